@@ -1,0 +1,1 @@
+"""Theory and ledger: what was lost, and whether more may be."""

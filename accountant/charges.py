@@ -1,0 +1,91 @@
+"""Charges: what a decision costs, as data.
+
+A mechanism returns a decision and a frozen charge; the accountant never looks inside a mechanism.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+__all__ = ["CellCosts", "Charge", "UniformCost", "WindowKey"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class WindowKey:
+    """One window of one query, ``[start_ms, end_ms)`` in milliseconds since the Unix epoch.
+
+    Orders as requests are served: by window end, then query id (then start).
+    """
+
+    end_ms: int
+    query: str
+    start_ms: int
+
+    def __post_init__(self) -> None:
+        """Refuse an empty window."""
+        if self.start_ms >= self.end_ms:
+            raise ValueError(f"window of {self.query!r} is empty")
+
+
+class CellCosts(Protocol):
+    """Loss of every cell of one window, in loss units."""
+
+    @property
+    def worst_units(self) -> int:
+        """The largest loss of any one cell."""
+        ...
+
+    def largest_sum_units(self, cells: int) -> int:
+        """The loss of someone who reaches the ``cells`` dearest cells."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class UniformCost:
+    """Every cell of the window costs the same.
+
+    Args:
+        units: loss units per cell.
+        cells: cells in the window (predicates of the query).
+    """
+
+    units: int
+    cells: int
+
+    def __post_init__(self) -> None:
+        """Refuse negative losses and empty windows: an unknown cost must never look free."""
+        if self.units < 0 or self.cells < 1:
+            raise ValueError("a cost is not negative and covers at least one cell")
+
+    @property
+    def worst_units(self) -> int:
+        """The loss of any one cell."""
+        return self.units
+
+    def largest_sum_units(self, cells: int) -> int:
+        """The loss of someone who reaches ``cells`` cells of this window."""
+        return self.units * min(cells, self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What deciding one window costs one privacy unit at worst.
+
+    Args:
+        key: the window.
+        cost: loss per cell.
+        cells_per_unit: cells of this window that one privacy unit can reach
+            (1 under unit ``event``; the predicates cap under unit ``user``).
+        periods: starts (ms) of the budget periods the window touches; empty under unit ``event``.
+    """
+
+    key: WindowKey
+    cost: UniformCost
+    cells_per_unit: int
+    periods: tuple[int, ...] = ()
+
+    @property
+    def loss_units(self) -> int:
+        """Loss of one privacy unit (in each period the window touches), in loss units."""
+        return self.cost.largest_sum_units(self.cells_per_unit)

@@ -1,0 +1,127 @@
+"""Every error Tocsin raises on purpose, in one tree.
+
+::
+
+    TocsinError                 message + hint; never a private value in either
+    ├── ConfigError             exit 2   file:line:column, what is wrong, what to write
+    ├── DataError               exit 2   a replay file that is not what its feed declares
+    ├── BudgetError             exit 3   the budget cannot carry the plan
+    ├── DependencyError         exit 4   Kafka or the database cannot be reached
+    └── LedgerError             exit 2   the ledger refuses; nothing was drawn or released
+        ├── ConfigChangedError      the configuration differs from the registered one
+        ├── LogChangedError         the topic is not the one that was registered
+        ├── LedgerRolledBackError   the topic shows decisions that the ledger lacks
+        ├── LedgerCorruptError      ``verify`` found a row that does not add up
+        └── ClockError              the clock went back further than the allowed skew
+
+Errors that reach a user carry what failed, where, and what to do next (``hint``). Their text may
+contain configuration and released decisions only: exact counts, event contents and units of privacy
+never appear in it (promise 6).
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BudgetError",
+    "ClockError",
+    "ConfigChangedError",
+    "ConfigError",
+    "DataError",
+    "DependencyError",
+    "LedgerCorruptError",
+    "LedgerError",
+    "LedgerRolledBackError",
+    "LogChangedError",
+    "TocsinError",
+]
+
+
+class TocsinError(Exception):
+    """Base of every deliberate error.
+
+    Args:
+        message: what failed, in one sentence.
+        hint: what the reader can do about it; may be empty.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """Return the message with its hint on a line of its own."""
+        return f"{self.message}\n  hint: {self.hint}" if self.hint else self.message
+
+
+class ConfigError(TocsinError):
+    """The configuration cannot be used.
+
+    Args:
+        message: what is wrong.
+        file: the file it stands in, as the user named it.
+        line: 1-based line, 0 where unknown.
+        column: 1-based column, 0 where unknown.
+        hint: what to write instead.
+    """
+
+    exit_code = 2
+
+    def __init__(
+        self, message: str, *, file: str = "", line: int = 0, column: int = 0, hint: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.file = file
+        self.line = line
+        self.column = column
+
+    def __str__(self) -> str:
+        """Return ``file:line:column: message`` and the hint."""
+        where = f"{self.file}:{self.line}:{self.column}: " if self.file else ""
+        return where + super().__str__()
+
+
+class DataError(TocsinError):
+    """A file given for replay is not what its feed declares."""
+
+    exit_code = 2
+
+
+class BudgetError(TocsinError):
+    """The budget cannot carry what was asked for."""
+
+    exit_code = 3
+
+
+class DependencyError(TocsinError):
+    """A service Tocsin depends on cannot be reached."""
+
+    exit_code = 4
+
+
+class LedgerError(TocsinError):
+    """The ledger refuses to go on; nothing was drawn or released."""
+
+    exit_code = 2
+
+
+class ConfigChangedError(LedgerError):
+    """The configuration differs from the one registered in the ledger."""
+
+
+class LogChangedError(LedgerError):
+    """The log behind a feed is not the one registered in the ledger."""
+
+
+class LedgerRolledBackError(LedgerError):
+    """Released decisions exist that the ledger does not know: it is older than the topic."""
+
+
+class LedgerCorruptError(LedgerError):
+    """A stored row contradicts the charges; ``verify`` names it."""
+
+
+class ClockError(LedgerError):
+    """The wall clock stands before the last time the ledger saw."""

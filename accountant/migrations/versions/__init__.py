@@ -1,0 +1,1 @@
+"""One module per schema version; a released one is never edited."""

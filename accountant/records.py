@@ -1,0 +1,337 @@
+"""What goes into the ledger and comes out of it, as frozen data.
+
+No database is known here: :mod:`accountant.store` turns rows into these and back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from accountant.charges import WindowKey
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from accountant.charges import Charge
+    from accountant.units import PrivacyUnit
+
+__all__ = [
+    "Admission",
+    "BudgetTerms",
+    "LedgerStatus",
+    "LogIdentity",
+    "Outcome",
+    "Partial",
+    "PartialStatus",
+    "QueryRegistration",
+    "QueryStatus",
+    "Request",
+    "ScopeStatus",
+    "SeenDecision",
+    "StoredDecision",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetTerms:
+    """The wall of one scope; never changes under a ledger.
+
+    Args:
+        scope: what the budget belongs to (one feed, or feeds that share their people).
+        unit: what a neighbour differs in.
+        epsilon_max_units: the wall, in loss units.
+        period: how often it is renewed, in words: ``1d Europe/London``, ``lifetime``; empty for
+            unit ``event``.
+    """
+
+    scope: str
+    unit: PrivacyUnit
+    epsilon_max_units: int
+    period: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRegistration:
+    """One alarm as the ledger pins it.
+
+    Args:
+        query: its name.
+        scope: the budget it draws on.
+        feed: where its events come from.
+        fingerprint: hex digest of everything that changes its decisions.
+        definition: the same as canonical JSON, so that an error can say what changed.
+        first_start_ms: start of the first window to decide; read at the first registration only.
+    """
+
+    query: str
+    scope: str
+    feed: str
+    fingerprint: str
+    definition: str
+    first_start_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogIdentity:
+    """The log behind a feed: another cluster, topic id or partition count is another log."""
+
+    feed: str
+    cluster_id: str
+    topic_id: str
+    topic: str
+    partitions: int
+
+
+class PartialStatus(StrEnum):
+    """What became of a partial."""
+
+    STORED = "stored"
+    DUPLICATE = "duplicate"
+    """The same one was there: nothing to do."""
+    CONFLICT = "conflict"
+    """Another one was there under the same key: the window can only be denied."""
+    DECIDED = "decided"
+    """The window is decided, or may only be denied: nothing was stored."""
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """One partition's final count of one window, as a sparse vector over the query's cells.
+
+    Two partials are the same when their digests are.
+
+    Args:
+        key: the window.
+        partition: of the feed's topic.
+        fingerprint: of the query's configuration.
+        topic_id: of the log that was read.
+        complete: whether the whole slice was still retained.
+        cells: length of the vector.
+        index: shape (n,), int64, strictly increasing, each in [0, cells).
+        value: shape (n,), int64, statistics of those cells.
+        first_offset: offset of the first row that counted, -1 when none.
+        last_offset: offset of the last row that counted, -1 when none.
+    """
+
+    key: WindowKey
+    partition: int
+    fingerprint: str
+    topic_id: str
+    complete: bool
+    cells: int
+    index: NDArray[np.int64]
+    value: NDArray[np.int64]
+    first_offset: int
+    last_offset: int
+
+    def __post_init__(self) -> None:
+        """Refuse a vector that is not sorted, not unique or out of range."""
+        if self.index.dtype != np.int64 or self.value.dtype != np.int64:
+            raise TypeError("index and value are int64 arrays")
+        if self.index.ndim != 1 or self.index.shape != self.value.shape:
+            raise ValueError("index and value are one-dimensional and of one length")
+        outside = self.index.size and (self.index[0] < 0 or self.index[-1] >= self.cells)
+        if self.partition < 0 or outside or bool((np.diff(self.index) <= 0).any()):
+            raise ValueError("indices are strictly increasing and lie in [0, cells)")
+
+    @cached_property
+    def digest(self) -> str:
+        """BLAKE2b-128 in hex over all of it; equal on every machine for equal partials."""
+        hasher = blake2b(digest_size=16)
+        head = (
+            *(self.key.query, self.key.start_ms, self.key.end_ms, self.partition),
+            *(self.fingerprint, self.topic_id, int(self.complete), self.cells),
+            *(self.first_offset, self.last_offset, self.index.size),
+        )
+        hasher.update(repr(head).encode())
+        hasher.update(self.index.astype("<i8").tobytes())
+        hasher.update(self.value.astype("<i8").tobytes())
+        return hasher.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Asks for the worst case of one window.
+
+    Args:
+        charge: the window and what deciding it costs at worst.
+        fingerprint: of the query's configuration.
+        too_old: the window was cut so long ago that it is not to be decided.
+    """
+
+    charge: Charge
+    fingerprint: str
+    too_old: bool = False
+
+
+class Admission(StrEnum):
+    """What the filter said to a window, once and for all."""
+
+    RESERVED = "reserved"
+    REFUSED = "refused"
+    """Its worst case did not fit under the wall."""
+    TOO_OLD = "too_old"
+    MISSED = "missed"
+    """It was not asked for in its turn, or under another configuration: it can only be denied."""
+
+
+class Outcome(StrEnum):
+    """How a window ended."""
+
+    DECIDED = "decided"
+    DENIED = "denied"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDecision:
+    """One window's end, as released.
+
+    Args:
+        key: the window.
+        outcome: decided or denied.
+        reason: why it was denied; ``None`` when decided.
+        alarms: which cells fired, in the caller's encoding.
+        alarm_count: how many fired.
+        epsilon_units: charged per cell at worst; 0 when denied.
+        sequence: gapless number within ``ledger_id``.
+        ledger_id: the ledger that decided it.
+        release_ms: it leaves no earlier than this.
+        decided_at_ms: when it was stored.
+        published: whether it has left.
+        fingerprint: of the configuration it was decided under.
+    """
+
+    key: WindowKey
+    outcome: Outcome
+    reason: str | None
+    alarms: bytes
+    alarm_count: int
+    epsilon_units: int
+    sequence: int
+    ledger_id: str
+    release_ms: int
+    decided_at_ms: int
+    published: bool
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class SeenDecision:
+    """A decision as it stands on the decisions topic, with what it costs under this configuration.
+
+    Args:
+        ledger_id: the ledger that released it.
+        query: its alarm.
+        scope: the budget it drew on.
+        start_ms: window start.
+        end_ms: window end.
+        sequence: its number within ``ledger_id``.
+        outcome: decided or denied.
+        epsilon_units: charged per cell at worst.
+        alarm_count: alarms it carried.
+        next_start_ms: start of the query's next window: the cursor moves there when it is adopted.
+        cells_per_unit: cells of the window that one privacy unit reaches.
+        periods: budget periods the window touches; empty under unit ``event``.
+    """
+
+    ledger_id: str
+    query: str
+    scope: str
+    start_ms: int
+    end_ms: int
+    sequence: int
+    outcome: Outcome
+    epsilon_units: int
+    alarm_count: int
+    next_start_ms: int
+    cells_per_unit: int = 1
+    periods: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> WindowKey:
+        """The window."""
+        return WindowKey(end_ms=self.end_ms, query=self.query, start_ms=self.start_ms)
+
+    @property
+    def loss_units(self) -> int:
+        """What it cost one privacy unit at worst, in loss units."""
+        return self.epsilon_units * self.cells_per_unit
+
+    @property
+    def digest(self) -> str:
+        """BLAKE2b-128 in hex over what was released."""
+        released = (
+            *(self.ledger_id, self.sequence, self.query, self.start_ms, self.end_ms),
+            *(self.outcome.value, self.epsilon_units, self.alarm_count),
+        )
+        return blake2b(repr(released).encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeStatus:
+    """How much of one wall is left.
+
+    Args:
+        scope: the budget.
+        unit: its privacy unit.
+        epsilon_max_units: the wall.
+        spent_units: reserved and settled loss of the worst-off unit: maximum over time under unit
+            ``event``, over periods under unit ``user``.
+        periods: under unit ``user``, the same by period start (ms), the 64 latest.
+        reservations: windows reserved and not yet decided.
+    """
+
+    scope: str
+    unit: PrivacyUnit
+    epsilon_max_units: int
+    spent_units: int
+    periods: Mapping[int, int]
+    reservations: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStatus:
+    """How far one query is.
+
+    Args:
+        query: its name.
+        scope: its budget.
+        cursor_ms: start of its oldest undecided window.
+        decided: windows decided.
+        denied: windows denied, by reason.
+        unpublished: decisions that have not left yet.
+        retired: whether it was retired.
+    """
+
+    query: str
+    scope: str
+    cursor_ms: int
+    decided: int
+    denied: Mapping[str, int]
+    unpublished: int
+    retired: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerStatus:
+    """The ledger at one instant.
+
+    Args:
+        ledger_id: its identity.
+        sequence: number of its last decision.
+        scopes: by name.
+        queries: by name.
+    """
+
+    ledger_id: str
+    sequence: int
+    scopes: Mapping[str, ScopeStatus]
+    queries: Mapping[str, QueryStatus]

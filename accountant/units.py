@@ -1,0 +1,65 @@
+"""What one neighbour differs in, and how losses are counted.
+
+Losses are exact: a rational number of epsilon while they are computed, a whole number of *loss
+units* (a trillionth of an epsilon) once they are stored, always rounded towards more loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+__all__ = [
+    "UNITS_PER_EPSILON",
+    "Contribution",
+    "PrivacyUnit",
+    "floor_loss_units",
+    "from_loss_units",
+    "to_loss_units",
+]
+
+UNITS_PER_EPSILON = 10**12
+"""Loss units in one epsilon: a 64-bit integer holds nine million epsilons of them."""
+
+
+class PrivacyUnit(StrEnum):
+    """What one neighbouring stream may lack or have in addition."""
+
+    EVENT = "event"
+    """One event, anywhere in the stream."""
+    USER = "user"
+    """Every event of one person within one budget period."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """How much of one person a window lets in (caps act within a window, unit ``user`` only).
+
+    Args:
+        predicates_per_window: most predicates a person reaches in one window of one query.
+        events_per_cell: most events of a person that one cell counts.
+    """
+
+    predicates_per_window: int = 1
+    events_per_cell: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse caps below one."""
+        if self.predicates_per_window < 1 or self.events_per_cell < 1:
+            raise ValueError("contribution caps are whole numbers of at least 1")
+
+
+def to_loss_units(epsilon: Fraction) -> int:
+    """Return ``epsilon`` in loss units, rounded up (towards more loss)."""
+    return -(-epsilon.numerator * UNITS_PER_EPSILON // epsilon.denominator)
+
+
+def floor_loss_units(epsilon: Fraction) -> int:
+    """Return ``epsilon`` in loss units, rounded down (a smaller budget)."""
+    return epsilon.numerator * UNITS_PER_EPSILON // epsilon.denominator
+
+
+def from_loss_units(units: int) -> Fraction:
+    """Return the exact epsilon of a whole number of loss units."""
+    return Fraction(units, UNITS_PER_EPSILON)

@@ -1,0 +1,163 @@
+"""Every aggregate of a HAVING clause as one integer test, every test of sensitivity one.
+
+An atom compares an integer statistic ``s`` with an integer threshold ``c``. Dividing the distance
+to the threshold by the sensitivity, and rounding down, keeps the truth of the test exactly and lets
+one neighbour move the result by at most one step: mechanisms then work on that step count alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Comparison", "IntegerTest"]
+
+_LOWEST = np.int64(np.iinfo(np.int64).min)
+_HIGHEST = np.int64(np.iinfo(np.int64).max)
+
+
+class Comparison(StrEnum):
+    """How the statistic is compared with its threshold; an empty cell counts 0."""
+
+    GT = ">"
+    GE = ">="
+    LT = "<"
+    LE = "<="
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntegerTest:
+    """One query's atom: ``statistic <comparison> threshold``, per cell.
+
+    Args:
+        comparison: one of the four.
+        thresholds: shape (cells,), int64, in units of the statistic; copied and made read-only.
+        sensitivity: how far one neighbour moves a statistic, D >= 1, contribution caps included.
+
+    Raises:
+        ValueError: thresholds of another shape or type, or a sensitivity below 1 or beyond int64.
+    """
+
+    comparison: Comparison
+    thresholds: NDArray[np.int64]
+    sensitivity: int
+
+    def __post_init__(self) -> None:
+        """Check the parts and freeze the thresholds."""
+        if self.thresholds.ndim != 1 or not self.thresholds.size:
+            raise ValueError("thresholds are one-dimensional, one per cell, at least one")
+        if self.thresholds.dtype != np.int64:
+            raise ValueError("thresholds are int64")
+        if not 1 <= self.sensitivity <= int(_HIGHEST):
+            raise ValueError("sensitivity is a whole number of at least 1 that fits int64")
+        frozen = self.thresholds.copy()
+        frozen.setflags(write=False)
+        object.__setattr__(self, "thresholds", frozen)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by value."""
+        return isinstance(other, IntegerTest) and (
+            self.comparison is other.comparison
+            and self.sensitivity == other.sensitivity
+            and np.array_equal(self.thresholds, other.thresholds)
+        )
+
+    def __hash__(self) -> int:
+        """Hash by value."""
+        return hash((self.comparison, self.sensitivity, self.thresholds.tobytes()))
+
+    @property
+    def cells(self) -> int:
+        """Number of cells (predicates) of the query."""
+        return int(self.thresholds.size)
+
+    def quantise(self, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the step count ``s' = floor((sign s - c' - 1) / D)`` of every cell.
+
+        ``s'`` is at least 0 exactly where the test is true, and neighbours (statistics at most D
+        apart) have step counts at most 1 apart. Distances beyond int64 saturate, which keeps both:
+        clamping is monotone and brings no two values further apart.
+
+        Args:
+            statistics: shape (cells,), int64.
+
+        Returns:
+            Shape (cells,), int64.
+
+        Raises:
+            ValueError: statistics of another shape or type.
+        """
+        self._check(statistics)
+        match self.comparison:
+            case Comparison.GT:  # s - c - 1
+                distance = _minus_one(_difference(statistics, self.thresholds))
+            case Comparison.GE:  # s > c - 1
+                distance = _difference(statistics, self.thresholds)
+            case Comparison.LT:  # -s > -c
+                distance = _minus_one(_difference(self.thresholds, statistics))
+            case Comparison.LE:  # -s > -c - 1
+                distance = _difference(self.thresholds, statistics)
+        if self.sensitivity > 1:
+            distance //= np.int64(self.sensitivity)
+        return distance
+
+    def truth(self, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Evaluate the test directly (for tests and simulation; never released).
+
+        Args:
+            statistics: shape (cells,), int64.
+
+        Returns:
+            Shape (cells,), bool.
+
+        Raises:
+            ValueError: statistics of another shape or type.
+        """
+        self._check(statistics)
+        match self.comparison:
+            case Comparison.GT:
+                return statistics > self.thresholds
+            case Comparison.GE:
+                return statistics >= self.thresholds
+            case Comparison.LT:
+                return statistics < self.thresholds
+            case Comparison.LE:
+                return statistics <= self.thresholds
+
+    def steps(self, tolerance: int) -> int:
+        """Return k, the steps from "must fire" (s' >= 0) down to "must not fire" (s' <= -k).
+
+        A tolerance ``u`` shifts the threshold by u and leaves u on either side of the shifted one
+        (MIDE, section on the threshold-shift Laplace mechanism, "uncertain region"): for ``s > c``
+        the values c - 2u + 1 .. c may be answered either way, and c - 2u is the first that must
+        not fire.
+
+        Args:
+            tolerance: u >= 0, in units of the statistic.
+        """
+        return -(-(2 * tolerance + 1) // self.sensitivity)
+
+    def _check(self, statistics: NDArray[np.int64]) -> None:
+        if statistics.shape != self.thresholds.shape or statistics.dtype != np.int64:
+            raise ValueError("statistics are int64, one per threshold")
+
+
+def _difference(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ``a - b``, clamped to int64."""
+    wrapped = a - b
+    # Two's complement: the difference wrapped iff the signs differ and the result left a's side.
+    overflow = ((a ^ b) & (a ^ wrapped)) < 0
+    if overflow.any():
+        wrapped = np.where(overflow, np.where(a < 0, _LOWEST, _HIGHEST), wrapped)
+    return wrapped
+
+
+def _minus_one(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ``values - 1``, clamped to int64."""
+    return np.maximum(values, _LOWEST + np.int64(1)) - np.int64(1)

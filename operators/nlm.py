@@ -1,0 +1,113 @@
+"""NLM, the naive Laplace mechanism: a baseline for experiments only.
+
+It compares the noisy statistic with the threshold itself, so a statistic just above the threshold
+is missed almost half of the time: it does NOT keep ``max_fnr``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from accountant.charges import UniformCost
+from accountant.units import UNITS_PER_EPSILON, from_loss_units
+from operators.base import Decision, Plan
+from operators.noise import exp_neg_bounds
+from operators.tslm import error_rates, theoretical_limit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from operators.atoms import IntegerTest
+    from operators.base import Promise
+    from operators.noise import NoiseSource
+
+__all__ = ["Nlm"]
+
+_RATE_BITS: Final = 128
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nlm:
+    """Fire iff ``s' + DLap(t) >= 0``, with s' the step count of ``IntegerTest.quantise``.
+
+    Guarantee: per cell, t-differentially private for neighbouring statistics (at most
+    ``sensitivity`` apart); the discrete Laplace law is exact. The accuracy promise is the papers'
+    for this mechanism, weaker than TSLM's: with tolerance u, a miss has probability at most
+    ``max_fnr`` where ``s >= c + 1 + u`` and a false alarm at most ``max_fpr`` where ``s <= c - u``
+    (for ``s > c``). In between, nothing is promised.
+
+    Epsilon is the least whole number of loss units with q^j / (1 + q) <= min(max_fnr, max_fpr),
+    q = exp(-epsilon), j = ceil((u + 1) / D). For D = 1 and one rate for both it equals TSLM's,
+    the budget at which MIDE compares the two. ``plan.limit`` is that of TSLM's stronger promise.
+
+    Args:
+        test: the integer test.
+        plan: worst-case loss.
+        units: the plan's epsilon in loss units.
+
+    Source: MIDE, section on the naive Laplace mechanism, with its epsilon ln(1/(2 beta))/alpha
+    made exact for integers.
+    """
+
+    test: IntegerTest
+    plan: Plan
+    units: int
+
+    @classmethod
+    def planned(cls, test: IntegerTest, promise: Promise) -> Nlm:
+        """Find the least whole number of loss units for the papers' guarantee.
+
+        Args:
+            test: the integer test.
+            promise: what the analyst asked for; kept only at a distance, see the class.
+
+        Raises:
+            ConfigError: a promise that cannot be kept or is met by guessing.
+        """
+        alpha, beta = error_rates(promise)
+        distance = -(-(promise.tolerance + 1) // test.sensitivity)
+        units = _least_units(distance, min(alpha, beta))
+        limit = theoretical_limit(test.steps(promise.tolerance), alpha, beta)
+        plan = Plan(mechanism="nlm", epsilon=from_loss_units(units), limit=limit)
+        return cls(test=test, plan=plan, units=units)
+
+    def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
+        """Decide every cell of one window.
+
+        Args:
+            statistics: shape (cells,), int64.
+            noise: the cryptographic source.
+
+        Returns:
+            Shape (cells,) decisions; the realised cost is the planned one.
+
+        Raises:
+            ValueError: statistics of another shape or type.
+        """
+        steps = self.test.quantise(statistics)
+        drawn = noise.discrete_laplace(self.plan.epsilon, steps.size)
+        fired = drawn > ~steps  # z >= -s', without the overflow of negating the lowest integer
+        return Decision(fired=fired, cost=UniformCost(units=self.units, cells=self.test.cells))
+
+
+def _least_units(distance: int, rate: Fraction) -> int:
+    """Return the least whole epsilon (loss units) with q^distance / (1 + q) <= rate, certified."""
+
+    def fits(units: int) -> bool:
+        # The tail grows with q, so an upper bound of q gives an upper bound of the tail.
+        q = Fraction(exp_neg_bounds(from_loss_units(units), _RATE_BITS)[1], 1 << _RATE_BITS)
+        tail = Fraction(
+            exp_neg_bounds(from_loss_units(units) * distance, _RATE_BITS)[1], 1 << _RATE_BITS
+        )
+        return tail <= rate * (1 + q)
+
+    low, high = 0, UNITS_PER_EPSILON
+    while not fits(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high

@@ -1,0 +1,435 @@
+"""Exact noise: integers from a cryptographic stream, no float in any sampling decision.
+
+A probability is known through certified integer bounds, as exactly as a comparison asks for: random
+bits are compared with its leading bits, and both are extended when they tie, so that every draw has
+exactly the law it names. The proof is in ``docs/proofs/noise.md``.
+
+Nothing else in the package touches randomness.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import weakref
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NoReturn
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cryptography.hazmat.primitives.ciphers import CipherContext
+    from numpy.typing import NDArray
+
+__all__ = ["CertifiedProbability", "KeyedNoise", "NoiseSource", "exp_neg_bounds"]
+
+_BUFFER_BYTES: Final = 1 << 16
+_ZEROS: Final = bytes(_BUFFER_BYTES)
+_REFILLS_PER_KEY: Final = 1 << 20  # 64 GiB, far below where 128-bit blocks show that none repeats
+_LANE_BITS: Final = 16  # bits compared first; a lane ties once in 65,536 and is then extended
+_LANES_PER_BLOCK: Final = 1 << 16
+_SLOWEST_RATE: Final = Fraction(1, 1 << 40)  # below, a variate could leave int64
+_RARE_TAIL: Final = 6  # choose the width for which the tail flag is set at most exp(-6) of the time
+
+
+class CertifiedProbability:
+    """A probability known to any number of bits.
+
+    Args:
+        bounds: ``bounds(bits)`` returns integers with ``lo <= 2^bits p <= hi``, ever closer in
+            proportion as ``bits`` grows. For a dyadic ``p`` they must be exact (``lo == hi`` once
+            ``2^bits p`` is whole), else ``floor`` could not end.
+    """
+
+    __slots__ = ("_bounds", "_floors")
+
+    def __init__(self, bounds: Callable[[int], tuple[int, int]]) -> None:
+        """Keep the bounds; nothing is computed before it is asked for."""
+        self._bounds = bounds
+        self._floors: dict[int, int] = {}
+
+    @classmethod
+    def rational(cls, p: Fraction) -> CertifiedProbability:
+        """Return the probability ``p``, 0 <= p < 1."""
+        if not 0 <= p < 1:
+            raise ValueError("a probability lies in [0, 1)")
+        return cls(lambda bits: _outward(p.numerator << bits, p.numerator << bits, p.denominator))
+
+    @classmethod
+    def exp_neg(cls, t: Fraction) -> CertifiedProbability:
+        """Return ``exp(-t)``, t > 0."""
+        return cls(lambda bits: exp_neg_bounds(t, bits))
+
+    @classmethod
+    def digit(cls, t: Fraction) -> CertifiedProbability:
+        """Return ``1 / (1 + exp(t))``: the last binary digit of a geometric of rate t > 0."""
+
+        def bounds(bits: int) -> tuple[int, int]:
+            lo, hi = exp_neg_bounds(t, bits)  # q / (1 + q) grows with q
+            one = 1 << bits
+            return (lo << bits) // (one + lo), -((-hi << bits) // (one + hi))
+
+        return cls(bounds)
+
+    @classmethod
+    def nonzero(cls, t: Fraction) -> CertifiedProbability:
+        """Return ``2q / (1 + q)``, q = exp(-t): a discrete Laplace of rate t > 0 is not zero."""
+
+        def bounds(bits: int) -> tuple[int, int]:
+            lo, hi = exp_neg_bounds(t, bits)
+            one = 1 << bits
+            return (lo << bits + 1) // (one + lo), -((-hi << bits + 1) // (one + hi))
+
+        return cls(bounds)
+
+    def floor(self, bits: int) -> int:
+        """Return ``floor(2^bits p)``, exactly.
+
+        Args:
+            bits: at least 1.
+        """
+        known = self._floors.get(bits)
+        if known is None:
+            guard = 16
+            while True:
+                lo, hi = self._bounds(bits + guard)
+                known = lo >> guard
+                # An exact value certifies itself; else both bounds must share their leading bits.
+                if lo == hi or hi >> guard == known:
+                    break
+                guard *= 2
+            self._floors[bits] = known
+        return known
+
+
+class NoiseSource:
+    """Exact integer noise from AES-256-CTR keyed by the operating system.
+
+    Safe to share between threads. A forked child gets a new key before its first draw. A source
+    cannot be copied or pickled: two copies would repeat each other's draws.
+    """
+
+    def __init__(self) -> None:
+        """Take a key from the operating system."""
+        self._renew()
+        _SOURCES.add(self)
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
+        """Refuse to be copied.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError("a noise source cannot be copied: its copies would draw the same noise")
+
+    def token(self, size: int) -> bytes:
+        """Return ``size`` uniform bytes (identifiers, keys of keyed hashes)."""
+        return self._bytes(size).tobytes()
+
+    def uint64(self, n: int) -> NDArray[np.uint64]:
+        """Return ``n`` uniform 64-bit integers.
+
+        Args:
+            n: how many, >= 0.
+
+        Returns:
+            Shape (n,), uint64.
+        """
+        return self._bytes(8 * n).view("<u8").astype(np.uint64, copy=False)
+
+    def bernoulli(self, thresholds: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Draw independent Bernoullis with P = threshold / 2^64, exactly.
+
+        Args:
+            thresholds: shape (n,), uint64.
+
+        Returns:
+            Shape (n,), bool.
+        """
+        return self.uint64(thresholds.size) < thresholds
+
+    def certified(self, p: CertifiedProbability, n: int) -> NDArray[np.bool_]:
+        """Draw ``n`` independent Bernoullis of one certified probability, exactly.
+
+        Args:
+            p: the probability.
+            n: how many, >= 0.
+
+        Returns:
+            Shape (n,), bool.
+        """
+        words = self.uint64(n)
+        head = np.uint64(p.floor(64))
+        drawn = words < head
+        for at in np.flatnonzero(words == head).tolist():
+            drawn[at] = self._extended(p, 64)
+        return drawn
+
+    def geometric(self, t: Fraction, n: int) -> NDArray[np.int64]:
+        """Draw ``n`` independent geometrics: P[k] = (1 - q) q^k, k >= 0, q = exp(-t).
+
+        Args:
+            t: rate per step, at least 2^-40; exact.
+            n: how many, >= 0.
+
+        Returns:
+            Shape (n,), int64.
+
+        Raises:
+            ValueError: a rate below 2^-40.
+        """
+        layout = _layout(t, signed=False)
+        drawn = np.empty(n, dtype=np.int64)
+        tails: list[NDArray[np.intp]] = []
+        for start, packed in self._packed(layout, n):
+            drawn[start : start + packed.size] = packed & layout.digits_mask
+            tails.append(np.flatnonzero(packed >> layout.tail_shift) + start)
+        self._add_tails(layout, drawn, tails)
+        return drawn
+
+    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
+        """Draw ``n`` independent discrete Laplaces: P[z] = (1 - q) / (1 + q) q^abs(z), q = exp(-t).
+
+        Guarantee: added to an integer statistic of sensitivity one, the sum is t-DP; nothing is
+        rounded. One geometric per variate: nonzero with probability 2q / (1 + q), then a fair sign
+        times one more than a geometric.
+
+        Args:
+            t: rate per unit, at least 2^-40; exact.
+            n: how many, >= 0.
+
+        Returns:
+            Shape (n,), int64.
+
+        Raises:
+            ValueError: a rate below 2^-40.
+        """
+        layout = _layout(t, signed=True)
+        drawn = np.empty(n, dtype=np.int64)
+        one = layout.dtype.type(1)
+        tails: list[NDArray[np.intp]] = []
+        for start, packed in self._packed(layout, n):
+            nonzero = packed & one
+            size = ((packed >> one) & layout.digits_mask) + one  # at most 2^(width - 2)
+            size *= nonzero
+            negative = np.unpackbits(self._bytes(-(-packed.size // 8)), count=packed.size)
+            signs = 1 - 2 * negative.view(np.int8)
+            drawn[start : start + packed.size] = size.view(layout.signed) * signs
+            tails.append(np.flatnonzero((packed >> layout.tail_shift) & nonzero) + start)
+        self._add_tails(layout, drawn, tails)
+        return drawn
+
+    def _new_key(self) -> bytes:
+        return os.urandom(32)
+
+    def _renew(self) -> None:
+        """Start over with a new key, an empty buffer and a free lock (also in a forked child)."""
+        self._lock = threading.Lock()
+        self._buffer = np.empty(_BUFFER_BYTES, dtype=np.uint8)
+        self._rekey()
+
+    def _rekey(self) -> None:
+        cipher = Cipher(algorithms.AES(self._new_key()), modes.CTR(bytes(16)))
+        self._stream: CipherContext = cipher.encryptor()
+        self._refills = 0
+        self._used = _BUFFER_BYTES
+
+    def _bytes(self, size: int) -> NDArray[np.uint8]:
+        """Return ``size`` fresh bytes of the stream; none is ever handed out twice."""
+        out = np.empty(size, dtype=np.uint8)
+        done = 0
+        with self._lock:
+            while done < size:
+                if self._used == _BUFFER_BYTES:
+                    if size - done >= _BUFFER_BYTES:  # whole refills need no copy
+                        self._refill(out[done : done + _BUFFER_BYTES])
+                        done += _BUFFER_BYTES
+                        continue
+                    self._refill(self._buffer)
+                    self._used = 0
+                take = min(size - done, _BUFFER_BYTES - self._used)
+                out[done : done + take] = self._buffer[self._used : self._used + take]
+                self._used += take
+                done += take
+        return out
+
+    def _refill(self, out: NDArray[np.uint8]) -> None:
+        if self._refills == _REFILLS_PER_KEY:
+            self._rekey()
+        self._stream.update_into(_ZEROS, out.data)
+        self._refills += 1
+
+    def _extended(self, p: CertifiedProbability, known: int) -> bool:
+        """Settle a tie: the first ``known`` bits drawn equal those of ``p``; compare the next."""
+        while True:
+            word = int.from_bytes(self.token(8), "little")
+            ours = p.floor(known + 64) & ((1 << 64) - 1)
+            if word != ours:
+                return word < ours
+            known += 64
+
+    def _packed(self, layout: _Layout, n: int) -> Iterator[tuple[int, NDArray[np.unsignedinteger]]]:
+        """Yield blocks of ``(first index, one word per variate)``, bit i = lane i of the layout."""
+        width = len(layout.lanes)
+        per_block = _LANES_PER_BLOCK // width
+        for start in range(0, n, per_block):
+            count = min(per_block, n - start) * width
+            words = self._bytes(count * _LANE_BITS // 8).view("<u2")
+            heads = layout.heads[:count]
+            bits = words < heads
+            ties = words == heads
+            for eighth in np.flatnonzero(ties.view(np.uint64)).tolist():  # skip eight lanes at once
+                for at in range(8 * eighth, 8 * eighth + 8):
+                    if ties[at]:
+                        bits[at] = self._extended(layout.lanes[at % width], _LANE_BITS)
+            packed = np.packbits(bits, bitorder="little").view(layout.dtype)
+            yield start, packed
+
+    def _add_tails(
+        self, layout: _Layout, drawn: NDArray[np.int64], tails: list[NDArray[np.intp]]
+    ) -> None:
+        """Add the digits above the layout's where flagged: one more than a geometric of theirs."""
+        at = np.concatenate(tails) if tails else np.empty(0, dtype=np.intp)
+        if at.size:
+            above = layout.unit * (1 + self.geometric(layout.tail_rate, at.size))
+            drawn[at] += np.where(drawn[at] < 0, -above, above)
+
+
+class KeyedNoise(NoiseSource):
+    """A repeatable source. FOR TESTS ONLY: whoever knows the key knows the noise.
+
+    No configuration leads here, and a test checks that no module of the package constructs it.
+
+    Args:
+        key: any bytes.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        """Derive the stream from ``key``."""
+        self._seed = key
+        self._keys = 0
+        super().__init__()
+
+    def _new_key(self) -> bytes:
+        self._keys += 1
+        return hashlib.sha256(self._keys.to_bytes(8, "big") + self._seed).digest()
+
+
+def exp_neg_bounds(t: Fraction, bits: int) -> tuple[int, int]:
+    """Return certified integer bounds ``lo <= 2^bits exp(-t) <= hi``.
+
+    The bounds are the tightest there are: equal for ``t = 0``, neighbours otherwise (exp(-t) is
+    irrational for every rational t > 0).
+
+    Args:
+        t: exact, >= 0.
+        bits: at least 1.
+
+    Raises:
+        ValueError: a negative ``t`` or no bits.
+    """
+    if t < 0 or bits < 1:
+        raise ValueError("exp_neg_bounds needs t >= 0 and at least one bit")
+    if t == 0:
+        return 1 << bits, 1 << bits
+    if t >= bits:  # exp(-t) <= e^-bits < 2^-bits
+        return 0, 1
+    guard = 16
+    while True:
+        lo, hi = _exp_neg_interval(t, bits + guard)
+        if lo >> guard == hi >> guard:
+            return lo >> guard, (lo >> guard) + 1
+        guard *= 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How one variate is spread over lanes: [nonzero,] binary digits from the lowest, tail flag.
+
+    Args:
+        lanes: the probability of each lane; 8, 16 or 32 of them.
+        heads: leading bits of the lanes' probabilities, repeated to a whole block.
+        dtype: unsigned integer with one bit per lane.
+        signed: its signed twin.
+        digits_mask: selects the digits once the lanes below them are shifted out.
+        tail_shift: moves the tail flag to bit 0.
+        unit: value of the digit above the last one.
+        tail_rate: rate of the geometric that the digits above form.
+    """
+
+    lanes: tuple[CertifiedProbability, ...]
+    heads: NDArray[np.uint16]
+    dtype: np.dtype[np.unsignedinteger]
+    signed: np.dtype[np.signedinteger]
+    digits_mask: np.unsignedinteger
+    tail_shift: np.unsignedinteger
+    unit: int
+    tail_rate: Fraction
+
+
+@lru_cache(maxsize=64)
+def _layout(t: Fraction, *, signed: bool) -> _Layout:
+    """Return the narrowest layout whose tail flag is rarely set (any width has the exact law)."""
+    if t < _SLOWEST_RATE:
+        raise ValueError("the rate of a geometric or discrete Laplace is at least 2^-40")
+    first = 1 if signed else 0
+    width = next((w for w in (8, 16) if t * (1 << w - 1 - first) >= _RARE_TAIL), 32)
+    digits = width - 1 - first
+    lanes = [CertifiedProbability.nonzero(t)] if signed else []
+    lanes += [CertifiedProbability.digit(t * (1 << i)) for i in range(digits)]
+    lanes.append(CertifiedProbability.exp_neg(t * (1 << digits)))
+    heads = np.array([lane.floor(_LANE_BITS) for lane in lanes], dtype=np.uint16)
+    dtype = np.dtype(f"<u{width // 8}")
+    return _Layout(
+        lanes=tuple(lanes),
+        heads=np.tile(heads, _LANES_PER_BLOCK // width),
+        dtype=dtype,
+        signed=np.dtype(f"<i{width // 8}"),
+        digits_mask=dtype.type((1 << digits) - 1),
+        tail_shift=dtype.type(width - 1),
+        unit=1 << digits,
+        tail_rate=t * (1 << digits),
+    )
+
+
+def _exp_neg_interval(t: Fraction, bits: int) -> tuple[int, int]:
+    """Bound ``2^bits exp(-t)``: Taylor at ``t / 2^halvings <= 1/2``, squared back, outwards."""
+    halvings = (t.numerator // t.denominator + 1).bit_length() + 1
+    work = bits + halvings + 8  # each squaring may double the width of the interval
+    numerator, denominator = t.numerator, t.denominator << halvings
+    term_lo = term_hi = lo = hi = 1 << work
+    order = 0
+    while term_hi > 1:
+        order += 1
+        term_lo = term_lo * numerator // (denominator * order)
+        term_hi = -(-term_hi * numerator // (denominator * order))
+        if order % 2:
+            lo, hi = lo - term_hi, hi - term_lo
+        else:
+            lo, hi = lo + term_lo, hi + term_hi
+    # The terms alternate and shrink, so what is left out is smaller than the last one taken in.
+    lo, hi = lo - term_hi, hi + term_hi
+    for _ in range(halvings):
+        lo, hi = lo * lo >> work, -(-hi * hi >> work)
+    spare = work - bits
+    return lo >> spare, -(-hi >> spare)
+
+
+def _outward(lo: int, hi: int, denominator: int) -> tuple[int, int]:
+    return lo // denominator, -(-hi // denominator)
+
+
+def _renew_all() -> None:
+    for source in list(_SOURCES):
+        source._renew()  # noqa: SLF001  # the child of a fork must not repeat its parent's noise
+
+
+# The operating system forks the process, not an object: the hook has to know every source.
+_SOURCES: weakref.WeakSet[NoiseSource] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_renew_all)

@@ -1,0 +1,1 @@
+"""Everything that touches the world: configuration, files, Kafka, metrics, the command."""

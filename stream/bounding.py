@@ -1,0 +1,268 @@
+"""How much of one person a window lets in: duplicates and contribution caps, by log order.
+
+Everything here is a pure function of rows in log order. A *key* below is a tuple of integer
+columns; which key bounds what:
+
+======  =====================================  ================================================
+unit    duplicates (feeds with an ``id``)      caps
+======  =====================================  ================================================
+event   same (unit, cell, weight, id)          none
+user    same (unit, period, cell, weight, id)  first ``predicates_per_window`` cells, and
+                                               ``events_per_cell`` events in each, of every
+                                               (unit, period)
+======  =====================================  ================================================
+
+Guarantee: adding or removing one event (unit ``event``) changes one cell of a window by at most
+its weight; adding or removing all events of one unit in one period (unit ``user``) changes at most
+``predicates_per_window`` cells, each by at most ``events_per_cell`` weights; a distinct count
+changes by at most 1. That is why keys start with the unit, why the period is part of the
+key under unit ``user``, and why nothing here may look at a row that is not in the window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.units import PrivacyUnit
+from stream.model import AggregateKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from stream.model import Budget, Query
+
+__all__ = ["Bounds", "Contributions", "grouped"]
+
+_MIX: Final = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+
+
+@dataclass(frozen=True, slots=True)
+class Contributions:
+    """Rows that may count, with what bounding needs to know of them.
+
+    Args:
+        sequence: shape (n,), int64: place in the log, strictly growing with log order.
+        period: shape (n,), int64: start of the event's budget period (0 under unit ``event``).
+        unit: shape (n, 2), uint64: keyed hash of the privacy unit's id.
+        cell: shape (n,), int64: predicate.
+        weight: shape (n,), int64: what the event adds to the cell.
+        event_id: shape (n, 2), uint64: keyed hash of the event's id; ``None`` for feeds without.
+    """
+
+    sequence: NDArray[np.int64]
+    period: NDArray[np.int64]
+    unit: NDArray[np.uint64]
+    cell: NDArray[np.int64]
+    weight: NDArray[np.int64]
+    event_id: NDArray[np.uint64] | None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.cell)
+
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Contributions:
+        """Return the rows at some positions, or where a mask is true."""
+        return Contributions(
+            self.sequence[rows],
+            self.period[rows],
+            self.unit[rows],
+            self.cell[rows],
+            self.weight[rows],
+            None if self.event_id is None else self.event_id[rows],
+        )
+
+    @staticmethod
+    def join(parts: Sequence[Contributions]) -> Contributions:
+        """Return the rows of one or more parts, sorted by log order."""
+        if len(parts) == 1:
+            joined = parts[0]
+        else:
+            ids = [part.event_id for part in parts if part.event_id is not None]
+            joined = Contributions(
+                np.concatenate([part.sequence for part in parts]),
+                np.concatenate([part.period for part in parts]),
+                np.concatenate([part.unit for part in parts]),
+                np.concatenate([part.cell for part in parts]),
+                np.concatenate([part.weight for part in parts]),
+                np.concatenate(ids) if ids else None,
+            )
+        if bool((joined.sequence[1:] > joined.sequence[:-1]).all()):
+            return joined
+        return joined.take(np.argsort(joined.sequence))
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The bounding rules of one query under one budget.
+
+    Args:
+        per_user: unit ``user``: caps hold, keyed by (unit, period).
+        distinct: the statistic counts units, so one row per unit and cell is enough.
+        deduplicate: the feed names events, repeated ones are removed.
+        predicates_per_window: cells of a window that one unit reaches in one period.
+        events_per_cell: events of one unit and period that a cell counts.
+    """
+
+    per_user: bool
+    distinct: bool
+    deduplicate: bool
+    predicates_per_window: int
+    events_per_cell: int
+
+    @staticmethod
+    def of(query: Query, budget: Budget) -> Bounds:
+        """Return the rules that a configuration asks for."""
+        return Bounds(
+            per_user=budget.unit is PrivacyUnit.USER,
+            distinct=query.aggregate.kind is AggregateKind.DISTINCT_UNITS,
+            deduplicate=query.feed.id is not None,
+            predicates_per_window=budget.contribution.predicates_per_window,
+            events_per_cell=budget.contribution.events_per_cell,
+        )
+
+    @property
+    def trivial(self) -> bool:
+        """Whether every row of a window counts, so that sums are all there is to remember."""
+        return not (self.per_user or self.distinct or self.deduplicate)
+
+    def compact(self, rows: Contributions) -> Contributions:
+        """Drop what no window can count, whichever windows the rows belong to.
+
+        Rows that share a set of windows may be compacted apart from other rows and more than once:
+        ``apply`` gives the same result on what is left. (A row dropped here stands behind
+        ``events_per_cell`` rows of its own key, or behind its own duplicate, in every window that
+        contains it.)
+
+        Args:
+            rows: in log order, all in the same windows.
+
+        Returns:
+            The rows left, in log order: at most ``events_per_cell`` per (unit, period, cell), or
+            one per duplicate key under unit ``event``.
+        """
+        if not len(rows):
+            return rows
+        if not self.per_user:
+            key = (*_words(rows.unit), rows.cell)
+            if not self.distinct:
+                key = (*key, rows.weight, *self._ids(rows))
+            return rows.take(_occurrence(*key) == 0)
+        if self.deduplicate and not self.distinct:
+            key = (*_words(rows.unit), rows.period, rows.cell, rows.weight, *self._ids(rows))
+            rows = rows.take(_occurrence(*key) == 0)
+        events = 1 if self.distinct else self.events_per_cell
+        return rows.take(_occurrence(*_words(rows.unit), rows.period, rows.cell) < events)
+
+    def apply(self, rows: Contributions) -> Contributions:
+        """Return the rows that one window counts.
+
+        Args:
+            rows: every row of the window, in log order, compacted or not.
+        """
+        rows = self.compact(rows)
+        if self.per_user and len(rows):
+            rows = rows.take(self._within_predicates(rows))
+            if self.distinct:  # a unit may reach a cell in several periods; it is one unit
+                rows = rows.take(_occurrence(*_words(rows.unit), rows.cell) == 0)
+        return rows
+
+    def _within_predicates(self, rows: Contributions) -> NDArray[np.bool_]:
+        """Tell which rows lie in the first cells that their unit reaches in their period."""
+        units = _words(rows.unit)
+        order, fresh = grouped(*units, rows.period, rows.cell)
+        reached = np.sort(order[fresh])  # the first row of every (unit, period, cell), in log order
+        rank = _occurrence(*(column[reached] for column in (*units, rows.period)))
+        allowed = np.zeros(len(rows), np.bool_)
+        allowed[reached] = rank < self.predicates_per_window
+        within = np.empty(len(rows), np.bool_)
+        within[order] = allowed[order[fresh]][np.cumsum(fresh) - 1]
+        return within
+
+    def _ids(self, rows: Contributions) -> tuple[NDArray[np.uint64], ...]:
+        """Return the words of the events' ids."""
+        return () if rows.event_id is None else _words(rows.event_id)
+
+
+def grouped(
+    *key: NDArray[np.int64] | NDArray[np.uint64],
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Bring equal keys together.
+
+    Sorts by 64 bits that pack a mix of the key with the position, which is several times faster
+    than sorting by the columns, and then repairs the few keys whose mixes collide. Exact for any
+    input.
+
+    Args:
+        key: columns of shape (n,), 64-bit integers; n below 2**32.
+
+    Returns:
+        ``order``: shape (n,): positions, equal keys side by side, ascending within a key.
+        ``fresh``: shape (n,): true at the first of each key in ``order``.
+    """
+    columns = [column.view(np.uint64) for column in key]
+    rows = len(columns[0])
+    bits = max(rows - 1, 1).bit_length()
+    places = np.arange(rows, dtype=np.uint64)
+    mixed = np.zeros(rows, np.uint64)
+    for column in columns:
+        mixed = _mix(mixed ^ column)
+    packed = np.sort((mixed >> np.uint64(bits) << np.uint64(bits)) | places)
+    order = (packed & np.uint64((1 << bits) - 1)).astype(np.intp)
+    packed >>= np.uint64(bits)
+    run = _differs(packed)
+    fresh = _fresh(columns, order)
+    if not bool((fresh == run).all()):
+        runs = np.cumsum(run)
+        collided = np.isin(runs, runs[fresh & ~run])
+        where = order[collided]
+        resolved = np.lexsort((where, *(column[where] for column in columns), runs[collided]))
+        order[collided] = where[resolved]
+        fresh = _fresh(columns, order)
+    return order, fresh
+
+
+def _occurrence(*key: NDArray[np.int64] | NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return how often each row's key occurred before it."""
+    order, fresh = grouped(*key)
+    starts = np.flatnonzero(fresh)
+    before = np.arange(len(order), dtype=np.int64)
+    before -= starts[np.cumsum(fresh) - 1]
+    occurrence = np.empty(len(order), np.int64)
+    occurrence[order] = before
+    return occurrence
+
+
+def _fresh(columns: Sequence[NDArray[np.uint64]], order: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Tell where a key differs from the one before it in ``order``."""
+    fresh = _differs(columns[0][order])
+    for column in columns[1:]:
+        fresh |= _differs(column[order])
+    return fresh
+
+
+def _differs(values: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Tell where a value differs from the one before it; true at the first."""
+    differs = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=differs[1:])
+    return differs
+
+
+def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread every bit over the word (wrapping multiplications and shifts, one to one)."""
+    words = words * np.uint64(_MIX[0])
+    words ^= words >> np.uint64(32)
+    words *= np.uint64(_MIX[1])
+    words ^= words >> np.uint64(29)
+    words *= np.uint64(_MIX[2])
+    words ^= words >> np.uint64(32)
+    return words
+
+
+def _words(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the two words of 128-bit hashes."""
+    return hashes[:, 0], hashes[:, 1]

@@ -1,0 +1,168 @@
+"""The composition root: the one place where clock, randomness, ledger and metrics are put together.
+
+Both shells start here. Nothing below holds a global.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from accountant.ledger import BudgetTerms, Ledger, QueryRegistration
+from accountant.plan import AlarmCost, plan_budget
+from accountant.units import PrivacyUnit, floor_loss_units, to_loss_units
+from operators.noise import NoiseSource
+from operators.registry import create
+from stream.decide import Decider, Step, scope_of
+from stream.definition import definition_json
+from stream.metrics import Metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from accountant.ledger import LogIdentity
+    from accountant.plan import BudgetPlan
+    from operators.base import Plan
+    from stream.model import Alarms
+
+__all__ = ["Runtime", "assemble", "budget_plan", "open_ledger", "operator_plans", "wall_clock_ms"]
+
+
+def wall_clock_ms() -> int:
+    """Return the wall clock in milliseconds since the Unix epoch."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """Everything a shell drives.
+
+    Args:
+        alarms: the checked configuration.
+        ledger: open and registered.
+        decider: decides what is due.
+        metrics: both registries.
+        clock_ms: the wall clock, or the replay's.
+        step: told every named step of the protocol.
+    """
+
+    alarms: Alarms
+    ledger: Ledger
+    decider: Decider
+    metrics: Metrics
+    clock_ms: Callable[[], int]
+    step: Callable[[Step], None]
+
+
+def open_ledger(alarms: Alarms, *, clock_ms: Callable[[], int] = wall_clock_ms) -> Ledger:
+    """Open (or create) the ledger that a configuration names.
+
+    Raises:
+        DependencyError: the database cannot be reached.
+        LedgerError: its schema is newer than this version.
+    """
+    return Ledger.open(alarms.settings.ledger_url, clock_ms=clock_ms, entropy=NoiseSource().token)
+
+
+def operator_plans(alarms: Alarms) -> dict[str, Plan]:
+    """Return every alarm's worst case, from configuration alone."""
+    return {
+        query.id: create(query.mechanism, query.test, query.promise).plan
+        for query in alarms.queries.values()
+    }
+
+
+def budget_plan(alarms: Alarms) -> BudgetPlan:
+    """Say what every alarm costs and whether the budget carries them all."""
+    plans = operator_plans(alarms)
+    budget = alarms.budget
+    costs = [
+        AlarmCost(
+            query=query.id,
+            scope=scope_of(query, alarms),
+            epsilon_units=to_loss_units(plans[query.id].epsilon),
+            limit=plans[query.id].limit,
+            cells_per_unit=(
+                min(budget.contribution.predicates_per_window, len(query.domain))
+                if budget.unit is PrivacyUnit.USER
+                else 1
+            ),
+            overlap=query.calendar.overlap,
+            windows_per_period=(
+                budget.period.most_windows(query.calendar) if budget.period else None
+            ),
+        )
+        for query in alarms.queries.values()
+    ]
+    return plan_budget([_terms(alarms, scope) for scope in _scopes(alarms)], costs)
+
+
+def assemble(
+    alarms: Alarms,
+    ledger: Ledger,
+    *,
+    identities: Mapping[str, LogIdentity],
+    first_start_ms: Mapping[str, int],
+    clock_ms: Callable[[], int] = wall_clock_ms,
+    step: Callable[[Step], None] = lambda _name: None,
+) -> Runtime:
+    """Register the configuration in the ledger and put a shell's parts together.
+
+    Args:
+        alarms: the checked configuration.
+        ledger: open.
+        identities: per feed name, the log it reads.
+        first_start_ms: per query id, the start of its first window, used at first registration.
+        clock_ms: the clock of timeouts.
+        step: told every named step of the protocol.
+
+    Raises:
+        ConfigChangedError: the ledger was registered with another configuration.
+        LogChangedError: a feed's log is not the registered one.
+    """
+    for scope in _scopes(alarms):
+        ledger.register_budget(_terms(alarms, scope))
+    for identity in identities.values():
+        ledger.register_log(identity)
+    for query in alarms.queries.values():
+        ledger.register_query(
+            QueryRegistration(
+                query=query.id,
+                scope=scope_of(query, alarms),
+                feed=query.feed.name,
+                fingerprint=query.fingerprint,
+                definition=definition_json(query, alarms.budget),
+                first_start_ms=first_start_ms[query.id],
+            )
+        )
+    decider = Decider(
+        alarms=alarms,
+        ledger=ledger,
+        noise=NoiseSource(),
+        clock_ms=clock_ms,
+        partitions={feed: identity.partitions for feed, identity in identities.items()},
+        step=step,
+    )
+    return Runtime(
+        alarms=alarms,
+        ledger=ledger,
+        decider=decider,
+        metrics=Metrics(alarms, operator_plans(alarms)),
+        clock_ms=clock_ms,
+        step=step,
+    )
+
+
+def _scopes(alarms: Alarms) -> list[str]:
+    return sorted({scope_of(query, alarms) for query in alarms.queries.values()})
+
+
+def _terms(alarms: Alarms, scope: str) -> BudgetTerms:
+    budget = alarms.budget
+    return BudgetTerms(
+        scope=scope,
+        unit=budget.unit,
+        epsilon_max_units=floor_loss_units(budget.epsilon_max),
+        period=budget.period.describe() if budget.period else "",
+    )

@@ -1,0 +1,223 @@
+"""Reserve, draw, settle: at most one stored draw per window, whatever crashes in between.
+
+The decider is driven by both shells. It holds no state of its own: whatever it needs to go on after
+a kill is in the ledger (promise 3). Windows of a query are decided strictly in order.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from accountant.charges import Charge, UniformCost, WindowKey
+from accountant.ledger import Admission, Request
+from accountant.units import PrivacyUnit, to_loss_units
+from operators.registry import create
+from stream.alarms import encode_predicates
+from stream.model import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from accountant.ledger import Ledger, Partial, StoredDecision
+    from operators.base import Operator
+    from operators.noise import NoiseSource
+    from stream.model import Alarms, Query
+
+__all__ = ["Decider", "Step", "scope_of"]
+
+Step = str
+"""A named point of the protocol, told to the step hook (crash tests stop there)."""
+
+
+def scope_of(query: Query, alarms: Alarms) -> str:
+    """Return the name of the budget a query draws on.
+
+    Under unit ``event`` an event lives in one feed; under unit ``user`` a person's cells add up over
+    every feed of the file.
+    """
+    if alarms.budget.unit is PrivacyUnit.EVENT:
+        return f"feed:{query.feed.name}"
+    return "user"
+
+
+class Decider:
+    """Decides whatever is due, in order, against the ledger.
+
+    Args:
+        alarms: the checked configuration.
+        ledger: where partials, reservations and decisions live.
+        noise: the cryptographic source.
+        clock_ms: wall clock; for timeouts only, never for membership.
+        partitions: number of partitions per feed name.
+        step: called at the named points of the protocol; tests may end the process there.
+    """
+
+    def __init__(
+        self,
+        *,
+        alarms: Alarms,
+        ledger: Ledger,
+        noise: NoiseSource,
+        clock_ms: Callable[[], int],
+        partitions: Mapping[str, int],
+        step: Callable[[Step], None] = lambda _name: None,
+    ) -> None:
+        self._alarms = alarms
+        self._ledger = ledger
+        self._noise = noise
+        self._clock_ms = clock_ms
+        self._partitions = partitions
+        self._step = step
+        self._operators: dict[str, Operator] = {
+            query.id: create(query.mechanism, query.test, query.promise)
+            for query in alarms.queries.values()
+        }
+        self._charges = {
+            query.id: to_loss_units(self._operators[query.id].plan.epsilon)
+            for query in alarms.queries.values()
+        }
+
+    def decide_due(self, query_id: str) -> Iterator[StoredDecision]:
+        """Decide every window of a query that can be decided by now, oldest first.
+
+        Stops at the first window that is still waiting for a partition. Safe to call from many
+        workers at once: the ledger keeps one decision per window.
+        """
+        query = self._alarms.queries[query_id]
+        while True:
+            start_ms = self._ledger.cursor(query_id)
+            index = query.calendar.index_of(start_ms)
+            decision = self._decide(query, index)
+            if decision is None:
+                return
+            yield decision
+
+    def _decide(self, query: Query, index: int) -> StoredDecision | None:
+        start_ms, end_ms = query.calendar.bounds(index)
+        key = WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)
+        partials = self._ledger.partials(key)
+        reason = self._reason_to_deny(query, key, partials)
+        if reason is None and len(partials) < self._partitions[query.feed.name]:
+            return None
+        if reason is None:
+            self._admit_through(query, key)
+            self._step("after_reserve")
+            admission = self._ledger.admission(key)
+            if admission is not Admission.RESERVED:
+                reason = _DENIALS[admission]
+        next_start_ms = query.calendar.bounds(query.calendar.next_active(index + 1))[0]
+        release_ms = self._release_ms(query, key)
+        if reason is not None:
+            return self._ledger.deny(
+                key,
+                fingerprint=query.fingerprint,
+                reason=reason,
+                next_start_ms=next_start_ms,
+                release_ms=release_ms,
+            )
+        outcome = self._operators[query.id].decide(
+            _statistics(partials, len(query.domain)), self._noise
+        )
+        self._step("after_draw")
+        fired = np.flatnonzero(outcome.fired)
+        self._step("before_commit")
+        decision = self._ledger.settle(
+            key,
+            fingerprint=query.fingerprint,
+            cost=outcome.cost,
+            alarms=encode_predicates(query.domain, fired),
+            alarm_count=len(fired),
+            next_start_ms=next_start_ms,
+            release_ms=release_ms,
+        )
+        self._step("after_commit")
+        return decision
+
+    def _reason_to_deny(
+        self, query: Query, key: WindowKey, partials: Sequence[Partial]
+    ) -> str | None:
+        """Say why a window is denied without looking at what it counted, or ``None``."""
+        if self._ledger.conflicted(key):
+            return "conflict"
+        if not all(partial.complete for partial in partials):
+            return "incomplete"
+        if query.feed.clock is Clock.PUNCTUATION:
+            return None
+        late_ms = self._clock_ms() - (key.end_ms + query.grace_ms)
+        if late_ms > query.max_age_ms:
+            return "too_old"
+        if len(partials) < self._partitions[query.feed.name] and late_ms > query.decide_timeout_ms:
+            return "partition_missing"
+        return None
+
+    def _release_ms(self, query: Query, key: WindowKey) -> int:
+        """Return when the decision may leave: a fixed delay after the cut, for live feeds."""
+        if query.feed.clock is Clock.PUNCTUATION:
+            return 0
+        return key.end_ms + query.grace_ms + query.publish_delay_ms
+
+    def _admit_through(self, query: Query, key: WindowKey) -> None:
+        scope = scope_of(query, self._alarms)
+        sharing = [q for q in self._alarms.queries.values() if scope_of(q, self._alarms) == scope]
+        requests = heapq.merge(
+            *(self._requests(q, key) for q in sharing), key=lambda request: request.charge.key
+        )
+        self._ledger.admit(scope, list(requests))
+
+    def _requests(self, query: Query, last: WindowKey) -> Iterator[Request]:
+        """Yield the public schedule of one query from its oldest undecided window to ``last``."""
+        budget = self._alarms.budget
+        cost = UniformCost(units=self._charges[query.id], cells=len(query.domain))
+        index = query.calendar.index_of(self._ledger.cursor(query.id))
+        now_ms = self._clock_ms()
+        while True:
+            start_ms, end_ms = query.calendar.bounds(index)
+            key = WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)
+            if key > last:
+                return
+            yield Request(
+                charge=Charge(
+                    key=key,
+                    cost=cost,
+                    cells_per_unit=(
+                        budget.contribution.predicates_per_window
+                        if budget.unit is PrivacyUnit.USER
+                        else 1
+                    ),
+                    periods=budget.period.touched(start_ms, end_ms) if budget.period else (),
+                ),
+                fingerprint=query.fingerprint,
+                too_old=_too_old(query, end_ms, now_ms),
+            )
+            index = query.calendar.next_active(index + 1)
+
+
+_DENIALS = {
+    Admission.REFUSED: "budget",
+    Admission.TOO_OLD: "too_old",
+    Admission.MISSED: "not_admitted",
+}
+
+
+def _too_old(query: Query, end_ms: int, now_ms: int) -> bool:
+    if query.feed.clock is Clock.PUNCTUATION:
+        return False
+    return now_ms - (end_ms + query.grace_ms) > query.max_age_ms
+
+
+def _statistics(partials: Sequence[Partial], cells: int) -> NDArray[np.int64]:
+    """Add up the partitions' sparse vectors, saturating; units live in one partition each."""
+    total = np.zeros(cells, dtype=np.int64)
+    for partial in partials:
+        added = np.zeros(cells, dtype=np.int64)
+        added[partial.index] = partial.value
+        total = np.clip(total + added, -_SATURATION, _SATURATION)
+    return total
+
+
+_SATURATION = 1 << 62

@@ -1,0 +1,1 @@
+"""The Kafka shell: the only place that imports Faust, aiokafka or kafka-python."""

@@ -1,0 +1,121 @@
+"""What a worker checks before it starts: the feeds' logs, and that its ledger is the newest."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from accountant.errors import ConfigError, DependencyError, LedgerRolledBackError, LogChangedError
+from stream.alarms import parse_decision
+from stream.kafka.security import aiokafka_arguments
+from stream.kafka.topics import admin_client, describe, plan, problems
+
+if TYPE_CHECKING:
+    from accountant.ledger import Ledger, LogIdentity, SeenDecision
+    from stream.model import Alarms, KafkaSettings
+
+__all__ = ["check_feeds", "check_ledger", "require_kafka", "seen_decisions"]
+
+_TAIL_RECORDS = 1_000
+
+
+def require_kafka(alarms: Alarms) -> KafkaSettings:
+    """Return the Kafka settings of a configuration.
+
+    Raises:
+        ConfigError: it has none.
+    """
+    if alarms.kafka is None:
+        raise ConfigError(
+            "this configuration has no kafka section",
+            file=alarms.file,
+            line=1,
+            column=1,
+            hint="add `kafka: {bootstrap: host:port}`, or give files with --replay",
+        )
+    return alarms.kafka
+
+
+def check_feeds(alarms: Alarms) -> dict[str, LogIdentity]:
+    """Check every topic and return the identity of every feed's log.
+
+    Raises:
+        DependencyError: Kafka cannot be reached.
+        LogChangedError: a topic is missing, or set up so that windows could not be exact.
+    """
+    with admin_client(require_kafka(alarms)) as client:
+        wanted = plan(alarms)
+        facts = describe(client, [topic.name for topic in wanted])
+    found = [line for topic in wanted for line in problems(topic, facts.get(topic.name))]
+    if found:
+        raise LogChangedError(
+            "\n".join(found), hint="`tocsin topics FILE` lists what each topic needs"
+        )
+    return {feed.name: facts[feed.topic].identity(feed.name) for feed in alarms.feeds.values()}
+
+
+def check_ledger(alarms: Alarms, ledger: Ledger) -> None:
+    """Refuse to run on a ledger that is older than what was published from it.
+
+    Raises:
+        DependencyError: Kafka cannot be reached.
+        LedgerRolledBackError: the decisions topic shows what the ledger does not know.
+    """
+    unknown = ledger.unknown_decisions(seen_decisions(alarms))
+    if unknown:
+        first = min(decision.sequence for decision in unknown)
+        raise LedgerRolledBackError(
+            f"{len(unknown)} published decision(s), from sequence {first} on, are missing from "
+            "this ledger: it was restored from an older copy, or another ledger serves this topic",
+            hint="restore the newest copy, or run `tocsin ledger FILE mark-spent` to charge the gap",
+        )
+
+
+def seen_decisions(alarms: Alarms) -> list[SeenDecision]:
+    """Return the newest published decisions of every partition of the decisions topic.
+
+    Raises:
+        DependencyError: Kafka cannot be reached.
+    """
+    try:
+        return asyncio.run(_tail(require_kafka(alarms)))
+    except (KafkaError, OSError) as error:
+        raise DependencyError(
+            f"the decisions topic cannot be read ({type(error).__name__})",
+            hint="check that Kafka is up and that this user may read the topic",
+        ) from error
+
+
+async def _tail(kafka: KafkaSettings) -> list[SeenDecision]:
+    consumer = AIOKafkaConsumer(
+        group_id=None,
+        enable_auto_commit=False,
+        isolation_level="read_committed",
+        **aiokafka_arguments(kafka),
+    )
+    await consumer.start()
+    try:
+        return await _read_tail(consumer, kafka.decisions_topic)
+    finally:
+        await consumer.stop()
+
+
+async def _read_tail(consumer: Any, topic: str) -> list[SeenDecision]:
+    await consumer.topics()
+    partitions = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
+    if not partitions:
+        return []
+    consumer.assign(partitions)
+    begin = await consumer.beginning_offsets(partitions)
+    end = await consumer.end_offsets(partitions)
+    for partition in partitions:
+        consumer.seek(partition, max(begin[partition], end[partition] - _TAIL_RECORDS))
+    found: list[SeenDecision] = []
+    while any([await consumer.position(p) < end[p] for p in partitions]):
+        batches = await consumer.getmany(timeout_ms=500)
+        for records in batches.values():
+            found.extend(seen for r in records if (seen := parse_decision(r.value)) is not None)
+    return found

@@ -1,0 +1,279 @@
+"""Ingest: read the feeds' log in batches, count, store final partials, ring the doorbell.
+
+Faust's consumer acknowledges and commits; counting needs neither. This service owns an aiokafka
+consumer with its own group, and a rebalance listener that does nothing but mark a generation: the
+loop seeks before it believes a record, because an assignment is live before its callbacks end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
+
+from stream.codecs import Record
+from stream.kafka.guard import require_kafka
+from stream.kafka.security import aiokafka_arguments
+from stream.model import Clock
+from stream.reader import PartitionReader, ReadStart, slice_start_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from aiokafka import TopicPartition
+
+    from accountant.ledger import LogIdentity, Partial
+    from stream.build import Runtime
+    from stream.model import Feed
+
+__all__ = ["Ingest"]
+
+T = TypeVar("T")
+
+_LOG_APPEND_TIME = 1
+_IDLE_CHECK_S = 0.5
+_POLL_MS = 200
+_MAX_RECORDS = 20_000
+
+
+@dataclass(slots=True)
+class _Assigned:
+    """A partition this worker reads, and where its next record is expected."""
+
+    feed: Feed
+    reader: PartitionReader
+    position: int
+
+
+class _Generation(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships no stubs
+    """Marks that the assignment changed; the loop does the work."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def on_partitions_revoked(self, revoked: Sequence[TopicPartition]) -> None:
+        """Called before a rebalance: whatever was fetched is not to be believed any more."""
+        del revoked
+        self.number += 1
+
+    def on_partitions_assigned(self, assigned: Sequence[TopicPartition]) -> None:
+        """Called after a rebalance, when the new assignment is already live."""
+        del assigned
+        self.number += 1
+
+
+class Ingest:
+    """Reads this worker's share of every feed until it is cancelled.
+
+    Args:
+        runtime: configuration, ledger, metrics, clock.
+        identities: per feed name, the registered log.
+        ring: sends a doorbell message after a partial is stored.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        *,
+        identities: Mapping[str, LogIdentity],
+        ring: Callable[[Partial], Awaitable[None]],
+    ) -> None:
+        self._runtime = runtime
+        self._identities = identities
+        self._ring = ring
+        self._feeds = {feed.topic: feed for feed in runtime.alarms.feeds.values()}
+        self._assigned: dict[TopicPartition, _Assigned] = {}
+        self._listener = _Generation()
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tocsin-count")
+        self._kafka = require_kafka(runtime.alarms)
+
+    async def run(self) -> None:
+        """Read until cancelled.
+
+        Raises:
+            DependencyError: the ledger cannot be reached.
+            LedgerError: the ledger refuses.
+        """
+        consumer = self._consumer()
+        probe = AIOKafkaConsumer(
+            group_id=None, isolation_level="read_uncommitted", **aiokafka_arguments(self._kafka)
+        )
+        await consumer.start()
+        await probe.start()
+        try:
+            await self._loop(consumer, probe)
+        finally:
+            await consumer.stop()
+            await probe.stop()
+            self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def _consumer(self) -> Any:
+        session_ms = self._kafka.session_timeout_ms
+        consumer = AIOKafkaConsumer(
+            group_id=f"{self._kafka.group}-ingest",
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            isolation_level="read_committed",
+            partition_assignment_strategy=(StickyPartitionAssignor,),
+            session_timeout_ms=session_ms,
+            heartbeat_interval_ms=max(session_ms // 3, 500),
+            rebalance_timeout_ms=max(session_ms, 10_000),
+            max_partition_fetch_bytes=8 << 20,
+            **aiokafka_arguments(self._kafka),
+        )
+        consumer.subscribe(list(self._feeds), listener=self._listener)
+        return consumer
+
+    async def _loop(self, consumer: Any, probe: Any) -> None:
+        loop = asyncio.get_running_loop()
+        next_idle_check = 0.0
+        seen = -1
+        while True:
+            generation = self._listener.number
+            if generation != seen or set(self._assigned) != consumer.assignment():
+                if not await self._take_over(consumer, probe, generation):
+                    await asyncio.sleep(_POLL_MS / 1000)
+                    continue
+                seen = generation
+            try:
+                batches = await consumer.getmany(timeout_ms=_POLL_MS, max_records=_MAX_RECORDS)
+            except NoOffsetForPartitionError:
+                continue  # fetched before we could seek; the seek has superseded it
+            except OffsetOutOfRangeError as error:
+                for partition in error.args[0]:
+                    self._assigned.pop(partition, None)  # retention overtook us: start over
+                continue
+            self._runtime.step("after_poll")
+            if self._listener.number != generation:
+                continue
+            for partition, records in batches.items():
+                await self._read(partition, records)
+            if loop.time() >= next_idle_check:
+                next_idle_check = loop.time() + _IDLE_CHECK_S
+                await self._check_idle(consumer, probe)
+
+    async def _take_over(self, consumer: Any, probe: Any, generation: int) -> bool:
+        """Seek every assigned partition; False when the assignment moved on meanwhile.
+
+        A partition that stays ours goes on where its reader stopped: its log slice was read without
+        a gap. A new one starts at its oldest undecided window.
+        """
+        assignment = consumer.assignment()
+        for partition in set(self._assigned) - assignment:
+            del self._assigned[partition]
+        for partition in assignment:
+            kept = self._assigned.get(partition)
+            if kept is None:
+                kept = await self._open(partition, consumer, probe)
+            if self._listener.number != generation or partition not in consumer.assignment():
+                return False
+            self._assigned[partition] = kept
+            consumer.seek(partition, kept.position)
+        return True
+
+    async def _open(self, partition: TopicPartition, consumer: Any, probe: Any) -> _Assigned:
+        """Make a reader and find where its oldest undecided window's slice begins."""
+        feed = self._feeds[partition.topic]
+        identity = self._identities[feed.name]
+        runtime = self._runtime
+        queries = [q for q in runtime.alarms.queries.values() if q.feed.name == feed.name]
+        reader = PartitionReader(
+            feed=feed,
+            partition=partition.partition,
+            partitions=identity.partitions,
+            topic_id=identity.topic_id,
+            queries=queries,
+            budget=runtime.alarms.budget,
+            hash_key=runtime.ledger.hash_key,
+            on_drops=lambda drops: runtime.metrics.events_dropped(feed.name, drops),
+        )
+        cursors = await self._in_thread(
+            lambda: {query.id: runtime.ledger.cursor(query.id) for query in queries}
+        )
+        live_from_ms = runtime.clock_ms() + feed.idle_margin_ms
+        begin = (await consumer.beginning_offsets([partition]))[partition]
+        end = (await probe.end_offsets([partition]))[partition]
+        oldest_ms = min(slice_start_ms(query, cursors[query.id]) for query in queries)
+        if feed.clock is Clock.PUNCTUATION:
+            marked = await self._in_thread(
+                lambda: runtime.ledger.mark_before(feed.name, partition.partition, oldest_ms)
+            )
+            offset = begin if marked is None else max(marked, begin)
+            start = ReadStart(whole=begin == 0 or (marked is not None and marked >= begin))
+        else:
+            # Only where to seek: what counts is decided record by record.
+            found = (await probe.offsets_for_times({partition: max(oldest_ms, 0)}))[partition]
+            offset = end if found is None else max(found.offset, begin)
+            start = ReadStart(whole=begin == 0 or offset > begin, live_from_ms=live_from_ms)
+        reader.begin(cursors, start)
+        return _Assigned(feed, reader, offset)
+
+    async def _read(self, partition: TopicPartition, records: Sequence[Any]) -> None:
+        assigned = self._assigned.get(partition)
+        if assigned is None or not records or records[0].offset < assigned.position:
+            return  # fetched before our seek
+        feed, reader = assigned.feed, assigned.reader
+        decoded = [
+            Record(r.offset, r.timestamp, r.timestamp_type == _LOG_APPEND_TIME, r.value)
+            for r in records
+        ]
+        self._runtime.metrics.events_read(feed.name, len(records))
+        partials = await self._in_thread(lambda: (reader.read(decoded), list(reader.partials()))[1])
+        assigned.position = records[-1].offset + 1
+        await self._store(partition, reader, partials)
+
+    async def _check_idle(self, consumer: Any, probe: Any) -> None:
+        """Complete idle partitions: the clock is well past the cut and the log's end was reached."""
+        now_ms = self._runtime.clock_ms()
+        waiting = [
+            (partition, assigned)
+            for partition, assigned in self._assigned.items()
+            if assigned.feed.clock is Clock.APPEND_TIME and _due(assigned, now_ms)
+        ]
+        if not waiting:
+            return
+        ends = await probe.end_offsets([partition for partition, _ in waiting])
+        for partition, assigned in waiting:
+            if partition not in consumer.assignment():
+                continue
+            position = await consumer.position(partition)
+            self._runtime.metrics.lag(
+                assigned.feed.name, partition.partition, max(ends[partition] - position, 0)
+            )
+            if position < ends[partition]:
+                continue
+            reader = assigned.reader
+            reader.arrived_through(now_ms - assigned.feed.idle_margin_ms)
+            partials = await self._in_thread(lambda reader=reader: list(reader.partials()))
+            await self._store(partition, reader, partials)
+
+    async def _store(
+        self, partition: TopicPartition, reader: PartitionReader, partials: Sequence[Partial]
+    ) -> None:
+        runtime = self._runtime
+        for partial in partials:
+            runtime.step("before_partial")
+            status = await self._in_thread(lambda p=partial: runtime.ledger.put_partial(p))
+            runtime.step("after_partial")
+            runtime.metrics.partial_stored(partial.key.query, status.value)
+            await self._ring(partial)
+        if partials and (mark := reader.resume_mark()) is not None:
+            time_ms, offset = mark
+            await self._in_thread(
+                lambda: runtime.ledger.put_mark(
+                    reader.feed.name, partition.partition, time_ms, offset
+                )
+            )
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, call)
+
+
+def _due(assigned: _Assigned, now_ms: int) -> bool:
+    cut_ms = assigned.reader.oldest_open_cut_ms()
+    return cut_ms is not None and cut_ms + assigned.feed.idle_margin_ms <= now_ms

@@ -1,0 +1,105 @@
+"""Publishing on fixed ticks: what was decided leaves when the clock says so, in order.
+
+At least once: a crash between sending and marking sends the same records again, with the same
+``alarm_id`` and sequence. The decision record goes first, so that whatever the analysts may have
+seen is known to the decisions topic, where a rolled-back ledger is found out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from aiokafka import AIOKafkaProducer
+
+from stream.alarms import alarm_records, decision_record
+from stream.kafka.guard import require_kafka
+from stream.kafka.security import aiokafka_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Executor
+
+    from accountant.ledger import StoredDecision
+    from stream.build import Runtime
+
+__all__ = ["Publisher"]
+
+
+class Publisher:
+    """Sends released decisions and their alarms until it is cancelled.
+
+    Args:
+        runtime: configuration, ledger, metrics, clock.
+        executor: where the ledger is called.
+    """
+
+    def __init__(self, runtime: Runtime, executor: Executor) -> None:
+        self._runtime = runtime
+        self._executor = executor
+        self._kafka = require_kafka(runtime.alarms)
+
+    async def run(self) -> None:
+        """Publish on every tick (multiples of ``tick_ms`` of the wall clock) until cancelled.
+
+        Raises:
+            DependencyError: the ledger cannot be reached.
+        """
+        producer = AIOKafkaProducer(
+            acks="all", enable_idempotence=True, **aiokafka_arguments(self._kafka)
+        )
+        await producer.start()
+        try:
+            while True:
+                tick_ms = await self._next_tick()
+                for query_id in self._runtime.alarms.queries:
+                    await self._publish(producer, query_id, tick_ms)
+        finally:
+            await producer.stop()
+
+    async def _next_tick(self) -> int:
+        every_ms = self._runtime.alarms.settings.tick_ms
+        now_ms = self._runtime.clock_ms()
+        tick_ms = (now_ms // every_ms + 1) * every_ms
+        await asyncio.sleep((tick_ms - now_ms) / 1000)
+        return tick_ms
+
+    async def _publish(self, producer: Any, query_id: str, tick_ms: int) -> None:
+        ledger = self._runtime.ledger
+        due = await self._in_thread(lambda: ledger.unpublished(query_id, tick_ms))
+        if not due:
+            return
+        turn = ledger.publisher(query_id)
+        mine = await self._in_thread(turn.__enter__)
+        try:
+            if not mine:
+                return
+            for decision in await self._in_thread(lambda: ledger.unpublished(query_id, tick_ms)):
+                await self._send(producer, decision)
+                self._runtime.step("after_publish")
+                await self._in_thread(lambda key=decision.key: ledger.mark_published(key))
+                self._runtime.metrics.published(decision, self._delay_s(decision))
+        finally:
+            await self._in_thread(lambda: turn.__exit__(None, None, None))
+
+    async def _send(self, producer: Any, decision: StoredDecision) -> None:
+        query = self._runtime.alarms.queries[decision.key.query]
+        await producer.send_and_wait(
+            self._kafka.decisions_topic,
+            key=query.id.encode(),
+            value=decision_record(query, decision),
+        )
+        sent = [
+            await producer.send(self._kafka.alarms_topic, key=query.id.encode(), value=record)
+            for record in alarm_records(query, decision)
+        ]
+        await asyncio.gather(*sent)
+
+    def _delay_s(self, decision: StoredDecision) -> float | None:
+        if not decision.release_ms:
+            return None
+        query = self._runtime.alarms.queries[decision.key.query]
+        return (self._runtime.clock_ms() - decision.key.end_ms - query.grace_ms) / 1000
+
+    async def _in_thread(self, call: Callable[[], Any]) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, call)

@@ -1,0 +1,219 @@
+"""Topics: what Tocsin needs of them, making them, and the identity of a feed's log."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+from kafka.errors import KafkaError
+
+from accountant.errors import DependencyError
+from accountant.ledger import LogIdentity
+from stream.kafka.security import admin_arguments
+from stream.model import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stream.model import Alarms, Feed, KafkaSettings
+
+__all__ = ["TopicFacts", "TopicPlan", "admin_client", "create", "describe", "plan", "problems"]
+
+_RETENTION_MARGIN_MS = 24 * 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlan:
+    """A topic as Tocsin needs it.
+
+    Args:
+        name: topic.
+        partitions: number to create; feeds are created with the number asked for.
+        config: settings that must hold.
+        retention_ms: least retention that is long enough; 0 where any will do.
+        feed: the feed it carries, ``None`` for Tocsin's own topics.
+    """
+
+    name: str
+    partitions: int
+    config: Mapping[str, str] = field(default_factory=dict)
+    retention_ms: int = 0
+    feed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """A topic as the broker describes it.
+
+    Args:
+        name: topic.
+        cluster_id: of the cluster.
+        topic_id: identity that a re-created topic does not share.
+        partitions: their number.
+        config: every setting, defaults included.
+    """
+
+    name: str
+    cluster_id: str
+    topic_id: str
+    partitions: int
+    config: Mapping[str, str]
+
+    def identity(self, feed: str) -> LogIdentity:
+        """Return what the ledger pins."""
+        return LogIdentity(
+            feed=feed,
+            cluster_id=self.cluster_id,
+            topic_id=self.topic_id,
+            topic=self.name,
+            partitions=self.partitions,
+        )
+
+
+@contextmanager
+def admin_client(kafka: KafkaSettings) -> Iterator[KafkaAdminClient]:
+    """Yield an administration client.
+
+    Raises:
+        DependencyError: no broker answers.
+    """
+    try:
+        client = KafkaAdminClient(client_id="tocsin-admin", **admin_arguments(kafka))
+    except (KafkaError, OSError, TimeoutError) as error:
+        raise DependencyError(
+            f"Kafka does not answer at {kafka.bootstrap} ({type(error).__name__})",
+            hint="start the broker, or correct kafka.bootstrap and kafka.security",
+        ) from error
+    try:
+        yield client
+    except (KafkaError, TimeoutError) as error:
+        raise DependencyError(
+            f"Kafka at {kafka.bootstrap} refused an administration request "
+            f"({type(error).__name__})",
+            hint="check the broker's log and the rights of this user",
+        ) from error
+    finally:
+        client.close()
+
+
+def plan(alarms: Alarms, *, partitions: int = 4) -> list[TopicPlan]:
+    """Return every topic a configuration uses, as it must be."""
+    kafka = _kafka(alarms)
+    plans = [
+        TopicPlan(
+            name=feed.topic,
+            partitions=partitions,
+            config=_feed_config(feed),
+            retention_ms=_needed_retention_ms(alarms, feed),
+            feed=feed.name,
+        )
+        for feed in alarms.feeds.values()
+    ]
+    plans.append(TopicPlan(kafka.alarms_topic, 1, {"cleanup.policy": "delete"}))
+    plans.append(TopicPlan(kafka.decisions_topic, 1, {"cleanup.policy": "delete"}))
+    plans.append(TopicPlan(kafka.doorbell_topic, partitions, {"cleanup.policy": "delete"}))
+    return plans
+
+
+def describe(client: KafkaAdminClient, names: list[str]) -> dict[str, TopicFacts]:
+    """Return the facts of every topic of ``names`` that exists."""
+    metadata = client.describe_cluster()
+    existing = [t for t in client.describe_topics(names) if t["error_code"] == 0]
+    if not existing:
+        return {}
+    resources = [ConfigResource(ConfigResourceType.TOPIC, topic["name"]) for topic in existing]
+    configs = client.describe_configs(resources, config_filter="all")["topic"]
+    return {
+        topic["name"]: TopicFacts(
+            name=topic["name"],
+            cluster_id=str(metadata["cluster_id"]),
+            topic_id=str(topic["topic_id"]),
+            partitions=len(topic["partitions"]),
+            config={key: _value(entry) for key, entry in configs[topic["name"]].items()},
+        )
+        for topic in existing
+    }
+
+
+def problems(wanted: TopicPlan, facts: TopicFacts | None) -> list[str]:
+    """Say what is wrong with a topic, and what to set instead; empty when it will do."""
+    if facts is None:
+        return [
+            f"topic {wanted.name!r} does not exist; create it with `tocsin topics FILE --apply`"
+        ]
+    found = [
+        f"topic {wanted.name!r} has {key}={facts.config.get(key)}; set {key}={value}"
+        for key, value in wanted.config.items()
+        if facts.config.get(key) != value
+    ]
+    if wanted.feed is not None:
+        if int(facts.config.get("retention.bytes", "-1")) != -1:
+            found.append(
+                f"topic {wanted.name!r} may be cut by size; set retention.bytes=-1, "
+                "or windows will be denied as incomplete"
+            )
+        retention_ms = int(facts.config.get("retention.ms", "-1"))
+        if retention_ms != -1 and retention_ms < wanted.retention_ms:
+            found.append(
+                f"topic {wanted.name!r} keeps events for {retention_ms} ms, less than its longest "
+                f"window, grace and margin; set retention.ms={wanted.retention_ms} or more"
+            )
+    return found
+
+
+def create(client: KafkaAdminClient, wanted: TopicPlan, *, replication: int = -1) -> None:
+    """Create a topic as planned and wait until every partition has a leader."""
+    config = dict(wanted.config)
+    if wanted.feed is not None:
+        config["retention.bytes"] = "-1"
+        config["retention.ms"] = str(max(wanted.retention_ms, 7 * _RETENTION_MARGIN_MS))
+    client.create_topics(
+        {
+            wanted.name: {
+                "num_partitions": wanted.partitions,
+                "replication_factor": replication,
+                "configs": config,
+            }
+        }
+    )
+    client.wait_for_topics([wanted.name])
+
+
+def _kafka(alarms: Alarms) -> KafkaSettings:
+    if alarms.kafka is None:
+        raise DependencyError(
+            f"{alarms.file} has no kafka section",
+            hint="add `kafka: {bootstrap: host:port}`, or replay files with --replay",
+        )
+    return alarms.kafka
+
+
+def _feed_config(feed: Feed) -> dict[str, str]:
+    config = {"cleanup.policy": "delete"}
+    if feed.clock is Clock.APPEND_TIME:
+        config["message.timestamp.type"] = "LogAppendTime"
+    return config
+
+
+def _needed_retention_ms(alarms: Alarms, feed: Feed) -> int:
+    """Longest window + grace + skews + the time a window may wait + a day's margin."""
+    queries = [query for query in alarms.queries.values() if query.feed.name == feed.name]
+    longest = max(
+        (q.calendar.longest_ms + q.grace_ms + q.decide_timeout_ms for q in queries), default=0
+    )
+    return (
+        longest
+        + feed.allowed_skew_ms
+        + feed.broker_skew_ms
+        + feed.idle_margin_ms
+        + _RETENTION_MARGIN_MS
+    )
+
+
+def _value(entry: Mapping[str, Any]) -> str:
+    for key in ("value", "config_value"):
+        if key in entry:
+            return str(entry[key])
+    raise DependencyError("the broker described a topic setting without its value")

@@ -1,0 +1,245 @@
+"""The Faust worker: ingest service, decide agent with a slow poll, publisher, metrics.
+
+Faust hosts what it is good at: the worker, its services and the agent on the low-rate doorbell
+topic. The bell only shortens the wait: a poll decides the same windows should a bell be lost. Any
+unknown exception ends the process; everything that matters is in the ledger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import tempfile
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import faust
+import msgspec
+from aiokafka.errors import KafkaError
+from mode import Service
+
+from accountant.errors import DependencyError, TocsinError
+from stream.build import assemble, open_ledger, wall_clock_ms
+from stream.kafka.guard import check_feeds, check_ledger, require_kafka
+from stream.kafka.ingest import Ingest
+from stream.kafka.publish import Publisher
+from stream.kafka.security import faust_credentials
+from stream.metrics_server import serve
+from stream.retry import retrying
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from accountant.ledger import LogIdentity, Partial
+    from stream.build import Runtime
+    from stream.decide import Step
+    from stream.model import Alarms, Query
+
+__all__ = ["run"]
+
+T = TypeVar("T")
+
+_log = logging.getLogger("tocsin")
+
+_UNKNOWN_ERROR = 70
+_DEPENDENCY_S = 60.0
+_RETRY_S = 1.0
+_POLL_S = 1.0
+_STATUS_S = 5.0
+
+
+def run(alarms: Alarms, *, step: Callable[[Step], None] = lambda _name: None) -> int:
+    """Run one worker until it is told to stop.
+
+    Args:
+        alarms: the checked configuration, with a ``kafka`` section.
+        step: told every named step of the protocol.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        DependencyError: Kafka or the ledger cannot be reached.
+        LedgerError: the ledger, the log or the configuration is not the registered one.
+    """
+    identities = retrying(lambda: check_feeds(alarms))
+    ledger = retrying(lambda: open_ledger(alarms))
+    now_ms = wall_clock_ms()
+    runtime = assemble(
+        alarms,
+        ledger,
+        identities=identities,
+        first_start_ms={q.id: _first_start_ms(q, now_ms) for q in alarms.queries.values()},
+        step=step,
+    )
+    retrying(lambda: check_ledger(alarms, ledger))
+    with serve(runtime.metrics, alarms.settings):
+        app = _app(_Tasks(runtime, identities))
+        faust.Worker(app, loglevel="WARNING", redirect_stdouts=False).execute_from_commandline()
+    return 0
+
+
+class _Tasks:
+    """The worker's long-running tasks, and what happens when one of them fails."""
+
+    def __init__(self, runtime: Runtime, identities: dict[str, LogIdentity]) -> None:
+        self.runtime = runtime
+        self._identities = identities
+        self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="tocsin-decide")
+        self._deciding = asyncio.Lock()
+
+    async def ingest(self, ring: Callable[[Partial], Awaitable[None]]) -> None:
+        """Count events until cancelled."""
+        await Ingest(self.runtime, identities=self._identities, ring=ring).run()
+
+    async def publish(self) -> None:
+        """Publish what is released until cancelled."""
+        await Publisher(self.runtime, self._executor).run()
+
+    async def poll(self) -> None:
+        """Decide whatever is due, now and then, should a bell be lost."""
+        while True:
+            for query_id in self.runtime.alarms.queries:
+                await self._decide(query_id)
+            await asyncio.sleep(_POLL_S)
+
+    async def watch_ledger(self) -> None:
+        """Show the ledger's state to the custodian."""
+        while True:
+            status = await self._in_thread(self.runtime.ledger.status)
+            self.runtime.metrics.ledger(status)
+            await asyncio.sleep(_STATUS_S)
+
+    async def answer(self, bell: bytes) -> None:
+        """Decide the windows of the query that a doorbell message names."""
+        try:
+            query_id = msgspec.json.decode(bell, type=_Bell).query
+        except msgspec.MsgspecError:
+            return  # not ours: the poll finds whatever is due
+        if query_id in self.runtime.alarms.queries:
+            await self.guarded(lambda: self._decide(query_id))
+
+    async def guarded(self, task: Callable[[], Awaitable[None]]) -> None:
+        """Run a task; try again while a dependency is away, end the process on anything else."""
+        give_up_s: float | None = None
+        while True:
+            started_s = time.monotonic()
+            try:
+                await task()
+            except (DependencyError, KafkaError) as error:
+                now_s = time.monotonic()
+                if give_up_s is None or now_s - started_s > _DEPENDENCY_S:
+                    give_up_s = now_s + _DEPENDENCY_S
+                if now_s > give_up_s:
+                    self._end(error, DependencyError.exit_code)
+                await asyncio.sleep(_RETRY_S)
+            except TocsinError as error:
+                self._end(error, error.exit_code)
+            except Exception as error:  # noqa: BLE001  # promise 8: fail closed on the unknown
+                self._end(error, _UNKNOWN_ERROR)
+            else:
+                return
+
+    async def _decide(self, query_id: str) -> None:
+        async with self._deciding:
+            await self._in_thread(lambda: self._decide_due(query_id))
+
+    def _decide_due(self, query_id: str) -> None:
+        started_s = time.monotonic()
+        for decision in self.runtime.decider.decide_due(query_id):
+            now_s = time.monotonic()
+            self.runtime.metrics.decided(decision, now_s - started_s)
+            started_s = now_s
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, call)
+
+    def _end(self, error: Exception, code: int) -> None:
+        """End the process at once: nothing half-done may go on (promise 8).
+
+        An unknown error is named by type and place only: its text may quote an event.
+        """
+        if isinstance(error, TocsinError):
+            _log.critical("tocsin stops: %s", error)
+        else:
+            frames = "".join(traceback.format_tb(error.__traceback__))
+            _log.critical("tocsin stops on %s at\n%s", type(error).__name__, frames)
+        logging.shutdown()
+        os._exit(code)
+
+
+def _first_start_ms(query: Query, now_ms: int) -> int:
+    """Return the first window to decide: the next to start, or the first of a declared history."""
+    calendar = query.calendar
+    since_ms = query.feed.history[0] if query.feed.history else now_ms
+    return calendar.bounds(calendar.next_active(calendar.first_starting_at(since_ms)))[0]
+
+
+class _Bell(msgspec.Struct):
+    """The part of a doorbell message that matters: which query to look at."""
+
+    query: str
+
+
+def _app(tasks: _Tasks) -> faust.App:
+    kafka = require_kafka(tasks.runtime.alarms)
+    session_s = kafka.session_timeout_ms / 1000
+    app = faust.App(
+        f"{kafka.group}-decide",
+        broker=[f"kafka://{host}" for host in kafka.bootstrap.split(",")],
+        broker_credentials=faust_credentials(kafka),
+        broker_session_timeout=session_s,
+        broker_heartbeat_interval=max(session_s / 3, 0.5),
+        broker_request_timeout=max(session_s + 1, 40.0),
+        consumer_auto_offset_reset="latest",
+        producer_acks=-1,
+        topic_disable_leader=True,
+        topic_allow_declare=False,
+        store="memory://",
+        web_enabled=False,
+        autodiscover=False,
+        datadir=tempfile.mkdtemp(prefix="tocsin-faust-"),
+    )
+    bells = app.topic(kafka.doorbell_topic, key_serializer="raw", value_serializer="raw")
+
+    async def ring(partial: Partial) -> None:
+        message = msgspec.json.encode(
+            {
+                "query": partial.key.query,
+                "start_ms": partial.key.start_ms,
+                "partition": partial.partition,
+                "digest": partial.digest,
+            }
+        )
+        await bells.send(key=partial.key.query.encode(), value=message)
+
+    @app.agent(bells, concurrency=1, name="decide")
+    async def decide(stream: Any) -> None:
+        async for event in stream.noack().events():
+            await tasks.answer(event.value)
+            event.ack()
+
+    class Hosted(Service):  # type: ignore[misc]  # mode is not followed by mypy
+        """Starts with the Faust worker, is cancelled before its clients close."""
+
+        @Service.task
+        async def ingest(self) -> None:
+            await tasks.guarded(lambda: tasks.ingest(ring))
+
+        @Service.task
+        async def poll(self) -> None:
+            await tasks.guarded(tasks.poll)
+
+        @Service.task
+        async def publish(self) -> None:
+            await tasks.guarded(tasks.publish)
+
+        @Service.task
+        async def watch_ledger(self) -> None:
+            await tasks.guarded(tasks.watch_ledger)
+
+    app.service(Hosted)
+    return app

@@ -1,0 +1,274 @@
+"""Two registries of metrics: one that anybody may read, one for the custodian.
+
+The public registry is written at construction, from configuration, and by
+:meth:`Metrics.published`, from decisions that have left: its text is a function of configuration and
+released values alone (promise 6), so it adds nothing to the privacy loss of the decisions. Every
+series exists from the start, since a series that appears later tells when something first happened.
+Everything else is the custodian's. ``docs/metrics.md`` lists every name.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from accountant import errors
+from accountant.records import Outcome, PartialStatus
+from accountant.units import PrivacyUnit, from_loss_units, to_loss_units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from prometheus_client import Metric
+
+    from accountant.records import LedgerStatus, StoredDecision
+    from operators.base import Plan
+    from stream.model import Alarms
+
+__all__ = ["Metrics"]
+
+_DECISION_BUCKETS_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+_CUT_TO_ALARM_BUCKETS_S = (0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 900.0)
+
+_UNEXPECTED = "unexpected"
+_REFUSALS = (*(name for name in errors.__all__ if name != "TocsinError"), _UNEXPECTED)
+
+
+class _Registry(CollectorRegistry):
+    """A registry without ``_created`` series: they say when something began, and cost a line each.
+
+    The client library can drop them for the whole process only, which is not ours to decide.
+    """
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield every family, without its ``_created`` samples."""
+        for family in super().collect():
+            family.samples = [s for s in family.samples if not s.name.endswith("_created")]
+            yield family
+
+
+class Metrics:
+    """Both registries and the methods that move them; safe to call from many threads.
+
+    Args:
+        alarms: the checked configuration.
+        plans: worst case of every query, by id.
+    """
+
+    def __init__(self, alarms: Alarms, plans: Mapping[str, Plan]) -> None:
+        self.public: CollectorRegistry = _Registry(auto_describe=False)
+        """Configuration and released values only."""
+        self.custodian: CollectorRegistry = _Registry(auto_describe=False)
+        """Everything else: exact counts, drops, lags, spending."""
+        self._public = _Public(self.public, alarms, plans)
+        self._custodian = _Custodian(self.custodian, alarms)
+        contribution = alarms.budget.contribution
+        by_user = alarms.budget.unit is PrivacyUnit.USER
+        self._loss_units = {
+            query.id: to_loss_units(plans[query.id].epsilon)
+            * (min(contribution.predicates_per_window, len(query.domain)) if by_user else 1)
+            for query in alarms.queries.values()
+        }
+
+    def events_read(self, feed: str, count: int) -> None:
+        """Add records read from a feed's log, those read again after a restart included."""
+        self._custodian.events.labels(feed).inc(count)
+
+    def events_dropped(self, feed: str, drops: Mapping[str, int]) -> None:
+        """Add what was dropped, by reason."""
+        for reason, count in drops.items():
+            self._custodian.dropped.labels(feed, reason).inc(count)
+
+    def lag(self, feed: str, partition: int, records: int) -> None:
+        """Set how many records of a partition are still to be read."""
+        self._custodian.lag.labels(feed, str(partition)).set(records)
+
+    def partial_stored(self, query: str, status: str) -> None:
+        """Count a partial that was handed to the ledger, by what became of it."""
+        self._custodian.partials.labels(query, status).inc()
+
+    def decided(self, decision: StoredDecision, seconds: float) -> None:
+        """Take note of a stored decision, which has not left yet.
+
+        Args:
+            decision: as stored.
+            seconds: how long deciding took; depends on data, as does when it happened.
+        """
+        self._custodian.decision_seconds.observe(seconds)
+        if decision.reason is not None:
+            self._custodian.denied.labels(decision.key.query, decision.reason).inc()
+
+    def published(self, decision: StoredDecision, cut_to_alarm_s: float | None) -> None:
+        """Take note of a decision that has left: the only method that moves public series.
+
+        Args:
+            decision: as released.
+            cut_to_alarm_s: seconds from the window's cut to its release; ``None`` in replays. It
+                slips by a tick when the work took long, so the custodian alone sees it.
+        """
+        query = decision.key.query
+        self._public.decisions.labels(query, str(decision.outcome)).inc()
+        self._public.alarms.labels(query).inc(decision.alarm_count)
+        self._public.window_end.labels(query).set(decision.key.end_ms / 1000)
+        if cut_to_alarm_s is not None:
+            self._custodian.cut_to_alarm_seconds.observe(cut_to_alarm_s)
+
+    def ledger(self, status: LedgerStatus) -> None:
+        """Show the ledger as it stands."""
+        self._custodian.sequence.set(status.sequence)
+        for query in status.queries.values():
+            self._custodian.unpublished.labels(query.query).set(query.unpublished)
+        for scope in status.scopes.values():
+            self._custodian.spent.labels(scope.scope).set(_epsilon(scope.spent_units))
+            # The dearest window of the scope, for each one open; never more than what is held.
+            dearest = max(
+                (
+                    self._loss_units.get(query.query, scope.spent_units)
+                    for query in status.queries.values()
+                    if query.scope == scope.scope
+                ),
+                default=scope.spent_units,
+            )
+            reserved = min(scope.reservations * dearest, scope.spent_units)
+            self._custodian.reserved.labels(scope.scope).set(_epsilon(reserved))
+
+    def refused(self, error: BaseException) -> None:
+        """Count an error that stopped the worker, by its class; its text goes nowhere."""
+        kind = type(error).__name__ if isinstance(error, errors.TocsinError) else _UNEXPECTED
+        self._custodian.refusals.labels(kind).inc()
+
+
+class _Public:
+    """Series that anybody may read."""
+
+    def __init__(
+        self, registry: CollectorRegistry, alarms: Alarms, plans: Mapping[str, Plan]
+    ) -> None:
+        self.decisions = Counter(
+            "tocsin_decisions_total",
+            "Decisions published.",
+            ["query", "outcome"],
+            registry=registry,
+        )
+        self.alarms = Counter(
+            "tocsin_alarms_total", "Alarms published.", ["query"], registry=registry
+        )
+        self.window_end = Gauge(
+            "tocsin_window_end_timestamp_seconds",
+            "End of the last published window, seconds since the Unix epoch; 0 before the first.",
+            ["query"],
+            registry=registry,
+        )
+        plan_epsilon = Gauge(
+            "tocsin_plan_epsilon",
+            "Privacy loss of one cell of one window at worst, from configuration.",
+            ["query"],
+            registry=registry,
+        )
+        epsilon_max = Gauge(
+            "tocsin_budget_epsilon_max", "The wall, from configuration.", registry=registry
+        )
+        build = Gauge(
+            "tocsin_build_info", "Always 1; the version is a label.", ["version"], registry=registry
+        )
+        for query in alarms.queries:
+            for outcome in Outcome:
+                self.decisions.labels(query, str(outcome))
+            self.alarms.labels(query)
+            self.window_end.labels(query)
+            plan_epsilon.labels(query).set(float(plans[query].epsilon))
+        epsilon_max.set(float(alarms.budget.epsilon_max))
+        build.labels(_version()).set(1)
+
+
+class _Custodian:
+    """Series for the custodian's eyes."""
+
+    def __init__(self, registry: CollectorRegistry, alarms: Alarms) -> None:
+        self.spent = Gauge(
+            "tocsin_budget_spent_epsilon",
+            "Loss of the worst-off privacy unit held against the wall, reservations included.",
+            ["scope"],
+            registry=registry,
+        )
+        self.reserved = Gauge(
+            "tocsin_budget_reserved_epsilon",
+            "At most this much of the spent epsilon belongs to windows reserved but not decided.",
+            ["scope"],
+            registry=registry,
+        )
+        self.events = Counter(
+            "tocsin_events_total",
+            "Records read, those read again after a restart included.",
+            ["feed"],
+            registry=registry,
+        )
+        self.dropped = Counter(
+            "tocsin_events_dropped_total",
+            "Events that do not count, by reason.",
+            ["feed", "reason"],
+            registry=registry,
+        )
+        self.decision_seconds = Histogram(
+            "tocsin_decision_seconds",
+            "Time to decide one window.",
+            buckets=_DECISION_BUCKETS_S,
+            registry=registry,
+        )
+        self.cut_to_alarm_seconds = Histogram(
+            "tocsin_cut_to_alarm_seconds",
+            "Time from a window's cut to its release.",
+            buckets=_CUT_TO_ALARM_BUCKETS_S,
+            registry=registry,
+        )
+        self.partials = Counter(
+            "tocsin_partials_stored_total",
+            "Partials handed to the ledger, by what became of them.",
+            ["query", "status"],
+            registry=registry,
+        )
+        self.denied = Counter(
+            "tocsin_denied_total", "Windows denied.", ["query", "reason"], registry=registry
+        )
+        self.unpublished = Gauge(
+            "tocsin_unpublished_decisions",
+            "Decisions stored that have not left yet.",
+            ["query"],
+            registry=registry,
+        )
+        self.lag = Gauge(
+            "tocsin_ingest_lag_records",
+            "Records of a partition still to be read.",
+            ["feed", "partition"],
+            registry=registry,
+        )
+        self.sequence = Gauge(
+            "tocsin_ledger_sequence", "Number of the ledger's last decision.", registry=registry
+        )
+        self.refusals = Counter(
+            "tocsin_refusals_total",
+            "Errors that stopped the worker, by kind.",
+            ["kind"],
+            registry=registry,
+        )
+        for feed in alarms.feeds:
+            self.events.labels(feed)
+        for query in alarms.queries:
+            self.unpublished.labels(query)
+            for status in PartialStatus:
+                self.partials.labels(query, str(status))
+        for kind in _REFUSALS:
+            self.refusals.labels(kind)
+
+
+def _epsilon(units: int) -> float:
+    return float(from_loss_units(units))
+
+
+def _version() -> str:
+    try:
+        return version("tocsin")
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        return "unknown"

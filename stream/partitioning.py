@@ -1,0 +1,90 @@
+"""Which partition a privacy unit's events belong to.
+
+A row counts only in the partition its unit hashes to (promise 1), so Tocsin computes what the
+producer's partitioner computed, over the UTF-8 bytes of the unit: murmur2, the default of Kafka's
+Java client (``toPositive(murmur2(key)) % n``), or crc32, librdkafka's ``consistent``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stream.model import Partitioner
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stream.hashing import ByteStrings
+
+__all__ = ["crc32", "murmur2", "partitions_of"]
+
+_MURMUR_SEED = 0x9747B28C
+_MURMUR_M = np.uint32(0x5BD1E995)
+_TAIL_MASKS = np.array([0, 0xFF, 0xFFFF, 0xFFFFFF], dtype=np.uint32)
+
+
+def partitions_of(
+    strings: ByteStrings, partitioner: Partitioner, partitions: int
+) -> NDArray[np.int64]:
+    """Return the partition of every key.
+
+    Args:
+        strings: the keys' bytes.
+        partitioner: the declared hash.
+        partitions: partitions of the topic, at least 1.
+
+    Returns:
+        Shape (n,), int64 in ``[0, partitions)``.
+    """
+    if partitioner is Partitioner.MURMUR2:
+        # Kafka's toPositive clears the sign bit; it does not take the absolute value.
+        hashed = murmur2(strings) & np.uint32(0x7FFFFFFF)
+    else:
+        hashed = crc32(strings)
+    return hashed.astype(np.int64) % partitions
+
+
+def murmur2(strings: ByteStrings) -> NDArray[np.uint32]:
+    """Return Kafka's murmur2 of every string, as shape (n,) uint32."""
+    length = strings.length
+    state = np.uint32(_MURMUR_SEED) ^ length.astype(np.uint32)
+    for word in range(int(length.max(initial=0)) >> 2):
+        end = strings.having(4 * (word + 1))
+        block = strings.words(np.uint32, strings.start[:end] + 4 * word).view(np.uint32)
+        block = block * _MURMUR_M
+        block ^= block >> np.uint32(24)
+        block *= _MURMUR_M
+        state[:end] *= _MURMUR_M
+        state[:end] ^= block
+    tail = strings.words(np.uint32, strings.start + (length & ~3)).view(np.uint32)
+    tail = tail & _TAIL_MASKS[length & 3]
+    mixed = (state ^ tail) * _MURMUR_M
+    state = np.where((length & 3) > 0, mixed, state)
+    state ^= state >> np.uint32(13)
+    state *= _MURMUR_M
+    state ^= state >> np.uint32(15)
+    return strings.unsorted(state).view(np.uint32)
+
+
+def crc32(strings: ByteStrings) -> NDArray[np.uint32]:
+    """Return the CRC-32 (as ``zlib.crc32``) of every string, as shape (n,) uint32."""
+    state = np.full(len(strings), 0xFFFFFFFF, dtype=np.uint32)
+    for at in range(int(strings.length.max(initial=0))):
+        end = strings.having(at + 1)
+        byte = strings.words(np.uint8, strings.start[:end] + at).view(np.uint8)
+        low = state[:end].astype(np.uint8) ^ byte
+        state[:end] = _CRC_TABLE[low] ^ (state[:end] >> np.uint32(8))
+    return strings.unsorted(~state).view(np.uint32)
+
+
+def _crc_table() -> NDArray[np.uint32]:
+    """CRC of every byte, for the reflected polynomial 0xEDB88320."""
+    table = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        table = np.where(table & 1, np.uint32(0xEDB88320) ^ (table >> 1), table >> 1)
+    return table.astype(np.uint32)
+
+
+_CRC_TABLE = _crc_table()

@@ -1,0 +1,509 @@
+"""The SQL of an alarm: parsed by sqlglot, then read against a small grammar.
+
+::
+
+    SELECT <group fields> FROM <feed> [WHERE <condition>]
+    GROUP BY <group fields>, TUMBLE(<time>, <size>) | HOP(<time>, <step>, <size>)
+    HAVING COUNT(*) | COUNT(DISTINCT <unit>) | SUM(<field>)  > | >= | < | <=  <number> | <table>[<field>]
+
+The whole tree is accounted for: a construct outside the grammar is refused where it stands and
+never ignored, since what is ignored could change who is protected.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokens import TokenType
+
+from operators.atoms import Comparison
+from stream.conditions import ConditionReader
+from stream.model import AggregateKind, FieldType
+from stream.scalars import closest
+from stream.sqlparts import SqlProblem, column, first_extra, named, numeric, start, unwrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
+    from zoneinfo import ZoneInfo
+
+    from stream.model import Feed
+    from stream.where import Where
+
+__all__ = ["ParsedQuery", "Span", "SqlProblem", "Threshold", "parse_sql"]
+
+_SHAPE = (
+    "write SELECT fields FROM feed [WHERE condition] GROUP BY fields, "
+    "TUMBLE(time, INTERVAL '1' HOUR) HAVING COUNT(*) > 10"
+)
+_AGGREGATES = "COUNT(*), COUNT(DISTINCT {unit}) and SUM(field)"
+_WINDOWS = (
+    "write TUMBLE({time}, size) or HOP({time}, step, size), as TUMBLE({time}, INTERVAL '1' HOUR)"
+)
+_COMPARISONS: dict[type[exp.Expression], Comparison] = {
+    exp.GT: Comparison.GT,
+    exp.GTE: Comparison.GE,
+    exp.LT: Comparison.LT,
+    exp.LTE: Comparison.LE,
+}
+_FLIPPED = {
+    Comparison.GT: Comparison.LT,
+    Comparison.GE: Comparison.LE,
+    Comparison.LT: Comparison.GT,
+    Comparison.LE: Comparison.GE,
+}
+_FIXED_MS = {"SECOND": 1_000, "MINUTE": 60_000, "HOUR": 3_600_000}
+_DAYS = {"DAY": 1, "WEEK": 7}
+_LONGEST_DAYS = 3660
+_CLAUSES = {
+    "distinct": "SELECT DISTINCT",
+    "joins": "JOIN",
+    "laterals": "LATERAL",
+    "order": "ORDER BY",
+    "sort": "SORT BY",
+    "limit": "LIMIT",
+    "offset": "OFFSET",
+    "with": "WITH",
+    "with_": "WITH",
+    "qualify": "QUALIFY",
+    "windows": "WINDOW",
+    "locks": "FOR UPDATE",
+    "hint": "a hint",
+    "into": "INTO",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A length of a window or step: fixed milliseconds, or whole local days.
+
+    Args:
+        milliseconds: its fixed length, 0 for days.
+        days: its local days, 0 for a fixed length.
+    """
+
+    milliseconds: int = 0
+    days: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """What the statistic is compared with, in the field's own unit.
+
+    Args:
+        offset: where it stands.
+        number: the number; or
+        table: the public table looked up
+        field: by this group field.
+    """
+
+    offset: int
+    number: Fraction | None = None
+    table: str = ""
+    field: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """What the SQL says, checked against the feed.
+
+    Args:
+        feed: the feed read.
+        group: group fields in the order of GROUP BY.
+        size: length of a window.
+        step: distance between the starts of windows.
+        window_offset: where the window stands.
+        where: the row filter.
+        kind: the statistic.
+        summed: the summed field, for ``SUM``.
+        aggregate_offset: where the aggregate stands.
+        comparison: with the aggregate on the left.
+        threshold: the right-hand side.
+        notes: warnings.
+    """
+
+    feed: Feed
+    group: tuple[str, ...]
+    size: Span
+    step: Span
+    window_offset: int
+    where: Where | None
+    kind: AggregateKind
+    summed: str | None
+    aggregate_offset: int
+    comparison: Comparison
+    threshold: Threshold
+    notes: tuple[SqlProblem, ...]
+
+
+def parse_sql(
+    sql: str, *, feeds: Mapping[str, Feed], tables: Sequence[str], timezone: ZoneInfo
+) -> ParsedQuery:
+    """Read the SQL of one alarm.
+
+    Args:
+        sql: its text.
+        feeds: declared feeds by name.
+        tables: names of the declared public tables.
+        timezone: of timestamps written without an offset.
+
+    Raises:
+        SqlProblem: it is not in the grammar, or contradicts the declarations.
+    """
+    try:
+        select = _select(sql)
+        return _Reader(sql, select, feeds, tables, timezone).read()
+    except RecursionError:
+        raise SqlProblem("the SQL is nested too deeply", "write it flatter", 0) from None
+
+
+def _select(sql: str) -> exp.Select:
+    """Return the one SELECT statement of a text."""
+    try:
+        tokens = sqlglot.tokenize(sql)
+    except TokenError:
+        offset = _open_quote(sql)
+        raise SqlProblem("a quote or comment is not closed", "close it", offset) from None
+    if not tokens:
+        raise SqlProblem("the SQL is empty", _SHAPE, 0)
+    if tokens[0].token_type is not TokenType.SELECT:
+        raise SqlProblem(f"an alarm's SQL begins with SELECT, not {tokens[0].text}", _SHAPE, 0)
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON and token is not tokens[-1]:
+            raise SqlProblem("one alarm is one SELECT", "remove what follows", token.start)
+    logger = logging.getLogger("sqlglot")
+    disabled, logger.disabled = logger.disabled, True  # its warnings would go to stderr
+    try:
+        statement = sqlglot.parse(sql)[0]
+    except ParseError as error:
+        detail = error.errors[0] if error.errors else {}
+        end = _offset(sql, detail.get("line") or 1, detail.get("col") or 1)
+        highlight = detail.get("highlight") or " "
+        raise SqlProblem(
+            f"this is not SQL we can read near `{highlight.strip()}`",
+            _SHAPE,
+            max(0, end - len(highlight) + 1),
+        ) from None
+    finally:
+        logger.disabled = disabled
+    if not isinstance(statement, exp.Select):
+        for token in tokens:
+            if token.token_type in (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT):
+                raise SqlProblem(f"{token.text} is not supported", _SHAPE, token.start)
+        raise SqlProblem("an alarm's SQL is one SELECT", _SHAPE, 0)
+    return statement
+
+
+class _Reader:
+    """Reads one SELECT."""
+
+    def __init__(
+        self,
+        sql: str,
+        select: exp.Select,
+        feeds: Mapping[str, Feed],
+        tables: Sequence[str],
+        timezone: ZoneInfo,
+    ) -> None:
+        self.sql = sql
+        self.select = select
+        self.tables = tables
+        self.timezone = timezone
+        self.notes: list[SqlProblem] = []
+        self.feed = self._feed(feeds)
+
+    def read(self) -> ParsedQuery:
+        """Return the query."""
+        select = self.select
+        allowed = ("expressions", "from", "from_", "where", "group", "having", "kind")
+        extra = first_extra(select, *allowed)
+        if extra is not None:
+            name, node = extra
+            clause = _CLAUSES.get(name, name.upper().replace("_", " "))
+            raise SqlProblem(f"{clause} is not supported", _SHAPE, self._at(node))
+        group, (step, size), window_offset = self._group()
+        self._check_selected(group)
+        where = select.args.get("where")
+        fields, notes = self.feed.fields, self.notes
+        tree = (
+            None
+            if where is None
+            else ConditionReader(fields, self.timezone, notes).read(where.this)
+        )
+        kind, summed, aggregate_offset, comparison, threshold = self._having(group)
+        return ParsedQuery(
+            feed=self.feed,
+            group=group,
+            size=size,
+            step=step,
+            window_offset=window_offset,
+            where=tree,
+            kind=kind,
+            summed=summed,
+            aggregate_offset=aggregate_offset,
+            comparison=comparison,
+            threshold=threshold,
+            notes=tuple(notes),
+        )
+
+    def _at(self, node: exp.Expression | None) -> int:
+        return 0 if node is None else start(node)
+
+    def _feed(self, feeds: Mapping[str, Feed]) -> Feed:
+        clause = self.select.args.get("from_") or self.select.args.get("from")
+        if clause is None:
+            raise SqlProblem("FROM is missing", _SHAPE, 0)
+        table = clause.this
+        if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+            raise SqlProblem(f"FROM takes a feed, not {named(table)}", _SHAPE, start(table))
+        extra = first_extra(table, "this")
+        if extra is not None and extra[0] in ("db", "catalog"):
+            full = ".".join(part.name for part in table.parts)
+            hint = f'quote it: "{full}"' if full in feeds else closest(full, feeds)
+            raise SqlProblem(f"`{full}` is not a feed", hint, start(table))
+        if extra is not None:
+            what = "an alias" if extra[0] == "alias" else extra[0].upper()
+            raise SqlProblem(
+                f"FROM takes one feed, without {what}", "write its name alone", self._at(extra[1])
+            )
+        name = table.this.name
+        if name not in feeds:
+            raise SqlProblem(f"`{name}` is not a feed", closest(name, feeds), start(table))
+        return feeds[name]
+
+    def _group(self) -> tuple[tuple[str, ...], tuple[Span, Span], int]:
+        clause = self.select.args.get("group")
+        hint = _WINDOWS.format(time=self.feed.time)
+        if clause is None:
+            raise SqlProblem("GROUP BY is missing: it says the window", hint, 0)
+        extra = first_extra(clause, "expressions")
+        if extra is not None:
+            raise SqlProblem(f"GROUP BY {extra[0].upper()} is not supported", hint, start(clause))
+        fields: list[str] = []
+        windows: list[tuple[Span, Span]] = []
+        offset = 0
+        for node in clause.expressions:
+            if isinstance(node, exp.Anonymous):
+                if windows:
+                    raise SqlProblem("GROUP BY takes one window", "remove this one", start(node))
+                windows.append(self._window(node))
+                offset = start(node)
+                continue
+            if not isinstance(node, exp.Column):
+                message = f"GROUP BY takes declared fields and a window, not {named(node)}"
+                raise SqlProblem(message, hint, start(node))
+            field = column(node, self.feed.fields, "GROUP BY takes")
+            if field.domain is None:
+                raise SqlProblem(
+                    f"GROUP BY {field.name} needs its public values, which are never learnt "
+                    "from data",
+                    f"declare {field.name}: {{domain: {field.name}.txt}} in the feed's fields",
+                    start(node),
+                )
+            if field.name in fields:
+                raise SqlProblem(f"`{field.name}` is grouped by twice", "remove one", start(node))
+            fields.append(field.name)
+        if not windows:
+            raise SqlProblem("GROUP BY has no window", hint, start(clause))
+        return tuple(fields), windows[0], offset
+
+    def _window(self, node: exp.Anonymous) -> tuple[Span, Span]:
+        """Return step and size."""
+        name, arguments = node.name.upper(), node.expressions
+        hint = _WINDOWS.format(time=self.feed.time)
+        count = {"TUMBLE": 2, "HOP": 3}.get(name)
+        if count is None:
+            raise SqlProblem(f"{name}() is not a window", hint, start(node))
+        if len(arguments) != count:
+            message = f"{name} takes {count} arguments, not {len(arguments)}"
+            raise SqlProblem(message, hint, start(node))
+        field = column(arguments[0], self.feed.fields, f"{name} takes")
+        if field.name != self.feed.time:
+            raise SqlProblem(
+                f"windows are cut by the feed's time, `{self.feed.time}`",
+                f"write {name}({self.feed.time}, ...)",
+                start(arguments[0]),
+            )
+        spans = [_span(argument) for argument in arguments[1:]]
+        step, size = spans[0], spans[-1]
+        if bool(step.days) != bool(size.days):
+            raise SqlProblem(
+                "step and size are both in days or weeks, or both shorter",
+                "a local day has 23 to 25 hours: write both in DAY, or both in HOUR",
+                start(arguments[1]),
+            )
+        if (step.milliseconds, step.days) > (size.milliseconds, size.days):
+            self.notes.append(
+                SqlProblem(
+                    "the windows leave gaps: their step is longer than their size",
+                    "HOP takes the step first, then the size",
+                    start(arguments[1]),
+                )
+            )
+        return step, size
+
+    def _check_selected(self, group: tuple[str, ...]) -> None:
+        """Refuse anything selected but group fields (or a bare 1 where there are none)."""
+        for node in self.select.expressions:
+            if not group and numeric(node) == 1:
+                continue
+            allowed = ", ".join(group) or "1"
+            if isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier):
+                name = column(node, self.feed.fields, "SELECT takes").name
+                if name in group:
+                    continue
+                message = f"`{name}` is not in GROUP BY"
+            elif isinstance(node, exp.Alias):
+                message = "SELECT takes no alias"
+            elif isinstance(node, exp.AggFunc):
+                message = f"{named(node)} cannot be selected: values are never released"
+            else:
+                message = f"SELECT takes group fields, not {named(node)}"
+            raise SqlProblem(message, f"write SELECT {allowed}", start(node))
+
+    def _having(
+        self, group: tuple[str, ...]
+    ) -> tuple[AggregateKind, str | None, int, Comparison, Threshold]:
+        clause = self.select.args.get("having")
+        supported = _AGGREGATES.format(unit=self.feed.unit)
+        if clause is None:
+            raise SqlProblem("HAVING is missing: it says when to ring", _SHAPE, 0)
+        node = unwrapped(clause.this)
+        if isinstance(node, exp.Connector):
+            word = "AND" if isinstance(node, exp.And) else "OR"
+            raise SqlProblem(
+                f"HAVING takes one comparison for now, without {word}",
+                "write one alarm per comparison",
+                start(node.expression),
+            )
+        comparison = _COMPARISONS.get(type(node))
+        if comparison is None:
+            raise SqlProblem(
+                "HAVING takes one comparison by >, >=, < or <=",
+                f"compare {supported.replace(' and ', ' or ')} with a number or table[field]",
+                start(node),
+            )
+        left, right = unwrapped(node.this), unwrapped(node.expression)
+        if not _aggregates(left) and _aggregates(right):
+            left, right, comparison = right, left, _FLIPPED[comparison]
+        kind, summed = self._aggregate(left, supported)
+        return kind, summed, start(left), comparison, self._threshold(right, group)
+
+    def _aggregate(self, node: exp.Expression, supported: str) -> tuple[AggregateKind, str | None]:
+        if isinstance(node, exp.Count) and first_extra(node, "this") is None:
+            if isinstance(node.this, exp.Star) and not node.this.args:
+                return AggregateKind.COUNT, None
+            if isinstance(node.this, exp.Distinct) and len(node.this.expressions) == 1:
+                counted = node.this.expressions[0]
+                field = column(counted, self.feed.fields, "COUNT(DISTINCT) takes")
+                if field.name == self.feed.unit:
+                    return AggregateKind.DISTINCT_UNITS, None
+                raise SqlProblem(
+                    f"COUNT(DISTINCT) counts the feed's unit, `{self.feed.unit}`, only",
+                    f"write COUNT(DISTINCT {self.feed.unit})",
+                    start(counted),
+                )
+        if isinstance(node, exp.Sum) and first_extra(node, "this") is None:
+            return AggregateKind.SUM, self._summed(node.this)
+        hint = f"supported: {supported}"
+        if isinstance(node, exp.AggFunc):
+            inner = " in this form" if isinstance(node, exp.Count | exp.Sum) else ""
+            raise SqlProblem(f"{named(node)} is not available{inner}", hint, start(node))
+        raise SqlProblem(f"HAVING compares an aggregate, not {named(node)}", hint, start(node))
+
+    def _summed(self, node: exp.Expression) -> str:
+        field = column(node, self.feed.fields, "SUM takes")
+        name = field.name
+        example = "granule: 1" if field.type is FieldType.INTEGER else 'granule: "0.01"'
+        hint = f"declare {name}: {{type: float, clip: [0, 100], {example}}} in the feed's fields"
+        if field.type is FieldType.INTEGER:
+            hint = f"declare {name}: {{type: integer, clip: [0, 100]}} in the feed's fields"
+        elif field.type is not FieldType.FLOAT:
+            message = f"SUM takes an integer or a float; `{name}` is a {field.type.value}"
+            raise SqlProblem(message, "sum another field, or use COUNT(*)", start(node))
+        if field.lo is None or field.hi is None:
+            message = f"SUM({name}) needs a clip: without one, one event may weigh anything"
+            raise SqlProblem(message, hint, start(node))
+        if field.granule is None:
+            message = f"SUM({name}) needs a granule: sums are counted in whole steps"
+            raise SqlProblem(message, hint, start(node))
+        return name
+
+    def _threshold(self, node: exp.Expression, group: tuple[str, ...]) -> Threshold:
+        offset = start(node)
+        value = numeric(node)
+        if value is not None:
+            return Threshold(offset, number=value)
+        if isinstance(node, exp.Bracket) and len(node.expressions) == 1:
+            table, key = node.this, node.expressions[0]
+            plain = isinstance(table, exp.Column) and first_extra(table, "this") is None
+            if not plain or table.name not in self.tables:
+                name = table.name if plain else "this"
+                hint = closest(name, self.tables) or f"declare tables: {{{name}: {name}.csv}}"
+                raise SqlProblem(f"`{name}` is not a declared table", hint, offset)
+            field = column(key, self.feed.fields, f"{table.name}[...] takes")
+            if field.name not in group:
+                hint = f"write {table.name}[{group[0]}]" if group else "write a number"
+                raise SqlProblem(f"`{field.name}` is not in GROUP BY", hint, start(key))
+            return Threshold(offset, table=table.name, field=field.name)
+        raise SqlProblem(
+            f"the threshold is a number or a public table's value, not {named(node)}",
+            "write a number such as 120, or a declared table's value such as capacity[room]",
+            offset,
+        )
+
+
+def _aggregates(node: exp.Expression) -> bool:
+    return isinstance(node, exp.AggFunc)
+
+
+def _span(node: exp.Expression) -> Span:
+    """Return the length an INTERVAL literal says."""
+    hint = "write INTERVAL '15' MINUTE, in SECOND, MINUTE, HOUR, DAY or WEEK"
+    if not isinstance(node, exp.Interval):
+        raise SqlProblem(f"a length is an INTERVAL, not {named(node)}", hint, start(node))
+    amount, unit = node.this, node.args.get("unit")
+    text = amount.name if isinstance(amount, exp.Literal) else ""
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0):
+        raise SqlProblem("an INTERVAL is a whole number of at least 1", hint, start(node))
+    word = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Var) else ""
+    if word in _FIXED_MS:
+        span = Span(milliseconds=int(text) * _FIXED_MS[word])
+    elif word in _DAYS:
+        span = Span(days=int(text) * _DAYS[word])
+    else:
+        raise SqlProblem("this unit of INTERVAL is not supported", hint, start(node))
+    if span.days > _LONGEST_DAYS or span.milliseconds > _LONGEST_DAYS * 86_400_000:
+        raise SqlProblem("this INTERVAL is longer than ten years", "shorten it", start(node))
+    return span
+
+
+def _offset(sql: str, line: int, column_: int) -> int:
+    """Return the offset of a 1-based line and column."""
+    offset = 0
+    for _ in range(line - 1):
+        offset = sql.find("\n", offset) + 1
+    return min(offset + column_ - 1, max(0, len(sql) - 1))
+
+
+def _open_quote(sql: str) -> int:
+    """Return where the quote or comment begins that is never closed."""
+    closers = {"'": "'", '"': '"', "`": "`", "/*": "*/"}
+    at = 0
+    while at < len(sql):
+        if sql.startswith("--", at):
+            at = sql.find("\n", at) % (len(sql) + 1)
+        opener = next((mark for mark in closers if sql.startswith(mark, at)), None)
+        if opener is None:
+            at += 1
+            continue
+        end = sql.find(closers[opener], at + len(opener))
+        if end < 0:
+            return at
+        at = end + len(closers[opener])
+    return 0

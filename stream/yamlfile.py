@@ -1,0 +1,310 @@
+"""A YAML file whose every value remembers where it stands.
+
+The file is composed into nodes and never constructed into Python objects: scalars keep their
+*text*, so that ``0.05`` is read exactly and ``no`` stays a word, and every key, value and character
+inside a value can be pointed at. Environment variables are put into scalar values here:
+``${NAME}`` and ``${NAME:-default}`` (``$${`` writes a plain ``${``); keys are left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import yaml
+
+from accountant.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["Document", "Loc", "Scalar", "Tree", "load_document"]
+
+_TAG = "tag:yaml.org,2002:"
+_VARIABLE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\})?")
+
+Loc = tuple[str | int, ...]
+"""Path of a value: mapping keys and sequence positions from the root."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One scalar value.
+
+    Args:
+        text: its text, environment variables put in.
+        kind: what plain YAML takes it for: ``str``, ``int``, ``float``, ``bool``, ``null``, ...
+        shown: its text as it stands in the file; the only one an error may repeat.
+        origin: per character of ``text`` its place in ``shown``; ``None`` where they are the same.
+    """
+
+    text: str
+    kind: str
+    shown: str
+    origin: tuple[int, ...] | None = field(default=None, repr=False)
+
+
+Tree = dict[str, "Tree"] | list["Tree"] | Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One parsed file.
+
+    Args:
+        file: its name as the user wrote it.
+        text: the whole text.
+        root: its top node; ``None`` where the file is empty.
+        tree: its values.
+        errors: what was wrong although the file could be read on (duplicate keys, variables).
+    """
+
+    file: str
+    text: str = field(repr=False)
+    root: yaml.Node | None = field(repr=False)
+    tree: Tree
+    errors: tuple[ConfigError, ...] = ()
+
+    def error(
+        self,
+        loc: Loc,
+        message: str,
+        hint: str = "",
+        *,
+        key: bool = False,
+        offset: int | None = None,
+    ) -> ConfigError:
+        """Return a ``ConfigError`` that points at a value.
+
+        Args:
+            loc: the value's path; the deepest part that exists is pointed at.
+            message: what is wrong.
+            hint: what to write instead.
+            key: point at the key instead of the value.
+            offset: point at this character inside a scalar.
+        """
+        line, column = self.position(loc, key=key, offset=offset)
+        return ConfigError(message, file=self.file, line=line, column=column, hint=hint)
+
+    def position(
+        self, loc: Loc, *, key: bool = False, offset: int | None = None
+    ) -> tuple[int, int]:
+        """Return the 1-based line and column of a value, its key, or a character inside it."""
+        if self.root is None:
+            return 1, 1
+        node, mark, tree, complete = self.root, self.root.start_mark, self.tree, True
+        for step in loc:
+            found = _child(node, step)
+            if found is None:
+                complete = False
+                break
+            mark, node = found
+            if isinstance(tree, dict):
+                tree = tree[str(step)]
+            elif isinstance(tree, list):
+                tree = tree[int(step)]
+        if complete and offset is not None and isinstance(tree, Scalar):
+            return _inside(node, self.text, tree, offset)
+        # A missing part is reported at the key of the mapping that lacks it.
+        inner = isinstance(node, yaml.ScalarNode) if not complete else not key
+        mark = node.start_mark if inner else mark
+        return mark.line + 1, mark.column + 1
+
+
+def load_document(path: Path, *, environ: Mapping[str, str]) -> Document:
+    """Read a YAML file.
+
+    Args:
+        path: the file, as the user named it.
+        environ: environment variables that scalars may use.
+
+    Raises:
+        ConfigError: the file cannot be read, or is not YAML of the kind we take.
+    """
+    file = str(path)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        reason = error.strerror or "cannot be read"
+        raise ConfigError(
+            f"cannot read the file: {reason}", file=file, line=1, column=1, hint="check its path"
+        ) from error
+    except UnicodeDecodeError as error:
+        before = bytes(error.object[: error.start])
+        raise ConfigError(
+            "the file is not UTF-8 text",
+            file=file,
+            line=before.count(b"\n") + 1,
+            column=error.start - (before.rfind(b"\n") + 1) + 1,
+            hint="save it as UTF-8",
+        ) from error
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        reader = _Reader(file, environ)
+        tree = reader.convert(root) if root is not None else {}
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise ConfigError(
+            f"not valid YAML: {error.problem or error.context}",
+            file=file,
+            line=mark.line + 1 if mark else 1,
+            column=mark.column + 1 if mark else 1,
+            hint="check indentation, quotes and colons here and on the line before",
+        ) from error
+    except yaml.reader.ReaderError as error:
+        before_text = text[: error.position]
+        raise ConfigError(
+            "not valid YAML: a control character",
+            file=file,
+            line=before_text.count("\n") + 1,
+            column=error.position - (before_text.rfind("\n") + 1) + 1,
+            hint="remove it",
+        ) from error
+    except RecursionError as error:
+        raise ConfigError(
+            "the file is nested too deeply", file=file, line=1, column=1, hint="write it flat"
+        ) from error
+    return Document(file=file, text=text, root=root, tree=tree, errors=tuple(reader.errors))
+
+
+class _Reader:
+    """Turns nodes into a tree and collects what is wrong with them."""
+
+    def __init__(self, file: str, environ: Mapping[str, str]) -> None:
+        self.file = file
+        self.environ = environ
+        self.errors: list[ConfigError] = []
+        self._open: set[int] = set()
+
+    def convert(self, node: yaml.Node) -> Tree:
+        """Return the tree of a node."""
+        if id(node) in self._open:
+            self._wrong(node, "an alias that contains itself", "write the value out")
+            return {}
+        if not node.tag.startswith(_TAG):
+            self._wrong(node, f"the tag {node.tag} has no meaning here", "remove the tag")
+        self._open.add(id(node))
+        tree: Tree
+        if isinstance(node, yaml.MappingNode):
+            tree = self._mapping(node)
+        elif isinstance(node, yaml.SequenceNode):
+            tree = [self.convert(child) for child in node.value]
+        elif isinstance(node, yaml.ScalarNode):
+            tree = self._scalar(node)
+        else:  # PyYAML knows no fourth kind
+            tree = {}
+        self._open.discard(id(node))
+        return tree
+
+    def _mapping(self, node: yaml.MappingNode) -> dict[str, Tree]:
+        tree: dict[str, Tree] = {}
+        lines: dict[str, int] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                self._wrong(key, "a key must be a plain word", "write `name: value`")
+                continue
+            name = key.value
+            if key.tag == f"{_TAG}merge":
+                self._wrong(key, "merge keys (<<) are not supported", "write the keys out")
+                continue
+            if name in tree:
+                hint = f"remove one of them; the first stands on line {lines[name]}"
+                self._wrong(key, f"`{name}` is written twice", hint)
+                continue
+            tree[name] = self.convert(value)
+            lines[name] = key.start_mark.line + 1
+        return tree
+
+    def _scalar(self, node: yaml.ScalarNode) -> Scalar:
+        kind, value = node.tag.removeprefix(_TAG), node.value
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            self._wrong(node, "half a character (a lone surrogate)", "write the whole character")
+        if "${" not in value:
+            return Scalar(text=value, kind=kind, shown=value)
+        parts: list[str] = []
+        origin: list[int] = []
+        at = 0
+        for match in _VARIABLE.finditer(value):
+            parts.append(value[at : match.start()])
+            origin.extend(range(at, match.start()))
+            put = self._substitute(node, match)
+            parts.append(put)
+            origin.extend([match.start()] * len(put))
+            at = match.end()
+        parts.append(value[at:])
+        origin.extend(range(at, len(value)))
+        return Scalar(text="".join(parts), kind=kind, shown=value, origin=tuple(origin))
+
+    def _substitute(self, node: yaml.ScalarNode, match: re.Match[str]) -> str:
+        name, default = match.group(1), match.group(2)
+        if match.group(0) == "$${":
+            return "${"
+        if name is None:
+            hint = "write ${NAME} or ${NAME:-default}; $${ for a plain ${"
+            self._wrong(node, "`${` does not begin the name of a variable", hint)
+            return ""
+        value = self.environ.get(name, "")
+        if value or name in (self.environ if default is None else ()):
+            return value
+        if default is None:
+            hint = f"set {name}, or write ${{{name}:-default}}"
+            self._wrong(node, f"the environment variable {name} is not set", hint)
+            return ""
+        return default
+
+    def _wrong(self, node: yaml.Node, message: str, hint: str) -> None:
+        mark = node.start_mark
+        self.errors.append(
+            ConfigError(
+                message, file=self.file, line=mark.line + 1, column=mark.column + 1, hint=hint
+            )
+        )
+
+
+def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Mark, yaml.Node] | None:
+    """Return the mark of a child's key (or of the child, in a sequence) and the child."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value == step:
+                return key.start_mark, value
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        child = node.value[step]
+        return child.start_mark, child
+    return None
+
+
+def _inside(node: yaml.Node, text: str, scalar: Scalar, offset: int) -> tuple[int, int]:
+    """Return line and column of a character of a scalar's text."""
+    offset = max(0, min(offset, len(scalar.text) - 1))
+    if scalar.origin is not None:
+        offset = scalar.origin[offset] if scalar.origin else 0
+    start = node.start_mark.index
+    raw = text[start : node.end_mark.index]
+    at = start + _place(raw, scalar.shown, offset, style=getattr(node, "style", None))
+    return text.count("\n", 0, at) + 1, at - (text.rfind("\n", 0, at) + 1) + 1
+
+
+def _place(raw: str, value: str, offset: int, *, style: str | None) -> int:
+    """Return where in a scalar's raw text the character ``offset`` of its value stands.
+
+    YAML changes white space only (folding, indentation) and, in double quotes, escapes: the visible
+    characters of the value appear in the raw text in order.
+    """
+    at = 0
+    if style in ("|", ">"):
+        at = raw.find("\n") + 1  # the header's indicators and comment are not part of the value
+    elif style in ("'", '"'):
+        at = 1
+    last = at
+    for index, character in enumerate(value):
+        if index > offset:
+            break
+        if character.isspace():
+            continue
+        while at < len(raw) and raw[at] != character:
+            at += 2 if style == '"' and raw[at] == "\\" and raw[at + 1 : at + 2] != character else 1
+        last = min(at, len(raw) - 1)
+        at += 2 if style == "'" and character == "'" else 1
+    return last

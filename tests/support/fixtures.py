@@ -1,0 +1,28 @@
+"""Pytest fixtures that start and stop servers; ``tests/conftest.py`` imports them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.kafka import Broker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["broker", "own_broker"]
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[Broker]:
+    """One Kafka broker for the whole session; tests take topics of their own and never kill it."""
+    with Broker() as running:
+        yield running
+
+
+@pytest.fixture
+def own_broker() -> Iterator[Broker]:
+    """A Kafka broker for one test, which may kill, pause and restart it."""
+    with Broker() as running:
+        yield running

@@ -1,0 +1,51 @@
+"""The Kafka broker of the integration tests: a real one, from ``deploy/kafka/broker.py``.
+
+Use the fixtures of :mod:`tests.support.fixtures`::
+
+    def test_something(broker: Broker) -> None:           # one broker for the whole session
+        topic = broker_topic(broker, partitions=4)        # a name of its own per test
+        ...
+
+    def test_outage(own_broker: Broker) -> None:          # a broker this test may kill
+        own_broker.kill()
+        own_broker.restart()                              # same log, same address, ~6 s
+
+``Broker`` : ``start() stop() kill() restart() pause() resume() create_topic(name, partitions,
+config) delete_topic(name) admin() bootstrap cluster_id pid version log_file directory``.
+``TOCSIN_KAFKA_VERSION=4.3.1`` runs the same tests on another version.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from typing import TYPE_CHECKING
+
+from deploy.kafka.broker import Broker, BrokerError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Broker", "BrokerError", "broker_topic"]
+
+_numbers = itertools.count(1)
+
+
+def broker_topic(
+    broker: Broker,
+    *,
+    name: str = "events",
+    partitions: int = 1,
+    config: Mapping[str, str] | None = None,
+) -> str:
+    """Create a topic under a name that no other test of this session has, and return the name.
+
+    Args:
+        broker: where.
+        name: how the topic's name begins.
+        partitions: how many.
+        config: topic settings; LogAppendTime unless ``message.timestamp.type`` says otherwise.
+    """
+    topic = f"{name}-{os.getpid()}-{next(_numbers)}"
+    broker.create_topic(topic, partitions, config)
+    return topic
