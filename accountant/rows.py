@@ -8,108 +8,37 @@ database, so they cost nothing there.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from accountant import schema
 from accountant.charges import WindowKey
-from accountant.overlap import Held
-from accountant.records import (
-    Admission,
-    BudgetTerms,
-    LogIdentity,
-    Outcome,
-    Partial,
-    SeenDecision,
-    StoredDecision,
+from accountant.entries import (
+    ChargeRow,
+    LedgerRow,
+    QueryRow,
+    ScopeRow,
+    read_adopted,
+    read_charge,
+    read_decision,
+    read_partial,
+    read_scope,
 )
-from accountant.units import PrivacyUnit
+from accountant.overlap import Held
+from accountant.records import LogIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["ChargeRow", "ChargeState", "LedgerRow", "QueryRow", "ScopeRow", "Transaction"]
+    from accountant.records import BudgetTerms, Partial, SeenDecision, StoredDecision
+
+__all__ = ["Transaction"]
 
 CHUNK = 1_000
-
-
-class ChargeState(StrEnum):
-    """Where a charge stands."""
-
-    RESERVED = "reserved"
-    SETTLED = "settled"
-    SPENT = "spent"
-    """Taken as spent without a decision of this ledger: it was rolled back here."""
-    RELEASED = "released"
-
-
-HELD = (ChargeState.RESERVED, ChargeState.SETTLED, ChargeState.SPENT)
-"""States that count against the wall."""
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerRow:
-    """The ledger itself."""
-
-    ledger_id: str
-    hash_key: bytes
-    last_sequence: int
-    clock_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class ScopeRow:
-    """One budget with its frontier (the last window that was admitted or refused)."""
-
-    terms: BudgetTerms
-    frontier: WindowKey | None
-    settled_worst_units: int
-
-
-@dataclass(frozen=True, slots=True)
-class QueryRow:
-    """One registered query with its cursor."""
-
-    query: str
-    scope: str
-    feed: str
-    fingerprint: str
-    definition: str
-    cursor_ms: int
-    effective_from_ms: int | None
-    retired: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ChargeRow:
-    """One window's reservation and what became of it."""
-
-    key: WindowKey
-    scope: str
-    admission: Admission
-    state: ChargeState
-    fingerprint: str
-    units: int
-    cells: int
-    cells_per_unit: int
-    loss_units: int
-    settled_units: int | None
-    periods: tuple[int, ...]
-
-    @property
-    def held_units(self) -> int:
-        """What counts against the wall: the worst case, unless it was released."""
-        return self.loss_units if self.state in HELD else 0
-
-    @property
-    def held(self) -> Held:
-        """The same with its window."""
-        return Held(self.key.start_ms, self.key.end_ms, self.held_units)
 
 
 class Transaction:
@@ -131,20 +60,14 @@ class Transaction:
 
     def ledger(self, *, lock: bool = False) -> LedgerRow:
         """Return the ledger's row."""
-        table = schema.ledger
-        columns = (table.c.ledger_id, table.c.hash_key, table.c.last_sequence, table.c.clock_ms)
-        found = self._one(_locked(sa.select(*columns), lock=lock))
-        return LedgerRow(**(found or {}))
+        found = self._get(schema.ledger, {"id": 1}, lock="update" if lock else "") or {}
+        return LedgerRow(**{name: found[name] for name in LedgerRow.__dataclass_fields__})
 
     def advance(self, *, clock_ms: int, last_sequence: int | None = None) -> None:
         """Move the clock's mark (never back) and, if given, the sequence."""
-        table = schema.ledger
-        statement = table.update().values(
-            clock_ms=sa.case((table.c.clock_ms < clock_ms, clock_ms), else_=table.c.clock_ms)
-        )
+        self._connection.execute(_advance_clock(), {"now_ms": clock_ms})
         if last_sequence is not None:
-            statement = statement.values(last_sequence=last_sequence)
-        self._connection.execute(statement)
+            self._set(schema.ledger, {"id": 1}, {"last_sequence": last_sequence})
 
     def add_gap(self, first: int, last: int, *, declared_at_ms: int) -> None:
         """Declare sequence numbers that another timeline of this ledger used."""
@@ -155,24 +78,22 @@ class Transaction:
 
     def add_scope(self, terms: BudgetTerms) -> None:
         """Store a budget's terms unless it has some."""
-        values = {**_fields(terms), "unit": terms.unit.value, "settled_worst_units": 0}
+        values = {**_fields(terms), "settled_worst_units": 0}
         statement = self._insert(schema.scopes).values(values).on_conflict_do_nothing()
         self._connection.execute(statement)
 
     def scope(self, name: str, *, lock: bool = False) -> ScopeRow | None:
         """Return a budget."""
-        statement = sa.select(schema.scopes).where(schema.scopes.c.scope == name)
-        found = self._one(_locked(statement, lock=lock))
-        return None if found is None else _scope(found)
+        found = self._get(schema.scopes, {"scope": name}, lock="update" if lock else "")
+        return None if found is None else read_scope(found)
 
     def scopes(self) -> list[ScopeRow]:
         """Return every budget by name."""
-        return [_scope(row) for row in self.rows("scopes")]
+        return [read_scope(row) for row in self.rows("scopes")]
 
     def update_scope(self, name: str, **values: Any) -> None:
         """Set columns of a budget."""
-        table = schema.scopes
-        self._connection.execute(table.update().where(table.c.scope == name).values(values))
+        self._set(schema.scopes, {"scope": name}, values)
 
     def move_frontier(self, name: str, key: WindowKey) -> None:
         """Set the last window that was served."""
@@ -190,7 +111,7 @@ class Transaction:
 
     def log(self, feed: str) -> LogIdentity | None:
         """Return the log of a feed."""
-        found = self._one(sa.select(schema.logs).where(schema.logs.c.feed == feed))
+        found = self._get(schema.logs, {"feed": feed})
         return None if found is None else LogIdentity(**found)
 
     def add_query(self, row: QueryRow) -> None:
@@ -200,8 +121,8 @@ class Transaction:
 
     def query(self, name: str, *, lock: bool = False, share: bool = False) -> QueryRow | None:
         """Return a query; ``share`` keeps it from changing, ``lock`` also from being shared."""
-        statement = sa.select(schema.queries).where(schema.queries.c.query == name)
-        found = self._one(_locked(statement, lock=lock or share, share=share))
+        how = "share" if share else "update" if lock else ""
+        found = self._get(schema.queries, {"query": name}, lock=how)
         return None if found is None else QueryRow(**found)
 
     def queries(self) -> list[QueryRow]:
@@ -210,8 +131,7 @@ class Transaction:
 
     def update_query(self, name: str, **values: Any) -> None:
         """Set columns of a query."""
-        table = schema.queries
-        self._connection.execute(table.update().where(table.c.query == name).values(values))
+        self._set(schema.queries, {"query": name}, values)
 
     # --- partials
 
@@ -231,26 +151,26 @@ class Transaction:
             "digest": partial.digest,
             "conflicted": False,
         }
-        statement = self._insert(schema.partials).values(values).on_conflict_do_nothing()
-        return bool(self._connection.execute(statement).rowcount)
+        table = schema.partials
+        statement = self._insert(table).values(values).on_conflict_do_nothing()
+        # A row comes back only if it was inserted; row counts differ between drivers.
+        return self._one(statement.returning(table.c.partition)) is not None
 
     def matches_partial(self, partial: Partial) -> bool:
         """Whether the stored partial is the same; another one is marked as in conflict."""
-        table = schema.partials
-        where = (_is(table, partial.key), table.c.partition == partial.partition)
-        found = self._one(sa.select(table.c.digest, table.c.conflicted).where(*where))
+        place = {**_window(partial.key), "partition": partial.partition}
+        found = self._get(schema.partials, place)
         if found is None or found["conflicted"]:
             return False
         if found["digest"] == partial.digest:
             return True
-        self._connection.execute(table.update().where(*where).values(conflicted=True))
+        self._set(schema.partials, place, {"conflicted": True})
         return False
 
     def partials(self, key: WindowKey) -> list[Partial]:
         """Return a window's partials by partition."""
-        table = schema.partials
-        statement = sa.select(table).where(_is(table, key)).order_by(table.c.partition)
-        return [_partial(row) for row in self._connection.execute(statement).mappings()]
+        statement = _select(schema.partials, tuple(_window(key)), "").order_by("partition")
+        return [read_partial(row) for row in self._all(statement, _given(_window(key)))]
 
     def partitions_stored(self, query: str, from_start_ms: int) -> set[tuple[int, int]]:
         """Return (window start, partition) of the partials at or after a start."""
@@ -262,23 +182,39 @@ class Transaction:
 
     def conflicted(self, key: WindowKey) -> bool:
         """Whether two different partials came for one place of the window."""
-        table = schema.partials
-        where = (_is(table, key), table.c.conflicted)
-        return self._one(sa.select(table.c.partition).where(*where).limit(1)) is not None
+        return self._get(schema.partials, {**_window(key), "conflicted": True}) is not None
 
     def drop_partials(self, query: str, key: WindowKey | None = None) -> None:
         """Delete a window's partials, or all of a query's."""
-        table = schema.partials
-        where = table.c.query == query if key is None else _is(table, key)
-        self._connection.execute(table.delete().where(where))
+        by = {"query": query} if key is None else _window(key)
+        self._connection.execute(_delete(schema.partials, tuple(by)), _given(by))
+
+    # --- punctuation marks
+
+    def add_mark(self, feed: str, partition: int, time_ms: int, offset: int) -> None:
+        """Store where a mark lies unless it is known."""
+        values = {"feed": feed, "partition": partition, "time_ms": time_ms, "log_offset": offset}
+        self._connection.execute(self._insert(schema.marks).values(values).on_conflict_do_nothing())
+
+    def mark_before(self, feed: str, partition: int, time_ms: int) -> int | None:
+        """Return the offset of the newest mark at or before an instant."""
+        table = schema.marks
+        place = (table.c.feed == feed, table.c.partition == partition)
+        statement = (
+            sa.select(table.c.log_offset)
+            .where(*place, table.c.time_ms <= time_ms)
+            .order_by(table.c.time_ms.desc())
+            .limit(1)
+        )
+        found = self._one(statement)
+        return None if found is None else int(found["log_offset"])
 
     # --- charges
 
     def add_charges(self, rows: Sequence[ChargeRow]) -> None:
         """Store new charges."""
         values = [
-            {**_fields(row), **_window(row.key), "periods": json.dumps(row.periods)}
-            for row in rows
+            {**_fields(row), **_window(row.key), "periods": json.dumps(row.periods)} for row in rows
         ]
         for one in values:
             del one["key"]
@@ -287,28 +223,29 @@ class Transaction:
 
     def charge(self, key: WindowKey) -> ChargeRow | None:
         """Return a window's charge."""
-        found = self._one(sa.select(schema.charges).where(_is(schema.charges, key)))
-        return None if found is None else _charge(found)
+        found = self._get(schema.charges, _window(key))
+        return None if found is None else read_charge(found)
 
     def update_charge(self, key: WindowKey, **values: Any) -> None:
         """Set columns of a charge."""
-        table = schema.charges
-        self._connection.execute(table.update().where(_is(table, key)).values(values))
+        self._set(schema.charges, _window(key), values)
 
-    def charges_after(self, scope: str, end_ms: int) -> list[ChargeRow]:
+    def charges_after(
+        self, scope: str, end_ms: int, *, starting_before_ms: int | None = None
+    ) -> list[ChargeRow]:
         """Return a budget's charges whose windows end after an instant."""
         table = schema.charges
-        where = (table.c.scope == scope, table.c.end_ms > end_ms)
-        rows = self._connection.execute(sa.select(table).where(*where)).mappings()
-        return [_charge(row) for row in rows]
+        where = [table.c.scope == scope, table.c.end_ms > end_ms]
+        if starting_before_ms is not None:
+            where.append(table.c.start_ms < starting_before_ms)
+        return [read_charge(row) for row in self._all(sa.select(table).where(*where))]
 
     def open_charges(self, scope: str) -> list[ChargeRow]:
         """Return a budget's reservations that are neither settled nor released."""
         table = schema.charges
         # The state stands in the text, so that the planner can use the partial index.
         where = (table.c.scope == scope, sa.text("state = 'reserved'"))
-        rows = self._connection.execute(sa.select(table).where(*where)).mappings()
-        return [_charge(row) for row in rows]
+        return [read_charge(row) for row in self._all(sa.select(table).where(*where))]
 
     def totals(self, scope: str, periods: Iterable[int] | None = None) -> dict[int, int]:
         """Return loss held by period start, for some periods or all."""
@@ -320,7 +257,7 @@ class Transaction:
                 return {}
             # A range, not a list of values: periods asked for together lie together.
             statement = statement.where(table.c.period_ms.between(wanted[0], wanted[-1]))
-        return {period: held for period, held in self._connection.execute(statement)}
+        return dict(self._connection.execute(statement).tuples().all())
 
     def add_to_totals(self, scope: str, change: Mapping[int, int]) -> None:
         """Add to the loss held in some periods."""
@@ -338,12 +275,15 @@ class Transaction:
 
     # --- decisions
 
-    def add_decision(self, decision: StoredDecision, *, with_ledger: bool = False) -> None:
+    def decision(self, key: WindowKey, *, ledger_id: str) -> StoredDecision | None:
+        """Return a window's decision by this ledger."""
+        found = self._get(schema.decisions, _window(key))
+        return None if found is None else read_decision(found, ledger_id)
+
+    def add_decision(self, decision: StoredDecision) -> None:
         """Store a decision of this ledger."""
         values = {**_fields(decision), **_window(decision.key)}
-        del values["key"]
-        if not with_ledger:
-            del values["ledger_id"]
+        del values["key"], values["ledger_id"]
         self._connection.execute(schema.decisions.insert().values(values))
 
     def decisions(
@@ -353,8 +293,7 @@ class Transaction:
         table = schema.decisions
         between = table.c.start_ms.between(first_start_ms, last_start_ms)
         statement = sa.select(table).where(table.c.query == query, between)
-        rows = self._connection.execute(statement).mappings()
-        return [_decision(row, ledger_id) for row in rows]
+        return [read_decision(row, ledger_id) for row in self._all(statement)]
 
     def unpublished(
         self, query: str, released_by_ms: int, limit: int, *, ledger_id: str
@@ -368,16 +307,15 @@ class Transaction:
             .limit(limit)
         )
         ready: list[StoredDecision] = []
-        for row in self._connection.execute(statement).mappings():
+        for row in self._all(statement):
             if row["release_ms"] > released_by_ms:
                 break
-            ready.append(_decision(row, ledger_id))
+            ready.append(read_decision(row, ledger_id))
         return ready
 
     def mark_published(self, key: WindowKey) -> None:
         """Remember that a decision has left."""
-        table = schema.decisions
-        self._connection.execute(table.update().where(_is(table, key)).values(published=True))
+        self._set(schema.decisions, _window(key), {"published": True})
 
     def counts(self) -> list[tuple[str, str, str | None, int, int]]:
         """Return (query, outcome, reason, decisions, unpublished) for every combination."""
@@ -409,9 +347,8 @@ class Transaction:
 
     def adopted(self, key: WindowKey) -> StoredDecision | None:
         """Return a window's decision by another timeline, if one was adopted."""
-        statement = sa.select(schema.adopted).where(_is(schema.adopted, key))
-        found = self._one(statement.order_by(schema.adopted.c.digest).limit(1))
-        return None if found is None else _adopted_decision(found)
+        found = self._get(schema.adopted, _window(key))
+        return None if found is None else read_adopted(found)
 
     def adopted_after(self, scope: str, end_ms: int) -> list[tuple[WindowKey, Held]]:
         """Return the windows of a budget that were adopted and end after an instant."""
@@ -424,6 +361,13 @@ class Transaction:
             for query, start, end, loss in rows
         ]
 
+    def adopted_periods(self, scope: str) -> Iterator[dict[int, int]]:
+        """Yield, per adopted decision of a budget, its loss by period it touches."""
+        table = schema.adopted
+        statement = sa.select(table.c.periods, table.c.loss_units).where(table.c.scope == scope)
+        for periods, loss in self._connection.execute(statement):
+            yield dict.fromkeys(json.loads(periods), loss)
+
     # --- whole tables, for verification and export
 
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
@@ -431,120 +375,69 @@ class Transaction:
         found: sa.Table = getattr(schema, table)
         statement = sa.select(found).order_by(*found.primary_key.columns)
         for row in self._connection.execute(statement).mappings():
-            yield dict(row)
+            yield {str(name): value for name, value in row.items()}
 
     def charge_rows(self) -> Iterator[ChargeRow]:
         """Yield every charge."""
-        yield from map(_charge, self.rows("charges"))
+        yield from map(read_charge, self.rows("charges"))
 
-    def _one(self, statement: Any) -> dict[str, Any] | None:
-        found = self._connection.execute(statement).mappings().first()
+    def _get(
+        self, table: sa.Table, by: Mapping[str, Any], *, lock: str = ""
+    ) -> dict[str, Any] | None:
+        return self._one(_select(table, tuple(by), lock), _given(by))
+
+    def _set(self, table: sa.Table, by: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+        statement = _update(table, tuple(by), tuple(values))
+        self._connection.execute(statement, {**_given(by), **_given(values, "new_")})
+
+    def _one(self, statement: Any, given: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
+        found = self._connection.execute(statement, given or {}).mappings().first()
         return None if found is None else dict(found)
 
+    def _all(self, statement: Any, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        return [dict(row) for row in self._connection.execute(statement, given or {}).mappings()]
 
-def _locked(statement: Any, *, lock: bool, share: bool = False) -> Any:
-    return statement.with_for_update(read=share) if lock else statement
+
+# Statements are built once: building one takes longer than running it.
 
 
-def _is(table: sa.Table, key: WindowKey) -> Any:
-    return sa.and_(
-        table.c.query == key.query,
-        table.c.start_ms == key.start_ms,
-        table.c.end_ms == key.end_ms,
-    )
+@cache
+def _select(table: sa.Table, by: tuple[str, ...], lock: str) -> Any:
+    statement = sa.select(table).where(*_equal(table, by))
+    return statement.with_for_update(read=lock == "share") if lock else statement
+
+
+@cache
+def _update(table: sa.Table, by: tuple[str, ...], names: tuple[str, ...]) -> Any:
+    new: dict[str, Any] = {name: sa.bindparam(f"new_{name}") for name in names}
+    return table.update().where(*_equal(table, by)).values(new)
+
+
+@cache
+def _delete(table: sa.Table, by: tuple[str, ...]) -> Any:
+    return table.delete().where(*_equal(table, by))
+
+
+@cache
+def _advance_clock() -> Any:
+    table = schema.ledger
+    now_ms = sa.bindparam("now_ms", type_=sa.BigInteger)
+    return table.update().where(table.c.clock_ms < now_ms).values(clock_ms=now_ms)
+
+
+def _equal(table: sa.Table, by: tuple[str, ...]) -> list[Any]:
+    return [table.c[name] == sa.bindparam(f"is_{name}") for name in by]
+
+
+def _given(values: Mapping[str, Any], prefix: str = "is_") -> dict[str, Any]:
+    return {f"{prefix}{name}": value for name, value in values.items()}
 
 
 def _fields(record: Any) -> dict[str, Any]:
     # dataclasses.asdict would copy deeply and take the window key apart.
-    return {name: getattr(record, name) for name in record.__dataclass_fields__}
+    values = {name: getattr(record, name) for name in record.__dataclass_fields__}
+    return {name: v.value if isinstance(v, StrEnum) else v for name, v in values.items()}
 
 
 def _window(key: WindowKey) -> dict[str, Any]:
     return {"query": key.query, "start_ms": key.start_ms, "end_ms": key.end_ms}
-
-
-def _key(row: Mapping[str, Any]) -> WindowKey:
-    return WindowKey(end_ms=row["end_ms"], query=row["query"], start_ms=row["start_ms"])
-
-
-def _scope(row: Mapping[str, Any]) -> ScopeRow:
-    frontier = None
-    if row["frontier_end_ms"] is not None:
-        frontier = WindowKey(
-            end_ms=row["frontier_end_ms"],
-            query=row["frontier_query"],
-            start_ms=row["frontier_start_ms"],
-        )
-    terms = BudgetTerms(
-        scope=row["scope"],
-        unit=PrivacyUnit(row["unit"]),
-        epsilon_max_units=row["epsilon_max_units"],
-        period=row["period"],
-    )
-    return ScopeRow(terms, frontier, row["settled_worst_units"])
-
-
-def _charge(row: Mapping[str, Any]) -> ChargeRow:
-    return ChargeRow(
-        key=_key(row),
-        scope=row["scope"],
-        admission=Admission(row["admission"]),
-        state=ChargeState(row["state"]),
-        fingerprint=row["fingerprint"],
-        units=row["units"],
-        cells=row["cells"],
-        cells_per_unit=row["cells_per_unit"],
-        loss_units=row["loss_units"],
-        settled_units=row["settled_units"],
-        periods=tuple(json.loads(row["periods"])),
-    )
-
-
-def _partial(row: Mapping[str, Any]) -> Partial:
-    return Partial(
-        key=_key(row),
-        partition=row["partition"],
-        fingerprint=row["fingerprint"],
-        topic_id=row["topic_id"],
-        complete=row["complete"],
-        cells=row["cells"],
-        index=np.frombuffer(row["cell_index"], dtype="<i8").astype(np.int64),
-        value=np.frombuffer(row["cell_value"], dtype="<i8").astype(np.int64),
-        first_offset=row["first_offset"],
-        last_offset=row["last_offset"],
-    )
-
-
-def _decision(row: Mapping[str, Any], ledger_id: str) -> StoredDecision:
-    return StoredDecision(
-        key=_key(row),
-        outcome=Outcome(row["outcome"]),
-        reason=row["reason"],
-        alarms=row["alarms"],
-        alarm_count=row["alarm_count"],
-        epsilon_units=row["epsilon_units"],
-        sequence=row["sequence"],
-        ledger_id=ledger_id,
-        release_ms=row["release_ms"],
-        decided_at_ms=row["decided_at_ms"],
-        published=row["published"],
-        fingerprint=row["fingerprint"],
-    )
-
-
-def _adopted_decision(row: Mapping[str, Any]) -> StoredDecision:
-    outcome = Outcome(row["outcome"])
-    return StoredDecision(
-        key=_key(row),
-        outcome=outcome,
-        reason=None if outcome is Outcome.DECIDED else "adopted",
-        alarms=b"",
-        alarm_count=row["alarm_count"],
-        epsilon_units=row["epsilon_units"],
-        sequence=row["sequence"],
-        ledger_id=row["ledger_id"],
-        release_ms=row["adopted_at_ms"],
-        decided_at_ms=row["adopted_at_ms"],
-        published=True,
-        fingerprint="",
-    )

@@ -17,6 +17,7 @@ __all__ = [
     "gaps",
     "ledger",
     "logs",
+    "marks",
     "metadata",
     "partials",
     "queries",
@@ -96,6 +97,15 @@ partials = sa.Table(
     sa.Column("last_offset", sa.BigInteger, nullable=False),
     sa.Column("digest", sa.Text, nullable=False),
     sa.Column("conflicted", sa.Boolean, nullable=False),
+)
+
+marks = sa.Table(
+    "tocsin_marks",
+    metadata,
+    sa.Column("feed", sa.Text, primary_key=True),
+    sa.Column("partition", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("time_ms", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("log_offset", sa.BigInteger, nullable=False),
 )
 
 charges = sa.Table(

@@ -125,12 +125,11 @@ class Store:
             connection = self._connect(isolation_level="AUTOCOMMIT")
         with closing(connection):
             with self.translated():
-                held = connection.scalar(sa.select(sa.func.pg_try_advisory_lock(number)))
+                held = bool(connection.scalar(sa.select(sa.func.pg_try_advisory_lock(number))))
             try:
-                yield bool(held)
+                yield held
             finally:
-                # Not returned to the pool: closing the session is what surely lets go.
-                connection.invalidate()
+                _unlock(connection, number, held=held)
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -253,6 +252,15 @@ def _version(connection: sa.Connection) -> str | None:
     table = sa.table(VERSION_TABLE, sa.column("version_num"))
     version: str | None = connection.scalar(sa.select(table.c.version_num))
     return version
+
+
+def _unlock(connection: sa.Connection, number: int, *, held: bool) -> None:
+    try:
+        if held:
+            connection.execute(sa.select(sa.func.pg_advisory_unlock(number)))
+    except exc.SQLAlchemyError:
+        # Whatever happened, closing the session lets go; the next user of the pool needs another.
+        connection.invalidate()
 
 
 @contextmanager

@@ -95,12 +95,12 @@ class IntegerTest:
         """
         self._check(statistics)
         match self.comparison:
-            case Comparison.GT:  # s - c - 1
-                distance = _minus_one(_difference(statistics, self.thresholds))
+            case Comparison.GT:  # s - c - 1; ~c is -c - 1, which always fits
+                distance = _sum(statistics, ~self.thresholds)
             case Comparison.GE:  # s > c - 1
                 distance = _difference(statistics, self.thresholds)
             case Comparison.LT:  # -s > -c
-                distance = _minus_one(_difference(self.thresholds, statistics))
+                distance = _sum(self.thresholds, ~statistics)
             case Comparison.LE:  # -s > -c - 1
                 distance = _difference(self.thresholds, statistics)
         if self.sensitivity > 1:
@@ -151,13 +151,21 @@ class IntegerTest:
 def _difference(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return ``a - b``, clamped to int64."""
     wrapped = a - b
-    # Two's complement: the difference wrapped iff the signs differ and the result left a's side.
-    overflow = ((a ^ b) & (a ^ wrapped)) < 0
+    # Two's complement: it wrapped iff the signs differ and the result left a's side.
+    return _clamped(wrapped, ((a ^ b) & (a ^ wrapped)) < 0, a)
+
+
+def _sum(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ``a + b``, clamped to int64."""
+    wrapped = a + b
+    # Two's complement: it wrapped iff the result left the side that a and b share.
+    return _clamped(wrapped, ((a ^ wrapped) & (b ^ wrapped)) < 0, a)
+
+
+def _clamped(
+    wrapped: NDArray[np.int64], overflow: NDArray[np.bool_], side: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Replace what overflowed by the end of int64 on its side."""
     if overflow.any():
-        wrapped = np.where(overflow, np.where(a < 0, _LOWEST, _HIGHEST), wrapped)
+        return np.where(overflow, np.where(side < 0, _LOWEST, _HIGHEST), wrapped)
     return wrapped
-
-
-def _minus_one(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return ``values - 1``, clamped to int64."""
-    return np.maximum(values, _LOWEST + np.int64(1)) - np.int64(1)

@@ -27,7 +27,7 @@ class Promise:
 
     Args:
         max_fnr: most probable miss of a true alarm, in (0, 1).
-        tolerance: how far below the threshold (units of the statistic, >= 0) firing is not an error.
+        tolerance: how far below the threshold firing is no error (units of the statistic, >= 0).
         max_fpr: most probable false alarm beyond the tolerance; ``None`` means as ``max_fnr``.
     """
 

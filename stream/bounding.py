@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from stream.model import Budget, Query
 
+    _Column = NDArray[np.int64] | NDArray[np.uint64]
+
 __all__ = ["Bounds", "Contributions", "grouped"]
 
 _MIX: Final = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -148,13 +150,11 @@ class Bounds:
         if not len(rows):
             return rows
         if not self.per_user:
-            key = (*_words(rows.unit), rows.cell)
-            if not self.distinct:
-                key = (*key, rows.weight, *self._ids(rows))
-            return rows.take(_occurrence(*key) == 0)
+            named: tuple[_Column, ...] = () if self.distinct else (rows.weight, *self._ids(rows))
+            return rows.take(_occurrence(*_words(rows.unit), rows.cell, *named) == 0)
         if self.deduplicate and not self.distinct:
-            key = (*_words(rows.unit), rows.period, rows.cell, rows.weight, *self._ids(rows))
-            rows = rows.take(_occurrence(*key) == 0)
+            named = (rows.period, rows.cell, rows.weight, *self._ids(rows))
+            rows = rows.take(_occurrence(*_words(rows.unit), *named) == 0)
         events = 1 if self.distinct else self.events_per_cell
         return rows.take(_occurrence(*_words(rows.unit), rows.period, rows.cell) < events)
 
@@ -189,7 +189,7 @@ class Bounds:
 
 
 def grouped(
-    *key: NDArray[np.int64] | NDArray[np.uint64],
+    *key: _Column,
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Bring equal keys together.
 
@@ -226,7 +226,7 @@ def grouped(
     return order, fresh
 
 
-def _occurrence(*key: NDArray[np.int64] | NDArray[np.uint64]) -> NDArray[np.int64]:
+def _occurrence(*key: _Column) -> NDArray[np.int64]:
     """Return how often each row's key occurred before it."""
     order, fresh = grouped(*key)
     starts = np.flatnonzero(fresh)

@@ -9,22 +9,26 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accountant.ledger import BudgetTerms, Ledger, QueryRegistration
+from accountant.ledger import Ledger
 from accountant.plan import AlarmCost, plan_budget
-from accountant.units import PrivacyUnit, floor_loss_units, to_loss_units
+from accountant.records import BudgetTerms, QueryRegistration
+from accountant.units import floor_loss_units, to_loss_units
 from operators.noise import NoiseSource
 from operators.registry import create
-from stream.decide import Decider, Step, scope_of
+from stream.decide import Decider
 from stream.definition import definition_json
 from stream.metrics import Metrics
+from stream.release import cells_per_unit, scope_of
+from stream.steps import no_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from accountant.ledger import LogIdentity
     from accountant.plan import BudgetPlan
+    from accountant.records import LogIdentity
     from operators.base import Plan
     from stream.model import Alarms
+    from stream.steps import StepHook
 
 __all__ = ["Runtime", "assemble", "budget_plan", "open_ledger", "operator_plans", "wall_clock_ms"]
 
@@ -52,7 +56,7 @@ class Runtime:
     decider: Decider
     metrics: Metrics
     clock_ms: Callable[[], int]
-    step: Callable[[Step], None]
+    step: StepHook
 
 
 def open_ledger(alarms: Alarms, *, clock_ms: Callable[[], int] = wall_clock_ms) -> Ledger:
@@ -83,14 +87,10 @@ def budget_plan(alarms: Alarms) -> BudgetPlan:
             scope=scope_of(query, alarms),
             epsilon_units=to_loss_units(plans[query.id].epsilon),
             limit=plans[query.id].limit,
-            cells_per_unit=(
-                min(budget.contribution.predicates_per_window, len(query.domain))
-                if budget.unit is PrivacyUnit.USER
-                else 1
-            ),
+            cells_per_unit=cells_per_unit(query, budget),
             overlap=query.calendar.overlap,
             windows_per_period=(
-                budget.period.most_windows(query.calendar) if budget.period else None
+                budget.periods.most_windows(query.calendar) if budget.periods else None
             ),
         )
         for query in alarms.queries.values()
@@ -105,7 +105,7 @@ def assemble(
     identities: Mapping[str, LogIdentity],
     first_start_ms: Mapping[str, int],
     clock_ms: Callable[[], int] = wall_clock_ms,
-    step: Callable[[Step], None] = lambda _name: None,
+    step: StepHook = no_step,
 ) -> Runtime:
     """Register the configuration in the ledger and put a shell's parts together.
 
@@ -164,5 +164,5 @@ def _terms(alarms: Alarms, scope: str) -> BudgetTerms:
         scope=scope,
         unit=budget.unit,
         epsilon_max_units=floor_loss_units(budget.epsilon_max),
-        period=budget.period.describe() if budget.period else "",
+        period=budget.periods.describe() if budget.periods else "",
     )

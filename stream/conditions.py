@@ -28,7 +28,7 @@ _SUPPORTED = (
     "WHERE supports =, <>, <, >, <=, >=, IN, BETWEEN, IS [NOT] NULL, AND, OR, NOT and parentheses, "
     "between a declared field and literals"
 )
-_COMPARATORS: dict[type[exp.Expression], Comparator] = {
+_COMPARATORS: dict[type[exp.Expr], Comparator] = {
     exp.EQ: Comparator.EQ,
     exp.NEQ: Comparator.NE,
     exp.LT: Comparator.LT,
@@ -73,7 +73,7 @@ class ConditionReader:
     timezone: ZoneInfo
     notes: list[SqlProblem]
 
-    def read(self, node: exp.Expression) -> Where:
+    def read(self, node: exp.Expr) -> Where:
         """Return the filter of a condition.
 
         Raises:
@@ -115,12 +115,12 @@ class ConditionReader:
             )
         )
 
-    def _refuse_order(self, field: Field, node: exp.Expression) -> None:
+    def _refuse_order(self, field: Field, node: exp.Expr) -> None:
         if field.type is FieldType.BOOLEAN:
             hint = f"write {field.name} = TRUE or {field.name} = FALSE"
             raise SqlProblem(f"`{field.name}` is boolean: it has no order", hint, start(node))
 
-    def _comparison(self, node: exp.Expression, comparator: Comparator) -> Compare:
+    def _comparison(self, node: exp.Expr, comparator: Comparator) -> Compare:
         left, right = unwrapped(node.this), unwrapped(node.expression)
         if isinstance(left, exp.Column) and isinstance(right, exp.Column):
             raise SqlProblem(
@@ -153,7 +153,7 @@ class ConditionReader:
             )
         return Compare(field.name, field.type, Comparator.EQ, value=True)
 
-    def _literal(self, node: exp.Expression, field: Field) -> Literal:
+    def _literal(self, node: exp.Expr, field: Field) -> Literal:
         """Return a literal as a value of the field's type."""
         node = unwrapped(node)
         if isinstance(node, exp.Null):
@@ -184,12 +184,12 @@ class ConditionReader:
             )
         return value
 
-    def _check_domain(self, value: str | None, node: exp.Expression, field: Field) -> None:
+    def _check_domain(self, value: str | None, node: exp.Expr, field: Field) -> None:
         if value is not None and field.domain is not None and value not in field.domain:
             message = f"`{value}` is not in the domain of `{field.name}`: no event has it"
             self.notes.append(SqlProblem(message, closest(value, field.domain), start(node)))
 
-    def _integer(self, node: exp.Expression, field: Field) -> int | None:
+    def _integer(self, node: exp.Expr, field: Field) -> int | None:
         exact = numeric(node)
         if exact is None:
             return None
@@ -201,7 +201,7 @@ class ConditionReader:
             )
         return int(exact)
 
-    def _timestamp(self, node: exp.Expression) -> int | None:
+    def _timestamp(self, node: exp.Expr) -> int | None:
         text = _string(node)
         if isinstance(node, exp.Cast) and node.to.is_type("timestamp", "date"):
             text = _string(node.this)
@@ -215,9 +215,9 @@ class ConditionReader:
             ) from None
 
 
-def _operands(node: exp.Expression, kind: type[exp.Expression]) -> list[exp.Expression]:
+def _operands(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
     """Return the operands of a chain of the same connective, left to right, without recursion."""
-    operands: list[exp.Expression] = []
+    operands: list[exp.Expr] = []
     stack = [node]
     while stack:
         part = unwrapped(stack.pop())
@@ -228,7 +228,7 @@ def _operands(node: exp.Expression, kind: type[exp.Expression]) -> list[exp.Expr
     return operands
 
 
-def _string(node: exp.Expression) -> str | None:
+def _string(node: exp.Expr) -> str | None:
     return node.name if isinstance(node, exp.Literal) and node.is_string else None
 
 

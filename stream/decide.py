@@ -12,37 +12,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountant.charges import Charge, UniformCost, WindowKey
-from accountant.ledger import Admission, Request
-from accountant.units import PrivacyUnit, to_loss_units
+from accountant.records import Admission, Request
+from accountant.units import to_loss_units
 from operators.registry import create
-from stream.alarms import encode_predicates
 from stream.model import Clock
+from stream.release import cells_per_unit, encode_fired, scope_of
+from stream.steps import Step, no_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from accountant.ledger import Ledger, Partial, StoredDecision
+    from accountant.ledger import Ledger
+    from accountant.records import Partial, StoredDecision
     from operators.base import Operator
     from operators.noise import NoiseSource
     from stream.model import Alarms, Query
+    from stream.steps import StepHook
 
-__all__ = ["Decider", "Step", "scope_of"]
-
-Step = str
-"""A named point of the protocol, told to the step hook (crash tests stop there)."""
-
-
-def scope_of(query: Query, alarms: Alarms) -> str:
-    """Return the name of the budget a query draws on.
-
-    Under unit ``event`` an event lives in one feed; under unit ``user`` a person's cells add up over
-    every feed of the file.
-    """
-    if alarms.budget.unit is PrivacyUnit.EVENT:
-        return f"feed:{query.feed.name}"
-    return "user"
+__all__ = ["Decider"]
 
 
 class Decider:
@@ -65,7 +54,7 @@ class Decider:
         noise: NoiseSource,
         clock_ms: Callable[[], int],
         partitions: Mapping[str, int],
-        step: Callable[[Step], None] = lambda _name: None,
+        step: StepHook = no_step,
     ) -> None:
         self._alarms = alarms
         self._ledger = ledger
@@ -85,17 +74,18 @@ class Decider:
     def decide_due(self, query_id: str) -> Iterator[StoredDecision]:
         """Decide every window of a query that can be decided by now, oldest first.
 
-        Stops at the first window that is still waiting for a partition. Safe to call from many
-        workers at once: the ledger keeps one decision per window.
+        Stops at the first window that is still waiting for a partition. Many workers may call this
+        at once: one of them decides, the others find nothing to do. Should two draw all the same
+        (a lost database connection drops the lock), the ledger keeps the first draw it stored.
         """
         query = self._alarms.queries[query_id]
-        while True:
-            start_ms = self._ledger.cursor(query_id)
-            index = query.calendar.index_of(start_ms)
-            decision = self._decide(query, index)
-            if decision is None:
-                return
-            yield decision
+        with self._ledger.exclusive(f"decide:{query_id}") as mine:
+            while mine:
+                index = query.calendar.index_of(self._ledger.cursor(query_id))
+                decision = self._decide(query, index)
+                if decision is None:
+                    return
+                yield decision
 
     def _decide(self, query: Query, index: int) -> StoredDecision | None:
         start_ms, end_ms = query.calendar.bounds(index)
@@ -106,7 +96,7 @@ class Decider:
             return None
         if reason is None:
             self._admit_through(query, key)
-            self._step("after_reserve")
+            self._step(Step.AFTER_RESERVE, key)
             admission = self._ledger.admission(key)
             if admission is not Admission.RESERVED:
                 reason = _DENIALS[admission]
@@ -123,19 +113,18 @@ class Decider:
         outcome = self._operators[query.id].decide(
             _statistics(partials, len(query.domain)), self._noise
         )
-        self._step("after_draw")
+        self._step(Step.AFTER_DRAW, key)
         fired = np.flatnonzero(outcome.fired)
-        self._step("before_commit")
         decision = self._ledger.settle(
             key,
             fingerprint=query.fingerprint,
             cost=outcome.cost,
-            alarms=encode_predicates(query.domain, fired),
+            alarms=encode_fired(query.domain, fired),
             alarm_count=len(fired),
             next_start_ms=next_start_ms,
             release_ms=release_ms,
         )
-        self._step("after_commit")
+        self._step(Step.AFTER_COMMIT, key)
         return decision
 
     def _reason_to_deny(
@@ -184,12 +173,8 @@ class Decider:
                 charge=Charge(
                     key=key,
                     cost=cost,
-                    cells_per_unit=(
-                        budget.contribution.predicates_per_window
-                        if budget.unit is PrivacyUnit.USER
-                        else 1
-                    ),
-                    periods=budget.period.touched(start_ms, end_ms) if budget.period else (),
+                    cells_per_unit=cells_per_unit(query, budget),
+                    periods=budget.periods.touched(start_ms, end_ms) if budget.periods else (),
                 ),
                 fingerprint=query.fingerprint,
                 too_old=_too_old(query, end_ms, now_ms),

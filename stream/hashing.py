@@ -60,6 +60,8 @@ class ByteStrings:
         self.order: NDArray[np.int64] = np.argsort(~narrow, kind="stable")
         self.start = start[self.order]
         self.length = length[self.order]
+        self._negated = -self.length  # ascending, for binary search
+        self._blocks: list[NDArray[np.uint64]] = []
 
     @classmethod
     def from_arrow(cls, array: pa.Array) -> ByteStrings:
@@ -68,8 +70,8 @@ class ByteStrings:
         count = len(array)
         if count == 0:
             return cls.from_list([])
-        offsets = np.frombuffer(offsets_buffer, dtype=np.int32)
-        offsets = offsets[array.offset : array.offset + count + 1].astype(np.int64)
+        narrow = np.frombuffer(offsets_buffer, dtype=np.int32)
+        offsets = narrow[array.offset : array.offset + count + 1].astype(np.int64)
         data = (
             np.zeros(0, dtype=np.uint8)
             if data_buffer is None
@@ -91,28 +93,30 @@ class ByteStrings:
 
     def having(self, length: int) -> int:
         """Return how many strings are at least ``length`` bytes long: the first so many."""
-        return int(np.searchsorted(-self.length, -length, side="right"))
+        return int(np.searchsorted(self._negated, -length, side="right"))
 
-    def unsorted(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
+    def unsorted(self, values: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Return ``values`` (longest string first) in the strings' own order."""
         out = np.empty_like(values)
         out[self.order] = values
         return out
 
-    def words(self, dtype: type[np.unsignedinteger], at: NDArray[np.int64]) -> NDArray[np.generic]:
-        """Read a little-endian word at each byte position of ``at``.
+    def block(self, word: int) -> NDArray[np.uint64]:
+        """Return 8-byte word ``word`` of the strings that are longer than ``8 * word`` bytes.
 
-        Positions run up to the end of the data; what lies beyond a string's end is noise that the
-        caller masks.
+        Little-endian, zero beyond a string's end; longest string first.
         """
-        size = np.dtype(dtype).itemsize
-        overlapping: NDArray[np.generic] = np.ndarray(
-            shape=(len(self._data) - size + 1,),
-            dtype=np.dtype(dtype).newbyteorder("<"),
-            buffer=self._data,
-            strides=(1,),
-        )
-        return overlapping[at].astype(dtype, copy=False)
+        while len(self._blocks) <= word:
+            at = 8 * len(self._blocks)
+            end = self.having(at + 1)
+            overlapping: NDArray[np.uint64] = np.ndarray(
+                shape=(len(self._data) - 7,), dtype="<u8", buffer=self._data, strides=(1,)
+            )
+            block = overlapping[self.start[:end] + at].astype(np.uint64, copy=False)
+            whole = self.having(at + 8)
+            block[whole:] &= _TAIL_MASKS[self.length[whole:end] - at]
+            self._blocks.append(block)
+        return self._blocks[word]
 
 
 class KeyedHash:
@@ -154,7 +158,7 @@ def _siphash(
     The state's four words stand in two arrays, ``even`` (v0, v2) and ``odd`` (v1, v3), because
     each half of a round does the same to both rows of an array.
     """
-    start, length = strings.start[first:last], strings.length[first:last]
+    length = strings.length[first:last]
     even = np.empty((2, last - first), dtype=np.uint64)
     odd = np.empty_like(even)
     even[0], odd[0], even[1], odd[1] = (
@@ -163,15 +167,17 @@ def _siphash(
     )
     odd[0] ^= np.uint64(0xEE)
     scratch = np.empty_like(even)
-    words = length >> 3
-    ends = np.searchsorted(-words, -np.arange(1, int(words[0]) + 1), side="right")
-    for word, end in enumerate(ends.tolist()):
-        block = strings.words(np.uint64, start[:end] + 8 * word).view(np.uint64)
-        _absorb(even[:, :end], odd[:, :end], block, scratch[:, :end])
-    tail = strings.words(np.uint64, start + (words << 3)).view(np.uint64)
-    tail = tail & _TAIL_MASKS[length & 7]
-    tail |= (length.astype(np.uint64) & np.uint64(0xFF)) << np.uint64(56)
-    _absorb(even, odd, tail, scratch)
+    for word in range(int(length[0] >> 3) + 1):
+        # Strings end at their word ``length >> 3``, which also carries the length; shorter ones
+        # are done.
+        active = strings.having(8 * word) - first
+        whole = max(0, strings.having(8 * word + 8) - first)
+        active, whole = min(active, last - first), min(whole, last - first)
+        block = np.zeros(active, dtype=np.uint64)
+        found = strings.block(word)[first:last]
+        block[: len(found)] = found
+        block[whole:] |= length[whole:active].astype(np.uint64) << np.uint64(56)
+        _absorb(even[:, :active], odd[:, :active], block, scratch[:, :active])
     even[1] ^= np.uint64(0xEE)
     low = _squeeze(even, odd, scratch)
     odd[0] ^= np.uint64(0xDD)
@@ -195,12 +201,11 @@ def _squeeze(
 ) -> NDArray[np.uint64]:
     for _ in range(4):
         _round(even, odd, scratch)
-    return even[0] ^ even[1] ^ odd[0] ^ odd[1]
+    half: NDArray[np.uint64] = even[0] ^ even[1] ^ odd[0] ^ odd[1]
+    return half
 
 
-def _round(
-    even: NDArray[np.uint64], odd: NDArray[np.uint64], scratch: NDArray[np.uint64]
-) -> None:
+def _round(even: NDArray[np.uint64], odd: NDArray[np.uint64], scratch: NDArray[np.uint64]) -> None:
     swapped = even[::-1]
     np.add(even, odd, out=even)
     _rotate(odd, _BY_13_16, scratch)

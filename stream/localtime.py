@@ -107,8 +107,7 @@ class Midnights:
         """Return the starts of ``_BLOCK_DAYS`` days, from the cache where they are there."""
         starts = self._blocks.get(block)
         if starts is None:
-            days = range(block * _BLOCK_DAYS, (block + 1) * _BLOCK_DAYS)
-            starts = np.array([instant_ms(self._zone, day) for day in days], np.int64)
+            starts = _block_starts(self._zone, block * _BLOCK_DAYS)
             self._blocks[block] = starts
         return starts
 
@@ -152,6 +151,23 @@ def instant_ms(zone: ZoneInfo, day: int, minute: int = 0) -> int:
     if early_ms > late_ms:  # PEP 495: the clock skips this reading; the skip lies in between
         early_ms = _skip_ms(zone, reading_ms, late_ms, early_ms)
     return early_ms + beyond_ms
+
+
+def _block_starts(zone: ZoneInfo, first: int) -> NDArray[np.int64]:
+    """Return the starts of ``_BLOCK_DAYS`` days, ``instant_ms`` of each."""
+    days = range(first, first + _BLOCK_DAYS)
+    if days[0] < _FIRST_DAY or days[-1] >= _LAST_DAY:
+        return np.array([instant_ms(zone, day) for day in days], np.int64)
+    offsets: list[int] = []
+    midnight = (_EPOCH + timedelta(days=first)).replace(tzinfo=zone)
+    for _ in range(_BLOCK_DAYS + 1):
+        offsets.append(_offset_ms(midnight))
+        midnight += timedelta(days=1)  # on the wall clock, whatever happened in between
+    starts = np.arange(first, first + _BLOCK_DAYS, dtype=np.int64) * DAY_MS - offsets[:-1]
+    # A midnight can only be skipped where the clock stands elsewhere a day later.
+    for at in np.flatnonzero(np.diff(offsets)).tolist():
+        starts[at] = instant_ms(zone, days[at])
+    return starts
 
 
 @lru_cache(maxsize=1)

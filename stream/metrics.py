@@ -1,10 +1,10 @@
 """Two registries of metrics: one that anybody may read, one for the custodian.
 
 The public registry is written at construction, from configuration, and by
-:meth:`Metrics.published`, from decisions that have left: its text is a function of configuration and
-released values alone (promise 6), so it adds nothing to the privacy loss of the decisions. Every
-series exists from the start, since a series that appears later tells when something first happened.
-Everything else is the custodian's. ``docs/metrics.md`` lists every name.
+:meth:`Metrics.published`, from decisions that have left: its text is a function of configuration
+and released values alone (promise 6), so it adds nothing to the privacy loss of the decisions.
+Every public series exists from the start, since one that appears later tells when something first
+happened. Everything else is the custodian's. ``docs/metrics.md`` lists every name.
 """
 
 from __future__ import annotations
@@ -58,9 +58,10 @@ class Metrics:
     """
 
     def __init__(self, alarms: Alarms, plans: Mapping[str, Plan]) -> None:
-        self.public: CollectorRegistry = _Registry(auto_describe=False)
+        """Make every series that the configuration names."""
+        self.public: CollectorRegistry = _Registry()
         """Configuration and released values only."""
-        self.custodian: CollectorRegistry = _Registry(auto_describe=False)
+        self.custodian: CollectorRegistry = _Registry()
         """Everything else: exact counts, drops, lags, spending."""
         self._public = _Public(self.public, alarms, plans)
         self._custodian = _Custodian(self.custodian, alarms)

@@ -65,7 +65,7 @@ def serve(metrics: Metrics, settings: Settings) -> Iterator[MetricsAddresses]:
     if not settings.custodian_token and not _is_loopback(host):
         raise ConfigError(
             f"the custodian's metrics may not listen on {host}:{port} without a bearer token",
-            hint="set a token, or listen on 127.0.0.1",
+            hint="set metrics.custodian_token, or metrics.custodian to 127.0.0.1:9465",
         )
     custodian_app = _only_metrics(make_wsgi_app(metrics.custodian, disable_compression=True))
     if settings.custodian_token:
@@ -74,10 +74,10 @@ def serve(metrics: Metrics, settings: Settings) -> Iterator[MetricsAddresses]:
     with ExitStack() as stack:
         yield MetricsAddresses(
             public=stack.enter_context(
-                _running(public_app, settings.public_address, "public metrics")
+                _running(public_app, settings.public_address, "metrics.public")
             ),
             custodian=stack.enter_context(
-                _running(custodian_app, settings.custodian_address, "custodian's metrics")
+                _running(custodian_app, settings.custodian_address, "metrics.custodian")
             ),
         )
 
@@ -114,11 +114,13 @@ class _Handler(WSGIRequestHandler):
 
 @contextmanager
 def _running(
-    app: WSGIApplication, address: tuple[str, int], what: str
+    app: WSGIApplication, address: tuple[str, int], setting: str
 ) -> Iterator[tuple[str, int]]:
-    server = _listen(address, what)
+    server = _listen(address, setting)
     server.set_app(app)
-    thread = Thread(target=server.serve_forever, args=(_SHUTDOWN_POLL_S,), name=what, daemon=True)
+    thread = Thread(
+        target=server.serve_forever, args=(_SHUTDOWN_POLL_S,), name=setting, daemon=True
+    )
     thread.start()
     try:
         yield server.server_name, server.server_port
@@ -128,7 +130,7 @@ def _running(
         server.server_close()
 
 
-def _listen(address: tuple[str, int], what: str) -> _Server:
+def _listen(address: tuple[str, int], setting: str) -> _Server:
     host, port = address
     try:
         family, _, _, _, resolved = getaddrinfo(host, port, type=SOCK_STREAM)[0]
@@ -137,8 +139,8 @@ def _listen(address: tuple[str, int], what: str) -> _Server:
         shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         reason = getattr(error, "strerror", None) or "not an address"
         raise ConfigError(
-            f"the {what} cannot listen on {shown}: {reason}",
-            hint="stop what listens there, or configure another address (port 0 takes a free one)",
+            f"{setting} cannot listen on {shown}: {reason}",
+            hint=f"stop what listens there, or set {setting} to another host:port",
         ) from error
 
 

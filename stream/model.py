@@ -200,7 +200,7 @@ class Query:
         mechanism: operator name.
         grace_ms: lateness that still counts; the cut is window end + grace.
         publish_delay_ms: alarms leave this long after the cut, at the next tick.
-        decide_timeout_ms: a window whose partials are not complete this long after its cut is denied.
+        decide_timeout_ms: a window that lacks a partial this long after its cut is denied.
         max_age_ms: at catch-up, a window cut longer ago than this is denied.
         sql: the text it came from.
         fingerprint: hex digest of everything that changes its decisions.

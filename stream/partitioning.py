@@ -22,7 +22,6 @@ __all__ = ["crc32", "murmur2", "partitions_of"]
 
 _MURMUR_SEED = 0x9747B28C
 _MURMUR_M = np.uint32(0x5BD1E995)
-_TAIL_MASKS = np.array([0, 0xFF, 0xFFFF, 0xFFFFFF], dtype=np.uint32)
 
 
 def partitions_of(
@@ -43,29 +42,30 @@ def partitions_of(
         hashed = murmur2(strings) & np.uint32(0x7FFFFFFF)
     else:
         hashed = crc32(strings)
-    return hashed.astype(np.int64) % partitions
+    # numpy divides by a constant with multiplications; its remainder does not.
+    count = np.uint32(partitions)
+    return (hashed - hashed // count * count).astype(np.int64)
 
 
 def murmur2(strings: ByteStrings) -> NDArray[np.uint32]:
     """Return Kafka's murmur2 of every string, as shape (n,) uint32."""
     length = strings.length
     state = np.uint32(_MURMUR_SEED) ^ length.astype(np.uint32)
-    for word in range(int(length.max(initial=0)) >> 2):
-        end = strings.having(4 * (word + 1))
-        block = strings.words(np.uint32, strings.start[:end] + 4 * word).view(np.uint32)
-        block = block * _MURMUR_M
+    for word in range(-(-int(length.max(initial=0)) // 4)):
+        end, whole = strings.having(4 * word + 1), strings.having(4 * word + 4)
+        block = (strings.block(word >> 1)[:end] >> np.uint64(32 * (word & 1))).astype(np.uint32)
+        state[whole:end] ^= block[whole:]  # the last one to three bytes
+        state[whole:end] *= _MURMUR_M
+        block = block[:whole]
+        block *= _MURMUR_M
         block ^= block >> np.uint32(24)
         block *= _MURMUR_M
-        state[:end] *= _MURMUR_M
-        state[:end] ^= block
-    tail = strings.words(np.uint32, strings.start + (length & ~3)).view(np.uint32)
-    tail = tail & _TAIL_MASKS[length & 3]
-    mixed = (state ^ tail) * _MURMUR_M
-    state = np.where((length & 3) > 0, mixed, state)
+        state[:whole] *= _MURMUR_M
+        state[:whole] ^= block
     state ^= state >> np.uint32(13)
     state *= _MURMUR_M
     state ^= state >> np.uint32(15)
-    return strings.unsorted(state).view(np.uint32)
+    return strings.unsorted(state)
 
 
 def crc32(strings: ByteStrings) -> NDArray[np.uint32]:
@@ -73,10 +73,10 @@ def crc32(strings: ByteStrings) -> NDArray[np.uint32]:
     state = np.full(len(strings), 0xFFFFFFFF, dtype=np.uint32)
     for at in range(int(strings.length.max(initial=0))):
         end = strings.having(at + 1)
-        byte = strings.words(np.uint8, strings.start[:end] + at).view(np.uint8)
-        low = state[:end].astype(np.uint8) ^ byte
+        byte = strings.block(at >> 3)[:end] >> np.uint64(8 * (at & 7))
+        low = state[:end].astype(np.uint8) ^ byte.astype(np.uint8)
         state[:end] = _CRC_TABLE[low] ^ (state[:end] >> np.uint32(8))
-    return strings.unsorted(~state).view(np.uint32)
+    return strings.unsorted(~state)
 
 
 def _crc_table() -> NDArray[np.uint32]:

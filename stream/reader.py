@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accountant.charges import WindowKey
-from accountant.ledger import Partial
+from accountant.records import Partial
 from stream.aggregate import WindowCounter, project
 from stream.codecs import Decoder, Record
 from stream.model import Clock
-from stream.punctuation import parse_mark
+from stream.punctuation import claims_mark, verified_mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -199,15 +199,22 @@ class PartitionReader:
         """Count runs of events between marks; an event arrives when the mark after it is due."""
         run: list[Record] = []
         for record in records:
-            mark = parse_mark(record, self.feed, self.partition)
-            if mark is None:
+            if not claims_mark(record.headers):
                 run.append(self._stamped(record))
+                continue
+            mark = verified_mark(
+                record.value,
+                record.headers,
+                key=self.feed.punctuation_key or b"",
+                feed=self.feed.name,
+                partition=self.partition,
+            )
+            if mark is None or mark.time_ms <= self._mark_ms:
                 continue
             self._count(run)
             run = []
-            if mark.time_ms > self._mark_ms:
-                self._mark_ms = mark.time_ms
-                self._marks.append((mark.time_ms, record.offset))
+            self._mark_ms = mark.time_ms
+            self._marks.append((mark.time_ms, record.offset))
         self._count(run)
 
     def _stamped(self, record: Record) -> Record:

@@ -37,10 +37,14 @@ __all__ = [
     "TopicName",
     "Whole",
     "choice",
+    "clip_of",
     "closest",
+    "domain_of",
     "instant_ms",
     "number",
+    "period_of",
     "shown",
+    "verbatim",
     "wrong",
 ]
 
@@ -153,6 +157,51 @@ def choice(kind: type[StrEnum]) -> Callable[[Any], StrEnum]:
             raise wrong(f"{shown(value)} is not one of {known}", hint) from None
 
     return check
+
+
+def verbatim(value: Any) -> str:
+    """Return a text as it is, so that positions inside it stay true."""
+    _text(value)
+    return str(value.text)
+
+
+def period_of(value: Any) -> Duration | str:
+    """Return a budget period: a duration, or the word ``lifetime``."""
+    if _text(value) == "lifetime":
+        return "lifetime"
+    try:
+        period = _duration(value)
+    except PydanticCustomError:
+        raise wrong(
+            f"{shown(value)} is not a period", "write lifetime, or a duration: 12h, 1d, 7d"
+        ) from None
+    if not period.milliseconds:
+        raise wrong("a period is longer than nothing", "write lifetime, or 12h, 1d, 7d")
+    return period
+
+
+def clip_of(value: Any) -> tuple[Fraction, Fraction]:
+    """Return ``[lo, hi]``."""
+    if not isinstance(value, list) or len(value) != 2:
+        raise wrong("a clip is a pair of numbers", "write clip: [0, 100]")
+    lo, hi = _exact(value[0]), _exact(value[1])
+    if lo > hi:
+        raise wrong(
+            f"the clip is empty: {shown(value[0])} is above {shown(value[1])}",
+            "write clip: [lo, hi] with the lower bound first",
+        )
+    return lo, hi
+
+
+def domain_of(value: Any) -> tuple[str, ...] | str:
+    """Return a list of public values, or the name of a file with one per line."""
+    if isinstance(value, Scalar):
+        return _text(value)
+    if not isinstance(value, list):
+        raise wrong("a domain is a list or a file", "write domain: [a, b] or domain: rooms.txt")
+    if not value:
+        raise wrong("the domain is empty", "write its public values: domain: [a, b]")
+    return tuple(element.text if _text(element) else "" for element in value)
 
 
 def _text(value: Any) -> str:
@@ -270,5 +319,3 @@ DurationMs = Annotated[int, PlainValidator(_duration_ms)]
 """A duration in milliseconds, a day taken as 24 hours."""
 Address = Annotated[tuple[str, int], PlainValidator(_address)]
 """``host:port``."""
-Period = Annotated[Duration, PlainValidator(_duration)]
-"""A duration that remembers whether it was written in days."""

@@ -96,13 +96,11 @@ class Schedule:
         if _always(self):
             return time_ms
         today = self._day(time_ms)
-        starts = [
-            max(start_ms, time_ms)
-            for day in range(today - 2, today + _LOOK_AHEAD_DAYS)
-            for start_ms, end_ms in _intervals(self, day)
-            if end_ms > time_ms
-        ]
-        return min(starts, default=None)
+        for day in range(today - 2, today + _LOOK_AHEAD_DAYS):
+            for start_ms, end_ms in _intervals(self, day):
+                if end_ms > time_ms:
+                    return max(start_ms, time_ms)
+        return None
 
     def describe(self) -> str:
         """Return the schedule as one reads it, with its time zone."""

@@ -4,7 +4,9 @@
 
     SELECT <group fields> FROM <feed> [WHERE <condition>]
     GROUP BY <group fields>, TUMBLE(<time>, <size>) | HOP(<time>, <step>, <size>)
-    HAVING COUNT(*) | COUNT(DISTINCT <unit>) | SUM(<field>)  > | >= | < | <=  <number> | <table>[<field>]
+    HAVING <aggregate> > | >= | < | <= <number> | <table>[<group field>]
+
+with the aggregates COUNT(*), COUNT(DISTINCT <unit>) and SUM(<field with clip and granule>).
 
 The whole tree is accounted for: a construct outside the grammar is refused where it stands and
 never ignored, since what is ignored could change who is protected.
@@ -12,20 +14,17 @@ never ignored, since what is ignored could change who is protected.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokens import TokenType
 
 from operators.atoms import Comparison
 from stream.conditions import ConditionReader
 from stream.model import AggregateKind, FieldType
 from stream.scalars import closest
 from stream.sqlparts import SqlProblem, column, first_extra, named, numeric, start, unwrapped
+from stream.sqltext import SHAPE, select_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,15 +36,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ParsedQuery", "Span", "SqlProblem", "Threshold", "parse_sql"]
 
-_SHAPE = (
-    "write SELECT fields FROM feed [WHERE condition] GROUP BY fields, "
-    "TUMBLE(time, INTERVAL '1' HOUR) HAVING COUNT(*) > 10"
-)
 _AGGREGATES = "COUNT(*), COUNT(DISTINCT {unit}) and SUM(field)"
 _WINDOWS = (
     "write TUMBLE({time}, size) or HOP({time}, step, size), as TUMBLE({time}, INTERVAL '1' HOUR)"
 )
-_COMPARISONS: dict[type[exp.Expression], Comparison] = {
+_COMPARISONS: dict[type[exp.Expr], Comparison] = {
     exp.GT: Comparison.GT,
     exp.GTE: Comparison.GE,
     exp.LT: Comparison.LT,
@@ -156,47 +151,10 @@ def parse_sql(
         SqlProblem: it is not in the grammar, or contradicts the declarations.
     """
     try:
-        select = _select(sql)
+        select = select_of(sql)
         return _Reader(sql, select, feeds, tables, timezone).read()
-    except RecursionError:
+    except RecursionError:  # conditions nest as deeply as their parentheses
         raise SqlProblem("the SQL is nested too deeply", "write it flatter", 0) from None
-
-
-def _select(sql: str) -> exp.Select:
-    """Return the one SELECT statement of a text."""
-    try:
-        tokens = sqlglot.tokenize(sql)
-    except TokenError:
-        offset = _open_quote(sql)
-        raise SqlProblem("a quote or comment is not closed", "close it", offset) from None
-    if not tokens:
-        raise SqlProblem("the SQL is empty", _SHAPE, 0)
-    if tokens[0].token_type is not TokenType.SELECT:
-        raise SqlProblem(f"an alarm's SQL begins with SELECT, not {tokens[0].text}", _SHAPE, 0)
-    for token in tokens:
-        if token.token_type is TokenType.SEMICOLON and token is not tokens[-1]:
-            raise SqlProblem("one alarm is one SELECT", "remove what follows", token.start)
-    logger = logging.getLogger("sqlglot")
-    disabled, logger.disabled = logger.disabled, True  # its warnings would go to stderr
-    try:
-        statement = sqlglot.parse(sql)[0]
-    except ParseError as error:
-        detail = error.errors[0] if error.errors else {}
-        end = _offset(sql, detail.get("line") or 1, detail.get("col") or 1)
-        highlight = detail.get("highlight") or " "
-        raise SqlProblem(
-            f"this is not SQL we can read near `{highlight.strip()}`",
-            _SHAPE,
-            max(0, end - len(highlight) + 1),
-        ) from None
-    finally:
-        logger.disabled = disabled
-    if not isinstance(statement, exp.Select):
-        for token in tokens:
-            if token.token_type in (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT):
-                raise SqlProblem(f"{token.text} is not supported", _SHAPE, token.start)
-        raise SqlProblem("an alarm's SQL is one SELECT", _SHAPE, 0)
-    return statement
 
 
 class _Reader:
@@ -225,7 +183,7 @@ class _Reader:
         if extra is not None:
             name, node = extra
             clause = _CLAUSES.get(name, name.upper().replace("_", " "))
-            raise SqlProblem(f"{clause} is not supported", _SHAPE, self._at(node))
+            raise SqlProblem(f"{clause} is not supported", SHAPE, self._at(node))
         group, (step, size), window_offset = self._group()
         self._check_selected(group)
         where = select.args.get("where")
@@ -251,16 +209,16 @@ class _Reader:
             notes=tuple(notes),
         )
 
-    def _at(self, node: exp.Expression | None) -> int:
+    def _at(self, node: exp.Expr | None) -> int:
         return 0 if node is None else start(node)
 
     def _feed(self, feeds: Mapping[str, Feed]) -> Feed:
         clause = self.select.args.get("from_") or self.select.args.get("from")
         if clause is None:
-            raise SqlProblem("FROM is missing", _SHAPE, 0)
+            raise SqlProblem("FROM is missing", SHAPE, 0)
         table = clause.this
         if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
-            raise SqlProblem(f"FROM takes a feed, not {named(table)}", _SHAPE, start(table))
+            raise SqlProblem(f"FROM takes a feed, not {named(table)}", SHAPE, start(table))
         extra = first_extra(table, "this")
         if extra is not None and extra[0] in ("db", "catalog"):
             full = ".".join(part.name for part in table.parts)
@@ -372,7 +330,7 @@ class _Reader:
         clause = self.select.args.get("having")
         supported = _AGGREGATES.format(unit=self.feed.unit)
         if clause is None:
-            raise SqlProblem("HAVING is missing: it says when to ring", _SHAPE, 0)
+            raise SqlProblem("HAVING is missing: it says when to ring", SHAPE, 0)
         node = unwrapped(clause.this)
         if isinstance(node, exp.Connector):
             word = "AND" if isinstance(node, exp.And) else "OR"
@@ -394,9 +352,9 @@ class _Reader:
         kind, summed = self._aggregate(left, supported)
         return kind, summed, start(left), comparison, self._threshold(right, group)
 
-    def _aggregate(self, node: exp.Expression, supported: str) -> tuple[AggregateKind, str | None]:
+    def _aggregate(self, node: exp.Expr, supported: str) -> tuple[AggregateKind, str | None]:
         if isinstance(node, exp.Count) and first_extra(node, "this") is None:
-            if isinstance(node.this, exp.Star) and not node.this.args:
+            if isinstance(node.this, exp.Star) and first_extra(node.this) is None:
                 return AggregateKind.COUNT, None
             if isinstance(node.this, exp.Distinct) and len(node.this.expressions) == 1:
                 counted = node.this.expressions[0]
@@ -416,7 +374,7 @@ class _Reader:
             raise SqlProblem(f"{named(node)} is not available{inner}", hint, start(node))
         raise SqlProblem(f"HAVING compares an aggregate, not {named(node)}", hint, start(node))
 
-    def _summed(self, node: exp.Expression) -> str:
+    def _summed(self, node: exp.Expr) -> str:
         field = column(node, self.feed.fields, "SUM takes")
         name = field.name
         example = "granule: 1" if field.type is FieldType.INTEGER else 'granule: "0.01"'
@@ -434,7 +392,7 @@ class _Reader:
             raise SqlProblem(message, hint, start(node))
         return name
 
-    def _threshold(self, node: exp.Expression, group: tuple[str, ...]) -> Threshold:
+    def _threshold(self, node: exp.Expr, group: tuple[str, ...]) -> Threshold:
         offset = start(node)
         value = numeric(node)
         if value is not None:
@@ -458,11 +416,11 @@ class _Reader:
         )
 
 
-def _aggregates(node: exp.Expression) -> bool:
+def _aggregates(node: exp.Expr) -> bool:
     return isinstance(node, exp.AggFunc)
 
 
-def _span(node: exp.Expression) -> Span:
+def _span(node: exp.Expr) -> Span:
     """Return the length an INTERVAL literal says."""
     hint = "write INTERVAL '15' MINUTE, in SECOND, MINUTE, HOUR, DAY or WEEK"
     if not isinstance(node, exp.Interval):
@@ -481,29 +439,3 @@ def _span(node: exp.Expression) -> Span:
     if span.days > _LONGEST_DAYS or span.milliseconds > _LONGEST_DAYS * 86_400_000:
         raise SqlProblem("this INTERVAL is longer than ten years", "shorten it", start(node))
     return span
-
-
-def _offset(sql: str, line: int, column_: int) -> int:
-    """Return the offset of a 1-based line and column."""
-    offset = 0
-    for _ in range(line - 1):
-        offset = sql.find("\n", offset) + 1
-    return min(offset + column_ - 1, max(0, len(sql) - 1))
-
-
-def _open_quote(sql: str) -> int:
-    """Return where the quote or comment begins that is never closed."""
-    closers = {"'": "'", '"': '"', "`": "`", "/*": "*/"}
-    at = 0
-    while at < len(sql):
-        if sql.startswith("--", at):
-            at = sql.find("\n", at) % (len(sql) + 1)
-        opener = next((mark for mark in closers if sql.startswith(mark, at)), None)
-        if opener is None:
-            at += 1
-            continue
-        end = sql.find(closers[opener], at + len(opener))
-        if end < 0:
-            return at
-        at = end + len(closers[opener])
-    return 0

@@ -41,7 +41,7 @@ class SqlProblem(Exception):  # noqa: N818 -- becomes a ConfigError once its pos
         self.offset = offset
 
 
-def start(node: exp.Expression) -> int:
+def start(node: exp.Expr) -> int:
     """Return where a node begins: its first token, or that of the nearest node around it."""
     outer: exp.Expr | None = node
     while outer is not None:
@@ -52,24 +52,24 @@ def start(node: exp.Expression) -> int:
     return 0
 
 
-def unwrapped(node: exp.Expression) -> exp.Expression:
+def unwrapped(node: exp.Expr) -> exp.Expr:
     """Return what stands inside any parentheses."""
     while isinstance(node, exp.Paren):
         node = node.this
     return node
 
 
-def first_extra(node: exp.Expression, *allowed: str) -> tuple[str, exp.Expression | None] | None:
+def first_extra(node: exp.Expr, *allowed: str) -> tuple[str, exp.Expr | None] | None:
     """Return the first part of a node beyond the allowed ones: its name and its expression."""
     for name, value in node.args.items():
         if not value or name in allowed or name in _INTERNAL:
             continue
         part = value[0] if isinstance(value, list) else value
-        return name, part if isinstance(part, exp.Expression) else None
+        return name, part if isinstance(part, exp.Expr) else None
     return None
 
 
-def column(node: exp.Expression, fields: Mapping[str, Field], role: str) -> Field:
+def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
     """Return the declared field that a column names.
 
     Args:
@@ -98,7 +98,7 @@ def column(node: exp.Expression, fields: Mapping[str, Field], role: str) -> Fiel
     return fields[name]
 
 
-def numeric(node: exp.Expression) -> Fraction | None:
+def numeric(node: exp.Expr) -> Fraction | None:
     """Return the exact value of a number literal, signs and parentheses allowed, else ``None``."""
     node = unwrapped(node)
     if isinstance(node, exp.Neg):
@@ -109,7 +109,7 @@ def numeric(node: exp.Expression) -> Fraction | None:
     return None
 
 
-def named(node: exp.Expression) -> str:
+def named(node: exp.Expr) -> str:
     """Return a short name of a construct for an error text."""
     name = "this"
     if isinstance(node, exp.Literal):

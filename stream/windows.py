@@ -52,6 +52,11 @@ class Calendar(Protocol):
     ``[0, TIME_LIMIT_MS)`` are read as the nearest time inside.
     """
 
+    @property
+    def schedule(self) -> Schedule | None:
+        """When windows run; ``None`` for always."""
+        ...
+
     def bounds(self, index: int) -> tuple[int, int]:
         """Return ``[start_ms, end_ms)`` of window ``index``."""
         ...

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["Document", "Loc", "Scalar", "Tree", "load_document"]
 
 _TAG = "tag:yaml.org,2002:"
+_KINDS = frozenset(
+    ("null", "bool", "int", "float", "str", "timestamp", "value", "merge", "map", "seq")
+)
 _VARIABLE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\})?")
 
 Loc = tuple[str | int, ...]
@@ -183,7 +186,7 @@ class _Reader:
         if id(node) in self._open:
             self._wrong(node, "an alias that contains itself", "write the value out")
             return {}
-        if not node.tag.startswith(_TAG):
+        if node.tag.removeprefix(_TAG) not in _KINDS:
             self._wrong(node, f"the tag {node.tag} has no meaning here", "remove the tag")
         self._open.add(id(node))
         tree: Tree

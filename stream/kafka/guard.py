@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING, Any
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from accountant.errors import ConfigError, DependencyError, LedgerRolledBackError, LogChangedError
-from stream.alarms import parse_decision
+from accountant.errors import (
+    ConfigError,
+    DataError,
+    DependencyError,
+    LedgerRolledBackError,
+    LogChangedError,
+)
+from stream.alarms import decode_decision
 from stream.kafka.security import aiokafka_arguments
 from stream.kafka.topics import admin_client, describe, plan, problems
+from stream.release import seen_decision
 
 if TYPE_CHECKING:
-    from accountant.ledger import Ledger, LogIdentity, SeenDecision
+    from accountant.ledger import Ledger
+    from accountant.records import LogIdentity, SeenDecision
     from stream.model import Alarms, KafkaSettings
 
 __all__ = ["check_feeds", "check_ledger", "require_kafka", "seen_decisions"]
@@ -70,7 +78,7 @@ def check_ledger(alarms: Alarms, ledger: Ledger) -> None:
         raise LedgerRolledBackError(
             f"{len(unknown)} published decision(s), from sequence {first} on, are missing from "
             "this ledger: it was restored from an older copy, or another ledger serves this topic",
-            hint="restore the newest copy, or run `tocsin ledger FILE mark-spent` to charge the gap",
+            hint="restore the newest copy, or charge the gap: `tocsin ledger FILE mark-spent`",
         )
 
 
@@ -81,15 +89,27 @@ def seen_decisions(alarms: Alarms) -> list[SeenDecision]:
         DependencyError: Kafka cannot be reached.
     """
     try:
-        return asyncio.run(_tail(require_kafka(alarms)))
+        values = asyncio.run(_tail(require_kafka(alarms)))
     except (KafkaError, OSError) as error:
         raise DependencyError(
             f"the decisions topic cannot be read ({type(error).__name__})",
             hint="check that Kafka is up and that this user may read the topic",
         ) from error
+    return [seen for value in values if (seen := _seen(value, alarms)) is not None]
 
 
-async def _tail(kafka: KafkaSettings) -> list[SeenDecision]:
+def _seen(value: bytes | None, alarms: Alarms) -> SeenDecision | None:
+    """Read one record of the decisions topic; what is not a decision of these alarms says nothing.
+
+    Only Tocsin may write there (see the ACLs in ``docs/privacy.md``).
+    """
+    try:
+        return seen_decision(decode_decision(value or b""), alarms)
+    except (DataError, ValueError):
+        return None
+
+
+async def _tail(kafka: KafkaSettings) -> list[bytes | None]:
     consumer = AIOKafkaConsumer(
         group_id=None,
         enable_auto_commit=False,
@@ -103,7 +123,7 @@ async def _tail(kafka: KafkaSettings) -> list[SeenDecision]:
         await consumer.stop()
 
 
-async def _read_tail(consumer: Any, topic: str) -> list[SeenDecision]:
+async def _read_tail(consumer: Any, topic: str) -> list[bytes | None]:
     await consumer.topics()
     partitions = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
     if not partitions:
@@ -113,9 +133,8 @@ async def _read_tail(consumer: Any, topic: str) -> list[SeenDecision]:
     end = await consumer.end_offsets(partitions)
     for partition in partitions:
         consumer.seek(partition, max(begin[partition], end[partition] - _TAIL_RECORDS))
-    found: list[SeenDecision] = []
+    values: list[bytes | None] = []
     while any([await consumer.position(p) < end[p] for p in partitions]):
         batches = await consumer.getmany(timeout_ms=500)
-        for records in batches.values():
-            found.extend(seen for r in records if (seen := parse_decision(r.value)) is not None)
-    return found
+        values.extend(record.value for records in batches.values() for record in records)
+    return values

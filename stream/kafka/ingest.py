@@ -21,13 +21,14 @@ from stream.kafka.guard import require_kafka
 from stream.kafka.security import aiokafka_arguments
 from stream.model import Clock
 from stream.reader import PartitionReader, ReadStart, slice_start_ms
+from stream.steps import Step
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from aiokafka import TopicPartition
 
-    from accountant.ledger import LogIdentity, Partial
+    from accountant.records import LogIdentity, Partial
     from stream.build import Runtime
     from stream.model import Feed
 
@@ -148,7 +149,7 @@ class Ingest:
                 for partition in error.args[0]:
                     self._assigned.pop(partition, None)  # retention overtook us: start over
                 continue
-            self._runtime.step("after_poll")
+            self._runtime.step(Step.AFTER_POLL, None)
             if self._listener.number != generation:
                 continue
             for partition, records in batches.items():
@@ -228,7 +229,7 @@ class Ingest:
         await self._store(partition, reader, partials)
 
     async def _check_idle(self, consumer: Any, probe: Any) -> None:
-        """Complete idle partitions: the clock is well past the cut and the log's end was reached."""
+        """Complete idle partitions: the clock is well past the cut, the log was read to its end."""
         now_ms = self._runtime.clock_ms()
         waiting = [
             (partition, assigned)
@@ -257,9 +258,9 @@ class Ingest:
     ) -> None:
         runtime = self._runtime
         for partial in partials:
-            runtime.step("before_partial")
+            runtime.step(Step.BEFORE_PARTIAL, partial.key)
             status = await self._in_thread(lambda p=partial: runtime.ledger.put_partial(p))
-            runtime.step("after_partial")
+            runtime.step(Step.AFTER_PARTIAL, partial.key)
             runtime.metrics.partial_stored(partial.key.query, status.value)
             await self._ring(partial)
         if partials and (mark := reader.resume_mark()) is not None:

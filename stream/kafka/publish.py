@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from aiokafka import AIOKafkaProducer
 
-from stream.alarms import alarm_records, decision_record
+from stream.alarms import encode
 from stream.kafka.guard import require_kafka
 from stream.kafka.security import aiokafka_arguments
+from stream.release import alarm_records, decision_record
+from stream.steps import Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor
 
-    from accountant.ledger import StoredDecision
+    from accountant.records import StoredDecision
     from stream.build import Runtime
 
 __all__ = ["Publisher"]
@@ -69,14 +71,14 @@ class Publisher:
         due = await self._in_thread(lambda: ledger.unpublished(query_id, tick_ms))
         if not due:
             return
-        turn = ledger.publisher(query_id)
+        turn = ledger.exclusive(f"publish:{query_id}")
         mine = await self._in_thread(turn.__enter__)
         try:
             if not mine:
                 return
             for decision in await self._in_thread(lambda: ledger.unpublished(query_id, tick_ms)):
                 await self._send(producer, decision)
-                self._runtime.step("after_publish")
+                self._runtime.step(Step.AFTER_PUBLISH, decision.key)
                 await self._in_thread(lambda key=decision.key: ledger.mark_published(key))
                 self._runtime.metrics.published(decision, self._delay_s(decision))
         finally:
@@ -87,10 +89,12 @@ class Publisher:
         await producer.send_and_wait(
             self._kafka.decisions_topic,
             key=query.id.encode(),
-            value=decision_record(query, decision),
+            value=encode(decision_record(query, self._runtime.alarms.budget, decision)),
         )
         sent = [
-            await producer.send(self._kafka.alarms_topic, key=query.id.encode(), value=record)
+            await producer.send(
+                self._kafka.alarms_topic, key=query.id.encode(), value=encode(record)
+            )
             for record in alarm_records(query, decision)
         ]
         await asyncio.gather(*sent)

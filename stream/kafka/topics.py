@@ -10,7 +10,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import KafkaError
 
 from accountant.errors import DependencyError
-from accountant.ledger import LogIdentity
+from accountant.records import LogIdentity
 from stream.kafka.security import admin_arguments
 from stream.model import Clock
 

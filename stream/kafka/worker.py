@@ -29,14 +29,15 @@ from stream.kafka.publish import Publisher
 from stream.kafka.security import faust_credentials
 from stream.metrics_server import serve
 from stream.retry import retrying
+from stream.steps import no_step
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from accountant.ledger import LogIdentity, Partial
+    from accountant.records import LogIdentity, Partial
     from stream.build import Runtime
-    from stream.decide import Step
     from stream.model import Alarms, Query
+    from stream.steps import StepHook
 
 __all__ = ["run"]
 
@@ -51,7 +52,7 @@ _POLL_S = 1.0
 _STATUS_S = 5.0
 
 
-def run(alarms: Alarms, *, step: Callable[[Step], None] = lambda _name: None) -> int:
+def run(alarms: Alarms, *, step: StepHook = no_step) -> int:
     """Run one worker until it is told to stop.
 
     Args:
@@ -78,7 +79,9 @@ def run(alarms: Alarms, *, step: Callable[[Step], None] = lambda _name: None) ->
     retrying(lambda: check_ledger(alarms, ledger))
     with serve(runtime.metrics, alarms.settings):
         app = _app(_Tasks(runtime, identities))
-        faust.Worker(app, loglevel="WARNING", redirect_stdouts=False).execute_from_commandline()
+        faust.Worker(
+            app, loglevel="WARNING", quiet=True, redirect_stdouts=False
+        ).execute_from_commandline()
     return 0
 
 
@@ -162,6 +165,7 @@ class _Tasks:
 
         An unknown error is named by type and place only: its text may quote an event.
         """
+        self.runtime.metrics.refused(error)
         if isinstance(error, TocsinError):
             _log.critical("tocsin stops: %s", error)
         else:
@@ -179,7 +183,7 @@ def _first_start_ms(query: Query, now_ms: int) -> int:
 
 
 class _Bell(msgspec.Struct):
-    """The part of a doorbell message that matters: which query to look at."""
+    """A doorbell message: which query to look at, and nothing that was counted."""
 
     query: str
 
@@ -206,15 +210,8 @@ def _app(tasks: _Tasks) -> faust.App:
     bells = app.topic(kafka.doorbell_topic, key_serializer="raw", value_serializer="raw")
 
     async def ring(partial: Partial) -> None:
-        message = msgspec.json.encode(
-            {
-                "query": partial.key.query,
-                "start_ms": partial.key.start_ms,
-                "partition": partial.partition,
-                "digest": partial.digest,
-            }
-        )
-        await bells.send(key=partial.key.query.encode(), value=message)
+        query = partial.key.query
+        await bells.send(key=query.encode(), value=msgspec.json.encode(_Bell(query)))
 
     @app.agent(bells, concurrency=1, name="decide")
     async def decide(stream: Any) -> None:

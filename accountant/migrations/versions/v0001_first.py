@@ -70,6 +70,13 @@ def upgrade() -> None:
         sa.Column("conflicted", sa.Boolean, nullable=False),
     )
     op.create_table(
+        "tocsin_marks",
+        sa.Column("feed", sa.Text, primary_key=True),
+        sa.Column("partition", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("time_ms", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("log_offset", sa.BigInteger, nullable=False),
+    )
+    op.create_table(
         "tocsin_charges",
         sa.Column("query", sa.Text, sa.ForeignKey("tocsin_queries.query"), primary_key=True),
         sa.Column("start_ms", sa.BigInteger, primary_key=True),

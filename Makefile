@@ -1,0 +1,93 @@
+# Everything a newcomer or CI runs. `make` alone lists the targets.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/sh
+
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := $(VENV)/.installed-run
+DEV := $(VENV)/.installed-dev
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+
+# pytest stops a single test by itself; this stops a run that hangs between tests.
+TEST_TIMEOUT_S ?= 3000
+GUARD := $(if $(shell command -v timeout),timeout --foreground --signal=INT --kill-after=60 $(TEST_TIMEOUT_S))
+PYTEST := $(BIN)/python -m pytest --durations=15 --durations-min=1
+
+.PHONY: help
+help:  ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: venv
+venv: $(RUN)  ## the virtual environment, with what a user needs
+
+.PHONY: demo
+demo: $(RUN)  ## replay a shop's year and a simulated office
+	$(BIN)/tocsin run examples/retail/alarms.yaml --replay examples/retail/online_retail.parquet
+	$(BIN)/tocsin run examples/office/alarms.yaml --replay examples/office/badges.jsonl
+
+.PHONY: test
+test: system $(DEV)  ## everything CI runs, with a real Kafka and a real PostgreSQL
+	@$(MAKE) --no-print-directory check
+	$(GUARD) $(PYTEST) tests
+
+.PHONY: check
+check: $(DEV)  ## linters, types and import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict
+	$(BIN)/mypy --strict deploy/kafka/broker.py
+	$(BIN)/lint-imports
+
+.PHONY: kafka
+kafka: $(RUN)  ## a local broker to play with, until Ctrl-C (PORT=9092)
+	@deploy/prerequisites.sh default-jre-headless maven
+	@exec $(BIN)/python deploy/kafka/broker.py --port $(or $(PORT),9092)
+
+.PHONY: bench
+bench: system $(DEV)  ## rates and delays on this machine
+	$(BIN)/python -m benchmarks
+
+.PHONY: crash
+crash: system $(DEV)  ## the full crash matrix: kill -9 at every step, on real servers
+	$(PYTEST) tests/integration/test_crash_matrix.py --full --timeout=7200
+
+# uv resolves for every supported Python at once, so that one lock serves them all.
+LOCK := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links \
+	--strip-extras --universal --python-version 3.11 --fork-strategy fewest \
+	--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+.PHONY: lock
+lock: $(DEV)  ## write the lock files again (UPGRADE=1: with newer versions)
+	$(LOCK) -o requirements/run.lock pyproject.toml requirements/build.in
+	$(LOCK) -o requirements/dev.lock -c requirements/run.lock --all-extras \
+		pyproject.toml requirements/build.in
+
+.PHONY: clean
+clean:  ## remove the environment and every cache; ledgers stay
+	rm -rf $(VENV) .cache build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+		.import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: system
+system:
+	@deploy/prerequisites.sh
+
+# --- the virtual environment -------------------------------------------------------------------
+
+$(BIN)/python:
+	@set -e; for python in $${PYTHON:-python3 python3.13 python3.12 python3.11}; do \
+		$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
+		$$python -c 'import venv, ensurepip' 2>/dev/null || deploy/prerequisites.sh python3-venv; \
+		rm -rf $(VENV); $$python -m venv $(VENV); exit 0; \
+	done; echo "missing: Python 3.11 or newer (set PYTHON=...)" >&2; exit 1
+
+# The interpreter is an order-only prerequisite: its date is that of the system's Python.
+$(RUN): requirements/run.lock pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --retries 10 --require-hashes -r requirements/run.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(DEV): requirements/dev.lock pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --retries 10 --require-hashes -r requirements/dev.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $(RUN) $@

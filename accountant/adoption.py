@@ -1,0 +1,100 @@
+"""Decisions that another timeline released: a ledger restored from a backup, or a second copy.
+
+What the topic shows and the ledger lacks was drawn and released all the same. It is found by
+comparing, and once the custodian says so, charged beside everything else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accountant import admission
+from accountant.entries import ChargeState
+from accountant.errors import LedgerError
+from accountant.units import PrivacyUnit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from accountant.entries import LedgerRow, QueryRow, ScopeRow
+    from accountant.records import SeenDecision, StoredDecision
+    from accountant.rows import Transaction
+
+__all__ = ["adopt", "unknown"]
+
+
+def unknown(tx: Transaction, seen: Sequence[SeenDecision], *, ledger_id: str) -> list[SeenDecision]:
+    """Return what this ledger lacks or holds differently, by ledger and sequence."""
+    found: dict[str, SeenDecision] = {}
+    adopted = tx.adopted_digests(one.ledger_id for one in seen)
+    for query in sorted({one.query for one in seen}):
+        mine = [one for one in seen if one.query == query]
+        first = min(one.start_ms for one in mine)
+        last = max(one.start_ms for one in mine)
+        known = tx.decisions(query, first, last, ledger_id=ledger_id)
+        released = {_released(one) for one in known}
+        for one in mine:
+            if _released(one) not in released and one.digest not in adopted:
+                found[one.digest] = one
+    return sorted(found.values(), key=lambda one: (one.ledger_id, one.sequence))
+
+
+def adopt(
+    tx: Transaction,
+    fresh: Sequence[SeenDecision],
+    *,
+    scopes: Mapping[str, ScopeRow],
+    queries: Mapping[str, QueryRow],
+    ledger: LedgerRow,
+    now_ms: int,
+) -> None:
+    """Charge unknown decisions, move cursors and sequence behind them.
+
+    Args:
+        tx: holds the locks of all queries and scopes given.
+        fresh: from :func:`unknown`, not empty.
+        scopes: the budgets they drew on, by name.
+        queries: those of their queries that are registered, by name.
+        ledger: its row, locked.
+        now_ms: the clock.
+    """
+    since_ms = min(one.start_ms for one in fresh)
+    for one in fresh:
+        scope = scopes[one.scope]
+        if (scope.terms.unit is PrivacyUnit.USER) != bool(one.periods):
+            raise ValueError("a decision names its periods under unit user, and only there")
+        if not 0 <= one.loss_units < admission.LARGEST_LOSS_UNITS:
+            raise LedgerError(f"the loss of {one.query!r} does not fit into the ledger")
+        tx.add_adopted(one, adopted_at_ms=now_ms)
+        tx.add_to_totals(one.scope, dict.fromkeys(one.periods, one.loss_units))
+        mine = tx.charge(one.key)
+        if mine is not None and mine.state is ChargeState.RESERVED:
+            admission.release(tx, mine)
+    for query in queries.values():
+        since_ms = min(since_ms, query.cursor_ms)
+        _pass_over(tx, query, [one.next_start_ms for one in fresh if one.query == query.query])
+    sequences = [one.sequence for one in fresh if one.ledger_id == ledger.ledger_id]
+    if sequences and max(sequences) > ledger.last_sequence:
+        tx.add_gap(ledger.last_sequence + 1, max(sequences), declared_at_ms=now_ms)
+        tx.advance(clock_ms=now_ms, last_sequence=max(sequences))
+    for scope in scopes.values():
+        if scope.terms.unit is PrivacyUnit.EVENT:
+            admission.raise_settled_worst(tx, scope, since_ms, None)
+
+
+def _pass_over(tx: Transaction, query: QueryRow, next_starts_ms: Sequence[int]) -> None:
+    """Move a cursor behind adopted windows; what it skips is taken as spent."""
+    cursor_ms = max(next_starts_ms, default=query.cursor_ms)
+    if cursor_ms <= query.cursor_ms:
+        return
+    tx.update_query(query.query, cursor_ms=cursor_ms)
+    for charge in tx.open_charges(query.scope):
+        if charge.key.query == query.query and charge.key.start_ms < cursor_ms:
+            tx.update_charge(charge.key, state=ChargeState.SPENT.value)
+
+
+def _released(decision: StoredDecision | SeenDecision) -> tuple[object, ...]:
+    return (
+        *(decision.ledger_id, decision.sequence, decision.key),
+        *(decision.outcome, decision.epsilon_units, decision.alarm_count),
+    )

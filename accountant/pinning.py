@@ -1,0 +1,159 @@
+"""What a ledger is pinned to: budgets, logs and queries; and the steps its transactions share.
+
+The first registration stores, later ones compare: a configuration or a log that changed under a
+ledger is refused, unless the change was accepted at a window boundary.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accountant import admission, registry
+from accountant.errors import ClockError, LedgerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accountant.entries import LedgerRow, QueryRow, ScopeRow
+    from accountant.records import BudgetTerms, LogIdentity, QueryRegistration
+    from accountant.rows import Transaction
+    from accountant.store import Store
+
+__all__ = ["PinnedLedger"]
+
+
+class PinnedLedger:
+    """The part of :class:`accountant.ledger.Ledger` that registers and compares.
+
+    Args:
+        store: the database, open.
+        row: the ledger's identity.
+        clock_ms: wall clock, milliseconds since the Unix epoch.
+        allowed_step_back_ms: how far it may stand before the last time the ledger saw.
+    """
+
+    def __init__(
+        self, store: Store, row: LedgerRow, clock_ms: Callable[[], int], allowed_step_back_ms: int
+    ) -> None:
+        self._store = store
+        self._clock_ms = clock_ms
+        self._allowed_step_back_ms = allowed_step_back_ms
+        self.ledger_id = row.ledger_id
+        self.hash_key = row.hash_key
+
+    def register_budget(self, terms: BudgetTerms) -> None:
+        """Store a scope's budget the first time; later compare.
+
+        Raises:
+            ConfigChangedError: unit, epsilon_max or period is another than the stored one.
+        """
+        if not 0 <= terms.epsilon_max_units < admission.LARGEST_LOSS_UNITS:
+            raise LedgerError(f"epsilon_max of {terms.scope!r} does not fit into the ledger")
+        with self._store.write() as tx:
+            tx.add_scope(terms)
+            registry.same_budget(self._scope(tx, terms.scope).terms, terms)
+            self._tick(tx)
+
+    def register_log(self, identity: LogIdentity) -> None:
+        """Store the identity of a feed's log the first time; later compare.
+
+        Raises:
+            LogChangedError: it is another log.
+        """
+        with self._store.write() as tx:
+            tx.add_log(identity)
+            registry.same_log(tx.log(identity.feed), identity)
+            self._tick(tx)
+
+    def register_query(self, registration: QueryRegistration) -> int:
+        """Store a query the first time, later compare; return its cursor.
+
+        Raises:
+            ConfigChangedError: it differs from the stored one, or was retired.
+        """
+        with self._store.write() as tx:
+            self._scope(tx, registration.scope)
+            tx.add_query(registry.new_query(registration))
+            row = self._query(tx, registration.query)
+            registry.same_query(row, registration)
+            self._tick(tx)
+            return row.cursor_ms
+
+    def accept_change(self, registration: QueryRegistration, effective_from_ms: int) -> None:
+        """Take a query's new configuration from a window boundary on; idempotent.
+
+        Undecided windows that start before it can only be denied (the caller does, with the new
+        fingerprint), and so can later ones that were admitted under the old fingerprint.
+
+        Args:
+            registration: the new configuration; scope and feed stay.
+            effective_from_ms: start of the first window it decides.
+
+        Raises:
+            ConfigChangedError: scope or feed differ.
+            LedgerError: windows from there on are decided already.
+        """
+        with self._store.write() as tx:
+            row = self._query(tx, registration.query, lock=True)
+            if row.fingerprint == registration.fingerprint:
+                return
+            registry.same_home(row, registration)
+            if effective_from_ms < row.cursor_ms:
+                raise LedgerError(
+                    f"query {row.query!r} is decided up to {row.cursor_ms} ms; "
+                    f"a change cannot take effect at {effective_from_ms} ms",
+                    hint="choose a later window boundary",
+                )
+            tx.update_query(
+                row.query,
+                fingerprint=registration.fingerprint,
+                definition=registration.definition,
+                effective_from_ms=effective_from_ms,
+            )
+            tx.drop_partials(row.query)
+            self._tick(tx)
+
+    def retire_query(self, query: str) -> None:
+        """End a query: its reservations are released, its charges stay; idempotent."""
+        with self._store.write() as tx:
+            row = self._query(tx, query, lock=True)
+            self._scope(tx, row.scope, lock=True)
+            for charge in tx.open_charges(row.scope):
+                if charge.key.query == query:
+                    admission.release(tx, charge)
+            tx.drop_partials(query)
+            tx.update_query(query, retired=True)
+            self._tick(tx)
+
+    def cursor(self, query: str) -> int:
+        """Return the start (ms) of the oldest undecided window."""
+        with self._store.read() as tx:
+            return self._query(tx, query).cursor_ms
+
+    def _scope(self, tx: Transaction, name: str, *, lock: bool = False) -> ScopeRow:
+        row = tx.scope(name, lock=lock)
+        if row is None:
+            raise LedgerError(f"budget {name!r} is not registered")
+        return row
+
+    def _query(
+        self, tx: Transaction, name: str, *, lock: bool = False, share: bool = False
+    ) -> QueryRow:
+        row = tx.query(name, lock=lock, share=share)
+        if row is None:
+            raise LedgerError(f"query {name!r} is not registered")
+        return row
+
+    def _tick(self, tx: Transaction, *, grain_ms: int = 0) -> tuple[int, LedgerRow]:
+        """Compare the clock with the last time the ledger saw, and move that mark."""
+        row = tx.ledger(lock=grain_ms == 0)
+        now_ms = self._clock_ms()
+        behind_ms = row.clock_ms - now_ms
+        if behind_ms > self._allowed_step_back_ms:
+            raise ClockError(
+                f"the clock stands {behind_ms} ms before the last time the ledger saw",
+                hint="set this machine's clock right; nothing was written",
+            )
+        if now_ms - row.clock_ms > grain_ms or (grain_ms == 0 and now_ms > row.clock_ms):
+            tx.advance(clock_ms=now_ms)
+        return now_ms, row

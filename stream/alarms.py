@@ -1,0 +1,268 @@
+"""Alarms and decisions: what leaves Tocsin, as JSON.
+
+Both kinds of record hold configuration and released decisions only. Their published schemas are
+``stream/schemas/alarm.schema.json`` and ``stream/schemas/decision.schema.json``.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import msgspec
+
+from accountant.errors import DataError
+from accountant.units import UNITS_PER_EPSILON
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from accountant.charges import WindowKey
+    from operators.base import Promise
+
+__all__ = [
+    "Alarm",
+    "DecisionRecord",
+    "alarm_id",
+    "decode_alarm",
+    "decode_decision",
+    "encode",
+    "epsilon_text",
+    "from_iso_utc",
+    "iso_utc",
+    "make_alarm",
+    "make_decision",
+    "schema",
+]
+
+_Kind = TypeVar("_Kind")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One predicate rang in one window.
+
+    Args:
+        alarm_id: 32 hex digits, the same for every copy of this alarm.
+        query: the alarm's name in the configuration.
+        predicate: the group's values by field; empty for one predicate over everything.
+        window_start: ISO 8601 UTC with milliseconds, inclusive.
+        window_end: exclusive.
+        mechanism: which mechanism decided.
+        max_fnr: the promised bound on misses.
+        tolerance: the promised uncertain width, in units of the statistic.
+        epsilon: loss charged per cell at worst, as a decimal number in a string.
+        ledger: id of the ledger that paid.
+        sequence: the decision's number in that ledger.
+    """
+
+    alarm_id: str
+    query: str
+    predicate: dict[str, str]
+    window_start: str
+    window_end: str
+    mechanism: str
+    max_fnr: float
+    tolerance: int
+    epsilon: str
+    ledger: str
+    sequence: int
+
+
+class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What became of one window of one query.
+
+    Args:
+        query: the alarm's name in the configuration.
+        window_start: ISO 8601 UTC with milliseconds, inclusive.
+        window_end: exclusive.
+        outcome: ``decided``, or ``denied`` (nothing was drawn).
+        reason: why it was denied; ``None`` when decided.
+        alarms: how many alarms it released.
+        epsilon: loss charged per cell at worst, as a decimal number in a string.
+        epsilon_units: the same in whole loss units (a trillionth of an epsilon).
+        cells_per_unit: cells of the window that one privacy unit can reach.
+        ledger: id of the ledger that recorded it.
+        sequence: its number in that ledger.
+        fingerprint: hex digest of the configuration that decided it.
+    """
+
+    query: str
+    window_start: str
+    window_end: str
+    outcome: Literal["decided", "denied"]
+    reason: str | None
+    alarms: int
+    epsilon: str
+    epsilon_units: int
+    cells_per_unit: int
+    ledger: str
+    sequence: int
+    fingerprint: str
+
+
+def make_alarm(
+    key: WindowKey,
+    predicate: Mapping[str, str],
+    *,
+    mechanism: str,
+    promise: Promise,
+    epsilon_units: int,
+    ledger: str,
+    sequence: int,
+) -> Alarm:
+    """Return the alarm of one predicate of one window.
+
+    Args:
+        key: query and window.
+        predicate: the group's values by field.
+        mechanism: its name.
+        promise: what the analyst asked for.
+        epsilon_units: loss units charged per cell at worst.
+        ledger: the ledger's id.
+        sequence: the decision's number in it.
+    """
+    return Alarm(
+        alarm_id=alarm_id(key, predicate),
+        query=key.query,
+        predicate=dict(predicate),
+        window_start=iso_utc(key.start_ms),
+        window_end=iso_utc(key.end_ms),
+        mechanism=mechanism,
+        max_fnr=float(promise.max_fnr),
+        tolerance=promise.tolerance,
+        epsilon=epsilon_text(epsilon_units),
+        ledger=ledger,
+        sequence=sequence,
+    )
+
+
+def make_decision(
+    key: WindowKey,
+    *,
+    denied: str | None,
+    alarms: int,
+    epsilon_units: int,
+    cells_per_unit: int,
+    ledger: str,
+    sequence: int,
+    fingerprint: str,
+) -> DecisionRecord:
+    """Return the record of one window's outcome.
+
+    Args:
+        key: query and window.
+        denied: the reason for a denial; ``None`` when it was decided.
+        alarms: how many alarms it released.
+        epsilon_units: loss units charged per cell at worst.
+        cells_per_unit: cells of the window that one privacy unit can reach.
+        ledger: the ledger's id.
+        sequence: the decision's number in it.
+        fingerprint: of the query.
+
+    Raises:
+        ValueError: if a denied window has alarms or a charge.
+    """
+    if denied is not None and (alarms or epsilon_units):
+        raise ValueError("a denied window rings nothing and costs nothing")
+    return DecisionRecord(
+        query=key.query,
+        window_start=iso_utc(key.start_ms),
+        window_end=iso_utc(key.end_ms),
+        outcome="decided" if denied is None else "denied",
+        reason=denied,
+        alarms=alarms,
+        epsilon=epsilon_text(epsilon_units),
+        epsilon_units=epsilon_units,
+        cells_per_unit=cells_per_unit,
+        ledger=ledger,
+        sequence=sequence,
+        fingerprint=fingerprint,
+    )
+
+
+def alarm_id(key: WindowKey, predicate: Mapping[str, str]) -> str:
+    """Return the id of an alarm: 32 hex digits that depend on query, window and predicate alone.
+
+    Not on the ledger, the worker or the attempt: every copy of an alarm carries the same id.
+    """
+    canonical = msgspec.json.encode(
+        [key.query, key.start_ms, key.end_ms, dict(predicate)], order="deterministic"
+    )
+    return blake2b(canonical, digest_size=16, person=b"tocsin.alarm").hexdigest()
+
+
+def encode(record: Alarm | DecisionRecord) -> bytes:
+    """Return a record as one JSON object."""
+    return msgspec.json.encode(record)
+
+
+def decode_alarm(value: bytes) -> Alarm:
+    """Parse a record of the alarms topic.
+
+    Raises:
+        DataError: if it is not an alarm.
+    """
+    return _decode(_ALARM, value, "an alarm")
+
+
+def decode_decision(value: bytes) -> DecisionRecord:
+    """Parse a record of the decisions topic.
+
+    Raises:
+        DataError: if it is not a decision.
+    """
+    return _decode(_DECISION, value, "a decision")
+
+
+def schema(kind: Literal["alarm", "decision"]) -> dict[str, Any]:
+    """Return the published JSON Schema (2020-12) of a record."""
+    text = files("stream").joinpath("schemas", f"{kind}.schema.json").read_bytes()
+    return msgspec.json.decode(text, type=dict[str, Any])
+
+
+def epsilon_text(units: int) -> str:
+    """Return loss units as an exact decimal number of epsilon, without trailing zeros."""
+    if units < 0:
+        raise ValueError("a loss is not negative")
+    whole, rest = divmod(units, UNITS_PER_EPSILON)
+    return f"{whole}.{rest:012d}".rstrip("0").rstrip(".")
+
+
+def iso_utc(time_ms: int) -> str:
+    """Return an instant as ``2024-05-01T10:00:00.000Z``.
+
+    Raises:
+        OverflowError: if it lies outside the years 1 to 9999.
+    """
+    moment = _EPOCH + timedelta(milliseconds=time_ms)
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
+
+
+def from_iso_utc(text: str) -> int:
+    """Return the milliseconds since the epoch of what ``iso_utc`` wrote.
+
+    Raises:
+        ValueError: if the text is anything else.
+    """
+    time_ms = (datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z") - _EPOCH) // _MILLISECOND
+    if iso_utc(time_ms) != text:
+        raise ValueError("not an instant in UTC with milliseconds")
+    return time_ms
+
+
+_ALARM = msgspec.json.Decoder(Alarm)
+_DECISION = msgspec.json.Decoder(DecisionRecord)
+
+
+def _decode(decoder: msgspec.json.Decoder[_Kind], value: bytes, what: str) -> _Kind:
+    try:
+        return decoder.decode(value)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"the record is not {what} of this version",
+            hint="the topic holds records that Tocsin did not write, or wrote with another version",
+        ) from error

@@ -1,0 +1,263 @@
+"""Bytes to events: what one partition's records hold, as valid rows in log order.
+
+Decoding is total per event. A record or row that is not what the feed declares is dropped alone and
+counted by reason, for the custodian; it stops nothing and changes nothing about any other (promises
+1 and 8). Whether a row survives depends on that row, its record's timestamp type, and the partition
+it lies in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from stream.arrow_codec import ArrowParser, UnsuitableMessageError
+from stream.columns import (
+    GOOD,
+    Drop,
+    Parsed,
+    declared_schema,
+    examine,
+    required_fields,
+)
+from stream.hashing import ByteStrings, KeyedHash
+from stream.json_codec import JsonParser
+from stream.model import Clock, Codec
+from stream.partitioning import partitions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from stream.model import Feed
+
+__all__ = ["Admission", "Batch", "Decoder", "Drop", "Record"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of a partition.
+
+    Args:
+        offset: its place in the log.
+        timestamp_ms: its timestamp.
+        log_append: whether the broker set the timestamp (``LogAppendTime``).
+        value: its value; ``None`` for a tombstone.
+        headers: its headers, in order; they play no part in decoding.
+    """
+
+    offset: int
+    timestamp_ms: int
+    log_append: bool
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Valid rows of one partition, in log order (offset, then position within the message).
+
+    Args:
+        rows: the declared fields in their declared types (timestamps are int64 ms).
+        time_ms: shape (n,), event times, each in ``[0, 253402300800000)``.
+        append_ms: shape (n,), append times of the records they came in.
+        offset: shape (n,), offsets of those records.
+        unit: shape (n, 2), uint64, 128-bit keyed hash of the privacy unit.
+        event_id: shape (n, 2), uint64, keyed hash of the declared id; ``None`` without one.
+    """
+
+    rows: pa.RecordBatch
+    time_ms: NDArray[np.int64]
+    append_ms: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    unit: NDArray[np.uint64]
+    event_id: NDArray[np.uint64] | None
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.time_ms)
+
+
+class Admission:
+    """Turns examined columns into batches: routing and keyed hashes.
+
+    Args:
+        feed: its declared fields, unit, id and partitioner.
+        partitions: partitions of the topic.
+        hash_key: 16 to 64 secret bytes; the same wherever units are compared.
+
+    Raises:
+        ValueError: if the feed declares no usable time, unit or id, or the key is too short.
+    """
+
+    def __init__(self, feed: Feed, *, partitions: int, hash_key: bytes) -> None:
+        required_fields(feed)
+        if partitions < 1:
+            raise ValueError("a topic has at least one partition")
+        names = list(feed.fields)
+        self._schema = declared_schema(feed)
+        self._time, self._unit = names.index(feed.time), names.index(feed.unit)
+        self._id = None if feed.id is None else names.index(feed.id)
+        self._partitioner = feed.partitioner
+        self._partitions = partitions
+        self._unit_hash = KeyedHash(hash_key, purpose=b"tocsin.unit")
+        self._id_hash = KeyedHash(hash_key, purpose=b"tocsin.event")
+
+    def route(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
+        """Return the partition of each row, shape (n,)."""
+        return self._route(_bytes_of(columns[self._unit]))
+
+    def admit(
+        self,
+        columns: Sequence[pa.Array],
+        *,
+        offset: NDArray[np.int64],
+        append_ms: NDArray[np.int64],
+        partition: int | None = None,
+    ) -> tuple[Batch, int]:
+        """Make a batch of good rows.
+
+        Args:
+            columns: the declared fields of rows that passed ``examine``.
+            offset: shape (n,).
+            append_ms: shape (n,).
+            partition: where the rows came from; ``None`` keeps rows of any partition.
+
+        Returns:
+            The batch, and how many rows were left out because they belong to another partition.
+        """
+        units = _bytes_of(columns[self._unit])
+        misrouted = 0
+        if partition is not None and self._partitions > 1:
+            here = self._route(units) == partition
+            misrouted = len(here) - int(np.count_nonzero(here))
+            if misrouted:
+                columns = _filtered(columns, here)
+                offset, append_ms = offset[here], append_ms[here]
+                units = _bytes_of(columns[self._unit])
+        event_id = None if self._id is None else self._id_hash(_bytes_of(columns[self._id]))
+        batch = Batch(
+            rows=pa.RecordBatch.from_arrays(list(columns), schema=self._schema),
+            time_ms=columns[self._time].to_numpy(zero_copy_only=False),
+            append_ms=append_ms,
+            offset=offset,
+            unit=self._unit_hash(units),
+            event_id=event_id,
+        )
+        return batch, misrouted
+
+    def _route(self, units: ByteStrings) -> NDArray[np.int64]:
+        return partitions_of(units, self._partitioner, self._partitions)
+
+
+class Decoder:
+    """Decodes the records of one partition of a feed.
+
+    Args:
+        feed: what the events are declared to be.
+        partition: the partition the records come from.
+        partitions: partitions of the topic; with one, no row can be misrouted.
+        hash_key: 16 to 64 secret bytes; the same wherever units are compared.
+
+    Raises:
+        ValueError: if the feed declares no usable time, unit or id, or the key is too short.
+    """
+
+    def __init__(self, feed: Feed, *, partition: int, partitions: int, hash_key: bytes) -> None:
+        self._admission = Admission(feed, partitions=partitions, hash_key=hash_key)
+        self._partition = partition
+        self._feed = feed
+        self._broker_dated = feed.clock is Clock.APPEND_TIME
+        self._parse = _JsonRows(feed).parse if feed.codec is Codec.JSON else _ArrowRows(feed).parse
+
+    def decode(self, records: Sequence[Record]) -> tuple[Batch, Mapping[str, int]]:
+        """Return the valid rows of the records, in log order, and what was dropped by reason.
+
+        A record that cannot be read at all counts as one drop, a bad row of a readable one as one.
+
+        Args:
+            records: records of the partition in log order, marks of the punctuation left out.
+        """
+        drops: dict[str, int] = {}
+        readable: list[Record] = []
+        values: list[bytes] = []
+        for record in records:
+            if self._broker_dated and not record.log_append:
+                _count(drops, Drop.CREATE_TIME)
+            elif record.value is None:
+                _count(drops, Drop.UNDECODABLE)
+            else:
+                readable.append(record)
+                values.append(record.value)
+        parsed, rows = self._parse(values, drops)
+        examine(parsed, self._feed)
+        parsed.count_drops(drops)
+        count = len(readable)
+        offset = np.fromiter((record.offset for record in readable), np.int64, count)
+        append_ms = np.fromiter((record.timestamp_ms for record in readable), np.int64, count)
+        offset, append_ms = np.repeat(offset, rows), np.repeat(append_ms, rows)
+        columns: Sequence[pa.Array] = parsed.columns
+        keep = parsed.verdicts == GOOD
+        if not keep.all():
+            columns = _filtered(columns, keep)
+            offset, append_ms = offset[keep], append_ms[keep]
+        batch, misrouted = self._admission.admit(
+            columns, offset=offset, append_ms=append_ms, partition=self._partition
+        )
+        if misrouted:
+            _count(drops, Drop.MISROUTED, misrouted)
+        return batch, drops
+
+
+class _JsonRows:
+    def __init__(self, feed: Feed) -> None:
+        self._parser = JsonParser(feed)
+
+    def parse(
+        self, values: Sequence[bytes], drops: dict[str, int]
+    ) -> tuple[Parsed, NDArray[np.int64]]:
+        """Return all rows, and how many each message gave."""
+        parsed, bad = self._parser.parse(values)
+        rows = np.ones(len(values), dtype=np.int64)
+        for at, drop in bad.items():
+            rows[at] = 0
+            _count(drops, drop)
+        return parsed, rows
+
+
+class _ArrowRows:
+    def __init__(self, feed: Feed) -> None:
+        self._parser = ArrowParser(feed)
+        self._feed = feed
+
+    def parse(
+        self, values: Sequence[bytes], drops: dict[str, int]
+    ) -> tuple[Parsed, NDArray[np.int64]]:
+        """Return all rows, and how many each message gave."""
+        parts: list[Parsed] = []
+        rows = np.zeros(len(values), dtype=np.int64)
+        for at, value in enumerate(values):
+            try:
+                parts.append(self._parser.parse(value))
+                rows[at] = len(parts[-1].verdicts)
+            except UnsuitableMessageError:
+                _count(drops, Drop.UNDECODABLE)
+        return Parsed.concatenated(parts, self._feed), rows
+
+
+def _count(drops: dict[str, int], drop: Drop, number: int = 1) -> None:
+    drops[drop.value] = drops.get(drop.value, 0) + number
+
+
+def _filtered(columns: Sequence[pa.Array], keep: NDArray[np.bool_]) -> list[pa.Array]:
+    mask = pa.array(keep)
+    return [column.filter(mask) for column in columns]
+
+
+def _bytes_of(column: pa.Array) -> ByteStrings:
+    """UTF-8 of a string column, canonical decimal text of an integer one."""
+    return ByteStrings.from_arrow(column.cast(pa.string()))

@@ -1,0 +1,190 @@
+"""The configuration file: from YAML and SQL to checked, frozen data.
+
+Checking goes in stages, and each stage reports all it finds: the file as YAML, its keys and single
+values, feeds and budget and settings as a whole, then every alarm. Every error names file, line and
+column (inside SQL too), says what is wrong and what to write instead, and never repeats what an
+environment variable held.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from zoneinfo import available_timezones
+
+from pydantic import ValidationError
+
+from accountant.errors import ConfigError
+from stream.configmodel import EXAMPLES, MODELS, FileModel
+from stream.declare import build_budget, build_feeds, build_kafka, build_settings
+from stream.findings import Findings
+from stream.localtime import load_zone
+from stream.model import Alarms
+from stream.queries import QueryBuilder
+from stream.scalars import closest
+from stream.tables import Table, read_table
+from stream.yamlfile import Document, load_document
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from zoneinfo import ZoneInfo
+
+    from stream.yamlfile import Loc
+
+__all__ = ["Report", "check", "examine", "load"]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What examining a file found.
+
+    Args:
+        alarms: the configuration, where it has no error.
+        errors: why it cannot be used, in the order of the file.
+        warnings: what its author may not have meant.
+    """
+
+    alarms: Alarms | None
+    errors: tuple[ConfigError, ...] = ()
+    warnings: tuple[ConfigError, ...] = ()
+
+
+def load(path: Path, *, environ: Mapping[str, str]) -> Alarms:
+    """Return the configuration of a file.
+
+    Args:
+        path: the file as the user named it; relative paths in it start from its folder.
+        environ: environment variables that its values may use.
+
+    Raises:
+        ConfigError: the first thing wrong with it.
+    """
+    report = examine(path, environ=environ)
+    if report.alarms is None:
+        raise report.errors[0]
+    return report.alarms
+
+
+def check(path: Path, *, environ: Mapping[str, str]) -> list[ConfigError]:
+    """Return everything wrong with a file, as far as its stages could be checked."""
+    return list(examine(path, environ=environ).errors)
+
+
+def examine(path: Path, *, environ: Mapping[str, str]) -> Report:
+    """Check a file and return what it means, what is wrong, and what is odd."""
+    try:
+        document = load_document(path, environ=environ)
+    except ConfigError as error:
+        return Report(None, (error,))
+    findings = Findings(document, path.parent, list(document.errors))
+    alarms = None if findings.errors else _alarms(document, path, findings)
+    errors, warnings = (
+        tuple(
+            sorted(found, key=lambda error: (error.file != document.file, error.line, error.column))
+        )
+        for found in (findings.errors, findings.warnings)
+    )
+    return Report(None if errors else alarms, errors, warnings)
+
+
+def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None:
+    try:
+        model = FileModel.model_validate(document.tree)
+    except ValidationError as error:
+        details = error.errors()
+        findings.errors.extend(
+            _explained(document, detail) for detail in details if not _misspelt(detail, details)
+        )
+        return None
+    zone = _zone(model, findings)
+    feeds = build_feeds(model.feeds, zone, findings)
+    budget = build_budget(model.budget, zone.key, findings)
+    kafka = build_kafka(model.kafka, feeds, findings)
+    settings = build_settings(model, path.stem, findings)
+    tables = _tables(model, findings)
+    if not model.alarms:
+        findings.wrong(("alarms",), "there is no alarm", f"declare one: {EXAMPLES['alarms']}")
+    if budget is None or findings.errors:
+        return None
+    builder = QueryBuilder(feeds, tables, budget, zone, zone.key, findings)
+    queries = {name: builder.build(name, alarm) for name, alarm in model.alarms.items()}
+    return Alarms(
+        file=document.file,
+        feeds=feeds,
+        queries={name: query for name, query in queries.items() if query is not None},
+        budget=budget,
+        kafka=kafka,
+        settings=settings,
+    )
+
+
+def _zone(model: FileModel, findings: Findings) -> ZoneInfo:
+    try:
+        return load_zone(model.timezone)
+    except ValueError:
+        near = closest(model.timezone, available_timezones())
+        hint = near if near.startswith("did") else "write an IANA name, as Europe/Berlin or UTC"
+        findings.wrong(("timezone",), "not the name of a time zone", hint)
+        return load_zone("UTC")
+
+
+def _tables(model: FileModel, findings: Findings) -> dict[str, Table]:
+    tables: dict[str, Table] = {}
+    for name, declared in model.tables.items():
+        path = findings.folder / declared.file
+        try:
+            tables[name] = read_table(path, key=declared.key, value=declared.value)
+        except OSError as error:
+            reason = error.strerror or "cannot be read"
+            hint = f"write a CSV file with a header into {path}"
+            findings.wrong(("tables", name), f"cannot read the table's file: {reason}", hint)
+        except ConfigError as error:
+            findings.errors.append(error)
+    return tables
+
+
+def _explained(document: Document, detail: Any) -> ConfigError:
+    """Return a pydantic error as one of ours, at its place in the file."""
+    loc: Loc = detail["loc"]
+    key = bool(loc) and loc[-1] == "[key]"
+    if key:
+        loc = loc[:-1]
+    name = str(loc[-1]) if loc else ""
+    match detail["type"]:
+        case "tocsin":
+            context = detail["ctx"]
+            return document.error(loc, context["message"], context["hint"], key=key)
+        case "missing":
+            example = EXAMPLES.get(name, f"{name}: ...")
+            return document.error(loc, f"`{name}` is missing", f"write {example}")
+        case "extra_forbidden":
+            known = _known_keys(loc[:-1])
+            return document.error(
+                loc, f"`{name}` is not a key here", closest(name, known), key=True
+            )
+        case _:
+            return document.error(
+                loc, "a mapping belongs here", "write `key: value` lines, indented"
+            )
+
+
+def _misspelt(detail: Any, details: list[Any]) -> bool:
+    """Tell whether a key is missing only because it is there under a misspelt name."""
+    loc = detail["loc"]
+    return detail["type"] == "missing" and any(
+        other["type"] == "extra_forbidden"
+        and other["loc"][:-1] == loc[:-1]
+        and f"`{loc[-1]}`" in closest(str(other["loc"][-1]), _known_keys(loc[:-1]))
+        for other in details
+    )
+
+
+def _known_keys(loc: Loc) -> list[str]:
+    """Return the keys that a mapping may have."""
+    for pattern, model in MODELS.items():
+        if len(pattern) == len(loc) and all(
+            part in ("*", step) for part, step in zip(pattern, loc, strict=True)
+        ):
+            return [field.alias or name for name, field in model.model_fields.items()]
+    return []

@@ -1,0 +1,215 @@
+"""The YAML of a configuration: every key, its type and its default.
+
+Frozen pydantic models over ``stream.yamlfile`` trees, unknown keys forbidden. What a key means with
+its neighbours (fields that exist, thresholds that fit) is checked by ``stream.config``.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
+
+from accountant.units import PrivacyUnit
+from stream.model import Clock, Codec, FieldType, Partitioner
+from stream.scalars import (
+    Address,
+    Duration,
+    DurationMs,
+    Epsilon,
+    Exact,
+    Name,
+    Probability,
+    Text,
+    TopicName,
+    Whole,
+    choice,
+    clip_of,
+    domain_of,
+    period_of,
+    verbatim,
+)
+from stream.yamlfile import Scalar
+
+__all__ = [
+    "EXAMPLES",
+    "MODELS",
+    "AlarmModel",
+    "BudgetModel",
+    "ContributionModel",
+    "FeedModel",
+    "FieldModel",
+    "FileModel",
+    "HistoryModel",
+    "KafkaModel",
+    "MetricsModel",
+    "PunctuationModel",
+    "TableModel",
+]
+
+_DAY_MS = 86_400_000
+
+
+class _Model(BaseModel):
+    """Frozen, and closed to unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+class KafkaModel(_Model):
+    """How to reach Kafka."""
+
+    bootstrap: Text
+    group: Name = "tocsin"
+    alarms_topic: TopicName = "tocsin.alarms"
+    decisions_topic: TopicName = "tocsin.decisions"
+    doorbell_topic: TopicName = "tocsin.doorbell"
+    security: dict[str, Text] = Field(default_factory=dict)
+    session_timeout: DurationMs = 30_000
+
+
+class MetricsModel(_Model):
+    """Where metrics are shown."""
+
+    public: Address = ("0.0.0.0", 9464)  # noqa: S104 -- the public endpoint is public
+    custodian: Address = ("127.0.0.1", 9465)
+    custodian_token: Text | None = None
+
+
+class TableModel(_Model):
+    """A public table: a CSV file with a column of keys and one of values."""
+
+    file: Text
+    key: Text | None = None
+    value: Text | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"file": value} if isinstance(value, Scalar) else value
+
+
+class FieldModel(_Model):
+    """One field of an event."""
+
+    type: Annotated[FieldType, PlainValidator(choice(FieldType))] | None = None
+    domain: Annotated[tuple[str, ...] | str, PlainValidator(domain_of)] | None = None
+    clip: Annotated[tuple[Any, Any], PlainValidator(clip_of)] | None = None
+    granule: Exact | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"type": value} if isinstance(value, Scalar) else value
+
+
+class HistoryModel(_Model):
+    """The public span of a replay."""
+
+    from_: Text = Field(alias="from")
+    until: Text
+
+
+class PunctuationModel(_Model):
+    """Marks of a trusted writer."""
+
+    every: DurationMs = 60_000
+    key: Text
+
+
+class FeedModel(_Model):
+    """One topic of events."""
+
+    topic: TopicName
+    codec: Annotated[Codec, PlainValidator(choice(Codec))] = Codec.JSON
+    time: Text
+    unit: Text
+    id: Text | None = None
+    fields: dict[str, FieldModel]
+    partitioner: Annotated[Partitioner, PlainValidator(choice(Partitioner))] = Partitioner.MURMUR2
+    clock: Annotated[Clock, PlainValidator(choice(Clock))] = Clock.APPEND_TIME
+    allowed_skew: DurationMs = 60_000
+    broker_skew: DurationMs = 1_000
+    idle_margin: DurationMs = 10_000
+    history: HistoryModel | None = None
+    punctuation: PunctuationModel | None = None
+
+
+class ContributionModel(_Model):
+    """Caps within a window, unit ``user`` only."""
+
+    predicates_per_window: Whole = 1
+    events_per_cell: Whole = 1
+
+
+class BudgetModel(_Model):
+    """The wall."""
+
+    unit: Annotated[PrivacyUnit, PlainValidator(choice(PrivacyUnit))]
+    epsilon_max: Epsilon
+    period: Annotated[Duration | str, PlainValidator(period_of)] | None = None
+    contribution: ContributionModel | None = None
+
+
+class AlarmModel(_Model):
+    """One alarm."""
+
+    sql: Annotated[str, BeforeValidator(verbatim)]
+    active: Text | None = None
+    max_fnr: Probability
+    max_fpr: Probability | None = None
+    tolerance: Exact = Fraction(0)
+    mechanism: Text = "tslm"
+    grace: DurationMs = 30_000
+    publish_delay: DurationMs = 5_000
+    decide_timeout: DurationMs = 600_000
+    max_age: DurationMs = 7 * _DAY_MS
+
+
+class FileModel(_Model):
+    """One whole file."""
+
+    timezone: Text = "UTC"
+    kafka: KafkaModel | None = None
+    ledger: Text | None = None
+    metrics: MetricsModel = MetricsModel()
+    tick: DurationMs = 1_000
+    tables: dict[Name, TableModel] = Field(default_factory=dict)
+    feeds: dict[Name, FeedModel]
+    budget: BudgetModel
+    alarms: dict[Name, AlarmModel]
+
+
+MODELS: dict[tuple[str, ...], type[BaseModel]] = {
+    (): FileModel,
+    ("kafka",): KafkaModel,
+    ("metrics",): MetricsModel,
+    ("tables", "*"): TableModel,
+    ("feeds", "*"): FeedModel,
+    ("feeds", "*", "fields", "*"): FieldModel,
+    ("feeds", "*", "history"): HistoryModel,
+    ("feeds", "*", "punctuation"): PunctuationModel,
+    ("budget",): BudgetModel,
+    ("budget", "contribution"): ContributionModel,
+    ("alarms", "*"): AlarmModel,
+}
+"""Which model reads which mapping; ``*`` stands for a name the user chose."""
+
+EXAMPLES = {
+    "feeds": "feeds: {badges: {topic: building.badges, ...}}",
+    "budget": 'budget: {unit: user, epsilon_max: "4", period: 1d}',
+    "alarms": "alarms: {fire-code: {sql: ..., max_fnr: 0.05}}",
+    "bootstrap": "bootstrap: localhost:9092",
+    "file": "file: capacity.csv",
+    "from": "from: 2011-01-01",
+    "until": "until: 2012-01-01",
+    "key": "key: ${TOCSIN_MARKS_KEY}",
+    "topic": "topic: building.badges",
+    "time": "time: ts",
+    "fields": "fields: {person: string, room: {domain: rooms.txt}, ts: timestamp}",
+    "epsilon_max": 'epsilon_max: "4"',
+    "sql": "sql: SELECT ... FROM ... GROUP BY ... HAVING ...",
+    "max_fnr": "max_fnr: 0.05",
+}
+"""How a missing key is written."""

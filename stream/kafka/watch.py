@@ -1,0 +1,69 @@
+"""``tocsin watch``: follow the alarms as an analyst does."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from aiokafka import AIOKafkaConsumer
+from aiokafka.errors import KafkaError
+
+from accountant.errors import DependencyError
+from stream.kafka.guard import require_kafka
+from stream.kafka.security import aiokafka_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stream.model import Alarms
+
+__all__ = ["watch"]
+
+
+def watch(alarms: Alarms, *, from_beginning: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield every alarm as it is published, until the caller stops.
+
+    Args:
+        alarms: the checked configuration.
+        from_beginning: start with the oldest retained alarm instead of the next one.
+
+    Raises:
+        ConfigError: the configuration has no ``kafka`` section.
+        DependencyError: Kafka cannot be reached.
+    """
+    kafka = require_kafka(alarms)
+    loop = asyncio.new_event_loop()
+    consumer = None
+    try:
+        consumer = loop.run_until_complete(_start(alarms, from_beginning=from_beginning))
+        while True:
+            record = loop.run_until_complete(consumer.getone())
+            yield msgspec.json.decode(record.value)
+    except (KafkaError, OSError) as error:
+        raise DependencyError(
+            f"the alarms topic at {kafka.bootstrap} cannot be read ({type(error).__name__})",
+            hint="check that Kafka is up, that `tocsin topics FILE` is content and the user's ACLs",
+        ) from error
+    finally:
+        if consumer is not None:
+            loop.run_until_complete(consumer.stop())
+        loop.close()
+
+
+async def _start(alarms: Alarms, *, from_beginning: bool) -> AIOKafkaConsumer:
+    kafka = require_kafka(alarms)
+    consumer = AIOKafkaConsumer(
+        kafka.alarms_topic,
+        group_id=None,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest" if from_beginning else "latest",
+        isolation_level="read_committed",
+        **aiokafka_arguments(kafka),
+    )
+    try:
+        await consumer.start()
+    except BaseException:
+        await consumer.stop()
+        raise
+    return consumer

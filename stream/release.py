@@ -1,0 +1,114 @@
+"""From a stored decision to the records that leave.
+
+What the ledger keeps of a decision is which predicates fired, by name: a later configuration may
+number them otherwise, and a retry must publish what was decided.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from accountant.records import Outcome, SeenDecision
+from accountant.units import PrivacyUnit
+from stream.alarms import DecisionRecord, from_iso_utc, make_alarm, make_decision
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from accountant.records import StoredDecision
+    from stream.alarms import Alarm
+    from stream.model import Alarms, Budget, Domain, Query
+
+__all__ = [
+    "alarm_records",
+    "cells_per_unit",
+    "decision_record",
+    "encode_fired",
+    "scope_of",
+    "seen_decision",
+]
+
+_Fired = list[dict[str, str]]
+
+
+def scope_of(query: Query, alarms: Alarms) -> str:
+    """Return the name of the budget a query draws on.
+
+    Under unit ``event`` an event lives in one feed; under unit ``user`` a person's cells add up
+    over every feed of the file.
+    """
+    if alarms.budget.unit is PrivacyUnit.EVENT:
+        return f"feed:{query.feed.name}"
+    return "user"
+
+
+def cells_per_unit(query: Query, budget: Budget) -> int:
+    """Return how many cells of one window one privacy unit can reach."""
+    if budget.unit is PrivacyUnit.EVENT:
+        return 1
+    return min(budget.contribution.predicates_per_window, len(query.domain))
+
+
+def encode_fired(domain: Domain, fired: Iterable[int]) -> bytes:
+    """Return the predicates that fired as JSON, for the ledger."""
+    return msgspec.json.encode([domain.predicate(index) for index in fired])
+
+
+def alarm_records(query: Query, decision: StoredDecision) -> Iterator[Alarm]:
+    """Yield the alarms of a decision, in the order of the predicates."""
+    if decision.outcome is Outcome.DENIED:
+        return
+    for predicate in msgspec.json.decode(decision.alarms, type=_Fired):
+        yield make_alarm(
+            decision.key,
+            predicate,
+            mechanism=query.mechanism,
+            promise=query.promise,
+            epsilon_units=decision.epsilon_units,
+            ledger=decision.ledger_id,
+            sequence=decision.sequence,
+        )
+
+
+def decision_record(query: Query, budget: Budget, decision: StoredDecision) -> DecisionRecord:
+    """Return the record that says how a window ended."""
+    return make_decision(
+        decision.key,
+        denied=decision.reason,
+        alarms=decision.alarm_count,
+        epsilon_units=decision.epsilon_units,
+        cells_per_unit=cells_per_unit(query, budget),
+        ledger=decision.ledger_id,
+        sequence=decision.sequence,
+        fingerprint=decision.fingerprint,
+    )
+
+
+def seen_decision(record: DecisionRecord, alarms: Alarms) -> SeenDecision | None:
+    """Return a published decision as the ledger reads it; ``None`` for an alarm not configured.
+
+    Raises:
+        ValueError: its times are not ones that Tocsin writes.
+    """
+    query = alarms.queries.get(record.query)
+    if query is None:
+        return None
+    start_ms, end_ms = from_iso_utc(record.window_start), from_iso_utc(record.window_end)
+    following = query.calendar.first_starting_at(start_ms + 1)
+    period = alarms.budget.periods
+    return SeenDecision(
+        ledger_id=record.ledger,
+        query=record.query,
+        scope=scope_of(query, alarms),
+        start_ms=start_ms,
+        end_ms=end_ms,
+        sequence=record.sequence,
+        outcome=Outcome(record.outcome),
+        epsilon_units=record.epsilon_units,
+        alarm_count=record.alarms,
+        next_start_ms=query.calendar.bounds(query.calendar.next_active(following))[0],
+        cells_per_unit=record.cells_per_unit,
+        periods=period.touched(start_ms, end_ms) if period else (),
+    )

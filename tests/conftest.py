@@ -1,0 +1,7 @@
+"""Fixtures for every test: real servers, started once and stopped with the session."""
+
+from __future__ import annotations
+
+from tests.support.fixtures import broker, own_broker
+
+__all__ = ["broker", "own_broker"]

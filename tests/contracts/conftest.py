@@ -1,0 +1,47 @@
+"""Every contract test of the ledger runs on both stores."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.ledgers import Clock, open_ledger
+from tests.support.postgres import postgres
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from accountant.ledger import Ledger
+
+__all__ = ["clock", "ledger", "ledger_url", "opened", "postgres"]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """URL of an empty database on each store."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/ledger.db"
+    url: str = request.getfixturevalue("postgres").new_database()
+    return url
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock the test moves."""
+    return Clock()
+
+
+@pytest.fixture
+def opened(ledger_url: str, clock: Clock) -> Iterator[Callable[[], Ledger]]:
+    """A function that opens the ledger once more; all are closed at the end."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(open_ledger(ledger_url, clock))
+
+
+@pytest.fixture
+def ledger(opened: Callable[[], Ledger]) -> Ledger:
+    """An empty ledger."""
+    return opened()

@@ -1,0 +1,136 @@
+"""NLM, the baseline: its loss and its weaker promise by enumeration; the registry guards it."""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from accountant.errors import ConfigError
+from operators import registry
+from operators.atoms import Comparison, IntegerTest
+from operators.base import Promise
+from operators.nlm import Nlm
+from operators.noise import KeyedNoise, NoiseSource
+from operators.tslm import Tslm
+from tests.statistical.enumeration import bernoulli_chi_square, exp_bounds
+
+THRESHOLD = 100
+RATE = Fraction(1, 20)
+CASES = list(product((1, 2, 7, 10, 100), (0, 1, 5, 50), (None, Fraction(1, 1000))))
+
+
+class FixedNoise(NoiseSource):
+    """Hands out one chosen discrete Laplace, so that every outcome can be enumerated."""
+
+    def __init__(self, value: int) -> None:
+        """Keep the value."""
+        super().__init__()
+        self.value = value
+
+    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
+        """Return ``n`` times the value."""
+        assert t > 0
+        return np.full(n, self.value, dtype=np.int64)
+
+
+def exceeds(sensitivity: int, cells: int = 1) -> IntegerTest:
+    """Return ``s > 100`` over some cells."""
+    return IntegerTest(Comparison.GT, np.full(cells, THRESHOLD, dtype=np.int64), sensitivity)
+
+
+def fires(steps: int, q: Fraction, *, strict: bool = False) -> Fraction:
+    """Return P[s' + DLap >= 0] (or > 0), exactly, for a rational q."""
+    steps -= strict
+    return q**-steps / (1 + q) if steps < 0 else 1 - q ** (steps + 1) / (1 + q)
+
+
+@pytest.mark.parametrize("q", [Fraction(1, 10), Fraction(1, 3), Fraction(9, 10)])
+def test_loss_is_exactly_the_rate(q: Fraction) -> None:
+    """Adjacent step counts differ by a factor of at most 1 / q, exactly that at the middle."""
+    losses = []
+    for steps in range(-60, 60):
+        a, b = fires(steps, q), fires(steps + 1, q)
+        losses += [a / b, b / a, (1 - a) / (1 - b), (1 - b) / (1 - a)]
+    assert max(losses) == 1 / q
+    assert max(losses) > 1 / q * Fraction(99, 100)  # a charge one per cent lower would be caught
+
+
+def test_decision_is_the_comparison_of_the_noisy_step_count() -> None:
+    """For every noise value and statistic, extremes included: fire iff s' + z >= 0."""
+    statistics = np.array(
+        [*range(70, 131), -(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1], dtype=np.int64
+    )
+    nlm = Nlm.planned(exceeds(7, statistics.size), Promise(RATE, 5))
+    steps = nlm.test.quantise(statistics).tolist()
+    strict = 0
+    for value in (*range(-12, 13), -(2**62), 2**62):
+        fired = nlm.decide(statistics, FixedNoise(value)).fired.tolist()
+        assert fired == [step + value >= 0 for step in steps]
+        strict += fired != [step + value > 0 for step in steps]
+    assert strict  # the twin that compares strictly decides otherwise somewhere
+
+
+@pytest.mark.parametrize(("sensitivity", "tolerance", "alpha"), CASES)
+def test_the_papers_promise_holds_and_one_unit_less_breaks_it(
+    sensitivity: int, tolerance: int, alpha: Fraction | None
+) -> None:
+    """Misses at c + 1 + u and alarms at c - u stay within their bounds, at the least epsilon."""
+    nlm = Nlm.planned(exceeds(sensitivity), Promise(RATE, tolerance, alpha))
+    far = int(nlm.test.quantise(np.array([THRESHOLD + 1 + tolerance], dtype=np.int64))[0])
+    low = int(nlm.test.quantise(np.array([THRESHOLD - tolerance], dtype=np.int64))[0])
+    kept = []
+    for epsilon in (nlm.plan.epsilon, nlm.plan.epsilon - Fraction(1, 10**12)):
+        q = exp_bounds(-epsilon)[1]
+        kept.append(1 - fires(far, q) <= RATE and fires(low, q) <= (alpha or RATE))
+    assert kept == [True, False]
+    assert nlm.plan.epsilon == Fraction(nlm.units, 10**12)
+    assert nlm.plan.ratio >= 1 - 1e-9
+
+
+def test_at_sensitivity_one_it_costs_what_tslm_costs() -> None:
+    """MIDE compares the two at one budget; for counts with one rate that is this epsilon."""
+    for tolerance in (0, 1, 5, 50):
+        promise = Promise(RATE, tolerance)
+        gap = Nlm.planned(exceeds(1), promise).units - Tslm.planned(exceeds(1), promise).units
+        assert abs(gap) <= 1
+
+
+def test_it_misses_far_more_than_max_fnr_at_the_threshold() -> None:
+    """Why it is a baseline: at s = c + 1 it misses 20 % of the time where 5 % were asked for."""
+    nlm = Nlm.planned(exceeds(1), Promise(RATE, 1))
+    assert 1 - fires(0, exp_bounds(-nlm.plan.epsilon)[0]) > 3 * RATE
+
+
+def test_frequencies_follow_the_law() -> None:
+    """A million decisions agree with the exact law; a law one step off does not."""
+    statistics = np.arange(90, 111, dtype=np.int64)
+    draws = 50_000
+    nlm = Nlm.planned(exceeds(1), Promise(RATE, 5))
+    many = replace(nlm, test=exceeds(1, statistics.size * draws))
+    decision = many.decide(np.repeat(statistics, draws), KeyedNoise(b"nlm"))
+    counts = decision.fired.reshape(statistics.size, draws).sum(axis=1)
+    q = exp_bounds(-nlm.plan.epsilon)[0]
+    steps = nlm.test.quantise
+    for off, sound in ((0, True), (1, False)):
+        law = [fires(int(steps(np.array([s]))[0]) + off, q) for s in statistics]
+        p_value = bernoulli_chi_square(counts, draws, np.array([float(p) for p in law]))
+        assert (p_value > 1e-4) is sound
+        assert sound or p_value < 1e-9
+    assert decision.cost.units == nlm.units
+    assert decision.cost.cells == statistics.size * draws
+
+
+def test_registry_plans_by_name_and_guards_the_baseline() -> None:
+    """TSLM by its name; NLM only for experiments; anything else is refused with a hint."""
+    promise = Promise(RATE, 1)
+    assert registry.create("tslm", exceeds(1), promise).plan.mechanism == "tslm"
+    nlm = registry.create("nlm", exceeds(1), promise, experimental=True)
+    assert nlm.plan.mechanism == "nlm"
+    for name, words in (("nlm", "experiments only"), ("laplace", "unknown mechanism")):
+        with pytest.raises(ConfigError, match=words) as caught:
+            registry.create(name, exceeds(1), promise)
+        assert "tslm" in caught.value.hint
+    assert "nlm" not in registry.MECHANISMS

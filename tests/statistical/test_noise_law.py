@@ -1,0 +1,391 @@
+"""The laws of the noise: exactly, digit by digit, then by chi-square; broken twins are caught."""
+
+import ast
+import copy
+import math
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from operators.noise import (
+    CertifiedProbability,
+    KeyedNoise,
+    NoiseSource,
+    _layout,
+    exp_neg_bounds,
+)
+from tests.statistical.enumeration import chi_square, exp_bounds, geometric_masses, laplace_masses
+
+ROOT = Path(__file__).parents[2]
+RATES = (Fraction(1, 1000), Fraction(1, 10), Fraction(693147, 10**6), Fraction(1), Fraction(5))
+DRAWS = 2_000_000
+HELD = 1e-4  # a p-value above this is accepted (seeds are fixed: the verdict never changes)
+REFUSED = 1e-9  # a broken twin must fall below this
+
+
+class ScriptedNoise(NoiseSource):
+    """A source that hands out prepared bytes, so that a test chooses every random bit."""
+
+    def __init__(self, *parts: NDArray[np.generic] | bytes) -> None:
+        """Queue the parts in order."""
+        super().__init__()
+        self.script = b"".join(bytes(part) for part in parts)
+
+    def _bytes(self, size: int) -> NDArray[np.uint8]:
+        assert size <= len(self.script), "the draw asked for more bits than the script holds"
+        taken, self.script = self.script[:size], self.script[size:]
+        return np.frombuffer(taken, dtype=np.uint8).copy()
+
+
+def exact_digit(t: Fraction) -> Callable[[int], int]:
+    """Return floor(2^bits / (1 + exp(t))), from the independent exponential."""
+
+    def floor(bits: int) -> int:
+        low, high = ((Fraction(1) / (1 + bound) * (1 << bits)) for bound in reversed(exp_bounds(t)))
+        assert math.floor(low) == math.floor(high)
+        return math.floor(low)
+
+    return floor
+
+
+@pytest.mark.parametrize("t", [*RATES, Fraction(1, 10**12), Fraction(37), Fraction(123457, 7)])
+@pytest.mark.parametrize("bits", [1, 16, 64, 128, 200])
+def test_exponential_bounds_are_certified_and_tightest(t: Fraction, bits: int) -> None:
+    """2^bits exp(-t) lies strictly between neighbouring integers, as decimal arithmetic agrees."""
+    lo, hi = exp_neg_bounds(t, bits)
+    low, high = exp_bounds(-t)
+    assert hi == lo + 1
+    assert lo <= low * (1 << bits)
+    assert high * (1 << bits) <= hi
+
+
+def test_exponential_of_zero_is_exact_and_wrong_arguments_are_refused() -> None:
+    """exp(0) is 1; negative exponents and no bits are errors."""
+    assert exp_neg_bounds(Fraction(0), 64) == (1 << 64, 1 << 64)
+    for t, bits in ((Fraction(-1), 64), (Fraction(1), 0)):
+        with pytest.raises(ValueError, match="exp_neg_bounds"):
+            exp_neg_bounds(t, bits)
+
+
+@pytest.mark.parametrize("t", RATES)
+def test_digit_thresholds_are_exact_at_64_bits(t: Fraction) -> None:
+    """Every lane's 64-bit threshold is the floor of the true probability, and no float's is."""
+    layout = _layout(t, signed=True)
+    digits = layout.lanes[1:-1]
+    for i, lane in enumerate(digits):
+        assert lane.floor(64) == exact_digit(t * (1 << i))(64)
+        assert lane.floor(200) == exact_digit(t * (1 << i))(200)
+    q_low, q_high = exp_bounds(-t)
+    assert math.floor(2 * q_low / (1 + q_low) * 2**64) == layout.lanes[0].floor(64)
+    assert math.floor(2 * q_high / (1 + q_high) * 2**64) == layout.lanes[0].floor(64)
+    tail_low, tail_high = exp_bounds(-t * (1 << len(digits)))
+    assert math.floor(tail_low * 2**64) == layout.lanes[-1].floor(64)
+    assert math.floor(tail_high * 2**64) == layout.lanes[-1].floor(64)
+    assert layout.tail_rate == t * (1 << len(digits))
+    # The broken twin: thresholds computed in floating point.
+    floats = [int(1 / (1 + math.exp(float(t) * 2**i)) * 2**64) for i in range(len(digits))]
+    assert floats != [lane.floor(64) for lane in digits]
+
+
+@pytest.mark.parametrize("q", [Fraction(1, 3), Fraction(9, 10), Fraction(999, 1000)])
+def test_independent_digits_make_a_geometric(q: Fraction) -> None:
+    """The product of the digits' laws is (1 - q) q^k, and the flag is the tail, in rationals."""
+    digits = 7
+
+    def law(probability: Callable[[int], Fraction]) -> list[Fraction]:
+        flag = q ** (1 << digits)
+        masses = []
+        for k in range(1 << digits):
+            mass = 1 - flag
+            for i in range(digits):
+                p = probability(i)
+                mass *= p if k >> i & 1 else 1 - p
+            masses.append(mass)
+        return masses
+
+    exact = [(1 - q) * q**k for k in range(1 << digits)]
+    assert law(lambda i: q ** (1 << i) / (1 + q ** (1 << i))) == exact
+    # Broken twins: each digit with the next one's probability; digits of exp(-t 2^i) itself.
+    assert law(lambda i: q ** (2 << i) / (1 + q ** (2 << i))) != exact
+    assert law(lambda i: q ** (1 << i)) != exact
+
+
+def words_for(packed: NDArray[np.integer], width: int) -> NDArray[np.uint16]:
+    """Return lane words that make every lane read as the packed bits: 0 for 1, 65535 for 0."""
+    bits = (packed[:, None].astype(np.int64) >> np.arange(width)) & 1
+    return np.where(bits == 1, 0, 0xFFFF).astype("<u2")
+
+
+@pytest.mark.parametrize(("t", "width"), [(Fraction(1, 10), 8), (Fraction(1, 2000), 16)])
+def test_laplace_is_read_from_the_lanes_exactly(t: Fraction, width: int) -> None:
+    """Every word of lanes with either sign gives the variate it stands for; zero has no sign."""
+    layout = _layout(t, signed=True)
+    assert len(layout.lanes) == width
+    words = np.arange(1 << width)
+    nonzero, digits, tail = words & 1, words >> 1 & layout.unit - 1, words >> width - 1
+    per_block = (1 << 17) // width
+    flagged = int((nonzero & tail).sum())
+    tail_width = len(_layout(layout.tail_rate, signed=False).lanes)
+    tail_words = np.full(flagged * tail_width, 0xFFFF, dtype="<u2")  # every tail geometric is 0
+    for sign, byte in ((1, 0x00), (-1, 0xFF)):
+        parts: list[NDArray[np.generic] | bytes] = []
+        for start in range(0, words.size, per_block):
+            block = words[start : start + per_block]
+            parts += [words_for(block, width).tobytes(), bytes([byte]) * (block.size // 8)]
+        source = ScriptedNoise(*parts, tail_words)
+        drawn = source.discrete_laplace(t, words.size)
+        assert not source.script
+        assert (drawn == sign * nonzero * (1 + digits + layout.unit * tail)).all()
+
+
+def test_enumerated_laplace_law_is_exact() -> None:
+    """Summed over all words of lanes, P[z] is (1 - q) / (1 + q) q^abs(z) to 2^-180."""
+    t = Fraction(1, 10)
+    lanes = [Fraction(lane.floor(200), 1 << 200) for lane in _layout(t, signed=True).lanes]
+    masses = [Fraction(0)] * 66  # |z| = 0..64, then everything beyond
+    for word in range(256):
+        mass = Fraction(1)
+        for i, p in enumerate(lanes):
+            mass *= p if word >> i & 1 else 1 - p
+        size = (word & 1) * (1 + (word >> 1 & 63))
+        masses[65 if word & 1 and word >> 7 else size] += mass
+    q = sum(exp_bounds(-t)) / 2
+    exact = [2 * (1 - q) / (1 + q) * q**size for size in range(65)]
+    exact[0] /= 2
+    exact.append(2 * q**65 / (1 + q))
+    assert sum(exact) == 1
+    for mass, truth in zip(masses, exact, strict=True):
+        assert abs(mass - truth) < Fraction(1, 1 << 180)
+
+
+@pytest.mark.parametrize("extension", [-1, 0, 1])
+def test_ties_are_settled_by_further_bits(extension: int) -> None:
+    """A word equal to its threshold is decided by the next 64 bits, and those by the next."""
+    p = CertifiedProbability.digit(Fraction(1, 10))
+    head, following, third = (p.floor(64), p.floor(128) % 2**64, p.floor(192) % 2**64)
+    words = np.array([head - 1, head, head + 1], dtype="<u8")
+    if extension:
+        source = ScriptedNoise(words, np.array([following + extension], dtype="<u8"))
+    else:  # tied twice
+        source = ScriptedNoise(words, np.array([following, third - 1], dtype="<u8"))
+    assert source.certified(p, 3).tolist() == [True, extension <= 0, False]
+    assert not source.script
+
+
+@pytest.mark.parametrize("below", [True, False])
+def test_lane_ties_are_settled_by_further_bits(below: bool) -> None:
+    """Lanes compare 16 bits first; when all tie, each is settled by the next 64 of its own."""
+    t = Fraction(1, 10)
+    lanes = _layout(t, signed=False).lanes
+    heads = np.array([lane.floor(16) for lane in lanes], dtype="<u2")
+    nexts = [lane.floor(80) % 2**64 for lane in lanes]
+    settled = np.array([n - 1 if below else n + 1 for n in nexts], dtype="<u8")
+    last = np.full(8, 0xFFFF, dtype="<u2")  # the tail geometric, where flagged, is 0
+    source = ScriptedNoise(heads, settled, *([last] if below else []))
+    assert source.geometric(t, 1).tolist() == [127 + 128 if below else 0]
+    assert not source.script
+
+
+def test_a_dyadic_probability_is_exact() -> None:
+    """A coin of 3/4 fires for exactly the words below 3/4, though its later bits are all zero."""
+    coin = CertifiedProbability.rational(Fraction(3, 4))
+    edge = 3 << 62
+    source = ScriptedNoise(np.array([edge - 1, edge], dtype="<u8"), bytes(7) + b"\x01")
+    assert source.certified(coin, 2).tolist() == [True, False]
+    assert coin.floor(1) == 1
+    assert CertifiedProbability.rational(Fraction(1, 1 << 100)).floor(64) == 0
+
+
+def test_bernoulli_compares_strictly() -> None:
+    """P = threshold / 2^64: the word below fires, the word at the threshold does not."""
+    words = np.array([0, 0, 4, 5, 2**64 - 1], dtype="<u8")
+    thresholds = np.array([0, 1, 5, 5, 2**64 - 1], dtype=np.uint64)
+    assert ScriptedNoise(words).bernoulli(thresholds).tolist() == [False, True, True, False, False]
+
+
+def reach_of(t: Fraction) -> int:
+    """Return how far out bins are kept: beyond, one draw in a million."""
+    return int(14 / t) + 2
+
+
+def laplace_p_value(drawn: NDArray[np.int64], t: Fraction) -> float:
+    """Return the p-value of variates against the discrete Laplace."""
+    reach = reach_of(t)
+    counts = np.bincount(np.clip(drawn, -reach, reach) + reach, minlength=2 * reach + 1)
+    return chi_square(counts, laplace_masses(t, reach))
+
+
+def geometric_p_value(drawn: NDArray[np.int64], t: Fraction) -> float:
+    """Return the p-value of variates against the geometric."""
+    reach = reach_of(t)
+    return chi_square(
+        np.bincount(np.minimum(drawn, reach), minlength=reach + 1), geometric_masses(t, reach)
+    )
+
+
+@pytest.mark.parametrize("t", RATES)
+def test_variates_follow_their_laws(t: Fraction) -> None:
+    """Two million discrete Laplaces and geometrics per rate pass chi-square."""
+    source = KeyedNoise(b"laws")
+    assert laplace_p_value(source.discrete_laplace(t, DRAWS), t) > HELD
+    assert geometric_p_value(source.geometric(t, DRAWS), t) > HELD
+
+
+def test_operating_system_stream_follows_the_law() -> None:
+    """The released source draws the same law (one run in ten thousand million would fail)."""
+    t = Fraction(1, 10)
+    assert laplace_p_value(NoiseSource().discrete_laplace(t, DRAWS), t) > 1e-10
+
+
+def rounded_float_laplace(t: Fraction, source: np.random.Generator) -> NDArray[np.int64]:
+    """Twin: floating-point inversion of the continuous law, rounded to integers."""
+    uniform = source.random(DRAWS) - 0.5
+    inverted = -np.sign(uniform) * np.log1p(-2 * abs(uniform)) / float(t)
+    return np.rint(inverted).astype(np.int64)
+
+
+def late_digit_laplace(t: Fraction, source: np.random.Generator) -> NDArray[np.int64]:
+    """Twin: the lowest digit drawn with the next digit's probability."""
+    size = np.zeros(DRAWS, dtype=np.int64)
+    for i in range(14):
+        rate = float(t) * 2 ** max(i, 1)
+        size += (source.random(DRAWS) < 1 / (1 + math.exp(min(rate, 700)))).astype(np.int64) << i
+    q = math.exp(-float(t))
+    nonzero = source.random(DRAWS) < 2 * q / (1 + q)
+    return np.where(nonzero, (1 + size) * source.choice([-1, 1], DRAWS), 0)
+
+
+def signed_zero_laplace(t: Fraction, source: np.random.Generator) -> NDArray[np.int64]:
+    """Twin: a geometric with a fair sign, so that zero is drawn for both signs."""
+    sizes: NDArray[np.int64] = source.geometric(-math.expm1(-float(t)), DRAWS) - 1
+    sizes *= source.choice([-1, 1], DRAWS)
+    return sizes
+
+
+@pytest.mark.parametrize("twin", [rounded_float_laplace, late_digit_laplace, signed_zero_laplace])
+@pytest.mark.parametrize("t", [Fraction(693147, 10**6), Fraction(1)])
+def test_broken_twins_are_caught(
+    twin: Callable[[Fraction, np.random.Generator], NDArray[np.int64]], t: Fraction
+) -> None:
+    """The chi-square that accepts the noise refuses each wrong sampler."""
+    assert laplace_p_value(twin(t, np.random.default_rng(7)), t) < REFUSED
+
+
+@pytest.mark.parametrize("t", RATES)
+def test_the_check_has_power_and_no_bias(t: Fraction) -> None:
+    """A rate two per cent off is refused; of 20 sound samples about half lie below p = 1/2."""
+    source = KeyedNoise(b"power")
+    off = t * Fraction(102, 100)
+    assert laplace_p_value(source.discrete_laplace(off, DRAWS), t) < REFUSED
+    low = sum(laplace_p_value(source.discrete_laplace(t, 100_000), t) < 0.5 for _ in range(20))
+    assert 2 <= low <= 18
+
+
+def test_slow_rates_use_several_layers_and_too_slow_ones_are_refused() -> None:
+    """At t = 2^-40 the mean is about 2^40; below that a variate might leave int64."""
+    t = Fraction(1, 1 << 40)
+    drawn = KeyedNoise(b"slow").geometric(t, 4000)
+    assert float(drawn.mean()) == pytest.approx(2.0**40, rel=0.1)
+    for draw in (KeyedNoise(b"").geometric, KeyedNoise(b"").discrete_laplace):
+        with pytest.raises(ValueError, match="2\\^-40"):
+            draw(t / 2, 1)
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 16_384, 16_385, 40_001])
+def test_any_number_is_drawn(n: int) -> None:
+    """Sizes around the block boundaries give arrays of exactly that size."""
+    source = NoiseSource()
+    t = Fraction(1)
+    assert source.discrete_laplace(t, n).shape == (n,)
+    assert source.geometric(t, n).shape == (n,)
+    assert source.uint64(n).shape == (n,)
+    assert len(source.token(n)) == n
+
+
+def test_the_stream_never_repeats_and_differs_between_sources() -> None:
+    """Many sizes of requests drain one stream: no 64-bit word comes twice."""
+    sources = NoiseSource(), NoiseSource()
+    words = [source.uint64(n) for source in sources for n in (1, 3, 8191, 8192, 8193, 20_000)]
+    joined = np.concatenate(words)
+    assert np.unique(joined).size == joined.size
+
+
+def test_a_keyed_source_repeats_itself() -> None:
+    """The same test key gives the same draws; another key gives others."""
+    first, again, other = KeyedNoise(b"a"), KeyedNoise(b"a"), KeyedNoise(b"b")
+    draws = [source.discrete_laplace(Fraction(1), 100).tolist() for source in (first, again, other)]
+    assert draws[0] == draws[1] != draws[2]
+
+
+FORK = """
+import os, sys
+from operators.noise import NoiseSource
+source = NoiseSource()
+source.token(5)
+source._lock.acquire()  # as if another thread were drawing while this one forks
+read, write = os.pipe()
+child = os.fork()
+if not child:
+    os.write(write, source.token(32))
+    os._exit(0)
+source._lock.release()
+os.close(write)
+theirs = os.read(read, 32)
+os.waitpid(child, 0)
+print(theirs.hex(), source.token(32).hex())
+"""
+
+
+def test_a_forked_child_draws_its_own_noise() -> None:
+    """After a fork parent and child share no stream, and the child's lock is free."""
+    run = subprocess.run(
+        [sys.executable, "-c", FORK],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=60,
+        check=True,
+    )
+    theirs, ours = run.stdout.split()
+    assert len(theirs) == len(ours) == 64
+    assert theirs != ours
+
+
+def test_a_source_cannot_be_copied() -> None:
+    """Copies would repeat each other's noise, so copying and pickling are refused."""
+    source = NoiseSource()
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="cannot be copied"):
+            duplicate(source)
+
+
+def test_the_keyed_source_is_out_of_reach_of_the_release_path() -> None:
+    """No module of the package but its own names KeyedNoise, and no float draws a variate there."""
+    for package in ("accountant", "operators", "stream"):
+        for file in (ROOT / package).rglob("*.py"):
+            names = {
+                getattr(node, "id", None)
+                or getattr(node, "attr", None)
+                or getattr(node, "name", "")
+                for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+            }
+            assert ("KeyedNoise" in names) == (file == ROOT / "operators" / "noise.py"), file
+    tree = ast.parse((ROOT / "operators" / "noise.py").read_text(encoding="utf-8"))
+    constants = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    assert not any(isinstance(value, float) for value in constants)
+    assert not any(isinstance(node, ast.Div) for node in ast.walk(tree))
+
+
+def test_linked_proofs_exist() -> None:
+    """Every proof page that a module of the operators names is there."""
+    for file in (ROOT / "operators").glob("*.py"):
+        for page in re.findall(r"docs/proofs/\w+\.md", file.read_text(encoding="utf-8")):
+            assert (ROOT / page).is_file(), page

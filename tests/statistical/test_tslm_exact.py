@@ -1,0 +1,312 @@
+"""TSLM by exact enumeration (no sampling), then by frequencies; broken twins must be caught."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from accountant.errors import ConfigError
+from accountant.units import from_loss_units
+from operators.atoms import Comparison, IntegerTest
+from operators.base import Promise
+from operators.noise import KeyedNoise
+from operators.tslm import Tslm, extremal_table, theoretical_limit
+from tests.statistical.enumeration import (
+    ONE,
+    bernoulli_chi_square,
+    exp_bounds,
+    least_epsilon,
+    loss_violations,
+)
+
+THRESHOLD = 100
+RATES = (Fraction(1, 100), Fraction(5, 100), Fraction(1, 10))
+FALSE_ALARMS = (None, Fraction(1, 5), Fraction(1, 1000))
+CASES = [
+    pytest.param(*case, id="D{}-u{}-beta{}-alpha{}".format(*case).replace("/", "_"))
+    for case in product((1, 2, 7, 10, 100), (1, 5, 50), RATES, FALSE_ALARMS)
+]
+PAPER = Fraction(1, 20)
+
+Law = Callable[[NDArray[np.int64]], NDArray[np.uint64]]
+
+
+def planned(
+    sensitivity: int,
+    tolerance: int,
+    beta: Fraction = PAPER,
+    alpha: Fraction | None = None,
+    comparison: Comparison = Comparison.GT,
+) -> Tslm:
+    """Plan one cell with threshold 100."""
+    test = IntegerTest(comparison, np.array([THRESHOLD], dtype=np.int64), sensitivity)
+    return Tslm.planned(test, Promise(beta, tolerance, alpha))
+
+
+def over(tslm: Tslm, cells: int) -> Tslm:
+    """Return the same operator over more cells of the same threshold."""
+    thresholds = np.full(cells, THRESHOLD, dtype=np.int64)
+    return replace(tslm, test=replace(tslm.test, thresholds=thresholds))
+
+
+def law_of(tslm: Tslm) -> Law:
+    """Return P[fire | s] in units of 2^-64, for raw statistics s."""
+    return lambda statistics: over(tslm, statistics.size).law(statistics)
+
+
+def fires(tslm: Tslm, statistic: int) -> Fraction:
+    """Return P[fire | s] exactly."""
+    return Fraction(int(law_of(tslm)(np.array([statistic], dtype=np.int64))[0]), ONE)
+
+
+def every_statistic(tslm: Tslm) -> NDArray[np.int64]:
+    """Return the raw statistics of the whole table and of the constant parts beyond both ends."""
+    sensitivity = tslm.test.sensitivity
+    lowest = THRESHOLD + 1 + (tslm.lowest - 3) * sensitivity
+    highest = THRESHOLD + 1 + (tslm.lowest + tslm.probabilities.size + 3) * sensitivity
+    return np.arange(lowest, highest, dtype=np.int64)
+
+
+def first_true(comparison: Comparison, away: int = 0) -> int:
+    """Return the statistic ``away`` units into the false side, counted from the first true one."""
+    return {
+        Comparison.GT: THRESHOLD + 1 - away,
+        Comparison.GE: THRESHOLD - away,
+        Comparison.LT: THRESHOLD - 1 + away,
+        Comparison.LE: THRESHOLD + away,
+    }[comparison]
+
+
+@pytest.mark.parametrize(("sensitivity", "tolerance", "beta", "alpha"), CASES)
+def test_loss_never_exceeds_the_charge(
+    sensitivity: int, tolerance: int, beta: Fraction, alpha: Fraction | None
+) -> None:
+    """Every pair of raw statistics 1..D apart, both outcomes, both ends included, exactly."""
+    tslm = planned(sensitivity, tolerance, beta, alpha)
+    assert not loss_violations(law_of(tslm), every_statistic(tslm), sensitivity, tslm.plan.epsilon)
+    assert int(tslm.probabilities.min()) >= 1  # an outcome of probability 0 would lose everything
+
+
+@pytest.mark.parametrize(("sensitivity", "tolerance", "beta", "alpha"), CASES)
+def test_promise_holds_exactly(
+    sensitivity: int, tolerance: int, beta: Fraction, alpha: Fraction | None
+) -> None:
+    """Misses at the first true value and alarms at the first forbidden one stay within bounds."""
+    false_alarms = beta if alpha is None else alpha
+    for comparison in Comparison:
+        tslm = planned(sensitivity, tolerance, beta, alpha, comparison)
+        assert 1 - fires(tslm, first_true(comparison)) <= beta
+        assert fires(tslm, first_true(comparison, 2 * tolerance + 1)) <= false_alarms
+        steps = tslm.test.steps(tolerance)
+        assert int(tslm.probabilities[-steps - tslm.lowest]) <= false_alarms * ONE
+    assert (np.diff(tslm.probabilities.astype(object)) > 0).all()  # so further out is safer still
+
+
+@pytest.mark.parametrize(("sensitivity", "tolerance", "beta", "alpha"), CASES)
+def test_charge_is_the_theoretical_minimum(
+    sensitivity: int, tolerance: int, beta: Fraction, alpha: Fraction | None
+) -> None:
+    """The charge meets an independent bisection on the iterated map to 1e-11, never below it."""
+    tslm = planned(sensitivity, tolerance, beta, alpha)
+    false_alarms = beta if alpha is None else alpha
+    least = least_epsilon(tslm.test.steps(tolerance), false_alarms, beta)
+    assert 0 <= float(tslm.plan.epsilon - Fraction(least)) + 1e-18 < 1e-11
+    assert abs(tslm.plan.limit - float(least)) < 1e-12
+    assert abs(tslm.plan.ratio - 1) < 1e-9
+    assert tslm.plan.epsilon == Fraction(tslm.units, 10**12)
+
+
+def test_known_charges() -> None:
+    """A sum of D = 10, u = 5 pays 2.303; a count with u = 1 pays ln 4 = 1.386."""
+    assert float(planned(10, 5).plan.epsilon) == pytest.approx(math.log(10), abs=1e-11)
+    assert float(planned(1, 1).plan.epsilon) == pytest.approx(math.log(4), abs=1e-11)
+    # q = 1/4 solves q^2 / (1 + q) = 1/20 exactly.
+    assert Fraction(1, 16) / Fraction(5, 4) == PAPER
+
+
+def test_one_unit_less_would_break_the_false_alarm_bound() -> None:
+    """The charge is the least whole number of loss units: one less and P(-k) passes alpha."""
+    for sensitivity, tolerance, alpha in product((1, 10), (1, 5, 50), FALSE_ALARMS):
+        tslm = planned(sensitivity, tolerance, PAPER, alpha)
+        steps = tslm.test.steps(tolerance)
+        for saved, kept in ((0, True), (1, False)):
+            table, lowest = extremal_table(
+                1 - PAPER, from_loss_units(tslm.units - saved), reach=steps
+            )
+            assert (int(table[-steps - lowest]) <= (alpha or PAPER) * ONE) is kept
+
+
+@pytest.mark.parametrize(("tolerance", "t"), [(0, "2.9"), (1, "1.3863"), (2, "0.9"), (4, "0.55")])
+def test_odd_steps_give_threshold_shift_laplace(tolerance: int, t: str) -> None:
+    """With beta of the discrete Laplace's own, the curve is its shifted law to 2 / beta units.
+
+    A unit is 2^-64; rounding the anchor by one grows by 1/q a step on the way down, to 1 / beta.
+    """
+    epsilon = Fraction(t)
+    q = exp_bounds(-epsilon)[0]
+    shift = tolerance  # (k - 1) / 2 for k = 2u + 1
+    beta = q ** (shift + 1) / (1 + q)
+    table, lowest = extremal_table(1 - beta, epsilon, reach=2 * tolerance + 1)
+    for at, probability in enumerate(table.tolist()):
+        margin = lowest + at + shift  # fire iff DLap >= -margin
+        tail = q ** abs(margin if margin < 0 else margin + 1) / (1 + q)
+        exact = tail if margin < 0 else 1 - tail
+        assert abs(Fraction(probability, ONE) - exact) <= Fraction(2, ONE) / beta
+
+
+def test_table_pairs_satisfy_the_definition_in_integers() -> None:
+    """Adjacent entries rise, and by no more than the charge allows, for one long table."""
+    tslm = planned(1, 50)
+    bound = exp_bounds(tslm.plan.epsilon)[0]
+    for low, high in pairwise(tslm.probabilities.tolist()):
+        assert low < high <= low * bound
+        assert ONE - low <= (ONE - high) * bound
+
+
+def test_under_charged_twin_is_caught() -> None:
+    """The same table charged one per cent less than it costs."""
+    tslm = planned(1, 1)
+    cheaper = tslm.plan.epsilon * Fraction(99, 100)
+    assert loss_violations(law_of(tslm), every_statistic(tslm), 1, cheaper)
+
+
+def test_under_charged_paper_formula_is_caught() -> None:
+    """MIDE's ln(1 / (2 beta)) / u less one per cent, spent on its own table, is caught too."""
+    epsilon = Fraction(math.log(10)).limit_denominator(10**12)
+    table, lowest = extremal_table(1 - PAPER, epsilon, reach=3)
+    tslm = replace(planned(1, 1), probabilities=table, lowest=lowest)
+    statistics = every_statistic(tslm)
+    assert not loss_violations(law_of(tslm), statistics, 1, epsilon)
+    assert loss_violations(law_of(tslm), statistics, 1, epsilon * Fraction(99, 100))
+
+
+def test_unquantised_twin_is_caught() -> None:
+    """A sum of D = 10 read as if one unit were one step."""
+    tslm = planned(10, 5)
+    raw = replace(tslm, test=replace(tslm.test, sensitivity=1))
+    assert loss_violations(law_of(raw), every_statistic(tslm), 10, tslm.plan.epsilon)
+
+
+@pytest.mark.parametrize("shift", [-1, 1])
+def test_shifted_twins_are_caught(shift: int) -> None:
+    """One step down misses too often; one step up rings too often."""
+    tslm = planned(1, 1)
+    twin = replace(tslm, lowest=tslm.lowest - shift)
+    misses = 1 - fires(twin, THRESHOLD + 1) > PAPER
+    alarms = fires(twin, THRESHOLD - 2) > PAPER
+    assert (misses, alarms) == (shift < 0, shift > 0)
+
+
+def test_clamped_twin_is_caught() -> None:
+    """A table that reads zero below its low end gives the boundary pair an infinite loss."""
+    tslm = planned(1, 1)
+    clamped = tslm.probabilities.copy()
+    clamped[0] = 0
+    twin = replace(tslm, probabilities=clamped)
+    assert loss_violations(law_of(twin), every_statistic(tslm), 1, tslm.plan.epsilon)
+
+
+def test_truncated_table_is_sound() -> None:
+    """Constant beyond any cut: a table cut short keeps the loss (only far accuracy changes)."""
+    tslm = planned(1, 5)
+    cut = replace(tslm, probabilities=tslm.probabilities[5:-5], lowest=tslm.lowest + 5)
+    assert not loss_violations(law_of(cut), every_statistic(tslm), 1, tslm.plan.epsilon)
+
+
+@pytest.mark.parametrize(
+    ("promise", "sensitivity", "words"),
+    [
+        (Promise(Fraction(0), 1), 1, "max_fnr must lie"),
+        (Promise(Fraction(1), 1), 1, "max_fnr must lie"),
+        (Promise(PAPER, 1, Fraction(0)), 1, "max_fpr must lie"),
+        (Promise(PAPER, 1, Fraction(3, 2)), 1, "max_fpr must lie"),
+        (Promise(Fraction(1, 2), 1), 1, "tossing a coin"),
+        (Promise(PAPER, 1, Fraction(19, 20)), 1, "tossing a coin"),
+        (Promise(Fraction(1, 10**13), 1), 1, "finer than 1e-12"),
+        (Promise(PAPER, -1), 1, "tolerance"),
+        (Promise(PAPER, 50_000), 1, "100001 steps"),
+    ],
+)
+def test_promises_that_cannot_be_kept_are_refused(
+    promise: Promise, sensitivity: int, words: str
+) -> None:
+    """Each refusal says what is wrong and what to write instead."""
+    test = IntegerTest(Comparison.GT, np.array([1], dtype=np.int64), sensitivity)
+    with pytest.raises(ConfigError, match=words) as caught:
+        Tslm.planned(test, promise)
+    assert caught.value.hint
+
+
+def test_longest_table_is_planned_and_sound() -> None:
+    """At the most steps allowed the promise and the loss still hold exactly."""
+    tslm = planned(1, 49_999)
+    steps = tslm.test.steps(49_999)
+    assert steps == 99_999
+    assert int(tslm.probabilities[-steps - tslm.lowest]) <= PAPER * ONE
+    bound = exp_bounds(tslm.plan.epsilon)[0]
+    up, down = bound.numerator, bound.denominator
+    sample = tslm.probabilities.tolist()[::97]
+    following = tslm.probabilities.tolist()[1::97]
+    for low, high in zip(sample, following, strict=False):
+        assert high * down <= low * up
+        assert (ONE - low) * down <= (ONE - high) * up
+
+
+def test_tiny_rates_and_single_steps() -> None:
+    """A promise of 1e-12 and k = 1 (a tolerance within one step of D) plan at the limit."""
+    fine = planned(1, 5, Fraction(1, 10**12))
+    assert fires(fine, THRESHOLD + 1) >= 1 - Fraction(1, 10**12)
+    assert fine.plan.ratio == pytest.approx(1, abs=1e-6)
+    single = planned(100, 5)
+    assert float(single.plan.epsilon) == pytest.approx(math.log(19), abs=1e-11)
+    assert theoretical_limit(1, 0.2, 0.05) == pytest.approx(math.log(16))
+
+
+STATISTICS = np.arange(60, 151, dtype=np.int64)
+PER_CELL = 20_000
+
+
+def frequencies_p_value(operator: Tslm, reference: Tslm) -> float:
+    """Fire every statistic 20,000 times and compare with the reference's table."""
+    statistics = np.repeat(STATISTICS, PER_CELL)
+    fired = over(operator, statistics.size).decide(statistics, KeyedNoise(b"tslm")).fired
+    counts = fired.reshape(STATISTICS.size, PER_CELL).sum(axis=1)
+    law = law_of(reference)(STATISTICS).astype(np.float64) / ONE
+    return bernoulli_chi_square(counts, PER_CELL, law)
+
+
+def test_frequencies_follow_the_table() -> None:
+    """Two million draws agree with the table; a table one step off does not."""
+    tslm = planned(10, 5)
+    assert frequencies_p_value(tslm, tslm) > 1e-4
+    assert frequencies_p_value(replace(tslm, lowest=tslm.lowest + 1), tslm) < 1e-12
+
+
+def test_frequencies_have_the_power_to_see_one_per_cent() -> None:
+    """An anchor one per cent off (0.9405 for 0.95) is refused by the same test."""
+    tslm = planned(10, 5)
+    table, lowest = extremal_table(Fraction(9405, 10_000), tslm.plan.epsilon, reach=2)
+    twin = replace(tslm, probabilities=table, lowest=lowest)
+    assert frequencies_p_value(twin, tslm) < 1e-9
+
+
+def test_decision_costs_the_plan_and_a_million_cells_are_quick() -> None:
+    """The realised cost is the planned one, and 1e6 cells take well under a second."""
+    tslm = over(planned(1, 1), 1_000_000)
+    statistics = np.full(1_000_000, THRESHOLD, dtype=np.int64)
+    noise = KeyedNoise(b"quick")
+    seconds = []
+    for _ in range(3):
+        started = time.process_time()
+        decision = tslm.decide(statistics, noise)
+        seconds.append(time.process_time() - started)
+    assert decision.fired.shape == (1_000_000,)
+    assert decision.cost.units == tslm.units
+    assert decision.cost.cells == 1_000_000
+    assert min(seconds) < 0.1

@@ -1,0 +1,90 @@
+"""Events of every kind a sensor may send, produced live into several topics at once.
+
+The same events go to every topic. Their window and whether they are late is decided by their place
+in the window's clock: nothing is sent near a cut, so that append times that differ by milliseconds
+between topics never change what an event is.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from typing import TYPE_CHECKING
+
+from kafka import KafkaProducer
+
+from tests.support.scenario import ROOMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["WINDOW_MS", "hostile_events", "produce_live"]
+
+WINDOW_MS = 3_000
+_PEOPLE = 60
+_QUIET_MS = 250
+
+
+def hostile_events(now_ms: int, rng: random.Random) -> Iterator[tuple[str, bytes]]:
+    """Yield ``(unit, value)`` of what is sent at one instant.
+
+    ``grace`` is one second: an event of the last window is late but counts in the first second of
+    the next window, and is lost after that::
+
+        |--- window ---|--- next window ---|
+                       | grace |  too late |
+    """
+    phase_ms = now_ms % WINDOW_MS
+    start_ms = now_ms - phase_ms
+    person = f"p{rng.randrange(_PEOPLE)}"
+    room = rng.choice(ROOMS[: 1 + rng.randrange(len(ROOMS))])
+    identity = f"{person}-{now_ms}-{rng.randrange(3)}"
+    good = {"person": person, "event": identity, "room": room, "ts": now_ms}
+    yield person, json.dumps(good).encode()
+    kind = rng.randrange(12)
+    if kind == 0:
+        yield person, json.dumps(good).encode()  # a duplicate
+    elif kind == 1 and phase_ms < 1_000 - _QUIET_MS:
+        yield person, json.dumps({**good, "ts": start_ms - 1, "event": "late"}).encode()
+    elif kind == 2 and phase_ms > 1_000 + _QUIET_MS:
+        yield person, json.dumps({**good, "ts": start_ms - 1, "event": "too late"}).encode()
+    elif kind == 3:
+        yield person, json.dumps({**good, "room": "cellar", "event": "nowhere"}).encode()
+    elif kind == 4:
+        yield person, b'{"person": "p1", "room": '
+    elif kind == 5:
+        yield person, json.dumps({**good, "ts": now_ms + 3_600_000, "event": "future"}).encode()
+    elif kind == 6:
+        yield person, json.dumps({"person": person, "ts": now_ms}).encode()
+    elif kind == 7:
+        yield person, json.dumps({**good, "ts": "soon"}).encode()
+    elif kind == 8:
+        yield "somebody else", json.dumps({**good, "event": "misrouted"}).encode()
+    elif kind == 9:
+        back_ms = max(now_ms - rng.randrange(1, 400), start_ms)
+        yield person, json.dumps({**good, "ts": back_ms, "event": "out of order"}).encode()
+    elif kind == 10:
+        yield person, b"\x00\xff\xfe"
+
+
+def produce_live(
+    bootstrap: str, topics: Sequence[str], *, until_ms: int, seed: int, every_ms: int = 4
+) -> int:
+    """Send the same hostile events to every topic until an instant; return how many."""
+    rng = random.Random(seed)
+    producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all", linger_ms=2)
+    sent = 0
+    try:
+        while (now_ms := time.time_ns() // 1_000_000) < until_ms:
+            distance_ms = min(now_ms % WINDOW_MS, WINDOW_MS - now_ms % WINDOW_MS)
+            if distance_ms > _QUIET_MS // 2:
+                for unit, value in hostile_events(now_ms, rng):
+                    for topic in topics:
+                        producer.send(topic, key=unit.encode(), value=value)
+                    sent += 1
+            time.sleep(every_ms / 1000)
+        producer.flush()
+    finally:
+        producer.close()
+    return sent

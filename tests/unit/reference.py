@@ -1,0 +1,363 @@
+"""A slow, row-by-row reference of what a window counts, and the random logs to try it on.
+
+Nothing here is vectorised, compacted or shared between windows: every window looks at the whole log
+again, with Python integers. The tests hold the real counter to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from accountant.units import Contribution, PrivacyUnit
+from operators.base import Promise
+from stream.aggregate import WindowCounter, project
+from stream.codecs import Batch
+from stream.model import (
+    AggregateKind,
+    AggregateSpec,
+    Budget,
+    Codec,
+    Domain,
+    Feed,
+    Field,
+    FieldType,
+    Query,
+)
+from stream.windows import FixedCalendar, LocalCalendar, Periods, Schedule
+
+if TYPE_CHECKING:
+    import random
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+LIMIT_MS = 253_402_300_800_000
+ROOMS = ("attic", "bar", "cellar", "dé")
+HOSTILE_TIMES = (-(2**63), -1, 0, LIMIT_MS - 1, LIMIT_MS, 2**63 - 1)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One row of a log, as a sensor and the broker wrote it."""
+
+    offset: int
+    time_ms: int
+    append_ms: int
+    unit: str
+    id: str
+    room: bytes | None
+    amount: float | None
+    open: bool
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Windows, and the stretch of time that is interesting for them."""
+
+    name: str
+    calendar: Any
+    origin_ms: int
+    scale_ms: int
+    steps: int
+    indexes: range
+    periods: Periods = field(default_factory=Periods.lifetime)
+
+
+@dataclass(frozen=True)
+class OpenOnly:
+    """A row filter of the least kind: the field ``open`` is true."""
+
+    def mask(self, rows: pa.RecordBatch) -> np.ndarray:
+        """Return which rows pass."""
+        return rows.column("open").to_numpy(zero_copy_only=False)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a window holds: cells that are not 0, and the offsets of its first and last row."""
+
+    values: dict[int, int]
+    first_offset: int
+    last_offset: int
+
+
+def scenes() -> list[Scene]:
+    """Return windows of every shape, with periods that they cross."""
+    ms = Periods(FixedCalendar(7, 7))
+    # Monday 1970-01-05 05:00 UTC, and days around clock changes.
+    monday_ms = 4 * DAY_MS + 5 * HOUR_MS
+    berlin_ms = 1_711_670_400_000  # 2024-03-29T00:00Z; clocks go forward on the 31st
+    apia_ms = 1_325_044_800_000  # 2011-12-28T04:00Z; the 30th never was
+    office = Schedule.parse("Mon-Fri 07:00-22:00", "UTC")
+    days = Periods(LocalCalendar(1, 1, "Europe/Berlin"))
+    return [
+        Scene("tumbling", FixedCalendar(10, 10), 0, 1, 45, range(-2, 8), ms),
+        Scene("hopping", FixedCalendar(15, 10), 0, 1, 45, range(-3, 8), ms),
+        Scene("many overlaps", FixedCalendar(12, 3), 0, 1, 30, range(-5, 14), ms),
+        Scene("gaps", FixedCalendar(5, 8), 0, 1, 45, range(-2, 8), ms),
+        Scene(
+            "office hours",
+            FixedCalendar(2 * HOUR_MS, HOUR_MS, office),
+            monday_ms,
+            HOUR_MS // 2,
+            50,
+            range(monday_ms // HOUR_MS - 2, monday_ms // HOUR_MS + 28),
+            Periods(FixedCalendar(DAY_MS, DAY_MS)),
+        ),
+        Scene(
+            "summer time",
+            LocalCalendar(1, 1, "Europe/Berlin"),
+            berlin_ms,
+            HOUR_MS // 2,
+            200,
+            range(berlin_ms // DAY_MS - 1, berlin_ms // DAY_MS + 7),
+            days,
+        ),
+        Scene(
+            "a skipped day",
+            LocalCalendar(2, 1, "Pacific/Apia"),
+            apia_ms,
+            HOUR_MS,
+            96,
+            range(apia_ms // DAY_MS - 3, apia_ms // DAY_MS + 8),
+            days,
+        ),
+    ]
+
+
+def make_query(
+    scene: Scene,
+    kind: AggregateKind,
+    *,
+    grace: int = 0,
+    skew: int = 0,
+    ids: bool = False,
+    filtered: bool = False,
+    span: tuple[int, int] = (-3, 4),
+) -> Query:
+    """Return a query over ``ROOMS``; grace and skew in steps of the scene."""
+    fields = {
+        "room": Field("room", FieldType.STRING, domain=ROOMS),
+        "amount": Field("amount", FieldType.FLOAT, granule=Fraction(1, 2)),
+    }
+    feed = Feed(
+        name="badges",
+        topic="badges",
+        codec=Codec.JSON,
+        time="ts",
+        unit="person",
+        id="id" if ids else None,
+        fields=fields,
+        allowed_skew_ms=skew * scene.scale_ms,
+    )
+    summed = kind is AggregateKind.SUM
+    lo, hi = span
+    return Query(
+        id=scene.name,
+        feed=feed,
+        domain=Domain(("room",), (ROOMS,)),
+        calendar=scene.calendar,
+        where=cast("Any", OpenOnly()) if filtered else None,
+        aggregate=AggregateSpec(kind, "amount", lo, hi, Fraction(1, 2))
+        if summed
+        else AggregateSpec(kind),
+        test=cast("Any", None),
+        promise=Promise(Fraction(1, 20), 0),
+        mechanism="tslm",
+        grace_ms=grace * scene.scale_ms,
+        publish_delay_ms=0,
+        decide_timeout_ms=0,
+        max_age_ms=0,
+        sql="",
+        fingerprint="",
+    )
+
+
+def make_budget(
+    unit: PrivacyUnit, periods: Periods | None = None, predicates: int = 1, events: int = 1
+) -> Budget:
+    """Return a budget; periods only under unit ``user``."""
+    if unit is PrivacyUnit.EVENT:
+        return Budget(unit, Fraction(4), None, Contribution())
+    return Budget(unit, Fraction(4), periods, Contribution(predicates, events))
+
+
+def random_log(scene: Scene, size: int, rng: random.Random) -> list[Event]:
+    """Return a log in log order with late, early, doubled, unknown and broken rows."""
+    events: list[Event] = []
+    offset = rng.randrange(5)
+    for _ in range(size):
+        offset += rng.choice((0, 1, 1, 1, 3))
+        time_ms = scene.origin_ms + rng.randrange(scene.steps) * scene.scale_ms
+        time_ms += rng.choice((-1, 0, 0, 0, 1))
+        append_ms = time_ms + rng.choice((-3, -1, 0, 0, 1, 2, 8, 14, 25)) * scene.scale_ms
+        append_ms += rng.choice((-1, 0, 0, 1))
+        if rng.random() < 0.06:
+            time_ms = rng.choice(HOSTILE_TIMES)
+        if rng.random() < 0.06:
+            append_ms = rng.choice(HOSTILE_TIMES)
+        events.append(
+            Event(
+                offset,
+                time_ms,
+                append_ms,
+                unit=rng.choice("PQR"),
+                id=rng.choice("ab"),
+                room=rng.choice((*(room.encode() for room in ROOMS[:3]), b"\xff\xfe", b"", None)),
+                amount=rng.choice((0.0, 1.0, -0.75, 0.25, 1e300, math.nan, math.inf, None)),
+                open=rng.random() < 0.8,
+            )
+        )
+        if rng.random() < 0.3:
+            events.append(replace(rng.choice(events), offset=offset))
+    return events
+
+
+def decoded(events: list[Event]) -> Batch:
+    """Return a log as the decoder would hand it over."""
+    room = pa.array([event.room for event in events], pa.binary()).view(pa.string())
+    rows = pa.RecordBatch.from_arrays(
+        [
+            room,
+            pa.array([event.amount for event in events], pa.float64()),
+            pa.array([event.open for event in events], pa.bool_()),
+        ],
+        names=["room", "amount", "open"],
+    )
+    return Batch(
+        rows,
+        np.array([event.time_ms for event in events], np.int64),
+        np.array([event.append_ms for event in events], np.int64),
+        np.array([event.offset for event in events], np.int64),
+        _hashes([event.unit for event in events]),
+        _hashes([event.id for event in events]),
+    )
+
+
+def count(
+    query: Query, budget: Budget, log: list[Event], indexes: range, cuts: tuple[int, ...] = ()
+) -> dict[int, Counted]:
+    """Return what the real counter finds, the log handed over in pieces split at ``cuts``."""
+    counter = WindowCounter(query, budget)
+    edges = [0, *sorted(cuts), len(log)]
+    for start, end in pairwise(edges):
+        rows, _ = project(query, decoded(log[start:end]))
+        counter.add(rows)
+    return {index: cut(counter, index) for index in indexes}
+
+
+def cut(counter: WindowCounter, index: int) -> Counted:
+    """Return one window of a real counter in the reference's form."""
+    vector = counter.cut(index)
+    values = dict(zip(vector.index.tolist(), vector.value.tolist(), strict=True))
+    return Counted(values, vector.first_offset, vector.last_offset)
+
+
+def expect(query: Query, budget: Budget, log: list[Event], indexes: range) -> dict[int, Counted]:
+    """Return what every window must hold."""
+    return {index: expect_window(query, budget, log, index) for index in indexes}
+
+
+def expect_window(query: Query, budget: Budget, log: list[Event], index: int) -> Counted:
+    """Return what one window must hold: members, then bounding, then the statistic."""
+    members = [event for event in log if is_member(query, event, index)]
+    offsets = [event.offset for event in members]
+    return Counted(
+        statistic(query, bounded(query, budget, members)),
+        min(offsets, default=-1),
+        max(offsets, default=-1),
+    )
+
+
+def is_member(query: Query, event: Event, index: int) -> bool:
+    """Tell whether one event belongs to one window, whatever the others do."""
+    start_ms, end_ms = query.calendar.bounds(index)
+    return (
+        cell_and_weight(query, event) is not None
+        and query.calendar.active(index)
+        and 0 <= event.time_ms < LIMIT_MS
+        and 0 <= event.append_ms < LIMIT_MS
+        and start_ms <= event.time_ms < end_ms
+        and event.append_ms < end_ms + query.grace_ms
+        and event.append_ms >= event.time_ms - query.feed.allowed_skew_ms
+    )
+
+
+def cell_and_weight(query: Query, event: Event) -> tuple[int, int] | None:
+    """Return where an event counts and how much; ``None`` when it does not."""
+    rooms = [room.encode() for room in ROOMS]
+    if event.room not in rooms or (query.where is not None and not event.open):
+        return None
+    spec, weight = query.aggregate, 1
+    if spec.kind is AggregateKind.SUM:
+        if event.amount is None or not math.isfinite(event.amount):
+            return None
+        weight = min(max(round(Fraction(event.amount) / spec.granule), spec.lo), spec.hi)
+    return rooms.index(event.room), weight
+
+
+def bounded(query: Query, budget: Budget, members: list[Event]) -> list[Event]:
+    """Return the members that count, walking the log once and remembering what was seen."""
+    user = budget.unit is PrivacyUnit.USER
+    seen: set[object] = set()
+    reached: dict[object, set[int]] = {}
+    events: dict[object, int] = {}
+    counted: list[Event] = []
+    for event in members:
+        cell, weight = cell_and_weight(query, event)
+        person = (event.unit, period_of(budget, event) if user else 0)
+        copy = (person, cell, weight, event.id)
+        if query.feed.id is not None and copy in seen:
+            continue
+        seen.add(copy)
+        if user:
+            cells = reached.setdefault(person, set())
+            if cell not in cells and len(cells) == budget.contribution.predicates_per_window:
+                continue
+            cells.add(cell)
+            events[person, cell] = events.get((person, cell), 0) + 1
+            if events[person, cell] > budget.contribution.events_per_cell:
+                continue
+        counted.append(event)
+    return counted
+
+
+def period_of(budget: Budget, event: Event) -> int:
+    """Return the start of an event's budget period, found by looking at every near period."""
+    calendar = budget.periods.calendar
+    if calendar is None:
+        return 0
+    near = calendar.first_starting_at(event.time_ms)
+    starts = [
+        calendar.bounds(index)[0]
+        for index in range(near - 3, near + 3)
+        if calendar.bounds(index)[0] <= event.time_ms < calendar.bounds(index)[1]
+    ]
+    (start,) = starts
+    return start
+
+
+def statistic(query: Query, counted: list[Event]) -> dict[int, int]:
+    """Return the statistic of every cell that is not 0."""
+    totals: dict[int, int] = {}
+    units: dict[int, set[str]] = {}
+    for event in counted:
+        cell, weight = cell_and_weight(query, event)
+        totals[cell] = totals.get(cell, 0) + weight
+        units.setdefault(cell, set()).add(event.unit)
+    if query.aggregate.kind is AggregateKind.DISTINCT_UNITS:
+        totals = {cell: len(people) for cell, people in units.items()}
+    return {cell: total for cell, total in sorted(totals.items()) if total}
+
+
+def _hashes(texts: list[str]) -> np.ndarray:
+    """Return 128-bit hashes, shape (n, 2)."""
+    words = b"".join(hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts)
+    return np.frombuffer(words, np.uint64).reshape(-1, 2)

@@ -1,0 +1,164 @@
+"""The integer test: truth kept exactly, sensitivity one, no overflow."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from operators.atoms import Comparison, IntegerTest
+
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+EXTREMES = (LOWEST, LOWEST + 1, LOWEST + 2, -1, 0, 1, HIGHEST - 1, HIGHEST)
+
+int64s = st.one_of(st.integers(LOWEST, HIGHEST), st.integers(-300, 300), st.sampled_from(EXTREMES))
+sensitivities = st.one_of(
+    st.integers(1, 120), st.integers(1, HIGHEST), st.sampled_from((1, 2, HIGHEST - 1, HIGHEST))
+)
+
+
+def one(comparison: Comparison, threshold: int, sensitivity: int) -> IntegerTest:
+    """Return the test of a single cell."""
+    return IntegerTest(comparison, np.array([threshold], dtype=np.int64), sensitivity)
+
+
+def steps_of(test: IntegerTest, statistic: int) -> int:
+    """Return s' of a single cell."""
+    return int(test.quantise(np.array([statistic], dtype=np.int64))[0])
+
+
+def directly(comparison: Comparison, statistic: int, threshold: int) -> bool:
+    """Evaluate the comparison on Python's unbounded integers."""
+    return {
+        Comparison.GT: statistic > threshold,
+        Comparison.GE: statistic >= threshold,
+        Comparison.LT: statistic < threshold,
+        Comparison.LE: statistic <= threshold,
+    }[comparison]
+
+
+def exact_steps(comparison: Comparison, statistic: int, threshold: int, sensitivity: int) -> int:
+    """Return floor((sign s - c' - 1) / D) on Python's unbounded integers."""
+    sign = 1 if comparison in (Comparison.GT, Comparison.GE) else -1
+    shifted = sign * threshold - (1 if comparison in (Comparison.GE, Comparison.LE) else 0)
+    return (sign * statistic - shifted - 1) // sensitivity
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.sampled_from(Comparison), int64s, int64s, sensitivities)
+def test_step_count_is_non_negative_exactly_where_the_comparison_is_true(
+    comparison: Comparison, statistic: int, threshold: int, sensitivity: int
+) -> None:
+    """For every comparison, extremes included, s' >= 0 iff the test is true."""
+    test = one(comparison, threshold, sensitivity)
+    expected = directly(comparison, statistic, threshold)
+    assert (steps_of(test, statistic) >= 0) == expected
+    assert bool(test.truth(np.array([statistic], dtype=np.int64))[0]) == expected
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.sampled_from(Comparison), int64s, int64s, sensitivities)
+def test_step_count_is_the_exact_quotient_where_it_can_be_represented(
+    comparison: Comparison, statistic: int, threshold: int, sensitivity: int
+) -> None:
+    """Where the distance fits int64, s' equals the formula; beyond, it keeps its side."""
+    exact = exact_steps(comparison, statistic, threshold, sensitivity)
+    got = steps_of(one(comparison, threshold, sensitivity), statistic)
+    distance = exact_steps(comparison, statistic, threshold, 1)
+    if LOWEST <= distance <= HIGHEST:
+        assert got == exact
+    else:
+        assert abs(got) <= abs(exact) + 1
+        assert (got >= 0) == (exact >= 0)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.sampled_from(Comparison), int64s, int64s, sensitivities, st.data())
+def test_neighbours_are_at_most_one_step_apart(
+    comparison: Comparison, statistic: int, threshold: int, sensitivity: int, data: st.DataObject
+) -> None:
+    """Statistics at most D apart have step counts at most 1 apart, near the ends of int64 too."""
+    lowest, highest = max(LOWEST, statistic - sensitivity), min(HIGHEST, statistic + sensitivity)
+    neighbour = data.draw(
+        st.one_of(st.integers(lowest, highest), st.sampled_from((lowest, highest)))
+    )
+    test = one(comparison, threshold, sensitivity)
+    assert abs(steps_of(test, statistic) - steps_of(test, neighbour)) <= 1
+
+
+def test_truncating_division_would_break_the_truth() -> None:
+    """A broken twin that divides towards zero calls c - 1 true: the same check catches it."""
+    comparison, statistic, threshold, sensitivity = Comparison.GT, 99, 100, 10
+    twin = int((statistic - threshold - 1) / sensitivity)
+    assert (twin >= 0) != directly(comparison, statistic, threshold)
+    assert steps_of(one(comparison, threshold, sensitivity), statistic) == -1
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(Comparison), st.lists(st.integers(-5, 5), max_size=6), st.integers(-12, 12))
+def test_count_and_sum_over_small_multisets(
+    comparison: Comparison, values: list[int], threshold: int
+) -> None:
+    """COUNT and SUM over any small multiset, the empty one included, are tested as written."""
+    for statistic, sensitivity in ((len(values), 1), (sum(values), 5)):
+        test = one(comparison, threshold, sensitivity)
+        assert (steps_of(test, statistic) >= 0) == directly(comparison, statistic, threshold)
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "sensitivity", "steps"),
+    [(0, 1, 1), (1, 1, 3), (5, 10, 2), (5, 11, 1), (9, 1, 19), (50, 7, 15), (0, 100, 1)],
+)
+def test_steps_between_must_fire_and_must_not_fire(
+    tolerance: int, sensitivity: int, steps: int
+) -> None:
+    """The k of ceil((2u + 1) / D) is -s' of the first value that must not fire, c - 2u."""
+    test = one(Comparison.GT, 100, sensitivity)
+    assert test.steps(tolerance) == steps
+    assert steps_of(test, 100 - 2 * tolerance) == -steps
+    if tolerance:
+        assert steps_of(test, 100 - 2 * tolerance + sensitivity) > -steps
+
+
+def test_cells_are_tested_each_against_its_own_threshold() -> None:
+    """Thresholds per predicate act cell by cell."""
+    test = IntegerTest(Comparison.GE, np.array([1, 5, -3], dtype=np.int64), 1)
+    assert test.quantise(np.array([1, 4, -3], dtype=np.int64)).tolist() == [0, -1, 0]
+    assert test.cells == 3
+
+
+def test_thresholds_are_frozen_and_compared_by_value() -> None:
+    """The caller's array may change; the test's does not, and equality goes by value."""
+    thresholds = np.array([1, 2], dtype=np.int64)
+    test = IntegerTest(Comparison.GT, thresholds, 1)
+    same = IntegerTest(Comparison.GT, thresholds, 1)
+    assert test == same
+    assert hash(test) == hash(same)
+    thresholds[0] = 9
+    assert test.thresholds.tolist() == [1, 2]
+    assert test != IntegerTest(Comparison.GT, thresholds, 1)
+    with pytest.raises(ValueError, match="read-only"):
+        test.thresholds[0] = 9
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "sensitivity"),
+    [
+        (np.array([1.0]), 1),
+        (np.array([], dtype=np.int64), 1),
+        (np.array([[1]], dtype=np.int64), 1),
+        (np.array([1], dtype=np.int64), 0),
+        (np.array([1], dtype=np.int64), 2**63),
+    ],
+)
+def test_wrong_parts_are_refused(thresholds: np.ndarray, sensitivity: int) -> None:
+    """Shapes, types and sensitivities that would void the guarantee are refused."""
+    with pytest.raises(ValueError, match=r"thresholds|sensitivity"):
+        IntegerTest(Comparison.GT, thresholds, sensitivity)
+
+
+def test_statistics_of_another_shape_or_type_are_refused() -> None:
+    """A statistic vector that does not match the cells is an error, never broadcast."""
+    test = IntegerTest(Comparison.GT, np.array([1, 2], dtype=np.int64), 1)
+    for statistics in (np.array([1], dtype=np.int64), np.array([1.0, 2.0])):
+        with pytest.raises(ValueError, match="statistics"):
+            test.quantise(statistics)

@@ -1,0 +1,361 @@
+"""One neighbour moves no cell by more than its share, and no other cell at all.
+
+The same check runs over the real counter, which must pass, and over counters that are broken on
+purpose, each of which it must catch.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accountant.units import PrivacyUnit
+from stream import bounding
+from stream.bounding import Bounds, Contributions, grouped
+from stream.model import AggregateKind
+from tests.unit import reference
+from tests.unit.reference import Counted, Event, cell_and_weight, is_member, statistic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from stream.model import Budget, Query
+
+    Case = tuple[reference.Scene, Query, Budget, list[Event]]
+    Counter = Callable[[Query, Budget, list[Event], range], dict[int, Counted]]
+    Membership = Callable[[Query, list[Event], int], list[Event]]
+    Bounding = Callable[[Query, Budget, list[Event]], list[Event]]
+
+SCENES = reference.scenes()
+SMALL = SCENES[:4]
+
+
+def neighbours(budget: Budget, log: list[Event]) -> Iterator[tuple[list[Event], list[Event]]]:
+    """Yield every log with one privacy unit less, and the events that are gone."""
+    if budget.unit is PrivacyUnit.EVENT:
+        for at, event in enumerate(log):
+            yield log[:at] + log[at + 1 :], [event]
+        return
+
+    def person(event: Event) -> tuple[str, int | None]:
+        valid = 0 <= event.time_ms < reference.LIMIT_MS
+        return event.unit, reference.period_of(budget, event) if valid else None
+
+    for gone in dict.fromkeys(person(event) for event in log):
+        yield (
+            [event for event in log if person(event) != gone],
+            [event for event in log if person(event) == gone],
+        )
+
+
+def breach(
+    count: Counter, scene: reference.Scene, query: Query, budget: Budget, log: list[Event]
+) -> str:
+    """Return how a counter lets one neighbour do more than it may; empty when it does not."""
+    user = budget.unit is PrivacyUnit.USER
+    events = budget.contribution.events_per_cell if user else 1
+    cells_allowed = budget.contribution.predicates_per_window if user else 1
+    spec = query.aggregate
+    most = {
+        AggregateKind.COUNT: events,
+        AggregateKind.DISTINCT_UNITS: 1,
+        AggregateKind.SUM: max(abs(spec.lo), abs(spec.hi)) * events,
+    }[spec.kind]
+    full = count(query, budget, log, scene.indexes)
+    for rest, gone in neighbours(budget, log):
+        less = count(query, budget, rest, scene.indexes)
+        own = [cell_and_weight(query, event) for event in gone]
+        reachable = {found[0] for found in own if found}
+        windows_moved = 0
+        for index in scene.indexes:
+            here, there = full[index].values, less[index].values
+            moved = {
+                cell: here.get(cell, 0) - there.get(cell, 0)
+                for cell in here.keys() | there.keys()
+                if here.get(cell, 0) != there.get(cell, 0)
+            }
+            windows_moved += bool(moved)
+            start_ms, end_ms = query.calendar.bounds(index)
+            if moved and not any(start_ms <= event.time_ms < end_ms for event in gone):
+                return "a window moved that the neighbour is not in"
+            if not moved.keys() <= reachable:
+                return "a cell moved that the neighbour is not in"
+            if len(moved) > cells_allowed:
+                return "too many cells moved"
+            if any(abs(change) > most for change in moved.values()):
+                return "a cell moved too far"
+        if not user and windows_moved > query.calendar.overlap:
+            return "too many windows moved"
+    return ""
+
+
+def random_case(
+    seed: int, unit: PrivacyUnit, *, ids: bool, kind: AggregateKind | None = None
+) -> Case:
+    """Return a scene, a query, a budget and a log."""
+    rng = random.Random(seed)
+    scene = rng.choice(SMALL)
+    kind = kind or rng.choice(list(AggregateKind))
+    query = reference.make_query(
+        scene, kind, grace=rng.randrange(4), skew=rng.randrange(4), ids=ids
+    )
+    caps = rng.randint(1, 3), rng.randint(1, 3)
+    budget = reference.make_budget(unit, scene.periods, *caps)
+    return scene, query, budget, reference.random_log(scene, 24, rng)
+
+
+def each_window(members: Membership, bounded: Bounding) -> Counter:
+    """Build a counter from a rule of membership and a rule of bounding."""
+
+    def count(query: Query, budget: Budget, log: list[Event], indexes: range) -> dict[int, Counted]:
+        found = {}
+        for index in indexes:
+            counted = bounded(query, budget, members(query, log, index))
+            found[index] = Counted(statistic(query, counted), -1, -1)
+        return found
+
+    return count
+
+
+def honest_members(query: Query, log: list[Event], index: int) -> list[Event]:
+    """Return the events of a window, each judged alone."""
+    return [event for event in log if is_member(query, event, index)]
+
+
+def watermark_members(query: Query, log: list[Event], index: int) -> list[Event]:
+    """Broken: an event is late once a later event *time* was seen."""
+    start_ms, end_ms = query.calendar.bounds(index)
+    members, watermark_ms = [], -1
+    for event in log:
+        if cell_and_weight(query, event) is None or not 0 <= event.time_ms < reference.LIMIT_MS:
+            continue
+        watermark_ms = max(watermark_ms, event.time_ms)
+        if start_ms <= event.time_ms < end_ms and watermark_ms < end_ms + query.grace_ms:
+            members.append(event)
+    return members
+
+
+def caps_across_users(query: Query, budget: Budget, members: list[Event]) -> list[Event]:
+    """Broken: everybody shares one person's caps."""
+    kept = reference.bounded(
+        query, budget, [reference.replace(event, unit="everybody") for event in members]
+    )
+    return [event for event in members if reference.replace(event, unit="everybody") in kept]
+
+
+def duplicates_by_id(query: Query, budget: Budget, members: list[Event]) -> list[Event]:
+    """Broken: an id is taken for the same event whoever sent it."""
+    first = {event.id: event for event in reversed(members)}
+    unique = [event for event in members if first[event.id] is event]
+    return reference.bounded(query, budget, unique)
+
+
+def duplicates_across_periods(query: Query, budget: Budget, members: list[Event]) -> list[Event]:
+    """Broken: an event of another period makes this one a duplicate."""
+    seen, unique = set(), []
+    for event in members:
+        copy = (event.unit, cell_and_weight(query, event), event.id)
+        if copy not in seen:
+            seen.add(copy)
+            unique.append(event)
+    return reference.bounded(query, budget, unique)
+
+
+def duplicates_before_membership(
+    query: Query, budget: Budget, log: list[Event], indexes: range
+) -> dict[int, Counted]:
+    """Broken: a copy that the window does not contain makes the one it contains a duplicate."""
+    usable = [event for event in log if cell_and_weight(query, event)]
+    unique = reference.bounded(query, budget, usable)
+    return each_window(honest_members, reference.bounded)(query, budget, unique, indexes)
+
+
+def caps_before_membership(
+    query: Query, budget: Budget, log: list[Event], indexes: range
+) -> dict[int, Counted]:
+    """Broken: rows that the window does not contain use up its caps."""
+    valid = [event for event in log if 0 <= event.time_ms < reference.LIMIT_MS]
+    usable = [event for event in valid if cell_and_weight(query, event)]
+    unique = reference.bounded(query, budget, usable)
+    return each_window(honest_members, reference.bounded)(query, budget, unique, indexes)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from(PrivacyUnit),
+    st.booleans(),
+    st.sampled_from(list(AggregateKind)),
+)
+def test_one_neighbour_moves_only_its_own_cells(
+    seed: int, unit: PrivacyUnit, ids: bool, kind: AggregateKind
+) -> None:
+    """No event, and no person within one period, moves more than sensitivity says."""
+    case = random_case(seed, unit, ids=ids, kind=kind)
+    assert not breach(reference.count, *case)
+
+
+@pytest.mark.parametrize("scene", SCENES[4:], ids=lambda scene: scene.name)
+@pytest.mark.parametrize("unit", PrivacyUnit)
+def test_one_neighbour_moves_only_its_own_cells_on_real_calendars(
+    scene: reference.Scene, unit: PrivacyUnit
+) -> None:
+    """The same holds over schedules, clock changes and skipped days."""
+    query = reference.make_query(scene, AggregateKind.COUNT, grace=1, skew=1, ids=True)
+    budget = reference.make_budget(unit, scene.periods, 2, 2)
+    log = reference.random_log(scene, 15, random.Random(11))
+    assert not breach(reference.count, scene, query, budget, log)
+
+
+@pytest.mark.parametrize(
+    ("twin", "unit", "ids"),
+    [
+        (each_window(watermark_members, reference.bounded), PrivacyUnit.EVENT, False),
+        (each_window(watermark_members, reference.bounded), PrivacyUnit.USER, False),
+        (each_window(honest_members, caps_across_users), PrivacyUnit.USER, False),
+        (each_window(honest_members, duplicates_by_id), PrivacyUnit.EVENT, True),
+        (each_window(honest_members, duplicates_by_id), PrivacyUnit.USER, True),
+        (duplicates_before_membership, PrivacyUnit.EVENT, True),
+    ],
+    ids=[
+        "watermark, event",
+        "watermark, user",
+        "caps across users",
+        "duplicates by id, event",
+        "duplicates by id, user",
+        "duplicates before membership",
+    ],
+)
+def test_the_check_catches_broken_counters(twin: Counter, unit: PrivacyUnit, ids: bool) -> None:
+    """A counter in which events decide over each other is caught, the real one is not."""
+    for seed in range(60):
+        case = random_case(seed, unit, ids=ids)
+        if breach(twin, *case):
+            assert not breach(reference.count, *case)
+            return
+    pytest.fail("the broken counter passed")
+
+
+def test_the_check_catches_duplicates_across_periods() -> None:
+    """A copy in the next period is another event: else leaving out a period moves a foreign cell.
+
+    ::
+
+        period     [---0---)[---1---)       caps: 1 room, 1 event
+        window     [--------0---------)
+        person P     attic   attic bar      honest: attic twice, in each period; no bar
+                     (id a)  (id a)         broken: the second attic is a copy, bar gets its place
+    """
+    scene = SMALL[0]
+    query = reference.make_query(scene, AggregateKind.COUNT, ids=True)
+    budget = reference.make_budget(PrivacyUnit.USER, scene.periods, 1, 1)
+    log = [
+        Event(at, time_ms, time_ms, "P", name, room, 1.0, open=True)
+        for at, (time_ms, name, room) in enumerate(
+            [(3, "a", b"attic"), (8, "a", b"attic"), (9, "b", b"bar")]
+        )
+    ]
+    twin = each_window(honest_members, duplicates_across_periods)
+    assert breach(twin, scene, query, budget, log) == "a cell moved that the neighbour is not in"
+    assert not breach(reference.count, scene, query, budget, log)
+    assert reference.count(query, budget, log, range(1))[0].values == {0: 2}
+
+
+def test_caps_before_membership_are_caught() -> None:
+    """Late rows that use up a cap make a window differ from the reference.
+
+    They belong to the same person, so no neighbour moves more than it may: what breaks is the
+    exact count, and only the comparison with the reference sees it.
+    """
+    caught = 0
+    for seed in range(40):
+        scene, query, budget, log = random_case(seed, PrivacyUnit.USER, ids=False)
+        expected = reference.expect(query, budget, log, scene.indexes)
+        broken = caps_before_membership(query, budget, log, scene.indexes)
+        assert reference.count(query, budget, log, scene.indexes) == expected
+        caught += any(broken[at].values != expected[at].values for at in scene.indexes)
+    assert caught > 10
+
+
+def test_caps_in_one_window() -> None:
+    """The first cells, and the first events in each, count by log order.
+
+    ::
+
+        offset   0      1    2      3      4       5       6
+        person   P      P    P      Q      P       P       P
+        room     attic  bar  attic  bar    cellar  attic   attic (next period)
+        counts   yes    yes  yes    yes    no: 3rd no: 3rd yes
+                                           room    event
+    """
+    scene = SMALL[0]
+    query = reference.make_query(scene, AggregateKind.COUNT)
+    budget = reference.make_budget(PrivacyUnit.USER, scene.periods, 2, 2)
+    visits = [(0, "P", "attic"), (1, "P", "bar"), (2, "P", "attic"), (3, "Q", "bar")]
+    visits += [(4, "P", "cellar"), (5, "P", "attic"), (7, "P", "attic")]
+    log = [
+        Event(offset, time_ms, time_ms, unit, "a", room.encode(), 1.0, open=True)
+        for offset, (time_ms, unit, room) in enumerate(visits)
+    ]
+    found = reference.count(query, budget, log, range(1))
+    assert found[0].values == {0: 3, 1: 2}
+
+
+def test_event_ids_name_duplicates_of_one_person_cell_and_weight_only() -> None:
+    """A copy is removed; the same id from another person, room or amount is another event."""
+    scene = SMALL[0]
+    query = reference.make_query(scene, AggregateKind.SUM, ids=True)
+    event = Event(0, 3, 3, "P", "a", b"bar", 1.0, open=True)
+    others = [{}, {"unit": "Q"}, {"room": b"attic"}, {"amount": 0.5}, {"id": "b"}]
+    log = [event, *(reference.replace(event, offset=1, **other) for other in others)]
+    found = reference.count(query, reference.make_budget(PrivacyUnit.EVENT), log, range(1))
+    assert found[0].values == {0: 2, 1: 2 + 2 + 1 + 2}
+
+
+@given(st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 2)), max_size=60), st.booleans())
+def test_grouping_is_exact_even_when_every_mix_collides(
+    keys: list[tuple[int, int]], collide: bool
+) -> None:
+    """Equal keys come together in log order, whether or not their mixes can tell them apart."""
+    columns = [np.array([key[at] for key in keys], np.int64) for at in range(2)]
+    with pytest.MonkeyPatch.context() as patch:
+        if collide:
+            patch.setattr(bounding, "_mix", lambda words: words * np.uint64(0))
+        order, fresh = grouped(*columns)
+    assert sorted(order.tolist()) == list(range(len(keys)))
+    runs: list[list[int]] = []
+    for at, new in zip(order.tolist(), fresh.tolist(), strict=True):
+        if new:
+            runs.append([])
+        runs[-1].append(at)
+    assert all(run == sorted(run) and len({keys[at] for at in run}) == 1 for run in runs)
+    assert len(runs) == len(set(keys))
+
+
+@given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.booleans())
+def test_compacting_first_changes_nothing(
+    seed: int, per_user: bool, distinct: bool, deduplicate: bool
+) -> None:
+    """Bounding the union of compacted groups equals bounding the union of all their rows."""
+    rng = np.random.default_rng(seed)
+    rules = Bounds(per_user, distinct, deduplicate, *rng.integers(1, 4, 2).tolist())
+    size = int(rng.integers(1, 80))
+    rows = Contributions(
+        np.arange(size),
+        rng.integers(0, 2, size) if per_user else np.zeros(size, np.int64),
+        rng.integers(0, 3, (size, 2)).astype(np.uint64),
+        rng.integers(0, 3, size),
+        rng.integers(0, 2, size),
+        rng.integers(0, 2, (size, 2)).astype(np.uint64) if deduplicate else None,
+    )
+    if rules.trivial:
+        return
+    group = rng.integers(0, 3, size)
+    parts = [rules.compact(rows.take(group == at)) for at in range(3)]
+    whole, joined = rules.apply(rows), rules.apply(Contributions.join(parts))
+    assert joined.sequence.tolist() == whole.sequence.tolist()

@@ -1,0 +1,80 @@
+"""Dumps of a log keep every record as it lay there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from accountant.errors import DataError
+from stream.codecs import Record
+from stream.logdump import DumpInfo, LoggedRecord, LogWriter, dump_info, read_log
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+INFO = DumpInfo(topic="building.badges", partitions=2)
+RECORDS = [
+    LoggedRecord(0, Record(0, 1_000, log_append=True, value=b"{}"), b"alice"),
+    LoggedRecord(1, Record(0, 1_001, log_append=False, value=None), None),
+    LoggedRecord(0, Record(5, 999, log_append=True, value=b"\xff\x00", headers=(("k", None),))),
+    LoggedRecord(1, Record(1, -1, True, b"", (("k", b"1"), ("k", b"\xff"))), b""),
+]
+
+
+def written(path: Path, records: list[LoggedRecord]) -> Path:
+    """Write a dump and return its path."""
+    with LogWriter(path, INFO) as writer:
+        writer.write(records)
+    return path
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    """Places, times, flags, keys, values and headers come back byte for byte, in order."""
+    path = written(tmp_path / "log.parquet", RECORDS)
+    assert dump_info(path) == INFO
+    assert list(read_log(path)) == RECORDS
+    assert list(read_log(path, partition=1)) == [RECORDS[1], RECORDS[3]]
+
+
+def test_many_groups(tmp_path: Path) -> None:
+    """A dump longer than one row group comes back whole and in order."""
+    records = [
+        LoggedRecord(0, Record(at, at, log_append=True, value=str(at).encode()))
+        for at in range(70_000)
+    ]
+    assert list(read_log(written(tmp_path / "log.parquet", records))) == records
+
+
+def test_empty_log(tmp_path: Path) -> None:
+    """A log without records is a dump, too."""
+    path = written(tmp_path / "log.parquet", [])
+    assert dump_info(path) == INFO
+    assert list(read_log(path)) == []
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    """Text, another Parquet file, another version and other columns each get a clear error."""
+    text = tmp_path / "text.parquet"
+    text.write_text("offset,value\n")
+    other = tmp_path / "other.parquet"
+    pq.write_table(pa.table({"a": [1]}), other)
+    version, columns = tmp_path / "version.parquet", tmp_path / "columns.parquet"
+    dump = pq.read_table(written(tmp_path / "log.parquet", RECORDS))
+    metadata = dict(dump.schema.metadata)
+    key = b"tocsin.logdump.version"
+    pq.write_table(dump.replace_schema_metadata({**metadata, key: b"9"}), version)
+    pq.write_table(dump.drop_columns(["key"]), columns)
+    for path, message in [
+        (text, "not a Parquet file"),
+        (other, "not the dump of a log"),
+        (version, "another version"),
+        (columns, "columns are not those"),
+        (tmp_path / "nowhere.parquet", "not a Parquet file"),
+    ]:
+        with pytest.raises(DataError, match=message):
+            list(read_log(path))
+        with pytest.raises(DataError, match=message):
+            dump_info(path)

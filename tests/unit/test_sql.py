@@ -1,0 +1,328 @@
+"""The SQL of alarms: what is read, and where everything else is refused.
+
+The mark ``⟦`` (removed before reading) stands where the error must point to.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from operators.atoms import Comparison
+from stream.model import AggregateKind, Codec, Feed, Field, FieldType
+from stream.sql import ParsedQuery, Span, SqlProblem, parse_sql
+from stream.where import And, Comparator, Compare, IsIn, IsNull, Not, Or
+
+MARK = "⟦"
+FIELDS = (
+    Field("person", FieldType.STRING),
+    Field("room", FieldType.STRING, ("lobby", "lab")),
+    Field("floor", FieldType.INTEGER, ("1", "2")),
+    Field("open", FieldType.BOOLEAN),
+    Field("paid", FieldType.FLOAT, None, Fraction(0), Fraction(10), Fraction(1, 100)),
+    Field("size", FieldType.INTEGER),
+    Field("raw", FieldType.FLOAT, None, Fraction(0), Fraction(10)),
+    Field("ts", FieldType.TIMESTAMP),
+    Field("a.b", FieldType.STRING, ("x",)),
+)
+BADGES = Feed(
+    "badges", "b", Codec.JSON, "ts", "person", None, {field.name: field for field in FIELDS}
+)
+FEEDS = {"badges": BADGES, "shop.sales": BADGES}
+HOUR = "TUMBLE(ts, INTERVAL '1' HOUR)"
+
+
+def parse(sql: str) -> ParsedQuery:
+    """Parse against the feeds above, in Berlin."""
+    return parse_sql(sql, feeds=FEEDS, tables=["capacity"], timezone=ZoneInfo("Europe/Berlin"))
+
+
+def query(
+    *,
+    select: str = "room",
+    source: str = "badges",
+    where: str = "",
+    group: str = f"room, {HOUR}",
+    having: str = "COUNT(*) > 10",
+    rest: str = "",
+) -> str:
+    """Return a query made of its clauses."""
+    condition = f"\nWHERE {where}" if where else ""
+    return f"SELECT {select}\nFROM {source}{condition}\nGROUP BY {group}\nHAVING {having}{rest}"
+
+
+def test_a_query_is_read_into_its_parts() -> None:
+    """All parts of a full query arrive."""
+    parsed = parse(query(where="size > 3", having="SUM(paid) >= capacity[room]"))
+    assert parsed.feed is BADGES
+    assert parsed.group == ("room",)
+    assert parsed.size == parsed.step == Span(milliseconds=3_600_000)
+    assert parsed.where == Compare("size", FieldType.INTEGER, Comparator.GT, 3)
+    assert (parsed.kind, parsed.summed) == (AggregateKind.SUM, "paid")
+    assert parsed.comparison is Comparison.GE
+    assert (parsed.threshold.table, parsed.threshold.field) == ("capacity", "room")
+    assert parsed.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("having", "kind", "comparison", "number"),
+    [
+        ("COUNT(*) > 10", AggregateKind.COUNT, Comparison.GT, 10),
+        ("10 < COUNT(*)", AggregateKind.COUNT, Comparison.GT, 10),
+        ("(10) >= (COUNT(*))", AggregateKind.COUNT, Comparison.LE, 10),
+        ("count(distinct person) <= 1e3", AggregateKind.DISTINCT_UNITS, Comparison.LE, 1000),
+        ("NOT_A_FIELD < 3", None, None, None),
+        ("-0.25 < sum(paid)", AggregateKind.SUM, Comparison.GT, Fraction(-1, 4)),
+        ("SUM(paid) < - ( - .5 )", AggregateKind.SUM, Comparison.LT, Fraction(1, 2)),
+    ],
+)
+def test_comparisons_are_read_from_either_side(
+    having: str, kind: AggregateKind | None, comparison: Comparison | None, number: Fraction | None
+) -> None:
+    """The aggregate comes to the left, numbers stay exact."""
+    if kind is None:
+        with pytest.raises(SqlProblem, match="HAVING compares an aggregate"):
+            parse(query(having=having))
+        return
+    parsed = parse(query(having=having))
+    assert parsed.kind is kind
+    assert parsed.comparison is comparison
+    assert parsed.threshold.number == number
+
+
+@pytest.mark.parametrize(
+    ("window", "step", "size"),
+    [
+        ("TUMBLE(ts, INTERVAL '15' MINUTE)", Span(900_000), Span(900_000)),
+        ("tumble(ts, INTERVAL 30 SECONDS)", Span(30_000), Span(30_000)),
+        ("TUMBLE(ts, INTERVAL '1 hour')", Span(3_600_000), Span(3_600_000)),
+        ("TUMBLE(ts, INTERVAL '1' DAY)", Span(days=1), Span(days=1)),
+        ("TUMBLE(ts, INTERVAL '2' WEEK)", Span(days=14), Span(days=14)),
+        ("HOP(ts, INTERVAL '5' MINUTE, INTERVAL '1' HOUR)", Span(300_000), Span(3_600_000)),
+        ("HOP(ts, INTERVAL '1' DAY, INTERVAL '1' WEEK)", Span(days=1), Span(days=7)),
+    ],
+)
+def test_windows_are_fixed_lengths_or_local_days(window: str, step: Span, size: Span) -> None:
+    """Seconds to hours are milliseconds, days and weeks are days."""
+    parsed = parse(query(group=f"{window}, room"))
+    assert (parsed.step, parsed.size) == (step, size)
+
+
+STRING, INTEGER, FLOAT = FieldType.STRING, FieldType.INTEGER, FieldType.FLOAT
+
+
+@pytest.mark.parametrize(
+    ("where", "tree"),
+    [
+        ("room = 'lab'", Compare("room", STRING, Comparator.EQ, "lab")),
+        ("'it''s' <> person", Compare("person", STRING, Comparator.NE, "it's")),
+        ("3 < size", Compare("size", INTEGER, Comparator.GT, 3)),
+        ("size <= -3", Compare("size", INTEGER, Comparator.LE, -3)),
+        ("raw >= 0.5", Compare("raw", FLOAT, Comparator.GE, 0.5)),
+        ("raw = 1", Compare("raw", FLOAT, Comparator.EQ, 1.0)),
+        ("open", Compare("open", FieldType.BOOLEAN, Comparator.EQ, value=True)),
+        ("open = FALSE", Compare("open", FieldType.BOOLEAN, Comparator.EQ, value=False)),
+        ("size IN (1, 2)", IsIn("size", INTEGER, (1, 2))),
+        ("size NOT IN (1)", Not(IsIn("size", INTEGER, (1,)))),
+        ("person IS NULL", IsNull("person")),
+        ("person IS NOT NULL", Not(IsNull("person"))),
+        (
+            "size BETWEEN 1 AND 2",
+            And(
+                (
+                    Compare("size", INTEGER, Comparator.GE, 1),
+                    Compare("size", INTEGER, Comparator.LE, 2),
+                )
+            ),
+        ),
+        (
+            "open OR person IS NULL AND NOT (open AND open) OR (open)",
+            Or(
+                (
+                    Compare("open", FieldType.BOOLEAN, Comparator.EQ, value=True),
+                    And(
+                        (
+                            IsNull("person"),
+                            Not(
+                                And((Compare("open", FieldType.BOOLEAN, Comparator.EQ, True),) * 2)
+                            ),
+                        )
+                    ),
+                    Compare("open", FieldType.BOOLEAN, Comparator.EQ, value=True),
+                )
+            ),
+        ),
+        (
+            "ts >= '2011-06-01'",
+            Compare("ts", FieldType.TIMESTAMP, Comparator.GE, 1_306_879_200_000),
+        ),
+        (
+            "ts < TIMESTAMP '2011-06-01T00:00:00.250Z'",
+            Compare("ts", FieldType.TIMESTAMP, Comparator.LT, 1_306_886_400_250),
+        ),
+        ("\"a.b\" = 'x'", Compare("a.b", STRING, Comparator.EQ, "x")),
+    ],
+)
+def test_conditions_become_typed_trees(where: str, tree: object) -> None:
+    """Every form of WHERE has its tree; precedence is SQL's."""
+    assert parse(query(where=where)).where == tree
+
+
+def test_long_conditions_do_not_exhaust_the_stack() -> None:
+    """A thousand alternatives are one flat node."""
+    where = " OR ".join(f"size = {index}" for index in range(1000))
+    tree = parse(query(where=where)).where
+    assert isinstance(tree, Or)
+    assert len(tree.parts) == 1000
+
+
+def test_quoted_names_and_comments_are_taken() -> None:
+    """Feeds with dots are quoted, comments and a final semicolon do not matter."""
+    parsed = parse(query(source='"shop.sales"', select='"room"', rest="; -- that's all"))
+    assert parsed.feed is BADGES
+
+
+@pytest.mark.parametrize("select", ["1", ""])
+def test_without_group_fields_select_is_one_or_nothing(select: str) -> None:
+    """A query of the window alone selects 1."""
+    assert parse(query(select=select, group=HOUR)).group == ()
+
+
+BAD = [
+    ("⟦", "empty", "SELECT fields"),
+    ("⟦DROP TABLE x", "begins with SELECT", "SELECT"),
+    ("⟦WITH a AS (SELECT 1) SELECT * FROM a", "begins with SELECT", "SELECT"),
+    (query(select="room, ⟦SUM(paid)"), "never released", "SELECT room"),
+    (query(select="⟦*"), "not *", "SELECT room"),
+    (query(select="⟦room AS r"), "no alias", "SELECT room"),
+    (query(select="⟦1"), "not a number", "SELECT room"),
+    (query(select="⟦floor"), "not in GROUP BY", "SELECT room"),
+    (query(select="⟦rooom"), "not a field", "`room`"),
+    (query(select="⟦b.room"), "no prefix", "write room"),
+    (query(select="⟦(SELECT 1)"), "a subquery", "SELECT room"),
+    (query(source="⟦badge"), "not a feed", "`badges`"),
+    (query(source="⟦shop.sales"), "not a feed", 'quote it: "shop.sales"'),
+    (query(source="badges AS ⟦b"), "an alias", "alone"),
+    (query(source="⟦(SELECT 1)"), "a subquery", "SELECT"),
+    (query(source="badges JOIN ⟦badges"), "JOIN is not supported", "SELECT"),
+    (query(source="badges, ⟦badges"), "JOIN is not supported", "SELECT"),
+    (query(rest=" ORDER BY ⟦room"), "ORDER BY is not supported", "SELECT"),
+    (query(rest=" LIMIT ⟦3"), "LIMIT is not supported", "SELECT"),
+    (query(rest=" ⟦UNION SELECT 1"), "UNION is not supported", "SELECT"),
+    (query(rest="⟦; SELECT 1"), "one alarm is one SELECT", "remove"),
+    (query(rest=" ⟦blah"), "near `blah`", "SELECT"),
+    (query(where="room = ⟦'lab"), "not closed", "close"),
+    (query(where="room = ⟦lab"), "not with another field", "literals"),
+    (query(where="room = ⟦3"), "a string in single quotes, not a number", "'lobby'"),
+    (query(where="size = ⟦'3'"), "a whole number, not a string", "42"),
+    (query(where="size = ⟦1.5"), "64 bits", "whole number"),
+    (query(where="size = ⟦9223372036854775808"), "64 bits", "whole number"),
+    (query(where="raw = ⟦'x'"), "a number, not a string", "0.5"),
+    (query(where="open = ⟦1"), "TRUE or FALSE", "TRUE"),
+    (query(where="⟦open < TRUE"), "no order", "open = TRUE"),
+    (query(where="ts > ⟦'soon'"), "not an ISO date", "2011-06-01"),
+    (query(where="ts > ⟦5"), "a timestamp in single quotes", "2011"),
+    (query(where="⟦size"), "not a condition", "size = ..."),
+    (query(where="size = 1 AND ⟦colour = 'red'"), "not a field", "known here"),
+    (query(where="⟦person LIKE 'x%'"), "WHERE cannot take", "BETWEEN"),
+    (query(where="⟦size + 1 = 3"), "an expression", "alone"),
+    (query(where="size IN (1, ⟦'2')"), "a whole number", "42"),
+    (query(where="size IN (SELECT ⟦1)"), "WHERE cannot take", "IN"),
+    (query(where="⟦size IS TRUE"), "IS takes a field and NULL only", "IS NULL"),
+    (query(where="⟦size = NULL"), "no comparison with NULL", "size IS NULL"),
+    (query(where="EXISTS (SELECT ⟦1)"), "a subquery", "WHERE supports"),
+    (query(group="⟦room"), "no window", "TUMBLE(ts"),
+    (query(group=f"room, {HOUR}, ⟦{HOUR}"), "one window", "remove"),
+    (query(group=f"⟦person, {HOUR}"), "public values", "domain: person.txt"),
+    (query(group=f"room, ⟦room, {HOUR}"), "twice", "remove"),
+    (query(group=f"⟦1, {HOUR}"), "not a number", "TUMBLE"),
+    (query(group="room, ⟦SESSION(ts, INTERVAL '1' HOUR)"), "SESSION() is not a window", "TUMBLE"),
+    (query(group="room, ⟦TUMBLE(ts)"), "takes 2 arguments, not 1", "TUMBLE"),
+    (query(group="room, ⟦HOP(ts, INTERVAL '1' HOUR)"), "takes 3 arguments", "step, size"),
+    (query(group="room, TUMBLE(⟦size, INTERVAL '1' HOUR)"), "the feed's time", "TUMBLE(ts"),
+    (query(group="room, TUMBLE(ts, ⟦60)"), "is an INTERVAL, not a number", "MINUTE"),
+    (query(group="room, TUMBLE(ts, INTERVAL ⟦'1' MONTH)"), "unit of INTERVAL", "DAY"),
+    (query(group="room, TUMBLE(ts, INTERVAL ⟦'1.5' HOUR)"), "whole number", "MINUTE"),
+    (query(group="room, TUMBLE(ts, INTERVAL ⟦'0' HOUR)"), "at least 1", "MINUTE"),
+    (query(group="room, TUMBLE(ts, INTERVAL ⟦'9999' DAY)"), "ten years", "shorten"),
+    (
+        query(group="room, HOP(ts, INTERVAL ⟦'1' HOUR, INTERVAL '1' DAY)"),
+        "both in days",
+        "both in HOUR",
+    ),
+    (query(having="COUNT(*) > 1 AND ⟦SUM(paid) > 3"), "without AND", "one alarm per"),
+    (query(having="COUNT(*) > 1 OR ⟦COUNT(*) < 3"), "without OR", "one alarm per"),
+    (query(having="⟦COUNT(*) = 3"), "one comparison", "COUNT(DISTINCT person)"),
+    (query(having="⟦COUNT(*)"), "one comparison", "COUNT"),
+    (query(having="⟦AVG(paid) > 3"), "AVG() is not available", "SUM(field)"),
+    (query(having="⟦COUNT(room) > 3"), "not available in this form", "COUNT(*)"),
+    (query(having="COUNT(DISTINCT ⟦room) > 3"), "counts the feed's unit", "person"),
+    (query(having="SUM(⟦raw) > 3"), "needs a granule", "granule"),
+    (query(having="SUM(⟦size) > 3"), "needs a clip", "type: integer, clip"),
+    (query(having="SUM(⟦room) > 3"), "`room` is a string", "COUNT(*)"),
+    (query(having="SUM(⟦paid * 2) > 3"), "an expression", "alone"),
+    (query(having="SUM(DISTINCT ⟦paid) > 3"), "SUM takes", "alone"),
+    (query(having="⟦room > 3"), "compares an aggregate", "supported"),
+    (query(having="COUNT(*) > ⟦'3'"), "not a string", "capacity[room]"),
+    (query(having="COUNT(*) > ⟦SUM(paid)"), "SUM()", "capacity[room]"),
+    (query(having="COUNT(*) > ⟦1 + 2"), "an expression", "120"),
+    (query(having="COUNT(*) > ⟦kapacity[room]"), "not a declared table", "`capacity`"),
+    (query(having="COUNT(*) > capacity[⟦floor]"), "not in GROUP BY", "capacity[room]"),
+    (query(having="COUNT(*) > capacity[⟦'lab']"), "not a string", "alone"),
+    (query(having="COUNT(*) > capacity[⟦person]"), "not in GROUP BY", "capacity[room]"),
+    (f"⟦SELECT room FROM badges GROUP BY {HOUR}", "HAVING is missing", "SELECT"),
+    ("⟦SELECT room FROM badges HAVING COUNT(*) > 3", "GROUP BY is missing", "TUMBLE"),
+    ("⟦SELECT 1", "FROM is missing", "SELECT"),
+    (query(having="COUNT(*) ⟦>"), "near `>`", "SELECT"),
+]
+
+
+@pytest.mark.parametrize(("sql", "message", "hint"), BAD, ids=lambda text: text[-50:])
+def test_everything_else_is_refused_at_its_place(sql: str, message: str, hint: str) -> None:
+    """What is outside the grammar is named, pointed at, and answered with what to write."""
+    with pytest.raises(SqlProblem) as caught:
+        parse(sql.replace(MARK, ""))
+    problem = caught.value
+    assert message in problem.message
+    assert hint in problem.hint
+    assert problem.offset == sql.index(MARK), (problem.message, problem.offset)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            query(where="size = 1").split()
+            + [
+                "(",
+                ")",
+                ",",
+                "'",
+                '"',
+                "*",
+                "/*",
+                "--",
+                "NOT",
+                "IN",
+                "[",
+                "]",
+                ";",
+                "é",
+                "\n",
+                "CASE",
+            ]
+        ),
+        max_size=30,
+    ).map(" ".join)
+    | st.text(max_size=60)
+)
+def test_no_text_fails_otherwise(sql: str) -> None:
+    """Any text is a query or a SqlProblem inside it; nothing else is raised."""
+    try:
+        parse(sql)
+    except SqlProblem as problem:
+        assert 0 <= problem.offset <= len(sql)

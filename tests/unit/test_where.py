@@ -1,0 +1,162 @@
+"""Row filters against a direct evaluator of SQL's three-valued logic, nulls included."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stream.model import FieldType
+from stream.where import And, Comparator, Compare, IsIn, IsNull, Not, Or, Where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SCHEMA = pa.schema(
+    [
+        ("name", pa.string()),
+        ("size", pa.int64()),
+        ("paid", pa.float64()),
+        ("open", pa.bool_()),
+        ("ts", pa.int64()),
+    ]
+)
+TYPES = {
+    "name": FieldType.STRING,
+    "size": FieldType.INTEGER,
+    "paid": FieldType.FLOAT,
+    "open": FieldType.BOOLEAN,
+    "ts": FieldType.TIMESTAMP,
+}
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "name": st.sampled_from(["", "a", "b", "ä", "z", "\U0001f600", "\uffff"]),
+    "size": st.sampled_from([-(2**63), -1, 0, 1, 2**63 - 1]),
+    "paid": st.sampled_from([-1.5, -0.0, 0.0, 1e-300, 1.5, float("inf")]),
+    "open": st.booleans(),
+    "ts": st.sampled_from([0, 1, 2**40]),
+}
+DIRECT: dict[Comparator, Callable[[Any, Any], bool]] = {
+    Comparator.EQ: operator.eq,
+    Comparator.NE: operator.ne,
+    Comparator.LT: operator.lt,
+    Comparator.LE: operator.le,
+    Comparator.GT: operator.gt,
+    Comparator.GE: operator.ge,
+}
+
+
+def evaluate(where: Where, row: dict[str, Any]) -> bool | None:
+    """Evaluate one row directly; ``None`` is unknown."""
+    match where:
+        case Compare():
+            value = row[where.field]
+            return None if value is None else DIRECT[where.comparator](value, where.value)
+        case IsIn():
+            value = row[where.field]
+            return None if value is None else any(value == known for known in where.values)
+        case IsNull():
+            return row[where.field] is None
+        case Not():
+            inner = evaluate(where.part, row)
+            return None if inner is None else not inner
+        case And():
+            outcomes = [evaluate(part, row) for part in where.parts]
+            return False if False in outcomes else None if None in outcomes else True
+        case Or():
+            outcomes = [evaluate(part, row) for part in where.parts]
+            return True if True in outcomes else None if None in outcomes else False
+    raise TypeError
+
+
+@st.composite
+def leaves(draw: st.DrawFn) -> Where:
+    """Draw a comparison, a membership or a null test."""
+    name = draw(st.sampled_from(list(TYPES)))
+    form = draw(st.integers(0, 2))
+    if form == 0:
+        return IsNull(name)
+    if form == 1:
+        values = tuple(draw(st.lists(VALUES[name], min_size=1, max_size=3)))
+        return IsIn(name, TYPES[name], values)
+    comparator = draw(st.sampled_from(list(Comparator)))
+    return Compare(name, TYPES[name], comparator, draw(VALUES[name]))
+
+
+TREES = st.recursive(
+    leaves(),
+    lambda inner: st.one_of(
+        inner.map(Not),
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: And(tuple(parts))),
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: Or(tuple(parts))),
+    ),
+    max_leaves=8,
+)
+ROWS = st.lists(
+    st.fixed_dictionaries({name: st.none() | values for name, values in VALUES.items()}), max_size=6
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(TREES, ROWS)
+def test_masks_agree_with_direct_evaluation(where: Where, rows: list[dict[str, Any]]) -> None:
+    """A row passes iff the expression is true for it, whatever is null."""
+    batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+    mask = where.mask(batch)
+    assert mask.dtype == np.bool_
+    assert mask.tolist() == [evaluate(where, row) is True for row in rows]
+
+
+@settings(max_examples=100, deadline=None)
+@given(TREES, ROWS.filter(bool))
+def test_a_row_passes_on_its_own_merits(where: Where, rows: list[dict[str, Any]]) -> None:
+    """No row's outcome depends on the rows beside it."""
+    batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+    alone = [bool(where.mask(batch.slice(at, 1))[0]) for at in range(len(rows))]
+    assert where.mask(batch).tolist() == alone
+
+
+def test_a_broken_kleene_and_is_caught() -> None:
+    """The check has power: an AND that treats unknown as false differs under NOT."""
+    size = Compare("size", FieldType.INTEGER, Comparator.GT, 0)
+    where = Not(And((size, IsNull("size"))))
+    batch = pa.RecordBatch.from_pylist([dict.fromkeys(SCHEMA.names)], schema=SCHEMA)
+    assert where.mask(batch).tolist() == [False]
+    broken = not (bool(size.mask(batch)[0]) and True)
+    assert broken is True
+
+
+@pytest.mark.parametrize("comparator", list(Comparator))
+def test_bytes_that_are_not_utf8_fail_no_mask(comparator: Comparator) -> None:
+    """Strings are compared without decoding: a broken one harms no other row."""
+    raw = pa.array([b"a", b"\xff\xfe", None, b"b"], pa.binary())
+    broken = pa.Array.from_buffers(pa.string(), 4, raw.buffers(), raw.null_count)
+    batch = pa.RecordBatch.from_arrays([broken], names=["name"])
+    mask = Compare("name", FieldType.STRING, comparator, "a").mask(batch)
+    assert mask[[0, 3]].tolist() == [DIRECT[comparator]("a", "a"), DIRECT[comparator]("b", "a")]
+    assert not mask[2]
+    member = IsIn("name", FieldType.STRING, ("b",)).mask(batch)
+    assert member.tolist() == [False, False, False, True]
+
+
+def test_an_empty_batch_has_an_empty_mask() -> None:
+    """No rows, no outcomes."""
+    batch = pa.RecordBatch.from_pylist([], schema=SCHEMA)
+    assert IsNull("name").mask(batch).shape == (0,)
+
+
+def test_descriptions_are_canonical_and_tell_filters_apart() -> None:
+    """Equal filters read alike; quotes inside names and literals cannot fake structure."""
+    size = Compare("size", FieldType.INTEGER, Comparator.GE, 3)
+    both = And((size, Not(IsIn("name", FieldType.STRING, ("b", "a", "b")))))
+    assert both.describe() == """("size" >= 3) AND (NOT ("name" IN ('a', 'b')))"""
+    assert both.fields == {"size", "name"}
+    assert Or((both, IsNull("ts"))).fields == {"size", "name", "ts"}
+    sly = Compare('a" = 1 OR "b', FieldType.STRING, Comparator.EQ, "it's")
+    assert sly.describe() == '"a"" = 1 OR ""b" = \'it\'\'s\''
+    truth = Compare("open", FieldType.BOOLEAN, Comparator.EQ, value=True)
+    assert truth.describe() == '"open" = TRUE'
