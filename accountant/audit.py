@@ -41,22 +41,10 @@ def status(tx: Transaction) -> LedgerStatus:
 
 def problems(tx: Transaction) -> list[str]:
     """Return what contradicts the charges, one sentence each; empty when all is well."""
-    charges = {charge.key: charge for charge in tx.charge_rows()}
-    decisions = list(tx.rows("decisions"))
-    adopted = list(tx.rows("adopted"))
-    found = [
-        *_sequence_problems(tx, decisions),
-        *(line for charge in charges.values() for line in _charge_problems(charge)),
-        *_decision_problems(charges, decisions),
-        *_cursor_problems(tx, charges, decisions),
-    ]
-    for scope in tx.scopes():
-        mine = [one for one in charges.values() if one.scope == scope.terms.scope]
-        theirs = [one for one in adopted if one["scope"] == scope.terms.scope]
-        check = _event_problems if scope.terms.unit is PrivacyUnit.EVENT else _user_problems
-        found += check(tx, scope, mine, theirs)
-        found += _frontier_problems(scope, mine)
-    return found
+    try:
+        return _problems(tx)
+    except (ValueError, TypeError, KeyError) as error:
+        return [f"a row cannot even be read: {error}"]
 
 
 def export(tx: Transaction) -> Iterator[dict[str, Any]]:
@@ -78,6 +66,25 @@ def export(tx: Transaction) -> Iterator[dict[str, Any]]:
                 for name, value in one.items()
             }
             yield {"record": kind, **readable}
+
+
+def _problems(tx: Transaction) -> list[str]:
+    charges = {charge.key: charge for charge in tx.charge_rows()}
+    decisions = list(tx.rows("decisions"))
+    adopted = list(tx.rows("adopted"))
+    found = [
+        *_sequence_problems(tx, decisions),
+        *(line for charge in charges.values() for line in _charge_problems(charge)),
+        *_decision_problems(charges, decisions),
+        *_cursor_problems(tx, charges, decisions),
+    ]
+    for scope in tx.scopes():
+        mine = [one for one in charges.values() if one.scope == scope.terms.scope]
+        theirs = [one for one in adopted if one["scope"] == scope.terms.scope]
+        check = _event_problems if scope.terms.unit is PrivacyUnit.EVENT else _user_problems
+        found += check(tx, scope, mine, theirs)
+        found += _frontier_problems(scope, mine)
+    return found
 
 
 def _scope_status(tx: Transaction, scope: ScopeRow) -> ScopeStatus:

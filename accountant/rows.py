@@ -257,7 +257,7 @@ class Transaction:
                 return {}
             # A range, not a list of values: periods asked for together lie together.
             statement = statement.where(table.c.period_ms.between(wanted[0], wanted[-1]))
-        return dict(self._connection.execute(statement).tuples().all())
+        return {int(period): int(held) for period, held in self._connection.execute(statement)}
 
     def add_to_totals(self, scope: str, change: Mapping[int, int]) -> None:
         """Add to the loss held in some periods."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from stream.model import Field, FieldType
-from stream.scalars import closest, instant_ms
+from stream.scalars import article, closest, instant_ms
 from stream.sqlparts import SqlProblem, column, first_extra, named, numeric, start, unwrapped
 from stream.where import And, Comparator, Compare, IsIn, IsNull, Literal, Not, Or, Where
 
@@ -149,7 +149,7 @@ class ConditionReader:
         if field.type is not FieldType.BOOLEAN:
             hint = f"compare it with a literal: {field.name} = ..."
             raise SqlProblem(
-                f"`{field.name}` is a {field.type.value}, not a condition", hint, start(node)
+                f"`{field.name}` is {article(field.type.value)}, not a condition", hint, start(node)
             )
         return Compare(field.name, field.type, Comparator.EQ, value=True)
 
@@ -177,7 +177,7 @@ class ConditionReader:
         if value is None:
             wanted = _WANTED[field.type]
             raise SqlProblem(
-                f"`{field.name}` is a {field.type.value}: it is compared with {wanted}, "
+                f"`{field.name}` is {article(field.type.value)}: it is compared with {wanted}, "
                 f"not {named(node)}",
                 f"write {wanted}, as {_EXAMPLES[field.type]}",
                 start(node),
@@ -203,8 +203,9 @@ class ConditionReader:
 
     def _timestamp(self, node: exp.Expr) -> int | None:
         text = _string(node)
-        if isinstance(node, exp.Cast) and node.to.is_type("timestamp", "date"):
-            text = _string(node.this)
+        if isinstance(node, exp.Cast) and first_extra(node, "this", "to") is None:
+            dated = node.to.is_type("timestamp", "date")
+            text = _string(node.this) if dated else None
         if text is None:
             return None
         try:

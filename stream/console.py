@@ -1,23 +1,22 @@
-"""What a person at a terminal sees: a replay as it runs, plans, the budget.
+"""What a person at a terminal sees: a replay as it runs, plans, budgets, ledgers.
 
 Only configuration and released values are shown (promise 6).
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from datetime import UTC, datetime
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    ProgressColumn,
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
@@ -26,40 +25,234 @@ from rich.table import Table
 from rich.text import Text
 
 from accountant.units import PrivacyUnit, from_loss_units
+from stream.alarms import epsilon_text, iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import TracebackType
     from typing import Self
 
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
 
+    from accountant.plan import BudgetPlan, ScopePlan
     from accountant.records import LedgerStatus, ScopeStatus
+    from stream.alarms import Alarm
 
-__all__ = ["ReplayView", "budget_bars", "iso", "ledger_place", "number", "status_table"]
+__all__ = [
+    "ReplayView",
+    "alarms_table",
+    "budget_bars",
+    "ledger_place",
+    "plan_tables",
+    "status_tables",
+]
 
 _LAST_ALARMS = 8
 _BAR_CELLS = 30
-_FULL, _EMPTY = "█", "░"
+_LATEST = 3
 
 
-def iso(time_ms: int) -> str:
-    """Return an instant as ISO 8601 in UTC, to the second where it is whole."""
-    instant = datetime.fromtimestamp(time_ms / 1000, UTC)
-    return instant.isoformat(timespec="milliseconds" if time_ms % 1000 else "seconds").replace(
-        "+00:00", "Z"
-    )
+class ReplayView:
+    """A progress bar over windows and the latest alarms; a context manager.
+
+    Args:
+        console: where it is drawn.
+        windows: how many windows there are.
+        before: how many were decided before this run.
+    """
+
+    def __init__(self, console: Console, *, windows: int, before: int) -> None:
+        self._latest: deque[Alarm] = deque(maxlen=_LAST_ALARMS)
+        self._rang = 0
+        self._denied = 0
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(_BAR_CELLS),
+            MofNCompleteColumn(),
+            TextColumn("windows"),
+            TimeElapsedColumn(),
+            console=console,
+        )
+        self._task = self._progress.add_task("reading", total=windows, completed=before)
+        self._live = Live(self._shown(), console=console, refresh_per_second=8, transient=True)
+
+    def __enter__(self) -> Self:
+        """Begin to draw."""
+        self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Draw once more and leave nothing but the text below."""
+        self._live.stop()
+
+    def decided(self, alarms: Iterable[Alarm], *, denied: bool) -> None:
+        """Show one more window.
+
+        Args:
+            alarms: its alarms.
+            denied: whether it was denied.
+        """
+        for alarm in alarms:
+            self._latest.append(alarm)
+            self._rang += 1
+        self._denied += denied
+        self._progress.update(self._task, advance=1, description="deciding")
+        self._live.update(self._shown())
+
+    def _shown(self) -> RenderableType:
+        title = f"latest of {self._rang} alarms" + (
+            f", {self._denied} windows denied" if self._denied else ""
+        )
+        table = Table(title=title, title_justify="left", width=76)
+        for heading in ("window starts (UTC)", "alarm", "predicate"):
+            table.add_column(heading)
+        for alarm in self._latest:
+            table.add_row(_short(alarm.window_start), alarm.query, _predicate(alarm))
+        return Group(self._progress, table)
 
 
-def number(value: float) -> str:
-    """Return a loss with three decimals, as plans and budgets print it."""
-    return f"{value:.3f}"
+@dataclass(slots=True)
+class _Ringing:
+    """How often one predicate of one alarm rang, and when last."""
+
+    times: int = 0
+    latest: tuple[str, ...] = ()
+
+
+def alarms_table(alarms: Iterable[Alarm]) -> Table:
+    """Return which predicates rang how often, the most frequent of each alarm first."""
+    ringing: defaultdict[tuple[str, str], _Ringing] = defaultdict(_Ringing)
+    for alarm in alarms:
+        entry = ringing[alarm.query, _predicate(alarm)]
+        entry.times += 1
+        entry.latest = (*entry.latest, _short(alarm.window_start))[-_LATEST:]
+    table = Table(title="alarms", title_justify="left")
+    table.add_column("alarm")
+    table.add_column("predicate")
+    table.add_column("times", justify="right")
+    table.add_column("latest windows (start, UTC)")
+    order = sorted(ringing.items(), key=lambda item: (item[0][0], -item[1].times, item[0][1]))
+    for (query, predicate), entry in order:
+        table.add_row(query, predicate, str(entry.times), "  ".join(entry.latest))
+    return table
+
+
+def budget_bars(status: LedgerStatus) -> list[Text]:
+    """Return a line per budget: its bar, spent and epsilon_max."""
+    return [_bar(scope) for scope in status.scopes.values()]
+
+
+def plan_tables(plan: BudgetPlan, mechanisms: Mapping[str, str]) -> list[RenderableType]:
+    """Return a table per budget, with what it says below.
+
+    Args:
+        plan: every budget.
+        mechanisms: name of every alarm's mechanism.
+    """
+    shown: list[RenderableType] = []
+    for scope in plan.scopes:
+        shown += [_plan_table(scope, mechanisms), _verdict(scope)]
+    return shown
+
+
+def status_tables(status: LedgerStatus) -> list[RenderableType]:
+    """Return the ledger's budgets and alarms."""
+    table = Table(title=f"ledger {status.ledger_id}, sequence {status.sequence}")
+    for heading in ("alarm", "budget", "next window (UTC)", "decided", "denied", "unpublished"):
+        table.add_column(heading)
+    for query in status.queries.values():
+        denied = ", ".join(f"{count} {reason}" for reason, count in sorted(query.denied.items()))
+        table.add_row(
+            query.query + (" (retired)" if query.retired else ""),
+            query.scope,
+            _short(iso_utc(query.cursor_ms)),
+            str(query.decided),
+            denied or "0",
+            str(query.unpublished),
+        )
+    return [table, *budget_bars(status)]
 
 
 def ledger_place(url: str) -> str:
-    """Return where a ledger lies, without a password."""
+    """Return where a ledger lies, without user and password."""
     if url.startswith("sqlite:///"):
         return url.removeprefix("sqlite:///")
     parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _bar(scope: ScopeStatus) -> Text:
+    share = Fraction(scope.spent_units, max(scope.epsilon_max_units, 1))
+    full = -(-share.numerator * _BAR_CELLS // share.denominator) if share < 1 else _BAR_CELLS
+    colour = "green" if share < Fraction(3, 4) else "yellow" if share < 1 else "red"
+    whose = "event" if scope.unit is PrivacyUnit.EVENT else "person, in the dearest period"
+    return Text.assemble(
+        f"budget {scope.scope}  ",
+        ("█" * full, colour),
+        ("░" * (_BAR_CELLS - full), "dim"),
+        f"  epsilon {_decimals(scope.spent_units)} of {_decimals(scope.epsilon_max_units)}"
+        f" ({round(100 * share)}%) for the worst-off {whose}",
+    )
+
+
+def _plan_table(scope: ScopePlan, mechanisms: Mapping[str, str]) -> Table:
+    terms = scope.terms
+    renewed = f", period: {terms.period}" if terms.period else ""
+    table = Table(
+        title=f"budget {terms.scope}: epsilon_max {epsilon_text(terms.epsilon_max_units)}"
+        f" per {terms.unit.value}{renewed}",
+        title_justify="left",
+    )
+    table.add_column("alarm")
+    table.add_column("mechanism")
+    for heading in ("epsilon", "limit", "ratio", f"worst per {_span(scope)}", "windows fit"):
+        table.add_column(heading, justify="right")
+    for alarm in scope.alarms:
+        table.add_row(
+            alarm.query,
+            mechanisms[alarm.query],
+            f"{float(alarm.epsilon):.3f}",
+            f"{alarm.limit:.3f}",
+            f"{alarm.ratio:.3f}",
+            "no end" if alarm.worst_units is None else _decimals(alarm.worst_units),
+            "all" if alarm.windows_fit is None else str(alarm.windows_fit),
+        )
+    return table
+
+
+def _span(scope: ScopePlan) -> str:
+    if scope.terms.unit is PrivacyUnit.EVENT:
+        return "event"
+    return "lifetime" if scope.terms.period == "lifetime" else "period"
+
+
+def _verdict(scope: ScopePlan) -> Text:
+    wall = _decimals(scope.terms.epsilon_max_units)
+    if scope.worst_units is None:
+        head = f"worst case: no end, epsilon_max {wall} ends it"
+    else:
+        head = f"worst case {_decimals(scope.worst_units)} of {wall} ({scope.bound})"
+    text = Text.assemble(
+        head, ": ", ("fits", "green") if scope.fits else ("does not fit", "bold red")
+    )
+    return Text.assemble(text, "\n", scope.suggestion) if scope.suggestion else text
+
+
+def _decimals(units: int) -> str:
+    return f"{float(from_loss_units(units)):.3f}"
+
+
+def _predicate(alarm: Alarm) -> str:
+    return ", ".join(alarm.predicate.values()) or "(all)"
+
+
+def _short(instant: str) -> str:
+    """Return an ISO instant without seconds where those are zero."""
+    date, _, clock = instant.removesuffix("Z").partition("T")
+    return f"{date} {clock.removesuffix('.000').removesuffix(':00')}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from accountant.errors import ConfigError
 from accountant.units import Contribution, PrivacyUnit
 from stream.model import Budget, Clock, Feed, Field, FieldType, KafkaSettings, Settings
-from stream.scalars import Duration, closest, instant_ms
+from stream.scalars import Duration, article, closest, instant_ms
 from stream.tables import canonical, read_domain
 from stream.windows import FixedCalendar, LocalCalendar, Periods
 
@@ -191,7 +191,7 @@ def _field(name: str, model: FieldModel, loc: Loc, findings: Findings) -> Field:
     step, lo, hi = model.granule, None, None
     if (model.clip is not None or step is not None) and kind not in _NUMBERS:
         part = "clip" if model.clip is not None else "granule"
-        message = f"`{name}` is a {kind.value}: only numbers are summed"
+        message = f"`{name}` is {article(kind.value)}: only numbers are summed"
         findings.wrong((*loc, part), message, "declare type: integer or type: float", key=True)
         return Field(name, kind, domain)
     if step is None and kind is FieldType.INTEGER:
@@ -229,7 +229,7 @@ def _domain(
 ) -> tuple[str, ...] | None:
     at = (*loc, "domain")
     if kind not in _IDENTIFIERS:
-        message = f"a {kind.value} has no domain"
+        message = f"{article(kind.value)} has no domain"
         findings.wrong(at, message, "use type: string or type: integer", key=True)
         return None
     if isinstance(declared, str):
@@ -243,7 +243,7 @@ def _domain(
         except ConfigError as error:
             findings.errors.append(error)
         return None
-    values: list[str] = []
+    values: dict[str, None] = {}
     for index, text in enumerate(declared):
         try:
             value = canonical(text, kind)
@@ -253,7 +253,7 @@ def _domain(
             continue
         if value in values:
             findings.wrong((*at, index), f"`{value[:40]}` is listed twice", "remove one of them")
-        values.append(value)
+        values[value] = None
     return tuple(values)
 
 
@@ -271,7 +271,7 @@ def _check_roles(
                 hint = f"declare it: fields: {{{name}: {kinds[0].value}}}"
             findings.wrong((*loc, role), f"`{name}` is not among the feed's fields", hint)
         elif fields[name].type not in kinds:
-            message = f"`{name}` is a {fields[name].type.value}; {role} is a {wanted}"
+            message = f"`{name}` is {article(fields[name].type.value)}; {role} is {article(wanted)}"
             findings.wrong((*loc, role), message, f"declare {name}: {kinds[0].value}")
 
 

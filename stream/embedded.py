@@ -11,18 +11,18 @@ that was killed goes on where it stopped.
 
 from __future__ import annotations
 
-import heapq
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from accountant.charges import WindowKey
-from accountant.errors import ConfigError
+from accountant.errors import ConfigError, LedgerError
 from accountant.records import LogIdentity, Outcome
 from stream.build import assemble
-from stream.lanes import open_lanes
-from stream.reader import PartitionReader, ReadStart
+from stream.lanes import open_source
+from stream.reader import PartitionReader
 from stream.steps import Step, no_step
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Replay", "ReplaySummary", "windows_of"]
 
 _CLUSTER = "replay"
+_ANY_TIME_MS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class Replay:
         self._feeds = _feeds_in_use(alarms)
         self._sources = {feed.name: _source(feed, files, alarms) for feed in self._feeds}
         self._now_ms = 0
-        first = {query.id: _first_index(query) for query in alarms.queries.values()}
+        schedule = [key for query in alarms.queries.values() for key in windows_of(query)]
         self.runtime = assemble(
             alarms,
             ledger,
@@ -104,18 +105,18 @@ class Replay:
                 for feed in self._feeds
             },
             first_start_ms={
-                query.id: query.calendar.bounds(first[query.id])[0]
+                query.id: query.calendar.bounds(_first_index(query))[0]
                 for query in alarms.queries.values()
             },
             clock_ms=lambda: self._now_ms,
             step=step,
         )
-        schedule = [key for query in alarms.queries.values() for key in windows_of(query)]
         cursors = {query_id: ledger.cursor(query_id) for query_id in alarms.queries}
         self._todo = sorted(key for key in schedule if key.start_ms >= cursors[key.query])
+        self._done = sorted(key for key in schedule if key.start_ms < cursors[key.query])
         self._cursors = cursors
         self.windows = len(schedule)
-        self.before = len(schedule) - len(self._todo)
+        self.before = len(self._done)
         self._outcomes: Counter[Outcome] = Counter()
         self._denied: Counter[str] = Counter()
         self._rang: Counter[str] = Counter()
@@ -134,13 +135,10 @@ class Replay:
         arrived: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
         for key in self._todo:
             query = self._alarms.queries[key.query]
-            for lane in lanes[query.feed.name]:
-                while not lane.passed(key):
-                    for partial in lane.advance():
-                        arrived[partial.key].append(partial)
-            for partial in arrived.pop(key):
+            self._read_until(key, lanes[query.feed.name], arrived)
+            for counted in arrived.pop(key):
                 self.runtime.step(Step.BEFORE_PARTIAL, key)
-                status = self._ledger.put_partial(partial)
+                status = self._ledger.put_partial(counted)
                 self.runtime.step(Step.AFTER_PARTIAL, key)
                 self.runtime.metrics.partial_stored(key.query, str(status))
             self._now_ms = max(self._now_ms, key.end_ms + query.grace_ms)
@@ -149,7 +147,28 @@ class Replay:
                 self.runtime.metrics.decided(decision, time.monotonic() - started_s)
                 self._count(decision)
                 yield from self._published(decision)
+            if self._ledger.cursor(key.query) <= key.start_ms:
+                raise LedgerError(
+                    "another process replays into this ledger",
+                    hint="wait until it is done, then run this again: nothing is drawn twice",
+                )
         self.runtime.metrics.ledger(self._ledger.status())
+
+    def earlier(self, last: int | None = None) -> Iterator[StoredDecision]:
+        """Yield what earlier runs decided and published, in the order of requests.
+
+        Args:
+            last: only so many of the latest windows; ``None`` for all.
+        """
+        for key in self._done if last is None else self._done[-last:]:
+            decision = self._ledger.decision(key)
+            if decision is not None and decision.published and decision.alarms:
+                yield decision
+
+    def all_decisions(self) -> Iterator[StoredDecision]:
+        """Yield what earlier runs decided, then what is left: the same lines in every run."""
+        yield from list(self.earlier())
+        yield from self.run()
 
     def summary(self) -> ReplaySummary:
         """Return what this run did so far."""
@@ -161,11 +180,25 @@ class Replay:
             alarms={query_id: self._rang[query_id] for query_id in self._alarms.queries},
         )
 
+    def _read_until(
+        self,
+        key: WindowKey,
+        lanes: Sequence[Lane],
+        arrived: defaultdict[WindowKey, list[Partial]],
+    ) -> None:
+        """Read on until every partition has counted the window."""
+        for lane in lanes:
+            while all(counted.partition != lane.partition for counted in arrived[key]):
+                if lane.ended:
+                    raise RuntimeError("a file ended before the last window of the history")
+                for counted in lane.advance():
+                    arrived[counted.key].append(counted)
+
     def _left_over(self) -> Iterator[StoredDecision]:
-        yield from heapq.merge(
-            *(self._ledger.unpublished(query_id, _ANY_TIME_MS) for query_id in self._alarms.queries),
-            key=lambda decision: decision.sequence,
-        )
+        """Yield what was decided and not published, a query at a time."""
+        for query_id in self._alarms.queries:
+            while waiting := self._ledger.unpublished(query_id, _ANY_TIME_MS):
+                yield from waiting
 
     def _published(self, decision: StoredDecision) -> Iterator[StoredDecision]:
         yield decision
@@ -180,42 +213,40 @@ class Replay:
             self._denied[decision.reason] += 1
 
     def _lanes(self) -> dict[str, list[Lane]]:
-        metrics = self.runtime.metrics
-        lanes: dict[str, list[Lane]] = {}
-        for feed in self._feeds:
-            source = self._sources[feed.name]
-            queries = [q for q in self._alarms.queries.values() if q.feed.name == feed.name]
-            readers = []
-            for partition in range(source.partitions):
-                reader = PartitionReader(
-                    feed=feed,
-                    partition=partition,
-                    partitions=source.partitions,
-                    topic_id=_topic_id(feed),
-                    queries=queries,
-                    budget=self._alarms.budget,
-                    hash_key=self._ledger.hash_key,
-                    on_drops=lambda drops, name=feed.name: metrics.events_dropped(name, drops),
-                )
-                reader.begin({q.id: self._cursors[q.id] for q in queries}, ReadStart(whole=True))
-                readers.append(reader)
-            last_cut_ms = max(
-                (key.end_ms + self._alarms.queries[key.query].grace_ms)
-                for key in self._todo
-                if self._alarms.queries[key.query].feed.name == feed.name
-            )
-            lanes[feed.name] = open_lanes(
-                source,
-                readers,
+        metrics, queries = self.runtime.metrics, self._alarms.queries
+        last_cut_ms: defaultdict[str, int] = defaultdict(int)
+        for key in self._todo:
+            feed_name = queries[key.query].feed.name
+            cut_ms = key.end_ms + queries[key.query].grace_ms
+            last_cut_ms[feed_name] = max(last_cut_ms[feed_name], cut_ms)
+        return {
+            feed.name: self._sources[feed.name].lanes(
+                self._readers(feed),
+                {q.id: self._cursors[q.id] for q in queries.values() if q.feed.name == feed.name},
+                last_cut_ms=last_cut_ms[feed.name],
                 hash_key=self._ledger.hash_key,
-                last_cut_ms=last_cut_ms,
-                on_read=lambda count, name=feed.name: metrics.events_read(name, count),
-                on_drops=lambda drops, name=feed.name: metrics.events_dropped(name, drops),
+                on_read=partial(metrics.events_read, feed.name),
+                on_drops=partial(metrics.events_dropped, feed.name),
             )
-        return lanes
+            for feed in self._feeds
+            if feed.name in last_cut_ms
+        }
 
-
-_ANY_TIME_MS = 1 << 62
+    def _readers(self, feed: Feed) -> list[PartitionReader]:
+        partitions = self._sources[feed.name].partitions
+        return [
+            PartitionReader(
+                feed=feed,
+                partition=partition,
+                partitions=partitions,
+                topic_id=_topic_id(feed),
+                queries=[q for q in self._alarms.queries.values() if q.feed.name == feed.name],
+                budget=self._alarms.budget,
+                hash_key=self._ledger.hash_key,
+                on_drops=partial(self.runtime.metrics.events_dropped, feed.name),
+            )
+            for partition in range(partitions)
+        ]
 
 
 def windows_of(query: Query) -> Iterator[WindowKey]:
@@ -259,4 +290,11 @@ def _feeds_in_use(alarms: Alarms) -> list[Feed]:
 
 
 def _source(feed: Feed, files: Mapping[str, Sequence[Path]], alarms: Alarms) -> Source:
-    raise NotImplementedError
+    paths = files.get(feed.name)
+    if not paths:
+        raise ConfigError(
+            f"no file is given for feed {feed.name!r}",
+            file=alarms.file,
+            hint=f"add `--replay {feed.name}=PATH`",
+        )
+    return open_source(feed, paths)

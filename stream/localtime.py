@@ -61,6 +61,13 @@ class Midnights:
         block, at = divmod(day, _BLOCK_DAYS)
         return int(self._block(block)[at])
 
+    def day(self, time_ms: int) -> int:
+        """Return the local day that contains one instant."""
+        day = time_ms // DAY_MS + 1
+        while self.start_ms(day) > time_ms:
+            day -= 1
+        return day
+
     def day_of(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the local day that contains each instant: the last day that starts by then.
 

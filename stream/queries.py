@@ -41,6 +41,7 @@ _KNOWN = ("tslm",)
 _LATER = ("ppwlm", "dppwlm", "probe", "probe-ent", "svt", "decider")
 _LARGEST_STATISTIC = 2**62
 _MOST_CELLS = 10_000_000
+_MOST_ROW_ERRORS = 20
 _ONE = Fraction(1)
 
 
@@ -209,6 +210,8 @@ class QueryBuilder:
         found = np.zeros(len(values), dtype=np.int64)
         seen = np.zeros(len(values), dtype=np.bool_)
         for key, cell in table.cells.items():
+            if len(self.findings.errors) - before >= _MOST_ROW_ERRORS:
+                return None
             try:
                 at = places.get(canonical(key, field.type))
             except ValueError:

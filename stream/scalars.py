@@ -36,6 +36,7 @@ __all__ = [
     "Text",
     "TopicName",
     "Whole",
+    "article",
     "choice",
     "clip_of",
     "closest",
@@ -63,6 +64,7 @@ _MILLISECONDS = {
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 _RATIO = re.compile(r"[+-]?[0-9]+\s*/\s*[0-9]+")
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
+_MANY = 2_000
 _DURATION_HINT = "write a whole number and a unit: 250ms, 30s, 5m, 1h, 1d or 1w"
 
 
@@ -93,6 +95,8 @@ def shown(value: Scalar) -> str:
 def closest(word: str, known: Iterable[str]) -> str:
     """Return ``did you mean ...?`` for a misspelt word, or the known ones."""
     known = sorted(known)
+    if len(known) > _MANY:  # a comparison with each would take seconds
+        known = [name for name in known if name[:1].lower() == word[:1].lower()][:_MANY]
     near = difflib.get_close_matches(
         word.lower(), [name.lower() for name in known], n=1, cutoff=0.6
     )
@@ -102,6 +106,11 @@ def closest(word: str, known: Iterable[str]) -> str:
     if not known:
         return ""
     return f"known here: {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
+
+
+def article(word: str) -> str:
+    """Return a word with its indefinite article."""
+    return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
 
 
 def number(text: str) -> Fraction | None:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-import numpy as np
-
 from stream.localtime import instant_ms, load_zone, midnights
 
 __all__ = ["Schedule"]
@@ -108,7 +106,7 @@ class Schedule:
 
     def _day(self, time_ms: int) -> int:
         """Return the local day of an instant."""
-        return int(midnights(self.timezone).day_of(np.array([time_ms], np.int64))[0])
+        return midnights(self.timezone).day(time_ms)
 
 
 def _parse_interval(text: str) -> list[tuple[int, int]]:

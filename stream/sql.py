@@ -22,7 +22,7 @@ from sqlglot import exp
 from operators.atoms import Comparison
 from stream.conditions import ConditionReader
 from stream.model import AggregateKind, FieldType
-from stream.scalars import closest
+from stream.scalars import article, closest
 from stream.sqlparts import SqlProblem, column, first_extra, named, numeric, start, unwrapped
 from stream.sqltext import SHAPE, select_of
 
@@ -178,7 +178,7 @@ class _Reader:
     def read(self) -> ParsedQuery:
         """Return the query."""
         select = self.select
-        allowed = ("expressions", "from", "from_", "where", "group", "having", "kind")
+        allowed = ("expressions", "from", "from_", "where", "group", "having")
         extra = first_extra(select, *allowed)
         if extra is not None:
             name, node = extra
@@ -382,7 +382,7 @@ class _Reader:
         if field.type is FieldType.INTEGER:
             hint = f"declare {name}: {{type: integer, clip: [0, 100]}} in the feed's fields"
         elif field.type is not FieldType.FLOAT:
-            message = f"SUM takes an integer or a float; `{name}` is a {field.type.value}"
+            message = f"SUM takes an integer or a float; `{name}` is {article(field.type.value)}"
             raise SqlProblem(message, "sum another field, or use COUNT(*)", start(node))
         if field.lo is None or field.hi is None:
             message = f"SUM({name}) needs a clip: without one, one event may weigh anything"

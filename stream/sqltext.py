@@ -74,7 +74,7 @@ def _offset(sql: str, line: int, column_: int) -> int:
 def _open_quote(sql: str) -> int:
     """Return where the quote or comment begins that is never closed."""
     closers = {"'": "'", '"': '"', "`": "`", "/*": "*/"}
-    at = 0
+    at, suspect = 0, -1
     while at < len(sql):
         if sql.startswith("--", at):
             at = sql.find("\n", at) % (len(sql) + 1)
@@ -84,6 +84,8 @@ def _open_quote(sql: str) -> int:
             continue
         end = sql.find(closers[opener], at + len(opener))
         if end < 0:
-            return at
+            return at if suspect < 0 else suspect
+        if suspect < 0 and opener != "/*" and "\n" in sql[at:end]:
+            suspect = at  # names and literals seldom span lines: the quote before is the open one
         at = end + len(closers[opener])
     return 0

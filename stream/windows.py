@@ -152,7 +152,7 @@ class FixedCalendar:
 
     def next_active(self, index: int) -> int:
         """Return the smallest active index >= ``index`` (ConfigError: none in ten years)."""
-        return _next_active(self, self.schedule, index)
+        return _next_active(self, index)
 
     def first_starting_at(self, time_ms: int) -> int:
         """Return the smallest index whose start is not before ``time_ms``."""
@@ -244,7 +244,7 @@ class LocalCalendar:
 
     def next_active(self, index: int) -> int:
         """Return the smallest active index >= ``index`` (ConfigError: none in ten years)."""
-        return _next_active(self, self.schedule, index)
+        return _next_active(self, index)
 
     def first_starting_at(self, time_ms: int) -> int:
         """Return the smallest index whose start is not before ``time_ms``."""
@@ -312,7 +312,7 @@ class LocalCalendar:
 
     def _day(self, time_ms: int) -> int:
         """Return the local day of one instant."""
-        return int(self._midnights.day_of(np.array([time_ms], np.int64))[0])
+        return self._midnights.day(time_ms)
 
 
 def _clip(times: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -328,8 +328,9 @@ def _pane_range(index: int, size: int, step: int) -> tuple[int, int]:
     return first, first + size // pane
 
 
-def _next_active(calendar: Calendar, schedule: Schedule | None, index: int) -> int:
+def _next_active(calendar: Calendar, index: int) -> int:
     """Return the smallest active index >= ``index``, skipping what the schedule leaves out."""
+    schedule = calendar.schedule
     limit_ms = calendar.bounds(index)[0] + _SEARCH_LIMIT_MS
     while (bounds := calendar.bounds(index))[0] <= limit_ms:
         if calendar.active(index):

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from tests.support.fixtures import broker, own_broker
+from tests.support.postgres import postgres
 
-__all__ = ["broker", "own_broker"]
+__all__ = ["broker", "own_broker", "postgres"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
@@ -74,7 +75,7 @@ class Ingest:
     Args:
         runtime: configuration, ledger, metrics, clock.
         identities: per feed name, the registered log.
-        ring: sends a doorbell message after a partial is stored.
+        ring: sends a doorbell message for a query, after a partial is stored.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Ingest:
         runtime: Runtime,
         *,
         identities: Mapping[str, LogIdentity],
-        ring: Callable[[Partial], Awaitable[None]],
+        ring: Callable[[str], Awaitable[None]],
     ) -> None:
         self._runtime = runtime
         self._identities = identities
@@ -224,7 +225,7 @@ class Ingest:
             for r in records
         ]
         self._runtime.metrics.events_read(feed.name, len(records))
-        partials = await self._in_thread(lambda: (reader.read(decoded), list(reader.partials()))[1])
+        partials = await self._in_thread(partial(_read_on, reader, decoded))
         assigned.position = records[-1].offset + 1
         await self._store(partition, reader, partials)
 
@@ -250,19 +251,19 @@ class Ingest:
                 continue
             reader = assigned.reader
             reader.arrived_through(now_ms - assigned.feed.idle_margin_ms)
-            partials = await self._in_thread(lambda reader=reader: list(reader.partials()))
+            partials = await self._in_thread(partial(_read_on, reader, ()))
             await self._store(partition, reader, partials)
 
     async def _store(
         self, partition: TopicPartition, reader: PartitionReader, partials: Sequence[Partial]
     ) -> None:
         runtime = self._runtime
-        for partial in partials:
-            runtime.step(Step.BEFORE_PARTIAL, partial.key)
-            status = await self._in_thread(lambda p=partial: runtime.ledger.put_partial(p))
-            runtime.step(Step.AFTER_PARTIAL, partial.key)
-            runtime.metrics.partial_stored(partial.key.query, status.value)
-            await self._ring(partial)
+        for counted in partials:
+            runtime.step(Step.BEFORE_PARTIAL, counted.key)
+            status = await self._in_thread(partial(runtime.ledger.put_partial, counted))
+            runtime.step(Step.AFTER_PARTIAL, counted.key)
+            runtime.metrics.partial_stored(counted.key.query, status.value)
+            await self._ring(counted.key.query)
         if partials and (mark := reader.resume_mark()) is not None:
             time_ms, offset = mark
             await self._in_thread(
@@ -273,6 +274,11 @@ class Ingest:
 
     async def _in_thread(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
+
+
+def _read_on(reader: PartitionReader, records: Sequence[Record]) -> list[Partial]:
+    reader.read(records)
+    return list(reader.partials())
 
 
 def _due(assigned: _Assigned, now_ms: int) -> bool:

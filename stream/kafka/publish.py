@@ -8,6 +8,7 @@ seen is known to the decisions topic, where a rolled-back ledger is found out.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from aiokafka import AIOKafkaProducer
@@ -79,7 +80,7 @@ class Publisher:
             for decision in await self._in_thread(lambda: ledger.unpublished(query_id, tick_ms)):
                 await self._send(producer, decision)
                 self._runtime.step(Step.AFTER_PUBLISH, decision.key)
-                await self._in_thread(lambda key=decision.key: ledger.mark_published(key))
+                await self._in_thread(partial(ledger.mark_published, decision.key))
                 self._runtime.metrics.published(decision, self._delay_s(decision))
         finally:
             await self._in_thread(lambda: turn.__exit__(None, None, None))

@@ -34,7 +34,7 @@ from stream.steps import no_step
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from accountant.records import LogIdentity, Partial
+    from accountant.records import LogIdentity
     from stream.build import Runtime
     from stream.model import Alarms, Query
     from stream.steps import StepHook
@@ -94,7 +94,7 @@ class _Tasks:
         self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="tocsin-decide")
         self._deciding = asyncio.Lock()
 
-    async def ingest(self, ring: Callable[[Partial], Awaitable[None]]) -> None:
+    async def ingest(self, ring: Callable[[str], Awaitable[None]]) -> None:
         """Count events until cancelled."""
         await Ingest(self.runtime, identities=self._identities, ring=ring).run()
 
@@ -209,8 +209,7 @@ def _app(tasks: _Tasks) -> faust.App:
     )
     bells = app.topic(kafka.doorbell_topic, key_serializer="raw", value_serializer="raw")
 
-    async def ring(partial: Partial) -> None:
-        query = partial.key.query
+    async def ring(query: str) -> None:
         await bells.send(key=query.encode(), value=msgspec.json.encode(_Bell(query)))
 
     @app.agent(bells, concurrency=1, name="decide")

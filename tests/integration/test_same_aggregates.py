@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accountant.records import Partial
+from accountant.ledger import Ledger
+from stream.build import open_ledger
 from stream.codecs import Record
-from stream.reader import PartitionReader, ReadStart
+from stream.embedded import Replay
+from stream.logdump import DumpInfo, LoggedRecord, LogWriter
 from tests.support.hostile import WINDOW_MS, produce_live
-from tests.support.scenario import ROOMS, Scenario, wait_until
+from tests.support.oracle import add_up, crowd
+from tests.support.scenario import Scenario, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from accountant.records import Partial, PartialStatus
     from tests.support.kafka import Broker
     from tests.support.postgres import Postgres
 
@@ -27,19 +30,125 @@ _WINDOWS = 4
 _LAYOUTS = [(1, 1), (1, 2), (2, 1), (2, 2), (4, 1), (4, 2)]
 
 
-def cells_by_window(partials: list[Mapping[str, Any]]) -> dict[int, tuple[int, ...]]:
-    """Add partials up over partitions, each partition once, into the cells of every window."""
-    seen: dict[tuple[int, int], str] = {}
-    cells: dict[int, list[int]] = defaultdict(lambda: [0] * len(ROOMS))
-    for partial in partials:
-        place = (partial["start_ms"], partial["partition"])
-        assert seen.setdefault(place, partial["digest"]) == partial["digest"]
-        if list(seen).count(place) and place in seen and partial.get("counted", True):
-            continue
-    for place, digest in seen.items():
-        chosen = next(
-            p for p in partials if (p["start_ms"], p["partition"]) == place and p["digest"] == digest
+def test_layouts_and_the_embedded_shell_count_alike(
+    broker: Broker, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1, 2 and 4 partitions, 1 and 2 workers and a replayed dump agree with a plain recount."""
+    scenarios = {
+        (partitions, workers): Scenario(
+            broker,
+            tmp_path / f"p{partitions}w{workers}",
+            f"same-p{partitions}w{workers}-{time.monotonic_ns()}",
+            postgres.new_database(),
+            partitions=partitions,
+            topic=f"same-{partitions}-{tmp_path.name}",
         )
-        for index, value in zip(chosen["index"], chosen["value"], strict=True):
-            cells[place[0]][index] += value
-    return {start_ms: tuple(values) for start_ms, values in cells.items()}
+        for partitions, workers in _LAYOUTS
+    }
+    for scenario in scenarios.values():
+        scenario.create_topics()
+    try:
+        for (_, workers), scenario in scenarios.items():
+            for _ in range(workers):
+                scenario.start_worker()
+        for scenario in scenarios.values():
+            wait_until("a worker runs", lambda s=scenario: bool(_cursors(s)), timeout_s=180)
+        first_ms = max(_cursors(scenario) for scenario in scenarios.values())
+        starts_ms = [first_ms + WINDOW_MS * index for index in range(1, _WINDOWS + 1)]
+        topics = sorted({scenario.topic for scenario in scenarios.values()})
+        until_ms = starts_ms[-1] + 2 * WINDOW_MS
+        sent = produce_live(broker.bootstrap, topics, until_ms=until_ms, seed=7)
+        assert sent > 1_000
+        for layout, scenario in scenarios.items():
+            wait_until(
+                f"windows of layout {layout} are counted",
+                lambda s=scenario: set(starts_ms) <= _counted(s),
+                timeout_s=120,
+            )
+    finally:
+        for scenario in scenarios.values():
+            scenario.stop()
+
+    counts = {}
+    for (partitions, workers), scenario in scenarios.items():
+        journalled = add_up(scenario.done("partial"))
+        records = scenario.read(scenario.topic)
+        counts[partitions, workers] = {start: journalled[start] for start in starts_ms}
+        assert counts[partitions, workers] == crowd(
+            records, starts_ms, partitions=partitions, size_ms=WINDOW_MS
+        )
+        if workers == 1:
+            replayed = _replay(scenario, records, starts_ms, monkeypatch)
+            assert {start: replayed[start] for start in starts_ms} == counts[partitions, workers]
+    assert len({tuple(sorted(found.items())) for found in counts.values()}) == 1
+    assert all(sum(cells) > 0 for cells in counts[1, 1].values())
+
+
+def _cursors(scenario: Scenario) -> int:
+    """Return the start of the oldest undecided window, 0 before a worker registered it."""
+    ledger = open_ledger(scenario.alarms())
+    try:
+        queries = ledger.status().queries
+        return queries[scenario.query].cursor_ms if scenario.query in queries else 0
+    finally:
+        ledger.close()
+
+
+def _counted(scenario: Scenario) -> set[int]:
+    """Return the windows of which every partition was counted."""
+    places = {(p["start_ms"], p["partition"]) for p in scenario.done("partial")}
+    starts = {start for start, _ in places}
+    return {s for s in starts if {(s, p) for p in range(scenario.partitions)} <= places}
+
+
+def _replay(
+    scenario: Scenario,
+    records: Sequence[Any],
+    starts_ms: Sequence[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> dict[int, tuple[int, ...]]:
+    """Replay a dump of the topic through the embedded shell and return what it counted."""
+    dump = scenario.directory / "log.parquet"
+    with LogWriter(dump, DumpInfo(scenario.topic, scenario.partitions)) as writer:
+        writer.write(
+            LoggedRecord(
+                r.partition,
+                Record(r.offset, r.timestamp, r.timestamp_type == 1, r.value),
+                r.key,
+            )
+            for r in records
+        )
+    replayed = Scenario(
+        scenario.broker,
+        scenario.directory / "replay",
+        scenario.name,
+        f"sqlite:///{scenario.directory}/replay.db",
+        topic=scenario.topic,
+        history=(starts_ms[0], starts_ms[-1] + WINDOW_MS),
+    )
+    counted: list[dict[str, Any]] = []
+    put_partial = Ledger.put_partial
+
+    def recorded(self: Ledger, partial: Partial) -> PartialStatus:
+        counted.append(
+            {
+                "start_ms": partial.key.start_ms,
+                "partition": partial.partition,
+                "digest": partial.digest,
+                "index": partial.index.tolist(),
+                "value": partial.value.tolist(),
+            }
+        )
+        return put_partial(self, partial)
+
+    monkeypatch.setattr(Ledger, "put_partial", recorded)
+    alarms = replayed.alarms()
+    ledger = open_ledger(alarms)
+    try:
+        decisions = list(Replay(alarms, ledger, {"badges": [dump]}).run())
+        assert ledger.verify() == []
+    finally:
+        ledger.close()
+        monkeypatch.undo()
+    assert len(decisions) == len(starts_ms)
+    return add_up(counted)

@@ -14,6 +14,7 @@ import sys
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,7 @@ feeds:
     allowed_skew: 2s
     broker_skew: 200ms
     idle_margin: 1s
-budget:
+{history}budget:
 {budget}
 alarms:
 {alarms}
@@ -136,6 +137,7 @@ class Scenario:
         budget: the budget section; unit user and ``epsilon_max`` where empty.
         query: the alarm's name.
         topic: the feed's topic; one of its own where empty.
+        history: public ``[from, until)`` in milliseconds, for a replay.
     """
 
     broker: Broker
@@ -151,6 +153,7 @@ class Scenario:
     workers: list[Worker] = field(default_factory=list)
     query: str = "crowd"
     topic: str = ""
+    history: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         """Write the configuration."""
@@ -178,6 +181,7 @@ class Scenario:
             topic=self.topic,
             rooms=", ".join(ROOMS),
             codec=self.codec,
+            history=self._history(),
             public=public,
             custodian=custodian,
             budget=self.budget or _BUDGET.format(epsilon_max=self.epsilon_max),
@@ -185,6 +189,12 @@ class Scenario:
                 query=self.query, window=self.window, decide_timeout=self.decide_timeout
             ),
         )
+
+    def _history(self) -> str:
+        if self.history is None:
+            return ""
+        start, until = (datetime.fromtimestamp(ms / 1000, UTC).isoformat() for ms in self.history)
+        return f'    history: {{from: "{start}", until: "{until}"}}\n'
 
     def alarms(self) -> Alarms:
         """Load the configuration."""

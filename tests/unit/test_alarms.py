@@ -151,7 +151,7 @@ def test_alarm_ids_differ() -> None:
     identities |= {alarm_id(KEY, predicate) for predicate in ({}, {"room": "2"}, {"hall": "2.14"})}
     assert len(identities) == 7
     # Fixed: subscribers recognise copies across releases of Tocsin.
-    assert alarm_id(KEY, {"room": "2.14"}) == "ALARM_ID"
+    assert alarm_id(KEY, {"room": "2.14"}) == "0ceb7aa765b3ba0150958d74f4b51653"
 
 
 @given(st.integers(0, 10**20))

@@ -317,6 +317,7 @@ def test_event_ids_name_duplicates_of_one_person_cell_and_weight_only() -> None:
     assert found[0].values == {0: 2, 1: 2 + 2 + 1 + 2}
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 2)), max_size=60), st.booleans())
 def test_grouping_is_exact_even_when_every_mix_collides(
     keys: list[tuple[int, int]], collide: bool
@@ -337,6 +338,7 @@ def test_grouping_is_exact_even_when_every_mix_collides(
     assert len(runs) == len(set(keys))
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.booleans())
 def test_compacting_first_changes_nothing(
     seed: int, per_user: bool, distinct: bool, deduplicate: bool

@@ -7,9 +7,10 @@ error must point to.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,13 +19,11 @@ from accountant.errors import ConfigError
 from accountant.units import Contribution, PrivacyUnit
 from operators.atoms import Comparison
 from stream.config import check, examine, load
+from stream.configmodel import MODELS
 from stream.definition import definition, definition_json, fingerprint
 from stream.model import AggregateKind, Clock, Codec, FieldType, Partitioner
 from stream.where import And
 from stream.windows import FixedCalendar, LocalCalendar, Periods
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MARK = "⟦"
 GOOD = """\
@@ -625,3 +624,44 @@ def test_frozen_thresholds_are_int64(tmp_path: Path) -> None:
     assert query.test.thresholds.dtype == np.int64
     assert query.test.thresholds.shape == (len(query.domain),)
     assert not isinstance(query.where, And)
+
+
+DOCS = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
+
+
+def snippets(language: str) -> list[str]:
+    """Return the code blocks of one language in the reference."""
+    return [block.split("```")[0] for block in DOCS.split(f"```{language}\n")[1:]]
+
+
+def test_the_reference_starts_with_a_file_that_loads(tmp_path: Path) -> None:
+    """The whole file of the reference is a good one, without warnings."""
+    path = write(tmp_path, snippets("yaml")[0])
+    report = examine(path, environ={})
+    assert report.alarms is not None, report.errors
+    assert report.alarms.queries["fire-code"].test.thresholds.tolist() == [120, 8, 3]
+    assert report.warnings == ()
+
+
+def test_the_reference_s_other_snippets_load_in_their_places(tmp_path: Path) -> None:
+    """Tables, fields and SQL of the reference work as shown."""
+    whole, tables, fields = snippets("yaml")
+    (tmp_path / "rooms.csv").write_text("seats,room\n120,lobby\n8,lab\n3,attic\n", encoding="utf-8")
+    text = whole.replace("tables:\n  capacity: capacity.csv\n", tables)
+    more = "".join(f"    {line}\n" for line in fields.splitlines())
+    text = text.replace("    fields:\n", more)
+    assert check(write(tmp_path, text), environ={}) == []
+    start = whole.index("      SELECT")
+    for sql in snippets("sql"):
+        body = "".join(f"      {line}\n" for line in sql.splitlines())
+        text = whole[:start] + body + whole[whole.index("    max_fnr") :]
+        assert check(write(tmp_path, text), environ={}) == []
+
+
+def test_the_reference_names_every_key_and_default() -> None:
+    """No key is missing from the reference, and the defaults of scalars are the model's."""
+    for model in MODELS.values():
+        for name, field in model.model_fields.items():
+            assert re.search(rf"[`{{ ]{field.alias or name}[`}},:]", DOCS), name
+    for words in ("`grace` | `30s`", "`tick` | `1s`", "`allowed_skew` | `60s`", "`max_age` | `7d`"):
+        assert words in DOCS

@@ -101,7 +101,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(TREES, ROWS)
 def test_masks_agree_with_direct_evaluation(where: Where, rows: list[dict[str, Any]]) -> None:
     """A row passes iff the expression is true for it, whatever is null."""
@@ -111,7 +111,7 @@ def test_masks_agree_with_direct_evaluation(where: Where, rows: list[dict[str, A
     assert mask.tolist() == [evaluate(where, row) is True for row in rows]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(TREES, ROWS.filter(bool))
 def test_a_row_passes_on_its_own_merits(where: Where, rows: list[dict[str, Any]]) -> None:
     """No row's outcome depends on the rows beside it."""

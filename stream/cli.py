@@ -1,0 +1,260 @@
+"""The command ``tocsin``.
+
+Exit codes: 0 done, 2 bad input (also a ledger that refuses), 3 the budget does not hold one window,
+4 Kafka or the database cannot be reached. Kafka's clients are imported inside the commands that
+need them, so that replaying files needs none of them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from prometheus_client import write_to_textfile
+from rich.console import Console
+from rich.progress import Progress
+
+from stream.alarms import encode, epsilon_text
+from stream.build import budget_plan, open_ledger
+from stream.commandline import (
+    CONFIG,
+    ErrorGroup,
+    complain,
+    echo_json,
+    load_alarms,
+    paths_by_feed,
+    refuse_hopeless,
+)
+from stream.console import ReplayView, alarms_table, budget_bars, ledger_place, plan_tables
+from stream.embedded import Replay
+from stream.ledger_commands import ledger
+from stream.release import alarm_records, decision_record
+
+if TYPE_CHECKING:
+    from accountant.plan import AlarmPlan, ScopePlan
+    from accountant.records import StoredDecision
+    from stream.alarms import Alarm
+    from stream.embedded import ReplaySummary
+    from stream.model import Alarms
+
+__all__ = ["main"]
+
+_BAD_INPUT = 2
+_EARLIER_SHOWN = 2_000
+
+
+@click.group(cls=ErrorGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="tocsin", prog_name="tocsin")
+def main() -> None:
+    """Differentially private alarms over event streams, under a hard budget."""
+
+
+@main.command()
+@click.argument("file", type=CONFIG)
+def check(file: Path) -> None:
+    """Check a configuration; say every error with its place and what to write instead."""
+    load_alarms(file)
+    click.echo("ok")
+
+
+@main.command()
+@click.argument("file", type=CONFIG)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def plan(file: Path, *, as_json: bool) -> None:
+    """Say what a configuration costs, before any data is read."""
+    alarms = load_alarms(file)
+    planned = budget_plan(alarms)
+    if not as_json:
+        mechanisms = {query.id: query.mechanism for query in alarms.queries.values()}
+        Console().print(*plan_tables(planned, mechanisms), sep="\n")
+        return
+    for scope in planned.scopes:
+        for alarm in scope.alarms:
+            echo_json(_alarm_line(alarm, scope, alarms))
+        echo_json(_budget_line(scope))
+
+
+@main.command()
+@click.argument("file", type=CONFIG)
+@click.option(
+    "--replay",
+    "replayed",
+    multiple=True,
+    metavar="[FEED=]PATH...",
+    help="Replay Parquet, CSV or JSON lines instead of reading Kafka.",
+)
+@click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]")
+@click.option("--json", "as_json", is_flag=True, help="Decisions and alarms, one a line.")
+@click.option(
+    "--custodian-report",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    help="Write the custodian's metrics of a replay (exact counts: private!) to this file.",
+)
+def run(
+    file: Path,
+    replayed: tuple[str, ...],
+    more: tuple[str, ...],
+    *,
+    as_json: bool,
+    custodian_report: Path | None,
+) -> None:
+    """Ring alarms: one worker on Kafka, or a replay of files."""
+    if more and not replayed:
+        raise click.UsageError("files are given after --replay")
+    alarms = load_alarms(file)
+    refuse_hopeless(budget_plan(alarms))
+    if replayed:
+        _replay_files(alarms, (*replayed, *more), as_json=as_json, report=custodian_report)
+        return
+    if as_json or custodian_report:
+        raise click.UsageError(
+            "--json and --custodian-report go with --replay; "
+            "follow a worker with `tocsin watch FILE --json` and its metrics"
+        )
+    from stream.kafka.worker import run as run_worker  # noqa: PLC0415  # imports Faust
+
+    click.get_current_context().exit(run_worker(alarms))
+
+
+@main.command()
+@click.argument("file", type=CONFIG)
+@click.option("--apply", "create", is_flag=True, help="Create the topics that are missing.")
+@click.option(
+    "--partitions", type=click.IntRange(1), default=4, show_default=True, help="Of new feed topics."
+)
+def topics(file: Path, *, create: bool, partitions: int) -> None:
+    """Check the topics a configuration needs, or create them."""
+    from stream.kafka.topics_command import check as check_topics  # noqa: PLC0415  # Kafka client
+
+    problems = check_topics(load_alarms(file), apply=create, partitions=partitions)
+    for problem in problems:
+        click.echo(problem, err=True)
+    if problems:
+        click.get_current_context().exit(_BAD_INPUT)
+    click.echo("ok")
+
+
+@main.command()
+@click.argument("file", type=CONFIG)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--from-beginning", is_flag=True, help="Start with the oldest alarm on the topic.")
+def watch(file: Path, *, as_json: bool, from_beginning: bool) -> None:
+    """Follow the alarms on Kafka until interrupted."""
+    from stream.kafka.watch import watch as follow  # noqa: PLC0415  # imports Kafka's client
+
+    for alarm in follow(load_alarms(file), from_beginning=from_beginning):
+        if as_json:
+            echo_json(alarm)
+        else:
+            predicate = ", ".join(alarm["predicate"].values()) or "(all)"
+            click.echo(f"{alarm['window_start']}  {alarm['query']}  {predicate}")
+
+
+@main.command()
+@click.argument("file", type=CONFIG)
+@click.argument("paths", nargs=-1, required=True, metavar="[FEED=]PATH...")
+@click.option("--to-kafka", is_flag=True, help="Write the events and marks to the feed's topic.")
+def replay(file: Path, paths: tuple[str, ...], *, to_kafka: bool) -> None:
+    """Write recorded events to Kafka, with punctuation marks, for workers to read."""
+    if not to_kafka:
+        raise click.UsageError("say --to-kafka; without Kafka, use `tocsin run FILE --replay PATH`")
+    from stream.kafka.replayer import replay as write_history  # noqa: PLC0415  # Kafka's client
+
+    alarms = load_alarms(file)
+    for feed, files in paths_by_feed(alarms, paths).items():
+        with Progress(console=Console(stderr=True)) as progress:
+            task = progress.add_task(f"writing {feed}", total=None)
+            written = write_history(
+                alarms,
+                feed,
+                files,
+                lambda done, total, task=task, bar=progress: bar.update(
+                    task, completed=done, total=total
+                ),
+            )
+        del written  # how many events there are is the custodian's to know
+        click.echo(f"{feed}: written")
+
+
+main.add_command(ledger)
+
+
+def _replay_files(
+    alarms: Alarms, given: tuple[str, ...], *, as_json: bool, report: Path | None
+) -> None:
+    files = paths_by_feed(alarms, given)
+    with open_ledger(alarms) as opened:
+        replaying = Replay(alarms, opened, files)
+        if as_json:
+            for decision in replaying.all_decisions():
+                _echo_records(alarms, decision)
+        else:
+            _show_replay(alarms, replaying)
+            status = opened.status()
+            Console().print(*budget_bars(status), sep="\n")
+            click.echo(f"ledger  {ledger_place(alarms.settings.ledger_url)}")
+        if report is not None:
+            write_to_textfile(str(report), replaying.runtime.metrics.custodian)
+
+
+def _show_replay(alarms: Alarms, replaying: Replay) -> None:
+    console = Console()
+    rang: list[Alarm] = []
+    for decision in replaying.earlier(_EARLIER_SHOWN):
+        rang += alarm_records(alarms.queries[decision.key.query], decision)
+    with ReplayView(console, windows=replaying.windows, before=replaying.before) as view:
+        for decision in replaying.run():
+            fresh = list(alarm_records(alarms.queries[decision.key.query], decision))
+            rang += fresh
+            view.decided(fresh, denied=decision.reason is not None)
+    console.print(alarms_table(rang))
+    console.print(_sentence(replaying.summary()))
+
+
+def _sentence(summary: ReplaySummary) -> str:
+    parts = [f"{summary.windows} windows"]
+    if summary.before:
+        parts.append(f"{summary.before} decided by an earlier run (nothing was drawn again)")
+    parts.append(f"{summary.decided} decided now")
+    parts += [f"{count} denied ({reason})" for reason, count in sorted(summary.denied.items())]
+    return ", ".join(parts)
+
+
+def _echo_records(alarms: Alarms, decision: StoredDecision) -> None:
+    query = alarms.queries[decision.key.query]
+    click.echo(encode(decision_record(query, alarms.budget, decision)))
+    for alarm in alarm_records(query, decision):
+        click.echo(encode(alarm))
+
+
+def _alarm_line(alarm: AlarmPlan, scope: ScopePlan, alarms: Alarms) -> dict[str, object]:
+    query = alarms.queries[alarm.query]
+    return {
+        "record": "alarm",
+        "alarm": alarm.query,
+        "budget": scope.terms.scope,
+        "mechanism": query.mechanism,
+        "max_fnr": float(query.promise.max_fnr),
+        "tolerance": query.promise.tolerance,
+        "epsilon": f"{float(alarm.epsilon):.12f}",
+        "limit": alarm.limit,
+        "ratio": alarm.ratio,
+        "worst": None if alarm.worst_units is None else epsilon_text(alarm.worst_units),
+        "windows_fit": alarm.windows_fit,
+    }
+
+
+def _budget_line(scope: ScopePlan) -> dict[str, object]:
+    return {
+        "record": "budget",
+        "budget": scope.terms.scope,
+        "unit": scope.terms.unit.value,
+        "epsilon_max": epsilon_text(scope.terms.epsilon_max_units),
+        "period": scope.terms.period,
+        "worst": None if scope.worst_units is None else epsilon_text(scope.worst_units),
+        "bound": scope.bound,
+        "fits": scope.fits,
+        "windows_fit": scope.windows_fit,
+        "suggestion": scope.suggestion,
+    }

@@ -1,0 +1,123 @@
+"""Many deciders at once, and deciders that die, on both stores."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from accountant.records import Admission, Outcome
+from accountant.units import PrivacyUnit
+from tests.support.ledgers import Series, decide_all, open_ledger, requests, set_up, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accountant.ledger import Ledger
+
+DECIDERS = 8
+FIT = 7
+WINDOWS = 5
+UNTIL_MS = WINDOWS * 10
+QUERIES = [Series(name, period=10**9) for name in ("a", "b", "c")]
+ROOT = Path(__file__).parents[2]
+
+
+def outcomes(ledger: Ledger) -> list[tuple[Outcome, bytes]]:
+    """Return how every window ended."""
+    found = [ledger.decision(q.key(index)) for q in QUERIES for index in range(WINDOWS)]
+    assert None not in found
+    return [(one.outcome, one.alarms) for one in found if one is not None]
+
+
+def check(ledger: Ledger) -> None:
+    """Exactly as many as fit were granted: the first in the fixed order, each decided once."""
+    granted = [outcome for outcome, _ in outcomes(ledger) if outcome is Outcome.DECIDED]
+    assert len(granted) == FIT
+    order = [request.charge.key for request in requests(QUERIES, UNTIL_MS)]
+    allowed = [ledger.admission(key) for key in order]
+    refused = len(order) - FIT
+    assert allowed == [Admission.RESERVED] * FIT + [Admission.REFUSED] * refused
+    assert ledger.status().scopes["s"].spent_units == FIT
+    assert ledger.status().sequence == len(QUERIES) * WINDOWS
+    assert ledger.verify() == []
+
+
+def test_threads_grant_exactly_what_fits(ledger: Ledger) -> None:
+    """Eight threads on one ledger decide every window once and pass the wall never."""
+    set_up(ledger, PrivacyUnit.USER, FIT, QUERIES)
+    failures: list[BaseException] = []
+
+    def run(name: str) -> None:
+        try:
+            decide_all(ledger, QUERIES, UNTIL_MS, name)
+        except BaseException as error:  # noqa: BLE001  # handed to the test
+            failures.append(error)
+
+    threads = [Thread(target=run, args=(str(number),)) for number in range(DECIDERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    check(ledger)
+
+
+def test_processes_grant_exactly_what_fits(ledger: Ledger, ledger_url: str) -> None:
+    """Eight processes, each with a ledger of its own, do the same."""
+    set_up(ledger, PrivacyUnit.USER, FIT, QUERIES)
+    arguments = [str(DECIDERS), str(UNTIL_MS), *(series.query for series in QUERIES)]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.ledger_deciders", ledger_url, "together", *arguments],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    check(ledger)
+
+
+def test_a_killed_decider_leaves_its_reservation(
+    opened: Callable[[], Ledger], ledger_url: str
+) -> None:
+    """After kill -9 between reserve and settle the window is decided under that reservation."""
+    ledger = opened()
+    set_up(ledger, PrivacyUnit.USER, FIT, QUERIES)
+    arguments = ["reserve", "1", str(UNTIL_MS), *(series.query for series in QUERIES)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.support.ledger_deciders", ledger_url, *arguments],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "reserved\n"
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+    assert ledger.status().scopes["s"].reservations == FIT
+    assert ledger.verify() == []
+    assert settle(ledger, QUERIES[0], 0).sequence == 1
+    decide_all(opened(), QUERIES, UNTIL_MS, "after")
+    check(ledger)
+
+
+def test_many_open_an_empty_database_at_once(ledger_url: str) -> None:
+    """Whoever comes first creates the ledger; all see the same one."""
+    found: list[str] = []
+
+    def run() -> None:
+        with open_ledger(ledger_url) as ledger:
+            found.append(ledger.ledger_id)
+
+    threads = [Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert len(set(found)) == 1

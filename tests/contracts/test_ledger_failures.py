@@ -1,0 +1,218 @@
+"""What the ledger does when the database fails, or when it is not the newest copy."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import event
+
+from accountant import schema
+from accountant.errors import DependencyError, LedgerError
+from accountant.records import Outcome, PartialStatus, SeenDecision, StoredDecision
+from accountant.units import PrivacyUnit
+from tests.support.ledgers import (
+    Series,
+    deny,
+    open_ledger,
+    partial,
+    registration,
+    requests,
+    set_up,
+    settle,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from accountant.ledger import Ledger
+    from tests.support.postgres import Postgres
+
+A = Series("a")
+LARGE = b"x" * 1_000_000
+
+
+def seen(decision: StoredDecision, **changes: object) -> SeenDecision:
+    """Return a decision of query ``a`` as it stands on the topic."""
+    one = SeenDecision(
+        ledger_id=decision.ledger_id,
+        query=decision.key.query,
+        scope="s",
+        start_ms=decision.key.start_ms,
+        end_ms=decision.key.end_ms,
+        sequence=decision.sequence,
+        outcome=decision.outcome,
+        epsilon_units=decision.epsilon_units,
+        alarm_count=decision.alarm_count,
+        next_start_ms=decision.key.end_ms,
+    )
+    return replace(one, **changes)
+
+
+def test_migrations_lead_to_the_schema(ledger: Ledger) -> None:
+    """The tables that migrations make are the ones the code reads."""
+    with ledger._store._engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection, opts={"version_table": schema.VERSION_TABLE}
+        )
+        assert context.get_current_revision() == schema.HEAD
+        assert compare_metadata(context, schema.metadata) == []
+
+
+def test_a_newer_schema_is_refused(opened: Callable[[], Ledger]) -> None:
+    """A ledger written by a later version is left alone."""
+    with opened()._store.write() as tx:
+        tx._connection.exec_driver_sql(f"UPDATE {schema.VERSION_TABLE} SET version_num = '9999'")
+    with pytest.raises(LedgerError, match="9999, newer than"):
+        opened()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:////nowhere/at/all/ledger.db",
+        "postgresql://user:sesame@127.0.0.1:1/ledger",
+    ],
+)
+def test_an_unreachable_database_is_a_dependency_error(url: str) -> None:
+    """After the time given to it, opening fails with a hint and without the password."""
+    with pytest.raises(DependencyError) as caught:
+        open_ledger(url, connect_timeout_s=0.3)
+    assert caught.value.hint
+    assert "sesame" not in str(caught.value)
+    assert caught.value.exit_code == 4
+
+
+@pytest.mark.parametrize("url", ["mysql://host/db", "sqlite://", "sqlite:///:memory:", "what?"])
+def test_other_databases_are_refused(url: str) -> None:
+    """A ledger lies in a file or in PostgreSQL, nowhere else."""
+    with pytest.raises(LedgerError, match="ledger"):
+        open_ledger(url)
+
+
+def test_the_file_is_private(tmp_path: Path) -> None:
+    """Raw counts and the hash key are for the owner's eyes only."""
+    path = tmp_path / "ledger.db"
+    with open_ledger(f"sqlite:///{path}") as ledger:
+        set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+        modes = {stat.S_IMODE(one.stat().st_mode) for one in tmp_path.iterdir()}
+    assert modes == {0o600}
+
+
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
+    """When nothing more fits, writing fails cleanly, and goes on once there is room."""
+    limit = ["PRAGMA max_page_count = 1073741823"]
+    with open_ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        engine = ledger._store._engine
+        event.listen(engine, "checkout", lambda connection, *_: connection.execute(limit[0]))
+        set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+        ledger.admit("s", requests([A], 100))
+        settle(ledger, A, 0)
+        limit[0] = "PRAGMA max_page_count = 1"  # the least SQLite grants is what it has now
+        with pytest.raises(DependencyError, match="full") as caught:
+            settle(ledger, A, 1, alarms=LARGE)
+        assert "free space" in caught.value.hint
+        assert ledger.cursor("a") == 10
+        assert ledger.verify() == []
+        limit[0] = "PRAGMA max_page_count = 1073741823"
+        assert settle(ledger, A, 1, alarms=LARGE).sequence == 2
+        assert ledger.verify() == []
+
+
+def test_a_dropped_connection_loses_nothing(postgres: Postgres) -> None:
+    """A server that hangs up in the middle rolls back, and the next call connects again."""
+    url = postgres.new_database()
+    with open_ledger(url) as ledger:
+        set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+        ledger.admit("s", requests([A], 100))
+        with pytest.raises(DependencyError) as caught, ledger._store.write() as tx:
+            tx.update_query("a", cursor_ms=50)
+            postgres.drop_connections(url)
+            tx.update_query("a", cursor_ms=60)
+        assert caught.value.hint
+        assert ledger.cursor("a") == 0
+        assert settle(ledger, A, 0).sequence == 1
+        with ledger.exclusive("publish:a") as mine:
+            assert mine
+            postgres.drop_connections(url)
+        assert ledger.put_partial(partial(A, 1)) is PartialStatus.STORED
+
+
+def test_a_restored_backup_is_noticed_and_marked_as_spent(tmp_path: Path) -> None:
+    """Decisions that were released after the backup are found, charged, and never drawn again."""
+    path, backup = tmp_path / "ledger.db", tmp_path / "backup.db"
+    a = Series("a", units=2, period=10**9)
+    with open_ledger(f"sqlite:///{path}") as ledger:
+        set_up(ledger, PrivacyUnit.USER, 8, [a])
+        ledger.admit("s", requests([a], 20))
+        topic = [seen(settle(ledger, a, 0), periods=(0,))]
+        ledger._store.close()
+        shutil.copy(path, backup)
+        topic += [seen(settle(ledger, a, 1), periods=(0,))]
+        ledger.admit("s", requests([a], 30))
+        topic += [seen(deny(ledger, a, 2), periods=(0,))]
+        assert ledger.unknown_decisions(topic) == []
+    with open_ledger(f"sqlite:///{backup}") as restored:
+        assert restored.unknown_decisions(topic) == topic[1:]
+        assert restored.mark_spent(topic) == 2
+        assert restored.mark_spent(topic) == 0
+        assert restored.unknown_decisions(topic) == []
+        assert restored.verify() == []
+        assert restored.cursor("a") == 30
+        known = restored.decision(a.key(1))
+        assert known is not None
+        assert (known.outcome, known.epsilon_units, known.published) == (Outcome.DECIDED, 2, True)
+        assert settle(restored, a, 1) == known
+        assert restored.unpublished("a", 10**9) != []  # the one before the backup, not marked yet
+        restored.admit("s", requests([a], 60))
+        assert settle(restored, a, 3).sequence == 4
+        assert restored.status().scopes["s"].spent_units == 8
+        assert restored.verify() == []
+
+
+@pytest.mark.parametrize("unit", list(PrivacyUnit))
+def test_two_timelines_are_both_charged(opened: Callable[[], Ledger], unit: PrivacyUnit) -> None:
+    """Where a window was drawn twice, both draws count, beyond the wall if need be."""
+    period = 10**9 if unit is PrivacyUnit.USER else 0
+    a = Series("a", units=2, period=period)
+    ledger = opened()
+    set_up(ledger, unit, 4, [a])
+    ledger.admit("s", requests([a], 20))
+    mine = settle(ledger, a, 0)
+    twin = seen(mine, alarm_count=1, periods=(0,) if period else ())
+    other = replace(twin, ledger_id="other", start_ms=0, epsilon_units=3)
+    assert ledger.unknown_decisions([seen(mine)]) == []
+    assert len(ledger.unknown_decisions([seen(mine), twin, other, twin])) == 2
+    assert ledger.mark_spent([other, twin]) == 2
+    # Under unit user window 1 still holds its own reservation.
+    assert ledger.status().scopes["s"].spent_units == 2 + 2 + 3 + (2 if period else 0)
+    assert settle(ledger, a, 1).sequence == 2
+    ledger.admit("s", requests([a], 40))
+    reserved = ledger.status().scopes["s"].reservations
+    assert reserved == (0 if period else 2)
+    assert ledger.verify() == []
+
+
+def test_windows_before_an_adopted_one_are_passed_over(ledger: Ledger) -> None:
+    """What the topic no longer shows is taken as spent, and late registrations skip it too."""
+    set_up(ledger, PrivacyUnit.EVENT, 4, [A])
+    ledger.admit("s", requests([A], 30))
+    decision = settle(ledger, A, 0)
+    later = seen(decision, sequence=5, start_ms=20, end_ms=30, next_start_ms=30)
+    stranger = replace(later, query="new", ledger_id="other", start_ms=0, end_ms=10)
+    assert ledger.mark_spent([later, replace(stranger, next_start_ms=10)]) == 2
+    assert ledger.cursor("a") == 30
+    assert ledger.put_partial(partial(A, 1)) is PartialStatus.DECIDED
+    new = Series("new")
+    ledger.register_query(registration(new))
+    ledger.admit("s", requests([A, new], 60))
+    assert settle(ledger, new, 0).ledger_id == "other"
+    assert ledger.cursor("new") == 10
+    assert settle(ledger, A, 3).sequence == 6
+    assert ledger.verify() == []

@@ -1,0 +1,249 @@
+"""Recorded events come out of files in event-time order, bad rows dropped alone."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from accountant.errors import DataError
+from stream.codecs import Decoder, Record
+from stream.files import Replay
+from stream.model import Codec, Feed, Field, FieldType
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY = bytes(range(32))
+KINDS = {
+    "person": FieldType.STRING,
+    "ts": FieldType.TIMESTAMP,
+    "price": FieldType.FLOAT,
+    "count": FieldType.INTEGER,
+    "member": FieldType.BOOLEAN,
+}
+FEED = Feed(
+    name="sales",
+    topic="sales",
+    codec=Codec.JSON,
+    time="ts",
+    unit="person",
+    id=None,
+    fields={name: Field(name, kind) for name, kind in KINDS.items()},
+)
+ROWS: list[dict[str, Any]] = [
+    {"person": "bob", "ts": 2_000, "price": 1.5, "count": 1, "member": True},
+    {"person": "ann", "ts": 1_000, "price": None, "count": -7, "member": False},
+    {"person": 'a "quoted", name', "ts": 2_000, "price": 1e3, "count": None, "member": None},
+]
+EXPECTED = [ROWS[1], ROWS[0], ROWS[2]]
+
+
+def csv_of(rows: list[dict[str, Any]], newline: str = "\n") -> str:
+    """CSV with a column too many and the columns in another order."""
+    lines = ["ts,extra,price,member,count,person"]
+    for row in rows:
+        text = {name: "" if value is None else str(value) for name, value in row.items()}
+        quoted = text["person"].replace('"', '""')
+        lines.append(f'{text["ts"]},x,{text["price"]},{text["member"]},{text["count"]},"{quoted}"')
+    return newline.join(lines) + newline
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """Write rows in the format that the suffix names."""
+    if path.suffix == ".csv":
+        path.write_text(csv_of(rows))
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        table = pa.Table.from_pylist(rows)
+        pq.write_table(table.append_column("extra", pa.nulls(len(rows))), path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_every_format_gives_the_same_rows(tmp_path: Path, suffix: str) -> None:
+    """Three formats, one result: declared fields and types, by event time, ties in file order."""
+    replay = Replay(FEED, [write(tmp_path / f"sales{suffix}", ROWS)])
+    assert [row for batch in replay.record_batches() for row in batch.to_pylist()] == EXPECTED
+    assert len(replay) == 3
+    assert replay.span_ms == (1_000, 2_000)
+    assert replay.drops == {}
+
+
+def test_files_are_merged(tmp_path: Path) -> None:
+    """Rows of several files are put in one order; batches cut it without losing a row."""
+    paths = [
+        write(tmp_path / f"part{number}{suffix}", [{**ROWS[0], "ts": ts} for ts in times])
+        for number, (suffix, times) in enumerate(
+            [(".csv", [5, 1]), (".jsonl", [4, 0]), (".parquet", [3, 2])]
+        )
+    ]
+    replay = Replay(FEED, paths)
+    assert [len(batch) for batch in replay.record_batches(batch_rows=4)] == [4, 2]
+    batches = [batch for _, batch in replay.batches(hash_key=KEY, batch_rows=4)]
+    assert np.concatenate([batch.time_ms for batch in batches]).tolist() == [0, 1, 2, 3, 4, 5]
+    assert np.concatenate([batch.offset for batch in batches]).tolist() == [0, 1, 2, 3, 4, 5]
+    assert all(np.array_equal(batch.time_ms, batch.append_ms) for batch in batches)
+
+
+def test_batches_are_those_of_the_codecs(tmp_path: Path) -> None:
+    """A replayed row has the unit hash and the partition that it has on Kafka."""
+    rows = [{**ROWS[0], "person": f"person-{number}", "ts": number} for number in range(50)]
+    replay = Replay(FEED, [write(tmp_path / "sales.jsonl", rows)])
+    records = [
+        Record(at, at, log_append=True, value=json.dumps(row).encode())
+        for at, row in enumerate(rows)
+    ]
+    seen = set()
+    for partition, batch in replay.batches(hash_key=KEY, partitions=3):
+        decoder = Decoder(FEED, partition=partition, partitions=3, hash_key=KEY)
+        decoded, _ = decoder.decode(records)
+        assert batch.rows.equals(decoded.rows)
+        assert np.array_equal(batch.unit, decoded.unit)
+        assert np.array_equal(batch.offset, decoded.offset)
+        seen.add(partition)
+    assert seen == {0, 1, 2}
+
+
+CSV_HEADER = "person,ts,price,count,member"
+CSV_LINES = [
+    "ann,1000,1.5,1,true",
+    "ann,2010-12-01 08:26:00,,,",
+    '"a,b",5,1e3,-3,False',
+    ",1,,,",
+    "ann,,,,",
+    "ann,-1,,,",
+    "ann,soon,,,",
+    "ann,1,cheap,,",
+    "ann,1,nan,,",
+    "ann,1,1e999,,",
+    "ann,1,,1.5,",
+    "ann,1,,9223372036854775808,",
+    "ann,1,,1_000,",
+    "ann,1,,,yes",
+    "ann,1",
+    "ann,1,,,,,",
+    '"open,1,,,',
+    'an"n,1,,,',
+    "x" * 1025 + ",1,,,",
+]
+CSV_REASONS = {
+    "missing_field": 2,
+    "bad_time": 1,
+    "wrong_type": 6,
+    "not_finite": 2,
+    "undecodable": 3,
+    "too_long": 1,
+}
+
+
+def test_why_a_line_of_csv_is_dropped(tmp_path: Path) -> None:
+    """Bad lines of CSV are dropped alone, each for its reason; good ones around them stay."""
+    path = tmp_path / "sales.csv"
+    path.write_text("\n".join([CSV_HEADER, *CSV_LINES]))
+    replay = Replay(FEED, [path])
+    assert dict(replay.drops) == CSV_REASONS
+    assert len(replay) == 4
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.lists(
+        st.sampled_from([line.encode() for line in CSV_LINES]) | st.binary(max_size=12), max_size=6
+    )
+)
+def test_lines_are_independent(tmp_path: Path, lines: list[bytes]) -> None:
+    """A file of lines gives what the files of each single line give, in CSV and in JSON lines."""
+    for suffix, header in [(".csv", CSV_HEADER.encode() + b"\n"), (".jsonl", b"")]:
+        path = tmp_path / f"sales{suffix}"
+
+        def read(content: bytes, path: Path = path) -> Replay:
+            path.write_bytes(content)
+            return Replay(FEED, [path])
+
+        whole = read(header + b"\n".join(lines))
+        alone = [read(header + line) for line in lines]
+        assert whole.drops == sum((Counter(each.drops) for each in alone), Counter())
+        rows = [
+            row for each in alone for batch in each.record_batches() for row in batch.to_pylist()
+        ]
+        kept = [row for batch in whole.record_batches() for row in batch.to_pylist()]
+        assert kept == sorted(rows, key=lambda row: row["ts"])
+
+
+def test_bad_rows_of_parquet(tmp_path: Path) -> None:
+    """Nulls, NaN and text that is not UTF-8 cost their rows of a Parquet file, no more."""
+    columns = {
+        "person": pa.array([b"ann", None, b"\xff", b"ann"], pa.binary()),
+        "ts": pa.array([1, 2, 3, None], pa.timestamp("us")),
+        "price": pa.array([1.0, 1.0, 1.0, float("nan")]),
+        "count": pa.array([1.0, None, 2.0, 3.0]),
+        "member": pa.array([True] * 4),
+    }
+    path = tmp_path / "sales.parquet"
+    pq.write_table(pa.table(columns), path)
+    replay = Replay(FEED, [path])
+    assert len(replay) == 1
+    assert replay.drops == {"missing_field": 1, "undecodable": 1, "not_finite": 1}
+
+
+def test_files_that_are_not_what_the_feed_declares(tmp_path: Path) -> None:
+    """Each unusable file gets an error that names it, the column and the row, and no value."""
+    no_price = [{name: row[name] for name in row if name != "price"} for row in ROWS]
+    cases: list[tuple[Path, str]] = []
+
+    def case(name: str, message: str, content: bytes | pa.Table | None) -> None:
+        path = tmp_path / name
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        elif content is not None:
+            pq.write_table(content, path)
+        cases.append((path, message))
+
+    header = CSV_HEADER.encode()
+    case("a.csv", "row 1: column 'price' is missing", header.replace(b"price", b"cost"))
+    case("b.csv", "row 1: column 'ts' stands twice", header + b",ts\n")
+    case("c.csv", "row 1: no header", b"")
+    case("d.csv", "row 1: no header", b"\xff\xfe\n")
+    case("e.parquet", "column 'price' is missing", pa.Table.from_pylist(no_price))
+    texts = pa.Table.from_pylist([{**ROWS[0], "ts": "2024-05-01"}])
+    case("f.parquet", "column 'ts' has type string", texts)
+    case("g.parquet", "not a sound Parquet file", b"person,ts\n")
+    case("h.xlsx", "the suffix names no format", b"")
+    case("i.jsonl", "cannot be read", None)
+    for path, message in cases:
+        with pytest.raises(DataError, match=message) as caught:
+            Replay(FEED, [path])
+        assert str(path) in str(caught.value)
+        assert caught.value.hint
+
+
+def test_empty_files(tmp_path: Path) -> None:
+    """Files without rows, and no files at all, replay nothing."""
+    for name, content in [("a.csv", CSV_HEADER), ("b.jsonl", ""), ("c.jsonl", "\n\n")]:
+        path = tmp_path / name
+        path.write_text(content)
+        replay = Replay(FEED, [path])
+        assert len(replay) == 0
+        assert replay.span_ms is None
+        assert list(replay.batches(hash_key=KEY)) == []
+    assert list(Replay(FEED, []).record_batches()) == []
+
+
+def test_windows_line_ends_and_byte_order_marks(tmp_path: Path) -> None:
+    """CSV as spreadsheets write it is read like any other."""
+    path = tmp_path / "sales.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + csv_of(ROWS, "\r\n").encode())
+    assert [
+        row for batch in Replay(FEED, [path]).record_batches() for row in batch.to_pylist()
+    ] == (EXPECTED)
