@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from sys import path
 from typing import TYPE_CHECKING
@@ -44,7 +45,7 @@ def run() -> dict[str, float]:
     measured: dict[str, float] = {}
     noise = NoiseSource()
     for name, t in RATES.items():
-        ours = VARIATES / _best(lambda t=t: noise.discrete_laplace(t, VARIATES))
+        ours = VARIATES / _best(partial(noise.discrete_laplace, t, VARIATES))
         measured[f"discrete_laplace_per_s[t={name}]"] = ours
         for law, draw in (("integer", _opendp_integer(t)), ("float", _opendp_float(t))):
             theirs = THEIR_VARIATES / _best(draw)

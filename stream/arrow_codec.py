@@ -101,7 +101,8 @@ class ArrowParser:
             return Parsed.concatenated(parts, self._feed)
         except (UnsuitableMessageError, MemoryError):
             raise
-        except Exception:  # whatever these bytes provoke is about them, and may quote them
+        except Exception:  # noqa: BLE001 (total: whatever these bytes provoke is about them)
+            # The cause is not passed on: its text may quote the bytes.
             raise UnsuitableMessageError("not a sound Arrow IPC stream") from None
 
     def parse_batch(self, batch: pa.RecordBatch) -> Parsed:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accountant.errors import DependencyError
 from accountant.ledger import Ledger
 from accountant.plan import AlarmCost, plan_budget
 from accountant.records import BudgetTerms, QueryRegistration
@@ -66,6 +68,7 @@ def open_ledger(alarms: Alarms, *, clock_ms: Callable[[], int] = wall_clock_ms) 
         DependencyError: the database cannot be reached.
         LedgerError: its schema is newer than this version.
     """
+    _make_own_folder(alarms.settings.ledger_url)
     return Ledger.open(alarms.settings.ledger_url, clock_ms=clock_ms, entropy=NoiseSource().token)
 
 
@@ -152,6 +155,24 @@ def assemble(
         clock_ms=clock_ms,
         step=step,
     )
+
+
+def _make_own_folder(url: str) -> None:
+    """Make the folder ``.tocsin`` of a SQLite ledger; any other must exist.
+
+    Where a ledger is kept elsewhere and the folder is gone (a volume that was not mounted), a new,
+    empty ledger would forget what was spent.
+    """
+    folder = Path(url.removeprefix("sqlite:///")).parent
+    if not url.startswith("sqlite:///") or folder.name != ".tocsin":
+        return
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise DependencyError(
+            f"the ledger's folder {folder} cannot be made: {error.strerror}",
+            hint="set `ledger` to a place that can be written to",
+        ) from error
 
 
 def _scopes(alarms: Alarms) -> list[str]:

@@ -7,20 +7,20 @@ need them, so that replaying files needs none of them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from prometheus_client import write_to_textfile
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 
 from stream.alarms import encode, epsilon_text
 from stream.build import budget_plan, open_ledger
 from stream.commandline import (
     CONFIG,
     ErrorGroup,
-    complain,
     echo_json,
     load_alarms,
     paths_by_feed,
@@ -164,20 +164,24 @@ def replay(file: Path, paths: tuple[str, ...], *, to_kafka: bool) -> None:
     alarms = load_alarms(file)
     for feed, files in paths_by_feed(alarms, paths).items():
         with Progress(console=Console(stderr=True)) as progress:
-            task = progress.add_task(f"writing {feed}", total=None)
-            written = write_history(
-                alarms,
-                feed,
-                files,
-                lambda done, total, task=task, bar=progress: bar.update(
-                    task, completed=done, total=total
-                ),
-            )
-        del written  # how many events there are is the custodian's to know
+            shown = _Bar(progress, progress.add_task(f"writing {feed}", total=None))
+            write_history(alarms, feed, files, shown.update)
         click.echo(f"{feed}: written")
 
 
 main.add_command(ledger)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    """One bar of a progress display."""
+
+    progress: Progress
+    task: TaskID
+
+    def update(self, done: int, total: int) -> None:
+        """Show so many of so many."""
+        self.progress.update(self.task, completed=done, total=total)
 
 
 def _replay_files(

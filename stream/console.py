@@ -211,7 +211,7 @@ def _plan_table(scope: ScopePlan, mechanisms: Mapping[str, str]) -> Table:
     )
     table.add_column("alarm")
     table.add_column("mechanism")
-    for heading in ("epsilon", "limit", "ratio", f"worst per {_span(scope)}", "windows fit"):
+    for heading in ("epsilon", "limit", "ratio", f"per {_span(scope)}", "windows fit"):
         table.add_column(heading, justify="right")
     for alarm in scope.alarms:
         table.add_row(

@@ -162,7 +162,9 @@ class Replay:
         """
         for key in self._done if last is None else self._done[-last:]:
             decision = self._ledger.decision(key)
-            if decision is not None and decision.published and decision.alarms:
+            if decision is None or not decision.published:
+                continue
+            if decision.alarms or decision.outcome is Outcome.DENIED:  # else only its cost is known
                 yield decision
 
     def all_decisions(self) -> Iterator[StoredDecision]:

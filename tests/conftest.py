@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tests.support.fixtures import broker, own_broker
 from tests.support.postgres import postgres
 
+if TYPE_CHECKING:
+    import pytest
+
 __all__ = ["broker", "own_broker", "postgres"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let long targets ask for the long version of a test."""
+    parser.addoption("--full", action="store_true", help="run the long version (make crash)")

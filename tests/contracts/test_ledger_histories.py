@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 WALL = 5
 LAST_MS = 120
-EXAMPLES = {"sqlite": 25, "postgresql": 15}
+EXAMPLES = {"sqlite": 15, "postgresql": 6}
 
 Step = tuple[str, int, int]
 
@@ -45,7 +45,7 @@ def histories() -> st.SearchStrategy[list[Step]]:
     decide = st.tuples(st.just("decide"), st.integers(0, 2), st.integers(1, 3))
     refuse = st.tuples(st.just("deny"), st.integers(0, 2), st.just(1))
     again = st.tuples(st.just("open"), st.just(0), st.just(0))
-    return st.lists(st.one_of(ask, decide, decide, refuse, again), min_size=4, max_size=14)
+    return st.lists(st.one_of(ask, decide, decide, refuse, again), min_size=4, max_size=12)
 
 
 class History:
@@ -65,7 +65,8 @@ class History:
         try:
             for step in steps:
                 self._step(*step)
-                self._check_wall()
+                if step[0] == "ask":  # nothing else can add to what is held
+                    self._check_wall()
             assert self.ledger.verify() == []
             self._check_replay()
         finally:
@@ -157,7 +158,7 @@ def test_refusals_depend_on_the_schedule_alone(tmp_path: Any) -> None:
             asked = requests(history.series, LAST_MS)
             found.add(tuple(ledger.admission(one.charge.key).value for one in asked))
 
-    prove(play, 15)
+    prove(play, 6)
     assert len(found) == 1
     assert {"reserved", "refused"} == set(found.pop())
 

@@ -69,14 +69,32 @@ def hostile_events(now_ms: int, rng: random.Random) -> Iterator[tuple[str, bytes
 
 
 def produce_live(
-    bootstrap: str, topics: Sequence[str], *, until_ms: int, seed: int, every_ms: int = 4
+    bootstrap: str,
+    topics: Sequence[str],
+    *,
+    until_ms: int = 0,
+    seed: int,
+    every_ms: int = 4,
+    stop: Sequence[object] = (),
 ) -> int:
-    """Send the same hostile events to every topic until an instant; return how many."""
+    """Send the same hostile events to every topic; return how many.
+
+    Args:
+        bootstrap: the broker.
+        topics: each gets every event.
+        until_ms: until this instant; 0 for until ``stop`` is not empty.
+        seed: of the events' kinds.
+        every_ms: pause between instants.
+        stop: filled by another thread to end it.
+    """
     rng = random.Random(seed)
     producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all", linger_ms=2)
     sent = 0
     try:
-        while (now_ms := time.time_ns() // 1_000_000) < until_ms:
+        while not stop:
+            now_ms = time.time_ns() // 1_000_000
+            if until_ms and now_ms >= until_ms:
+                break
             distance_ms = min(now_ms % WINDOW_MS, WINDOW_MS - now_ms % WINDOW_MS)
             if distance_ms > _QUIET_MS // 2:
                 for unit, value in hostile_events(now_ms, rng):

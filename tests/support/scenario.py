@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
+from stream.alarms import from_iso_utc
 from stream.config import load
 from stream.kafka.topics_command import check
 
@@ -270,11 +271,11 @@ class Scenario:
         return sorted(records, key=lambda r: (r.partition, r.offset))
 
     def decided(self) -> dict[int, list[dict[str, Any]]]:
-        """Return the published decision records by window start (ms)."""
+        """Return the published decision records, repeats included, by window start (ms)."""
         found: dict[int, list[dict[str, Any]]] = defaultdict(list)
         for record in self.read(f"{self.name}.decisions"):
             decision = json.loads(record.value)
-            found[decision["window_start"]].append(decision)
+            found[from_iso_utc(decision["window_start"])].append(decision)
         return found
 
     def published(self) -> list[Mapping[str, Any]]:

@@ -306,7 +306,7 @@ def test_late_rows_in_a_large_domain_stay_small() -> None:
 def test_high_rates() -> None:
     """A million rows take well under a second: 30-50 ms for COUNT, 300 ms for DISTINCT.
 
-    The limits asserted are loose, since the machine may be busy; the measured times are printed.
+    The limits asserted are loose, since the machine may be busy; the processor times are printed.
     """
     rng = np.random.default_rng(1)
     count, hour_ms = 1_000_000, reference.HOUR_MS
@@ -326,7 +326,7 @@ def test_high_rates() -> None:
         None,
     )
     domain = Domain(("room",), (tuple(str(room) for room in range(1_000)),))
-    for kind, limit_s in ((AggregateKind.COUNT, 0.5), (AggregateKind.DISTINCT_UNITS, 2.0)):
+    for kind, limit_s in ((AggregateKind.COUNT, 0.5), (AggregateKind.DISTINCT_UNITS, 3.0)):
         query = reference.replace(
             reference.make_query(scene, kind, grace=1_000),
             domain=domain,
@@ -335,9 +335,9 @@ def test_high_rates() -> None:
         taken_s = []
         for _ in range(3):
             counter = WindowCounter(query, reference.make_budget(PrivacyUnit.EVENT))
-            began_s = time.perf_counter()
+            began_s = time.process_time()
             counter.add(rows)
-            taken_s.append(time.perf_counter() - began_s)
+            taken_s.append(time.process_time() - began_s)
         print(f"{kind}: {min(taken_s) * 1e3:.0f} ms for a million rows")
         assert min(taken_s) < limit_s
         assert int(counter.cut(scene.indexes[0]).value.sum()) > 900_000

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from accountant.errors import DataError
+from stream import logdump
 from stream.codecs import Record
 from stream.logdump import DumpInfo, LoggedRecord, LogWriter, dump_info, read_log
 
@@ -39,11 +40,12 @@ def test_round_trip(tmp_path: Path) -> None:
     assert list(read_log(path, partition=1)) == [RECORDS[1], RECORDS[3]]
 
 
-def test_many_groups(tmp_path: Path) -> None:
+def test_many_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A dump longer than one row group comes back whole and in order."""
+    monkeypatch.setattr(logdump, "_ROWS_PER_GROUP", 100)
     records = [
         LoggedRecord(0, Record(at, at, log_append=True, value=str(at).encode()))
-        for at in range(70_000)
+        for at in range(1_050)
     ]
     assert list(read_log(written(tmp_path / "log.parquet", records))) == records
 

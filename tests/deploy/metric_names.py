@@ -1,0 +1,38 @@
+"""The metrics that docs/metrics.md documents, and those an expression uses."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+__all__ = ["documented", "grouped_by", "used_in"]
+
+_PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
+_ROW = re.compile(
+    r"^\| `(tocsin_\w+)` \| (?:public|custodian) \| (counter|gauge|histogram) \| ([^|]*)\|",
+    flags=re.MULTILINE,
+)
+_SERIES = {"histogram": ("_bucket", "_count", "_sum")}
+
+
+@cache
+def documented() -> dict[str, frozenset[str]]:
+    """Return every series name of the page with its labels."""
+    found = {}
+    for name, kind, cell in _ROW.findall(_PAGE.read_text(encoding="utf-8")):
+        labels = frozenset(re.findall(r"`(\w+)`", cell))
+        for suffix in _SERIES.get(kind, ("",)):
+            found[name + suffix] = labels | ({"le"} if suffix == "_bucket" else frozenset())
+    return found
+
+
+def used_in(expression: str) -> set[str]:
+    """Return the names of our metrics in a PromQL expression."""
+    return set(re.findall(r"\btocsin_\w+\b", expression))
+
+
+def grouped_by(expression: str) -> set[str]:
+    """Return the labels that a PromQL expression groups by."""
+    lists = re.findall(r"\bby \(([^)]*)\)", expression)
+    return {label.strip() for one in lists for label in one.split(",")}

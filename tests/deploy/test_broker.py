@@ -1,0 +1,69 @@
+"""The broker of the tests: it keeps its log through a crash and never outlives its owner."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.support.kafka import Broker
+
+ROOT = Path(__file__).resolve().parents[2]
+GONE_S = 10.0
+OWNER = """
+import sys, time
+from deploy.kafka.broker import Broker
+broker = Broker().start()
+print(broker.pid, broker.directory, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.integration
+def test_a_killed_broker_comes_back_with_its_log_and_its_address(own_broker: Broker) -> None:
+    """After SIGKILL and restart, cluster, address and topics are the same, the process another."""
+    own_broker.create_topic("kept", partitions=3)
+    before = (own_broker.bootstrap, own_broker.cluster_id, own_broker.pid)
+    own_broker.kill()
+    assert own_broker.pid is None
+    own_broker.restart()
+    with own_broker.admin() as admin:
+        [topic] = admin.describe_topics(["kept"])
+        assert admin.describe_cluster()["cluster_id"] == before[1]
+    assert len(topic["partitions"]) == 3
+    assert (own_broker.bootstrap, own_broker.cluster_id) == before[:2]
+    assert own_broker.pid != before[2]
+
+
+@pytest.mark.integration
+def test_a_broker_dies_with_the_process_that_started_it() -> None:
+    """When its owner is killed without a chance to clean up, the broker ends as well."""
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as owner:
+        assert owner.stdout is not None
+        pid, directory = owner.stdout.readline().split()
+        assert _runs(int(pid))
+        owner.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + GONE_S
+    while _runs(int(pid)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _runs(int(pid))
+    subprocess.run(["rm", "-rf", directory], check=True)
+
+
+def _runs(pid: int) -> bool:
+    """Say whether a process is alive; one that waits for its parent to notice is not."""
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+    return state != "Z"
