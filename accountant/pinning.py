@@ -130,6 +130,14 @@ class PinnedLedger:
         with self._store.read() as tx:
             return self._query(tx, query).cursor_ms
 
+    def effective_from(self, query: str) -> int:
+        """Return the start (ms) of the first window its accepted change decides; 0 without one.
+
+        Undecided windows that start before it can only be denied.
+        """
+        with self._store.read() as tx:
+            return self._query(tx, query).effective_from_ms or 0
+
     def _scope(self, tx: Transaction, name: str, *, lock: bool = False) -> ScopeRow:
         row = tx.scope(name, lock=lock)
         if row is None:

@@ -27,7 +27,8 @@ class Promise:
 
     Args:
         max_fnr: most probable miss of a true alarm, in (0, 1).
-        tolerance: how far below the threshold firing is no error (units of the statistic, >= 0).
+        tolerance: MIDE's ``u``, half the uncertain region, in units of the statistic (>= 0): from
+            ``c + 1`` on an alarm is due, at ``c - 2u`` and below one is false.
         max_fpr: most probable false alarm beyond the tolerance; ``None`` means as ``max_fnr``.
     """
 

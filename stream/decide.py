@@ -81,11 +81,16 @@ class Decider:
         query = self._alarms.queries[query_id]
         with self._ledger.exclusive(f"decide:{query_id}") as mine:
             while mine:
-                index = query.calendar.index_of(self._ledger.cursor(query_id))
+                index = self._oldest(query)
                 decision = self._decide(query, index)
                 if decision is None:
                     return
                 yield decision
+
+    def _oldest(self, query: Query) -> int:
+        """Return the oldest undecided window; an accepted change may have cut time up anew."""
+        calendar = query.calendar
+        return calendar.next_active(calendar.first_starting_at(self._ledger.cursor(query.id)))
 
     def _decide(self, query: Query, index: int) -> StoredDecision | None:
         start_ms, end_ms = query.calendar.bounds(index)
@@ -131,18 +136,17 @@ class Decider:
         self, query: Query, key: WindowKey, partials: Sequence[Partial]
     ) -> str | None:
         """Say why a window is denied without looking at what it counted, or ``None``."""
-        if self._ledger.conflicted(key):
-            return "conflict"
-        if not all(partial.complete for partial in partials):
-            return "incomplete"
-        if query.feed.clock is Clock.PUNCTUATION:
-            return None
-        late_ms = self._clock_ms() - (key.end_ms + query.grace_ms)
-        if late_ms > query.max_age_ms:
-            return "too_old"
-        if len(partials) < self._partitions[query.feed.name] and late_ms > query.decide_timeout_ms:
-            return "partition_missing"
-        return None
+        live = query.feed.clock is Clock.APPEND_TIME
+        late_ms = self._clock_ms() - (key.end_ms + query.grace_ms) if live else 0
+        missing = len(partials) < self._partitions[query.feed.name]
+        reasons = {
+            "reconfigured": key.start_ms < self._ledger.effective_from(query.id),
+            "conflict": self._ledger.conflicted(key),
+            "incomplete": not all(partial.complete for partial in partials),
+            "too_old": late_ms > query.max_age_ms,
+            "partition_missing": missing and late_ms > query.decide_timeout_ms,
+        }
+        return next((reason for reason, holds in reasons.items() if holds), None)
 
     def _release_ms(self, query: Query, key: WindowKey) -> int:
         """Return when the decision may leave: a fixed delay after the cut, for live feeds."""
@@ -162,7 +166,7 @@ class Decider:
         """Yield the public schedule of one query from its oldest undecided window to ``last``."""
         budget = self._alarms.budget
         cost = UniformCost(units=self._charges[query.id], cells=len(query.domain))
-        index = query.calendar.index_of(self._ledger.cursor(query.id))
+        index = self._oldest(query)
         now_ms = self._clock_ms()
         while True:
             start_ms, end_ms = query.calendar.bounds(index)
@@ -182,6 +186,7 @@ class Decider:
             index = query.calendar.next_active(index + 1)
 
 
+_SATURATION = (1 << 62) - 1  # two of them still fit into 64 bits
 _DENIALS = {
     Admission.REFUSED: "budget",
     Admission.TOO_OLD: "too_old",
@@ -200,9 +205,6 @@ def _statistics(partials: Sequence[Partial], cells: int) -> NDArray[np.int64]:
     total = np.zeros(cells, dtype=np.int64)
     for partial in partials:
         added = np.zeros(cells, dtype=np.int64)
-        added[partial.index] = partial.value
+        added[partial.index] = np.clip(partial.value, -_SATURATION, _SATURATION)
         total = np.clip(total + added, -_SATURATION, _SATURATION)
     return total
-
-
-_SATURATION = 1 << 62

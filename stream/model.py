@@ -250,7 +250,7 @@ class KafkaSettings:
         alarms_topic: alarms go here.
         decisions_topic: one record per (query, window).
         doorbell_topic: internal; says that a partial was stored.
-        security: client settings passed through (``security_protocol``, ``sasl_mechanism``, ...).
+        security: client settings passed through, secrets among them (``security_protocol``, ``sasl_mechanism``, ...).
         session_timeout_ms: of both consumer groups.
     """
 
@@ -259,7 +259,7 @@ class KafkaSettings:
     alarms_topic: str
     decisions_topic: str
     doorbell_topic: str
-    security: Mapping[str, str]
+    security: Mapping[str, str] = field(repr=False)
     session_timeout_ms: int = 30_000
 
 
@@ -275,7 +275,7 @@ class Settings:
         tick_ms: alarms leave on multiples of this.
     """
 
-    ledger_url: str
+    ledger_url: str = field(repr=False)
     public_address: tuple[str, int]
     custodian_address: tuple[str, int]
     custodian_token: str | None = field(default=None, repr=False)

@@ -104,7 +104,7 @@ class PartitionReader:
         self._start = start
         for query_id, state in self._states.items():
             calendar = state.query.calendar
-            state.next_index = calendar.next_active(calendar.index_of(cursors[query_id]))
+            state.next_index = calendar.next_active(calendar.first_starting_at(cursors[query_id]))
             state.counter.forget_before(state.next_index)
 
     def read(self, records: Sequence[Record]) -> None:

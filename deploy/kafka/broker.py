@@ -14,7 +14,7 @@ Use::
 
 From a shell, in the foreground until Ctrl-C::
 
-    python deploy/kafka/broker.py [--version 3.9.1] [--port 9092] [--data DIR]
+    python -m deploy.kafka.broker [--version 3.9.1] [--port 9092] [--data DIR]
 
 The broker is KRaft, one node, both roles, listening on 127.0.0.1 only. Its jars come from Maven
 Central by ``pom.xml`` beside this file, once per version, into ``.cache/kafka-<version>/libs``. If
@@ -27,14 +27,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import fcntl
 import json
 import os
-import random
-import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -47,20 +43,28 @@ from typing import TYPE_CHECKING, Any, Self
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
+from deploy.kafka.runtime import (
+    HOST,
+    BrokerError,
+    default_version,
+    docker,
+    docker_answers,
+    fetch_jars,
+    free_port,
+    java,
+    missing_for_java,
+    port_answers,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Broker", "BrokerError", "default_version", "fetch_jars"]
+__all__ = ["Broker", "BrokerError"]
 
-HOST = "127.0.0.1"
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 20.0
-FETCH_ATTEMPTS = 3
 START_ATTEMPTS = 3
 
-_POM = Path(__file__).resolve().with_name("pom.xml")
-_CACHE = _POM.parents[2] / ".cache"
-_VERSION_VARIABLE = "TOCSIN_KAFKA_VERSION"
 _JAVA = ("-Xms256m", "-Xmx1G", "-XX:+UseSerialGC", "-Djava.awt.headless=true", "-Xshare:auto")
 # The client compiler pays off after minutes; a test's broker lives for seconds.
 _JAVA_FAST_START = ("-XX:TieredStopAtLevel=1",)
@@ -71,10 +75,6 @@ log4j.appender.file.File={file}
 log4j.appender.file.layout=org.apache.log4j.PatternLayout
 log4j.appender.file.layout.ConversionPattern=%d %p %m (%c)%n
 """
-
-
-class BrokerError(RuntimeError):
-    """The broker could not be fetched, started or reached; the text says what to install or read."""
 
 
 class Broker:
@@ -134,19 +134,16 @@ class Broker:
             BrokerError: Java, Maven and Docker are missing, or the broker ended or stayed silent;
                 the text holds the end of its log.
         """
-        for attempt in range(1, START_ATTEMPTS + 1):
+        for _ in range(START_ATTEMPTS - 1):
             try:
-                self._start_once()
+                return self._start_once()
             except BrokerError:
                 # Another process may have taken a port between our choice and the broker's bind.
                 self._end(signal.SIGKILL)
-                if attempt == START_ATTEMPTS or self._fixed_port or self._has_data():
+                if self._fixed_port or self._continued:
                     raise
-                shutil.rmtree(self.directory / "data", ignore_errors=True)
                 self._port = self._controller_port = 0
-            else:
-                return self
-        raise BrokerError("unreachable")
+        return self._start_once()
 
     def stop(self) -> None:
         """End the broker in order (SIGTERM, then SIGKILL) and remove a temporary directory."""
@@ -159,10 +156,9 @@ class Broker:
         self._end(signal.SIGKILL)
 
     def restart(self) -> Self:
-        """Start again on the same data and the same ports, after an orderly end if it still runs."""
+        """Start again on the same data and ports, after an orderly end if it still runs."""
         self._end(signal.SIGTERM)
-        self._start_once()
-        return self
+        return self._start_once()
 
     def pause(self) -> None:
         """Stop the process from running without ending it: clients see a broker that hangs."""
@@ -215,12 +211,12 @@ class Broker:
         """Stop."""
         self.stop()
 
-    def _start_once(self) -> None:
+    def _start_once(self) -> Self:
         if self.pid is not None:
-            return
+            return self
         self.directory.mkdir(parents=True, exist_ok=True)
         self._write_settings()
-        launch = self._java_command() if _missing_for_java() == () else self._docker_command()
+        launch = self._java_command() if missing_for_java() == () else self._docker_command()
         output = (self.directory / "stdout.log").open("ab")
         with output:
             self._process = subprocess.Popen(  # noqa: S603  # our own command line
@@ -233,26 +229,27 @@ class Broker:
             )
         self._watchdog = _watch(self._process.pid, self._container)
         self._wait()
+        return self
 
     def _java_command(self) -> list[str]:
         libs = fetch_jars(self.version)
-        java = [_java(), *_JAVA, *(_JAVA_FAST_START if self._fast_start else ())]
+        launch = [java(), *_JAVA, *(_JAVA_FAST_START if self._fast_start else ())]
         logging = self.directory / "log4j.properties"
         logging.write_text(_LOGGING.format(file=self.log_file), encoding="utf-8")
-        java += [f"-Dlog4j.configuration=file:{logging}", "-cp", f"{libs}/*"]
+        launch += [f"-Dlog4j.configuration=file:{logging}", "-cp", f"{libs}/*"]
         if not self._has_data():
-            command = [*java, "kafka.tools.StorageTool", "format", "-t", self.cluster_id]
+            command = [*launch, "kafka.tools.StorageTool", "format", "-t", self.cluster_id]
             command += ["-c", str(self._settings_file)]
             done = subprocess.run(  # noqa: S603  # our own command line
                 command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
             )
             if done.returncode != 0:
                 raise BrokerError(f"kafka storage format failed:\n{done.stdout}{done.stderr}")
-        return [*java, "kafka.Kafka", str(self._settings_file)]
+        return [*launch, "kafka.Kafka", str(self._settings_file)]
 
     def _docker_command(self) -> list[str]:
-        missing = _missing_for_java()
-        if not _docker_answers():
+        missing = missing_for_java()
+        if not docker_answers():
             raise BrokerError(
                 f"a Kafka broker needs {' and '.join(missing)}, or a running Docker engine\n"
                 "  hint: apt-get install openjdk-17-jre-headless maven"
@@ -284,9 +281,9 @@ class Broker:
             self._port = self._port or known["port"]
             self._controller_port = self._controller_port or known["controller_port"]
         self.cluster_id = self.cluster_id or _new_cluster_id()
-        self._port = self._port or _free_port()
+        self._port = self._port or free_port()
         while self._controller_port in {0, self._port}:
-            self._controller_port = _free_port()
+            self._controller_port = free_port()
         known = {"cluster_id": self.cluster_id, "port": self._port}
         known["controller_port"] = self._controller_port
         identity.write_text(json.dumps(known), encoding="utf-8")
@@ -312,7 +309,7 @@ class Broker:
             "transaction.state.log.num.partitions": "4",
             "group.initial.rebalance.delay.ms": "0",
             "group.min.session.timeout.ms": "1000",
-            # After SIGKILL the controller lets the same node register only once its session is over.
+            # After SIGKILL the same node may register again only once its session is over.
             "broker.session.timeout.ms": "3000",
             "broker.heartbeat.interval.ms": "500",
             "num.network.threads": "2",
@@ -328,7 +325,7 @@ class Broker:
         while time.monotonic() < deadline:
             if self.pid is None:
                 raise BrokerError(f"the broker ended while it started:\n{self._tail()}")
-            if _port_answers(self._port):
+            if port_answers(self._port):
                 # kafka-python backs off for long after a refusal, so ask once the port is open.
                 with contextlib.suppress(KafkaError), self.admin() as client:
                     if client.describe_cluster()["brokers"]:
@@ -348,7 +345,7 @@ class Broker:
             raise BrokerError("the broker is not running")
         if self._container:
             name = {signal.SIGSTOP: "pause", signal.SIGCONT: "unpause"}[number]
-            _docker(name, self._container)
+            docker(name, self._container)
         else:
             os.kill(self.pid, number)
 
@@ -364,7 +361,7 @@ class Broker:
         if process is None:
             return
         if self._container:
-            _docker("stop" if number is signal.SIGTERM else "kill", self._container)
+            docker("stop" if number is signal.SIGTERM else "kill", self._container)
         elif process.poll() is None:
             process.send_signal(number)
         try:
@@ -372,81 +369,6 @@ class Broker:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def default_version() -> str:
-    """Return ``TOCSIN_KAFKA_VERSION`` if it is set, otherwise the version that the pom pins."""
-    chosen = os.environ.get(_VERSION_VARIABLE, "")
-    if chosen:
-        return chosen
-    found = re.search(r"<kafka\.version>([^<]+)<", _POM.read_text(encoding="utf-8"))
-    if found is None:
-        raise BrokerError(f"{_POM.name} has no <kafka.version>")
-    return found[1]
-
-
-def fetch_jars(version: str) -> Path:
-    """Return the directory of one version's jars, fetched once with Maven.
-
-    Raises:
-        BrokerError: Maven is missing or could not resolve the version.
-    """
-    home = _CACHE / f"kafka-{version}"
-    libs = home / "libs"
-    if libs.is_dir():
-        return libs
-    home.mkdir(parents=True, exist_ok=True)
-    with (home / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two test runs may start at once
-        if libs.is_dir():
-            return libs
-        part = home / "part"
-        command = ["mvn", "-B", "-q", "-f", str(_POM), "dependency:copy-dependencies"]
-        command += [f"-Dkafka.version={version}", f"-DoutputDirectory={part}"]
-        for attempt in range(FETCH_ATTEMPTS):
-            shutil.rmtree(part, ignore_errors=True)
-            # -U: Maven remembers an interrupted download as a missing artifact for a day.
-            again = ["-U"] if attempt else []
-            done = subprocess.run(  # noqa: S603  # our own command line
-                [*command, *again],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode == 0:
-                part.rename(libs)  # only a complete set of jars carries the final name
-                return libs
-        raise BrokerError(f"Maven could not fetch Kafka {version}:\n{done.stdout}{done.stderr}")
-
-
-def _java() -> str:
-    home = os.environ.get("JAVA_HOME")
-    candidate = Path(home, "bin", "java") if home else None
-    return str(candidate) if candidate and candidate.is_file() else "java"
-
-
-def _missing_for_java() -> tuple[str, ...]:
-    missing = []
-    if shutil.which(_java()) is None:
-        missing.append("Java 17 (openjdk-17-jre-headless)")
-    if shutil.which("mvn") is None:
-        missing.append("Maven (maven)")
-    return tuple(missing)
-
-
-def _docker(*arguments: str) -> bool:
-    done = subprocess.run(  # noqa: S603  # our own command line
-        ["docker", *arguments],  # noqa: S607  # found on PATH like any tool
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
-    return done.returncode == 0
-
-
-def _docker_answers() -> bool:
-    return shutil.which("docker") is not None and _docker("info")
 
 
 def _watch(pid: int, container: str) -> subprocess.Popen[bytes]:
@@ -466,28 +388,6 @@ def _new_cluster_id() -> str:
         text = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):  # it would read as an option of the storage tool
             return text
-
-
-def _free_port() -> int:
-    # Below the system's range for outgoing connections: a client that retries a stopped broker
-    # inside that range can end up connected to itself, and then holds the broker's port.
-    ports = list(range(20_000, 32_000))
-    random.shuffle(ports)
-    for port in ports:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((HOST, port))
-            except OSError:
-                continue
-            return port
-    raise BrokerError("no free loopback port between 20000 and 31999")
-
-
-def _port_answers(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(1.0)
-        return probe.connect_ex((HOST, port)) == 0
 
 
 def _arguments(argv: list[str] | None = None) -> Any:

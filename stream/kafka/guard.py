@@ -21,11 +21,13 @@ from stream.kafka.topics import admin_client, describe, plan, problems
 from stream.release import seen_decision
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from accountant.ledger import Ledger
     from accountant.records import LogIdentity, SeenDecision
     from stream.model import Alarms, KafkaSettings
 
-__all__ = ["check_feeds", "check_ledger", "require_kafka", "seen_decisions"]
+__all__ = ["check_feeds", "check_ledger", "check_unchanged", "require_kafka", "seen_decisions"]
 
 _TAIL_RECORDS = 1_000
 
@@ -63,6 +65,21 @@ def check_feeds(alarms: Alarms) -> dict[str, LogIdentity]:
             "\n".join(found), hint="`tocsin topics FILE` lists what each topic needs"
         )
     return {feed.name: facts[feed.topic].identity(feed.name) for feed in alarms.feeds.values()}
+
+
+def check_unchanged(alarms: Alarms, identities: Mapping[str, LogIdentity]) -> None:
+    """Refuse to go on when a feed's log is no longer the one this worker started on.
+
+    Raises:
+        DependencyError: Kafka cannot be reached.
+        LogChangedError: a topic was re-created, got partitions, or was set up otherwise.
+    """
+    for feed, identity in check_feeds(alarms).items():
+        if identity != identities[feed]:
+            raise LogChangedError(
+                f"the log of feed {feed!r} changed while this worker read it",
+                hint="a re-created topic needs a new ledger, and so do new partitions",
+            )
 
 
 def check_ledger(alarms: Alarms, ledger: Ledger) -> None:

@@ -18,7 +18,7 @@ from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitio
 from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 
 from stream.codecs import Record
-from stream.kafka.guard import require_kafka
+from stream.kafka.guard import check_unchanged, require_kafka
 from stream.kafka.security import aiokafka_arguments
 from stream.model import Clock
 from stream.reader import PartitionReader, ReadStart, slice_start_ms
@@ -194,6 +194,7 @@ class Ingest:
             hash_key=runtime.ledger.hash_key,
             on_drops=lambda drops: runtime.metrics.events_dropped(feed.name, drops),
         )
+        await self._in_thread(partial(check_unchanged, runtime.alarms, self._identities))
         cursors = await self._in_thread(
             lambda: {query.id: runtime.ledger.cursor(query.id) for query in queries}
         )

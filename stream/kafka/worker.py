@@ -14,6 +14,7 @@ import tempfile
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import faust
@@ -23,7 +24,7 @@ from mode import Service
 
 from accountant.errors import DependencyError, TocsinError
 from stream.build import assemble, open_ledger, wall_clock_ms
-from stream.kafka.guard import check_feeds, check_ledger, require_kafka
+from stream.kafka.guard import check_feeds, check_ledger, check_unchanged, require_kafka
 from stream.kafka.ingest import Ingest
 from stream.kafka.publish import Publisher
 from stream.kafka.security import faust_credentials
@@ -50,6 +51,7 @@ _DEPENDENCY_S = 60.0
 _RETRY_S = 1.0
 _POLL_S = 1.0
 _STATUS_S = 5.0
+_LOG_S = 30.0
 
 
 def run(alarms: Alarms, *, step: StepHook = no_step) -> int:
@@ -91,7 +93,7 @@ class _Tasks:
     def __init__(self, runtime: Runtime, identities: dict[str, LogIdentity]) -> None:
         self.runtime = runtime
         self._identities = identities
-        self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="tocsin-decide")
+        self._executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="tocsin-decide")
         self._deciding = asyncio.Lock()
 
     async def ingest(self, ring: Callable[[str], Awaitable[None]]) -> None:
@@ -115,6 +117,13 @@ class _Tasks:
             status = await self._in_thread(self.runtime.ledger.status)
             self.runtime.metrics.ledger(status)
             await asyncio.sleep(_STATUS_S)
+
+    async def watch_log(self) -> None:
+        """Stop when a feed's log is no longer the registered one."""
+        check = partial(check_unchanged, self.runtime.alarms, self._identities)
+        while True:
+            await asyncio.sleep(_LOG_S)
+            await self._in_thread(check)
 
     async def answer(self, bell: bytes) -> None:
         """Decide the windows of the query that a doorbell message names."""
@@ -232,6 +241,10 @@ def _app(tasks: _Tasks) -> faust.App:
         @Service.task
         async def publish(self) -> None:
             await tasks.guarded(tasks.publish)
+
+        @Service.task
+        async def watch_log(self) -> None:
+            await tasks.guarded(tasks.watch_log)
 
         @Service.task
         async def watch_ledger(self) -> None:

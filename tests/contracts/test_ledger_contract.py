@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -390,9 +391,8 @@ def test_admission_looks_at_no_history(ledger: Ledger) -> None:
         near = tx.charges_after("s", 19_980, starting_before_ms=20_000)
         assert len(near) <= 6
         if ledger._store._sqlite:
-            where = "scope = 's' AND end_ms > 19980"
             plan = tx._connection.exec_driver_sql(
-                f"EXPLAIN QUERY PLAN SELECT * FROM tocsin_charges WHERE {where}"
+                "EXPLAIN QUERY PLAN SELECT * FROM tocsin_charges WHERE scope = 's' AND end_ms > 9"
             ).fetchall()
             assert "tocsin_charges_by_end" in str(plan)
 
@@ -436,7 +436,7 @@ TAMPERINGS = {
     "a cheaper cell": "UPDATE tocsin_charges SET units = 1, loss_units = 1 WHERE start_ms = 0",
     "a lost charge": "DELETE FROM tocsin_charges WHERE start_ms = 0 AND query = 'b'",
     "a released charge": "UPDATE tocsin_charges SET state = 'released' WHERE start_ms = 10",
-    "a reserved refusal": "UPDATE tocsin_charges SET state = 'reserved' WHERE admission = 'refused'",
+    "a held refusal": "UPDATE tocsin_charges SET state = 'reserved' WHERE admission = 'refused'",
     "a lost decision": "DELETE FROM tocsin_decisions WHERE sequence = 2",
     "a cheaper decision": "UPDATE tocsin_decisions SET epsilon_units = 1 WHERE sequence = 1",
     "a turned decision": "UPDATE tocsin_decisions SET outcome = 'denied' WHERE sequence = 1",
@@ -461,11 +461,11 @@ def test_tampering_is_found(ledger: Ledger, unit: PrivacyUnit) -> None:
         changes["a lower total"] = "UPDATE tocsin_totals SET held_units = held_units - 1"
     else:
         # Every hop overlaps its neighbours twice, so all fit and none is refused.
-        del changes["a reserved refusal"]
+        del changes["a held refusal"]
         changes["a lower settled total"] = "UPDATE tocsin_scopes SET settled_worst_units = 3"
     assert ledger.verify() == []
     for name, statement in changes.items():
-        with pytest.raises(_Undo), ledger._store.write() as tx:
+        with suppress(_Undo), ledger._store.write() as tx:
             tx._connection.exec_driver_sql(statement)
             assert audit.problems(tx), name
             raise _Undo

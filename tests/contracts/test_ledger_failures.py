@@ -68,7 +68,7 @@ def test_migrations_lead_to_the_schema(ledger: Ledger) -> None:
 def test_a_newer_schema_is_refused(opened: Callable[[], Ledger]) -> None:
     """A ledger written by a later version is left alone."""
     with opened()._store.write() as tx:
-        tx._connection.exec_driver_sql(f"UPDATE {schema.VERSION_TABLE} SET version_num = '9999'")
+        tx._connection.exec_driver_sql("UPDATE tocsin_version SET version_num = '9999'")
     with pytest.raises(LedgerError, match="9999, newer than"):
         opened()
 
@@ -131,10 +131,8 @@ def test_a_dropped_connection_loses_nothing(postgres: Postgres) -> None:
     with open_ledger(url) as ledger:
         set_up(ledger, PrivacyUnit.EVENT, 5, [A])
         ledger.admit("s", requests([A], 100))
-        with pytest.raises(DependencyError) as caught, ledger._store.write() as tx:
-            tx.update_query("a", cursor_ms=50)
-            postgres.drop_connections(url)
-            tx.update_query("a", cursor_ms=60)
+        with pytest.raises(DependencyError) as caught:
+            _write_while_connections_drop(ledger, postgres, url)
         assert caught.value.hint
         assert ledger.cursor("a") == 0
         assert settle(ledger, A, 0).sequence == 1
@@ -216,3 +214,10 @@ def test_windows_before_an_adopted_one_are_passed_over(ledger: Ledger) -> None:
     assert ledger.cursor("new") == 10
     assert settle(ledger, A, 3).sequence == 6
     assert ledger.verify() == []
+
+
+def _write_while_connections_drop(ledger: Ledger, postgres: Postgres, url: str) -> None:
+    with ledger._store.write() as tx:
+        tx.update_query("a", cursor_ms=50)
+        postgres.drop_connections(url)
+        tx.update_query("a", cursor_ms=60)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from accountant import admission
+from accountant import admission, schema
 from accountant.filter import EventFilter, UserFilter
 from accountant.records import Admission
 from accountant.units import PrivacyUnit
@@ -209,5 +209,5 @@ def _clear(ledger: Ledger) -> None:
     """Empty every table but the ledger's own row, which starts over."""
     with ledger._store.write() as tx:
         for name in ("partials", "charges", "decisions", "totals", "queries", "logs", "scopes"):
-            tx._connection.exec_driver_sql(f"DELETE FROM tocsin_{name}")
+            tx._connection.execute(getattr(schema, name).delete())
         tx._connection.exec_driver_sql("UPDATE tocsin_ledger SET last_sequence = 0")

@@ -1,0 +1,140 @@
+"""What a broker runs on: Java with Kafka's jars, or Docker; and free loopback ports."""  # noqa: INP001  # a script's neighbour, no package
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import re
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+__all__ = [
+    "HOST",
+    "BrokerError",
+    "default_version",
+    "docker",
+    "docker_answers",
+    "fetch_jars",
+    "free_port",
+    "java",
+    "missing_for_java",
+    "port_answers",
+]
+
+HOST = "127.0.0.1"
+FETCH_ATTEMPTS = 3
+
+_POM = Path(__file__).resolve().with_name("pom.xml")
+_CACHE = _POM.parents[2] / ".cache"
+_VERSION_VARIABLE = "TOCSIN_KAFKA_VERSION"
+
+
+class BrokerError(RuntimeError):
+    """A broker could not be fetched, started or reached; the text says what to do about it."""
+
+
+def default_version() -> str:
+    """Return ``TOCSIN_KAFKA_VERSION`` if it is set, otherwise the version that the pom pins."""
+    chosen = os.environ.get(_VERSION_VARIABLE, "")
+    if chosen:
+        return chosen
+    found = re.search(r"<kafka\.version>([^<]+)<", _POM.read_text(encoding="utf-8"))
+    if found is None:
+        raise BrokerError(f"{_POM.name} has no <kafka.version>")
+    return found[1]
+
+
+def fetch_jars(version: str) -> Path:
+    """Return the directory of one version's jars, fetched once with Maven.
+
+    Raises:
+        BrokerError: Maven is missing or could not resolve the version.
+    """
+    home = _CACHE / f"kafka-{version}"
+    libs = home / "libs"
+    if libs.is_dir():
+        return libs
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two test runs may start at once
+        if libs.is_dir():
+            return libs
+        part = home / "part"
+        command = ["mvn", "-B", "-q", "-f", str(_POM), "dependency:copy-dependencies"]
+        command += [f"-Dkafka.version={version}", f"-DoutputDirectory={part}"]
+        for attempt in range(FETCH_ATTEMPTS):
+            shutil.rmtree(part, ignore_errors=True)
+            # -U: Maven remembers an interrupted download as a missing artifact for a day.
+            again = ["-U"] if attempt else []
+            done = subprocess.run(  # noqa: S603  # our own command line
+                [*command, *again],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode == 0:
+                part.rename(libs)  # only a complete set of jars carries the final name
+                return libs
+        raise BrokerError(f"Maven could not fetch Kafka {version}:\n{done.stdout}{done.stderr}")
+
+
+def java() -> str:
+    """Return the Java launcher: that of ``JAVA_HOME``, or the one on PATH."""
+    home = os.environ.get("JAVA_HOME")
+    candidate = Path(home, "bin", "java") if home else None
+    return str(candidate) if candidate and candidate.is_file() else "java"
+
+
+def missing_forjava() -> tuple[str, ...]:
+    missing = []
+    if shutil.which(java()) is None:
+        missing.append("Java 17 (openjdk-17-jre-headless)")
+    if shutil.which("mvn") is None:
+        missing.append("Maven (maven)")
+    return tuple(missing)
+
+
+def docker(*arguments: str) -> bool:
+    """Run a docker command and say whether it succeeded."""
+    done = subprocess.run(  # noqa: S603  # our own command line
+        ["docker", *arguments],  # noqa: S607  # found on PATH like any tool
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode == 0
+
+
+def docker_answers() -> bool:
+    """Say whether there is a Docker engine to talk to."""
+    return shutil.which("docker") is not None and docker("info")
+
+
+def free_port() -> int:
+    """Return a loopback port that nobody listens on."""
+    # Below the system's range for outgoing connections: a client that retries a stopped broker
+    # inside that range can end up connected to itself, and then holds the broker's port.
+    ports = list(range(20_000, 32_000))
+    random.shuffle(ports)
+    for port in ports:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+            return port
+    raise BrokerError("no free loopback port between 20000 and 31999")
+
+
+def port_answers(port: int) -> bool:
+    """Say whether somebody listens on a loopback port."""
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((HOST, port)) == 0
+
+

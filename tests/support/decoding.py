@@ -1,0 +1,113 @@
+"""Feeds, records and messages for the tests of decoding, and the property they share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from stream.codecs import Batch, Decoder, Drop, Record
+from stream.model import Codec, Feed, Field, FieldType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = [
+    "HASH_KEY",
+    "KINDS",
+    "NOON_MS",
+    "REASONS",
+    "Decodes",
+    "a_decoder",
+    "a_feed",
+    "assert_independent",
+    "at",
+    "ipc",
+    "laid_out",
+]
+
+HASH_KEY = bytes(range(32))
+NOON_MS = 1_714_564_800_000
+KINDS = {
+    "person": FieldType.STRING,
+    "ts": FieldType.TIMESTAMP,
+    "room": FieldType.STRING,
+    "n": FieldType.INTEGER,
+    "x": FieldType.FLOAT,
+    "b": FieldType.BOOLEAN,
+}
+REASONS = {drop.value for drop in Drop}
+
+
+class Decodes(Protocol):
+    """What the properties are about: ``Decoder`` or a broken twin of it."""
+
+    def decode(self, records: Sequence[Record]) -> tuple[Batch, Mapping[str, int]]:
+        """Decode records."""
+        ...
+
+
+def a_feed(codec: Codec, **changes: Any) -> Feed:
+    """A feed with a field of every type."""
+    options: dict[str, Any] = {
+        "name": "badges",
+        "topic": "badges",
+        "codec": codec,
+        "time": "ts",
+        "unit": "person",
+        "id": None,
+        "fields": {name: Field(name, kind) for name, kind in KINDS.items()},
+    }
+    return Feed(**{**options, **changes})
+
+
+def a_decoder(codec: Codec, *, partition: int = 0, partitions: int = 1, **changes: Any) -> Decoder:
+    """A decoder of that feed."""
+    feed = a_feed(codec, **changes)
+    return Decoder(feed, partition=partition, partitions=partitions, hash_key=HASH_KEY)
+
+
+def at(offset: int, value: bytes | None, *, log_append: bool = True) -> Record:
+    """A record whose append time follows from its offset."""
+    return Record(offset, NOON_MS + 7 * offset, log_append=log_append, value=value)
+
+
+def ipc(columns: Mapping[str, pa.Array], **options: Any) -> bytes:
+    """One message: an IPC stream of one batch."""
+    batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema, **options) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def laid_out(batch: Batch) -> list[tuple[Any, ...]]:
+    """The rows of a batch, everything of a row beside it."""
+    assert len(batch.rows) == len(batch) == len(batch.unit) == len(batch.offset)
+    identities = batch.unit if batch.event_id is None else batch.event_id
+    return list(
+        zip(
+            (tuple(row.values()) for row in batch.rows.to_pylist()),
+            batch.time_ms.tolist(),
+            batch.append_ms.tolist(),
+            batch.offset.tolist(),
+            (half.tobytes() for half in batch.unit),
+            (half.tobytes() for half in identities),
+            strict=True,
+        )
+    )
+
+
+def assert_independent(decoder: Decodes, records: Sequence[Record]) -> None:
+    """Decoding everything at once is decoding every record by itself."""
+    batch, drops = decoder.decode(records)
+    rows: list[tuple[Any, ...]] = []
+    counted: Counter[str] = Counter()
+    for record in records:
+        alone, dropped = decoder.decode([record])
+        rows += laid_out(alone)
+        counted.update(dropped)
+    assert laid_out(batch) == rows
+    assert counted == drops
+    assert set(drops) <= REASONS

@@ -1,0 +1,271 @@
+"""Rows of Arrow messages are judged by themselves; messages are not believed."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stream.columns import MAX_STRING_BYTES, TIME_END_MS
+from stream.model import Codec
+from tests.support.decoding import (
+    NOON_MS,
+    REASONS,
+    a_decoder,
+    assert_independent,
+    at,
+    ipc,
+    laid_out,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+raw_text = st.sampled_from(
+    [b"alice", b"bob", b"", "é".encode(), b"\xff", b"\xc3", b"\xa9", b"x" * 1025, None]
+)
+arrow_rows = st.lists(
+    st.tuples(
+        raw_text,
+        st.sampled_from([NOON_MS, 0, -1, TIME_END_MS - 1, TIME_END_MS, 2**62, -(2**62), None]),
+        raw_text,
+        st.sampled_from([0, 1, 2**63 - 1, 2**63, 2**64 - 1, None]),
+        st.sampled_from([0.0, 1.5, float("nan"), float("inf"), None]),
+        st.sampled_from([True, False, None]),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def as_string(values: Sequence[bytes | None]) -> pa.Array:
+    """Bytes that claim to be text, as a careless feeder writes them."""
+    return pa.array(values, pa.binary()).view(pa.string())
+
+
+def as_view(values: Sequence[bytes | None]) -> pa.Array:
+    """The same as string views."""
+    return pa.array(values, pa.binary()).cast(pa.binary_view()).view(pa.string_view())
+
+
+def as_dictionary(values: Sequence[bytes | None]) -> pa.Array:
+    """The same as a dictionary with small indices, entries of no row among them."""
+    words = sorted({value for value in values if value is not None})
+    indices = [None if value is None else words.index(value) for value in values]
+    return pa.DictionaryArray.from_arrays(
+        pa.array(indices, pa.int8()), as_string([*words, b"\xfe"]), safe=False
+    )
+
+
+def as_large(values: Sequence[bytes | None]) -> pa.Array:
+    """The same with 64-bit offsets."""
+    return pa.array(values, pa.large_binary()).view(pa.large_string())
+
+
+STRINGS: list[Callable[[Sequence[bytes | None]], pa.Array]] = [
+    as_string,
+    as_view,
+    as_dictionary,
+    as_large,
+    lambda values: pa.array(values, pa.binary()),
+]
+TIMES: list[Callable[[Sequence[int | None]], pa.Array]] = [
+    lambda values: pa.array(values, pa.int64()),
+    lambda values: pa.array(values, pa.int64()).cast(pa.timestamp("ms", "Europe/Berlin")),
+    lambda values: pa.array(values, pa.int64()).view(pa.timestamp("s")),
+    lambda values: pa.array(values, pa.int64()).view(pa.timestamp("us")),
+    lambda values: pa.array(values, pa.int64()).view(pa.timestamp("ns", "UTC")),
+    lambda values: pa.array(values, pa.int64()).dictionary_encode(),
+]
+
+
+def columns_of(
+    rows: Sequence[tuple[Any, ...]], string: Any = as_string, time: Any = TIMES[0]
+) -> dict[str, pa.Array]:
+    """The columns of some rows, strings and times in a chosen encoding."""
+    person, ts, room, n, x, b = zip(*rows, strict=True)
+    return {
+        "b": pa.array(b, pa.bool_()),
+        "person": string(person),
+        "ts": time(ts),
+        "other": pa.array([[1]] * len(rows)),
+        "room": string(room),
+        "n": pa.array(n, pa.uint64()),
+        "x": pa.array(x, pa.float64()),
+    }
+
+
+def oracle(row: tuple[Any, ...]) -> str | None:
+    """Say why a row is dropped (times in ms), one condition after another."""
+    person, ts, room, n, x, _ = row
+    try:
+        lengths = [len(text.decode().encode()) for text in (person, room) if text is not None]
+    except UnicodeDecodeError:
+        return "undecodable"
+    verdicts = [
+        ("wrong_type", n is not None and n >= 2**63),
+        ("too_long", max(lengths, default=0) > MAX_STRING_BYTES),
+        ("not_finite", x is not None and x not in {0.0, 1.5}),
+        ("missing_field", person is None or ts is None),
+        ("bad_time", ts is not None and not 0 <= ts < TIME_END_MS),
+    ]
+    return next((reason for reason, holds in verdicts if holds), None)
+
+
+@settings(max_examples=100, deadline=None)
+@given(arrow_rows, st.sampled_from(STRINGS), st.sampled_from(TIMES))
+def test_arrow_rows_are_independent(rows: list[tuple[Any, ...]], string: Any, time: Any) -> None:
+    """What a row of a batch gives does not depend on the rows around it, in any encoding."""
+    decoder = a_decoder(Codec.ARROW)
+    batch, drops = decoder.decode([at(3, ipc(columns_of(rows, string, time)))])
+    alone = [decoder.decode([at(3, ipc(columns_of([row], string, time)))]) for row in rows]
+    assert laid_out(batch) == [row for single, _ in alone for row in laid_out(single)]
+    assert drops == sum((Counter(dropped) for _, dropped in alone), Counter())
+    assert set(drops) <= REASONS
+
+
+@settings(max_examples=100, deadline=None)
+@given(arrow_rows, st.sampled_from(STRINGS))
+def test_arrow_rows_are_judged_as_documented(rows: list[tuple[Any, ...]], string: Any) -> None:
+    """The rows that stay, and the reasons for the others, are those of a plain reading."""
+    batch, drops = a_decoder(Codec.ARROW).decode([at(0, ipc(columns_of(rows, string)))])
+    reasons = [oracle(row) for row in rows]
+    kept = [row for row, reason in zip(rows, reasons, strict=True) if reason is None]
+    assert drops == Counter(reason for reason in reasons if reason)
+    assert [row["person"].encode() for row in batch.rows.to_pylist()] == [row[0] for row in kept]
+    assert batch.time_ms.tolist() == [row[1] for row in kept]
+
+
+GOOD_ROW = (b"alice", NOON_MS, b"2.14", 1, 1.5, True)
+GOOD_MESSAGE = ipc(columns_of([GOOD_ROW, (b"bob", *GOOD_ROW[1:])]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.none()
+        | st.binary(max_size=30)
+        | st.sampled_from([GOOD_MESSAGE, GOOD_MESSAGE[:-40], GOOD_MESSAGE[:100]])
+        | arrow_rows.map(lambda rows: ipc(columns_of(rows))),
+        max_size=5,
+    )
+)
+def test_arrow_messages_are_independent(messages: list[bytes | None]) -> None:
+    """What a message gives does not depend on the messages around it."""
+    records = [at(offset, message) for offset, message in enumerate(messages)]
+    assert_independent(a_decoder(Codec.ARROW), records)
+
+
+def test_damaged_messages_stop_nothing() -> None:
+    """However a message is damaged, decoding goes on, and the good ones around it arrive."""
+    rng = random.Random(7)
+    decoder = a_decoder(Codec.ARROW)
+    originals = [ipc(columns_of([GOOD_ROW] * 3, string)) for string in STRINGS]
+    for _ in range(400):
+        damaged = bytearray(rng.choice(originals))
+        for _ in range(rng.randrange(1, 6)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        messages = [at(0, GOOD_MESSAGE), at(1, bytes(damaged)), at(2, GOOD_MESSAGE)]
+        batch, drops = decoder.decode(messages)
+        offsets = batch.offset.tolist()
+        assert offsets.count(0) == offsets.count(2) == 2
+        assert offsets.count(1) + sum(drops.values()) >= 1
+        assert set(drops) <= REASONS
+
+
+def test_several_batches_of_a_message_are_its_rows() -> None:
+    """A stream of several record batches gives the rows of all, in order, at one offset."""
+    batch = pa.record_batch({"person": ["a", "b"], "ts": pa.array([1, 2], pa.int64())})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+        writer.write_batch(batch.slice(1))
+    decoded, drops = a_decoder(Codec.ARROW).decode([at(9, bytes(sink.getvalue()))])
+    assert decoded.time_ms.tolist() == [1, 2, 2]
+    assert decoded.offset.tolist() == [9, 9, 9]
+    assert not drops
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"person": None},
+        {"ts": None},
+        {"person": pa.array([1, 2])},
+        {"person": pa.nulls(2)},
+        {"ts": pa.array(["2024-05-01", "2024-05-01"])},
+        {"n": pa.array(["1", "2"])},
+        {"b": pa.array([1, 0])},
+        {"x": pa.array([[1.0], [2.0]])},
+        {"person": pa.RunEndEncodedArray.from_arrays([2], ["alice"])},
+    ],
+)
+def test_unsuitable_columns_cost_the_message(change: dict[str, Any]) -> None:
+    """A missing required column or another type makes the whole message undecodable."""
+    columns = {**columns_of([GOOD_ROW, GOOD_ROW]), **change}
+    bad = ipc({name: column for name, column in columns.items() if column is not None})
+    batch, drops = a_decoder(Codec.ARROW).decode([at(0, bad), at(1, GOOD_MESSAGE)])
+    assert set(batch.offset.tolist()) == {1}
+    assert drops == {"undecodable": 1}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"room": None},
+        {"room": pa.nulls(2)},
+        {"n": pa.array([1, -1], pa.int8())},
+        {"n": pa.array([1.0, -1.0])},
+        {"x": pa.array([1, 2**60])},
+        {"x": pa.array([1.0, 2.0], pa.float32())},
+        {"person": pa.array(["a", "b"]).dictionary_encode()},
+    ],
+)
+def test_suitable_columns(change: dict[str, Any]) -> None:
+    """Optional columns may be absent, and every type that holds the declared one is read."""
+    columns = {**columns_of([GOOD_ROW, GOOD_ROW]), **change}
+    message = ipc({name: column for name, column in columns.items() if column is not None})
+    batch, drops = a_decoder(Codec.ARROW).decode([at(0, message)])
+    assert len(batch) == 2
+    assert not drops
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("n", pa.array([1.0, 1.5])),
+        ("n", pa.array([1.0, float("nan")])),
+        ("n", pa.array([0.0, 1e30])),
+    ],
+)
+def test_floats_that_are_no_integers(column: str, values: pa.Array) -> None:
+    """A float in an integer field costs its row unless its value is whole and fits."""
+    message = ipc({**columns_of([GOOD_ROW, GOOD_ROW]), column: values})
+    batch, drops = a_decoder(Codec.ARROW).decode([at(0, message)])
+    assert len(batch) == 1
+    assert drops == {"wrong_type": 1}
+
+
+def test_small_messages_do_not_unfold() -> None:
+    """Compressed bodies, and dictionaries or views that repeat one long text, are refused."""
+    count = 20_000
+    indices = pa.array(np.zeros(count, dtype=np.int8))
+    long = "x" * MAX_STRING_BYTES
+    times = pa.array(np.ones(count, dtype=np.int64)).dictionary_encode()
+    times = pa.DictionaryArray.from_arrays(indices, times.dictionary)
+    repeated = pa.DictionaryArray.from_arrays(indices, pa.array([long]))
+    packed = ipc(columns_of([GOOD_ROW] * 200), options=pa.ipc.IpcWriteOptions(compression="zstd"))
+    for message in (ipc({"person": repeated, "ts": times}), packed):
+        assert a_decoder(Codec.ARROW).decode([at(0, message)])[1] == {"undecodable": 1}
+    longer = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1]), pa.array([long * 1000, "bob"]))
+    batch, drops = a_decoder(Codec.ARROW).decode(
+        [at(0, ipc({"person": longer, "ts": pa.array([1, 2, 3])}))]
+    )
+    assert batch.time_ms.tolist() == [3]
+    assert drops == {"too_long": 2}

@@ -1,0 +1,108 @@
+"""Charges are exact, and an unknown cost never looks free."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accountant.charges import Charge, UniformCost, WindowKey
+from accountant.records import Partial
+from accountant.units import Contribution, floor_loss_units, from_loss_units, to_loss_units
+
+
+def test_windows_are_served_by_end_then_query() -> None:
+    """Keys sort by window end, then query id, then start."""
+    keys = [WindowKey(10, "b", 0), WindowKey(20, "a", 0), WindowKey(10, "a", 5)]
+    assert sorted(keys) == [keys[2], keys[0], keys[1]]
+
+
+def test_a_window_has_length() -> None:
+    """An empty window is refused."""
+    with pytest.raises(ValueError, match="empty"):
+        WindowKey(10, "a", 10)
+
+
+@given(st.integers(0, 10**15), st.integers(1, 100), st.integers(1, 100))
+def test_a_uniform_cost_adds_up_by_hand(units: int, cells: int, reached: int) -> None:
+    """Whoever reaches more cells than there are loses all of them and no more."""
+    cost = UniformCost(units, cells)
+    assert cost.worst_units == units
+    assert (
+        cost.largest_sum_units(reached)
+        == sum([units] * cells, start=0) * min(reached, cells) // cells
+    )
+    assert Charge(WindowKey(1, "q", 0), cost, reached).loss_units == cost.largest_sum_units(reached)
+
+
+@pytest.mark.parametrize(("units", "cells"), [(-1, 1), (1, 0)])
+def test_impossible_costs_are_refused(units: int, cells: int) -> None:
+    """No cost is negative, no window is without cells."""
+    with pytest.raises(ValueError, match="cost"):
+        UniformCost(units, cells)
+
+
+@given(st.fractions(0, 100))
+def test_loss_units_round_against_us(epsilon: Fraction) -> None:
+    """Charges round up, walls round down, and exact values stay."""
+    assert from_loss_units(floor_loss_units(epsilon)) <= epsilon
+    assert from_loss_units(to_loss_units(epsilon)) >= epsilon
+    assert to_loss_units(epsilon) - floor_loss_units(epsilon) in (0, 1)
+    assert to_loss_units(from_loss_units(7)) == 7
+
+
+def test_caps_start_at_one() -> None:
+    """A cap of nothing is refused."""
+    with pytest.raises(ValueError, match="at least 1"):
+        Contribution(0, 1)
+
+
+def vector(index: list[int], value: list[int], **changes: int) -> Partial:
+    """Return a partial of four cells."""
+    return Partial(
+        key=WindowKey(10, "q", 0),
+        partition=changes.get("partition", 0),
+        fingerprint="f",
+        topic_id="t",
+        complete=True,
+        cells=4,
+        index=np.array(index, dtype=np.int64),
+        value=np.array(value, dtype=np.int64),
+        first_offset=changes.get("first_offset", 0),
+        last_offset=3,
+    )
+
+
+@pytest.mark.parametrize("index", [[1, 1], [2, 1], [-1, 1], [0, 4]])
+def test_a_partial_is_sorted_unique_and_in_range(index: list[int]) -> None:
+    """Anything else is not a sparse vector."""
+    with pytest.raises(ValueError, match="strictly increasing"):
+        vector(index, [1, 1])
+
+
+def test_a_partial_holds_integers_of_one_length() -> None:
+    """Shapes and types are checked."""
+    with pytest.raises(ValueError, match="one length"):
+        vector([0], [1, 1])
+    with pytest.raises(TypeError, match="int64"):
+        Partial(
+            *(WindowKey(10, "q", 0), 0, "f", "t", True, 4),
+            *(np.zeros(1), np.zeros(1), 0, 0),  # type: ignore[arg-type]  # floats on purpose
+        )
+
+
+def test_the_digest_covers_everything() -> None:
+    """Equal partials have equal digests; one changed number changes it."""
+    first = vector([0, 2], [5, 6]).digest
+    assert vector([0, 2], [5, 6]).digest == first
+    others = [
+        vector([0, 3], [5, 6]),
+        vector([0, 2], [5, 7]),
+        vector([0], [5]),
+        vector([0, 2], [5, 6], partition=1),
+        vector([0, 2], [5, 6], first_offset=1),
+    ]
+    assert len({first, *(other.digest for other in others)}) == 6

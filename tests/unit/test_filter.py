@@ -1,0 +1,93 @@
+"""The filter says yes exactly while the worst-off unit stays under the wall."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import accountant.filter
+from accountant.charges import Charge, UniformCost, WindowKey
+from accountant.filter import EventFilter, UserFilter, filter_for
+from accountant.overlap import Held, worst_instant
+from accountant.units import PrivacyUnit
+
+
+def charge(start: int, end: int, units: int, periods: tuple[int, ...] = ()) -> Charge:
+    """Return a charge of one cell."""
+    return Charge(WindowKey(end, "q", start), UniformCost(units, 3), 1, periods)
+
+
+charges = st.lists(
+    st.builds(
+        lambda start, size, units: charge(start, start + size, units),
+        st.integers(0, 30),
+        st.integers(1, 12),
+        st.integers(0, 4),
+    ),
+    max_size=14,
+)
+
+
+@given(charges, st.integers(0, 8))
+def test_event_filter_grants_exactly_what_fits(asked: list[Charge], wall: int) -> None:
+    """Every answer is what adding up all held charges over all of time says."""
+    judge = EventFilter(wall, [])
+    held: list[Held] = []
+    for one in sorted(asked, key=lambda each: each.key):
+        more = [*held, Held(one.key.start_ms, one.key.end_ms, one.loss_units)]
+        fits = worst_instant(more, within=(one.key.start_ms, one.key.end_ms)) <= wall
+        assert judge.reserve(one) is fits
+        held = more if fits else held
+        assert worst_instant(held) <= wall
+
+
+@given(charges, st.integers(0, 8), st.integers(0, 14))
+def test_event_filter_resumes_from_what_is_held(asked: list[Charge], wall: int, cut: int) -> None:
+    """A filter made anew from the charges held so far answers as the old one would."""
+    asked = sorted(asked, key=lambda each: each.key)
+    whole = EventFilter(wall, [])
+    answers = [whole.reserve(one) for one in asked]
+    held = [
+        Held(one.key.start_ms, one.key.end_ms, one.loss_units)
+        for one, yes in zip(asked[:cut], answers[:cut], strict=True)
+        if yes
+    ]
+    second = EventFilter(wall, held)
+    assert [second.reserve(one) for one in asked[cut:]] == answers[cut:]
+
+
+def test_a_refused_charge_leaves_no_trace() -> None:
+    """After a refusal a smaller request still fits."""
+    judge = EventFilter(3, [Held(0, 10, 2)])
+    assert not judge.reserve(charge(5, 15, 2))
+    assert judge.reserve(charge(5, 15, 1))
+    assert not judge.reserve(charge(9, 12, 1))
+    assert judge.reserve(charge(10, 12, 2))
+
+
+def test_user_filter_adds_up_within_every_period_it_touches() -> None:
+    """One full period refuses a window that touches it, and nothing is held in the other."""
+    judge = UserFilter(3, {0: 2})
+    assert not judge.reserve(charge(5, 15, 2, (0, 10)))
+    assert judge.reserve(charge(10, 15, 3, (10,)))
+    assert judge.reserve(charge(0, 5, 1, (0,)))
+    assert not judge.reserve(charge(0, 5, 1, (0,)))
+
+
+def test_no_period_means_no_budget() -> None:
+    """Under unit user a charge without periods is refused, even a free one."""
+    assert not UserFilter(3, {}).reserve(charge(0, 5, 0))
+
+
+def test_each_unit_has_its_filter() -> None:
+    """The factory knows both."""
+    made = {unit: type(filter_for(unit, 1, held=[], held_units={})) for unit in PrivacyUnit}
+    assert made == {PrivacyUnit.EVENT: EventFilter, PrivacyUnit.USER: UserFilter}
+
+
+def test_the_proof_is_where_the_docstring_says() -> None:
+    """The module links its proof page."""
+    assert "docs/proofs/filter.md" in str(accountant.filter.__doc__)
+    assert (Path(__file__).parents[2] / "docs/proofs/filter.md").is_file()
