@@ -36,13 +36,13 @@ check: $(DEV)  ## linters, types and import directions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
-	$(BIN)/mypy --strict deploy/kafka/broker.py
+	$(BIN)/mypy --strict -p deploy.kafka
 	$(BIN)/lint-imports
 
 .PHONY: kafka
 kafka: $(RUN)  ## a local broker to play with, until Ctrl-C (PORT=9092)
 	@deploy/prerequisites.sh default-jre-headless maven
-	@exec $(BIN)/python deploy/kafka/broker.py --port $(or $(PORT),9092)
+	@exec $(BIN)/python -m deploy.kafka.broker --port $(or $(PORT),9092)
 
 .PHONY: bench
 bench: system $(DEV)  ## rates and delays on this machine

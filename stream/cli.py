@@ -7,6 +7,7 @@ need them, so that replaying files needs none of them.
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -191,8 +192,9 @@ def _replay_files(
     with open_ledger(alarms) as opened:
         replaying = Replay(alarms, opened, files)
         if as_json:
-            for decision in replaying.all_decisions():
-                _echo_records(alarms, decision)
+            with closing(replaying.all_decisions()) as decisions:
+                for decision in decisions:
+                    _echo_records(alarms, decision)
         else:
             _show_replay(alarms, replaying)
             status = opened.status()
@@ -207,8 +209,11 @@ def _show_replay(alarms: Alarms, replaying: Replay) -> None:
     rang: list[Alarm] = []
     for decision in replaying.earlier(_EARLIER_SHOWN):
         rang += alarm_records(alarms.queries[decision.key.query], decision)
-    with ReplayView(console, windows=replaying.windows, before=replaying.before) as view:
-        for decision in replaying.run():
+    with (
+        ReplayView(console, windows=replaying.windows, before=replaying.before) as view,
+        closing(replaying.run()) as decisions,
+    ):
+        for decision in decisions:
             fresh = list(alarm_records(alarms.queries[decision.key.query], decision))
             rang += fresh
             view.decided(fresh, denied=decision.reason is not None)

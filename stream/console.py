@@ -191,13 +191,13 @@ def _bar(scope: ScopeStatus) -> Text:
     share = Fraction(scope.spent_units, max(scope.epsilon_max_units, 1))
     full = -(-share.numerator * _BAR_CELLS // share.denominator) if share < 1 else _BAR_CELLS
     colour = "green" if share < Fraction(3, 4) else "yellow" if share < 1 else "red"
-    whose = "event" if scope.unit is PrivacyUnit.EVENT else "person, in the dearest period"
+    whose = "event" if scope.unit is PrivacyUnit.EVENT else "person"
     return Text.assemble(
         f"budget {scope.scope}  ",
         ("█" * full, colour),
         ("░" * (_BAR_CELLS - full), "dim"),
-        f"  epsilon {_decimals(scope.spent_units)} of {_decimals(scope.epsilon_max_units)}"
-        f" ({round(100 * share)}%) for the worst-off {whose}",
+        f"  {_decimals(scope.spent_units)} of {_decimals(scope.epsilon_max_units)}"
+        f" ({round(100 * share)}%), worst-off {whose}",
     )
 
 

@@ -26,7 +26,7 @@ from stream.reader import PartitionReader
 from stream.steps import Step, no_step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from accountant.ledger import Ledger
@@ -39,6 +39,7 @@ __all__ = ["Replay", "ReplaySummary", "windows_of"]
 
 _CLUSTER = "replay"
 _ANY_TIME_MS = 1 << 62
+_MARK_EVERY = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +118,28 @@ class Replay:
         self._cursors = cursors
         self.windows = len(schedule)
         self.before = len(self._done)
+        self._left: list[WindowKey] = []
         self._outcomes: Counter[Outcome] = Counter()
         self._denied: Counter[str] = Counter()
         self._rang: Counter[str] = Counter()
 
-    def run(self) -> Iterator[StoredDecision]:
+    def run(self) -> Generator[StoredDecision, None, None]:
         """Decide every window that is left and yield the decisions, in the order of requests.
 
-        A decision counts as published when the next one is asked for. Decisions that a killed run
-        stored and did not publish come first.
+        A decision counts as published when the next one is asked for; that is stored now and then,
+        so a killed run may yield some again, and they come first.
         """
-        for decision in self._left_over():
-            yield from self._published(decision)
+        try:
+            for decision in self._left_over():
+                yield from self._published(decision)
+            yield from self._decide()
+        except GeneratorExit:  # the caller stopped; any other error leaves them to the next run
+            self._mark_published()
+            raise
+        self._mark_published()
+        self.runtime.metrics.ledger(self._ledger.status())
+
+    def _decide(self) -> Iterator[StoredDecision]:
         if not self._todo:
             return
         lanes = self._lanes()
@@ -152,7 +163,6 @@ class Replay:
                     "another process replays into this ledger",
                     hint="wait until it is done, then run this again: nothing is drawn twice",
                 )
-        self.runtime.metrics.ledger(self._ledger.status())
 
     def earlier(self, last: int | None = None) -> Iterator[StoredDecision]:
         """Yield what earlier runs decided and published, in the order of requests.
@@ -167,7 +177,7 @@ class Replay:
             if decision.alarms or decision.outcome is Outcome.DENIED:  # else only its cost is known
                 yield decision
 
-    def all_decisions(self) -> Iterator[StoredDecision]:
+    def all_decisions(self) -> Generator[StoredDecision, None, None]:
         """Yield what earlier runs decided, then what is left: the same lines in every run."""
         yield from list(self.earlier())
         yield from self.run()
@@ -201,12 +211,21 @@ class Replay:
         for query_id in self._alarms.queries:
             while waiting := self._ledger.unpublished(query_id, _ANY_TIME_MS):
                 yield from waiting
+                self._mark_published()
 
     def _published(self, decision: StoredDecision) -> Iterator[StoredDecision]:
         yield decision
         self.runtime.step(Step.AFTER_PUBLISH, decision.key)
-        self._ledger.mark_published(decision.key)
+        self._left.append(decision.key)
         self.runtime.metrics.published(decision, None)
+        if len(self._left) >= _MARK_EVERY:
+            self._mark_published()
+
+    def _mark_published(self) -> None:
+        """Store which decisions have left, many in one transaction."""
+        if self._left:
+            self._ledger.mark_published(*self._left)
+            self._left.clear()
 
     def _count(self, decision: StoredDecision) -> None:
         self._outcomes[decision.outcome] += 1

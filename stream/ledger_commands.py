@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from accountant.charges import WindowKey
 from accountant.records import QueryRegistration
 from stream.alarms import epsilon_text, iso_utc
 from stream.build import budget_plan, open_ledger, wall_clock_ms
@@ -141,54 +140,25 @@ def accept_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
     """Accept every changed alarm; return one line for each.
 
     A feed with a declared history is read again, so its change takes effect at the oldest undecided
-    window; a live one's at the first window that starts at or after ``now_ms``. Windows before are
-    denied here, also where an earlier call was killed half-way.
+    window; a live one's at the first window that starts at or after ``now_ms``. The decider denies
+    the windows in between.
 
     Raises:
         LedgerError: the ledger refuses a change.
     """
+    registered = _fingerprints(opened)
     lines: list[str] = []
     for query in alarms.queries.values():
-        row = _registered(opened).get(query.id)
-        if row is None:
+        if registered.get(query.id, query.fingerprint) == query.fingerprint:
             continue
-        if row["fingerprint"] != query.fingerprint:
-            from_ms = _boundary(query, int(row["cursor_ms"]), now_ms)
-            opened.accept_change(_registration(query, alarms), from_ms)
-            lines.append(f"{query.id}: accepted, in force from {iso_utc(from_ms)}")
-        _deny_before_change(query, opened)
+        cursor_ms = opened.cursor(query.id)
+        floor_ms = cursor_ms if query.feed.history else max(cursor_ms, now_ms)
+        calendar = query.calendar
+        index = calendar.next_active(calendar.first_starting_at(floor_ms))
+        from_ms = calendar.bounds(index)[0]
+        opened.accept_change(_registration(query, alarms), from_ms)
+        lines.append(f"{query.id}: accepted, in force from {iso_utc(from_ms)}")
     return lines
-
-
-def _deny_before_change(query: Query, opened: Ledger) -> None:
-    row = _registered(opened)[query.id]
-    boundary_ms, cursor_ms = row["effective_from_ms"], int(row["cursor_ms"])
-    if boundary_ms is None or cursor_ms >= boundary_ms:
-        return
-    calendar = query.calendar
-    index = calendar.next_active(calendar.first_starting_at(cursor_ms))
-    while (bounds := calendar.bounds(index))[0] < boundary_ms:
-        index = calendar.next_active(index + 1)
-        opened.deny(
-            WindowKey(end_ms=bounds[1], query=query.id, start_ms=bounds[0]),
-            fingerprint=query.fingerprint,
-            reason="config_changed",
-            next_start_ms=calendar.bounds(index)[0],
-            release_ms=0,
-        )
-
-
-def _boundary(query: Query, cursor_ms: int, now_ms: int) -> int:
-    """Return the start of the first window that the new configuration decides."""
-    calendar = query.calendar
-    floor_ms = cursor_ms if query.feed.history else max(cursor_ms, now_ms)
-    first = calendar.next_active(calendar.first_starting_at(cursor_ms))
-    index = calendar.next_active(calendar.first_starting_at(floor_ms))
-    if index == first and calendar.bounds(first)[0] != cursor_ms:
-        # The old windows started elsewhere: denying one new window moves the cursor onto the new
-        # calendar.
-        index = calendar.next_active(first + 1)
-    return calendar.bounds(index)[0]
 
 
 def _registration(query: Query, alarms: Alarms) -> QueryRegistration:
@@ -202,10 +172,10 @@ def _registration(query: Query, alarms: Alarms) -> QueryRegistration:
     )
 
 
-def _registered(opened: Ledger) -> dict[str, dict[str, Any]]:
-    """Return the registered alarms' rows by name; they stand before the long tables."""
+def _fingerprints(opened: Ledger) -> dict[str, str]:
+    """Return the registered fingerprints; their rows stand before the long tables."""
     early = takewhile(lambda row: row["record"] != "charges", opened.export())
-    return {row["query"]: row for row in early if row["record"] == "queries"}
+    return {row["query"]: row["fingerprint"] for row in early if row["record"] == "queries"}
 
 
 def _opened(alarms: Alarms) -> Ledger:

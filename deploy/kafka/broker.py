@@ -48,12 +48,12 @@ from deploy.kafka.runtime import (
     BrokerError,
     default_version,
     docker,
-    docker_answers,
     fetch_jars,
     free_port,
     java,
     missing_for_java,
     port_answers,
+    require_java_or_docker,
 )
 
 if TYPE_CHECKING:
@@ -134,16 +134,23 @@ class Broker:
             BrokerError: Java, Maven and Docker are missing, or the broker ended or stayed silent;
                 the text holds the end of its log.
         """
-        for _ in range(START_ATTEMPTS - 1):
+        require_java_or_docker()
+        if not missing_for_java():
+            fetch_jars(self.version)
+        continued = self._identity_file.is_file()
+        for attempt in range(1, START_ATTEMPTS + 1):
             try:
-                return self._start_once()
+                self._start_once()
+                break
             except BrokerError:
-                # Another process may have taken a port between our choice and the broker's bind.
                 self._end(signal.SIGKILL)
-                if self._fixed_port or self._continued:
+                if attempt == START_ATTEMPTS or self._fixed_port or continued:
                     raise
+                # Another process may have taken a port between our choice and the broker's bind.
                 self._port = self._controller_port = 0
-        return self._start_once()
+                self._identity_file.unlink(missing_ok=True)
+                shutil.rmtree(self.directory / "data", ignore_errors=True)
+        return self
 
     def stop(self) -> None:
         """End the broker in order (SIGTERM, then SIGKILL) and remove a temporary directory."""
@@ -158,7 +165,8 @@ class Broker:
     def restart(self) -> Self:
         """Start again on the same data and ports, after an orderly end if it still runs."""
         self._end(signal.SIGTERM)
-        return self._start_once()
+        self._start_once()
+        return self
 
     def pause(self) -> None:
         """Stop the process from running without ending it: clients see a broker that hangs."""
@@ -211,12 +219,12 @@ class Broker:
         """Stop."""
         self.stop()
 
-    def _start_once(self) -> Self:
+    def _start_once(self) -> None:
         if self.pid is not None:
-            return self
+            return
         self.directory.mkdir(parents=True, exist_ok=True)
         self._write_settings()
-        launch = self._java_command() if missing_for_java() == () else self._docker_command()
+        launch = self._docker_command() if missing_for_java() else self._java_command()
         output = (self.directory / "stdout.log").open("ab")
         with output:
             self._process = subprocess.Popen(  # noqa: S603  # our own command line
@@ -229,7 +237,6 @@ class Broker:
             )
         self._watchdog = _watch(self._process.pid, self._container)
         self._wait()
-        return self
 
     def _java_command(self) -> list[str]:
         libs = fetch_jars(self.version)
@@ -248,12 +255,6 @@ class Broker:
         return [*launch, "kafka.Kafka", str(self._settings_file)]
 
     def _docker_command(self) -> list[str]:
-        missing = missing_for_java()
-        if not docker_answers():
-            raise BrokerError(
-                f"a Kafka broker needs {' and '.join(missing)}, or a running Docker engine\n"
-                "  hint: apt-get install openjdk-17-jre-headless maven"
-            )
         self._container = f"tocsin-kafka-{uuid.uuid4().hex[:12]}"
         tools = "/opt/kafka/bin"
         script = f"exec {tools}/kafka-server-start.sh {self._settings_file}"
@@ -267,6 +268,10 @@ class Broker:
         return [*run, "--entrypoint", "sh", f"apache/kafka:{self.version}", "-c", script]
 
     @property
+    def _identity_file(self) -> Path:
+        return self.directory / "identity.json"
+
+    @property
     def _settings_file(self) -> Path:
         return self.directory / "server.properties"
 
@@ -274,9 +279,8 @@ class Broker:
         return (self.directory / "data" / "meta.properties").is_file()
 
     def _write_settings(self) -> None:
-        identity = self.directory / "identity.json"
-        if identity.is_file():
-            known = json.loads(identity.read_text(encoding="utf-8"))
+        if self._identity_file.is_file():
+            known = json.loads(self._identity_file.read_text(encoding="utf-8"))
             self.cluster_id = known["cluster_id"]
             self._port = self._port or known["port"]
             self._controller_port = self._controller_port or known["controller_port"]
@@ -286,7 +290,7 @@ class Broker:
             self._controller_port = free_port()
         known = {"cluster_id": self.cluster_id, "port": self._port}
         known["controller_port"] = self._controller_port
-        identity.write_text(json.dumps(known), encoding="utf-8")
+        self._identity_file.write_text(json.dumps(known), encoding="utf-8")
         lines = (f"{key}={value}\n" for key, value in self._settings().items())
         self._settings_file.write_text("".join(lines), encoding="utf-8")
 
@@ -364,6 +368,7 @@ class Broker:
             docker("stop" if number is signal.SIGTERM else "kill", self._container)
         elif process.poll() is None:
             process.send_signal(number)
+            process.send_signal(signal.SIGCONT)  # a paused one would not hear SIGTERM
         try:
             process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:

@@ -22,6 +22,7 @@ __all__ = [
     "java",
     "missing_for_java",
     "port_answers",
+    "require_java_or_docker",
 ]
 
 HOST = "127.0.0.1"
@@ -89,13 +90,27 @@ def java() -> str:
     return str(candidate) if candidate and candidate.is_file() else "java"
 
 
-def missing_forjava() -> tuple[str, ...]:
+def missing_for_java() -> tuple[str, ...]:
     missing = []
     if shutil.which(java()) is None:
-        missing.append("Java 17 (openjdk-17-jre-headless)")
+        missing.append("Java 17 (default-jre-headless)")
     if shutil.which("mvn") is None:
         missing.append("Maven (maven)")
     return tuple(missing)
+
+
+def require_java_or_docker() -> None:
+    """Check that a broker can run here at all.
+
+    Raises:
+        BrokerError: Java or Maven is missing and no Docker engine answers.
+    """
+    missing = missing_for_java()
+    if missing and not docker_answers():
+        raise BrokerError(
+            f"a Kafka broker needs {' and '.join(missing)}, or a running Docker engine\n"
+            "  hint: apt-get install default-jre-headless maven"
+        )
 
 
 def docker(*arguments: str) -> bool:
@@ -136,5 +151,3 @@ def port_answers(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1.0)
         return probe.connect_ex((HOST, port)) == 0
-
-

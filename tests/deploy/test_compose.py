@@ -58,7 +58,7 @@ def test_nothing_is_published_beyond_loopback(compose: dict[str, Any]) -> None:
 
 
 def test_the_database_cannot_be_reached_from_outside(compose: dict[str, Any]) -> None:
-    """PostgreSQL holds raw aggregates: it publishes no port and sits on an internal network only."""
+    """PostgreSQL holds raw aggregates: no port is published, its network is internal."""
     postgres = compose["services"]["postgres"]
     assert "ports" not in postgres
     assert all(compose["networks"][name]["internal"] for name in postgres["networks"])
@@ -127,7 +127,7 @@ def test_the_image_is_built_from_what_the_context_sends() -> None:
 
 
 def test_the_configuration_that_compose_runs_is_sound() -> None:
-    """`tocsin check` finds nothing wrong once the two secrets are set, and asks for them otherwise."""
+    """`tocsin check` finds nothing wrong with both secrets set, and asks for them otherwise."""
     file = ROOT / "deploy" / "tocsin" / "alarms.yaml"
     secrets = {"TOCSIN_DB_PASSWORD": "0a1b", "TOCSIN_CUSTODIAN_TOKEN": "2c3d"}
     assert check(file, environ=secrets) == []

@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from deploy.kafka.broker import default_version
+from deploy.kafka.runtime import default_version
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = ("run.lock", "dev.lock")

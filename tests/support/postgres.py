@@ -26,9 +26,14 @@ _STOP_S = 20
 
 
 class Postgres:
-    """A private server on a Unix socket, under a directory that goes with it."""
+    """A private server on a Unix socket, under a directory that goes with it.
 
-    def __init__(self) -> None:
+    Args:
+        durable: whether commits reach the disk; tests outlive a killed client, not a power cut.
+    """
+
+    def __init__(self, *, durable: bool = False) -> None:
+        self._durable = durable
         # Not pytest's tmp_path: a Unix socket's path may hold 107 bytes only.
         self._directory = Path(tempfile.mkdtemp(prefix="tocsin-pg-"))
         self._server: Any = None
@@ -37,8 +42,8 @@ class Postgres:
         """Start the server."""
         self._server = _package().get_server(self._directory / "data", cleanup_mode=None)
         with psycopg.connect(self.admin_url, autocommit=True) as connection:
-            # These data outlive a killed client, not a power cut: tests need no more.
-            connection.execute("ALTER SYSTEM SET fsync TO off")
+            if not self._durable:
+                connection.execute("ALTER SYSTEM SET fsync TO off")
             connection.execute("SELECT pg_reload_conf()")
         return self
 

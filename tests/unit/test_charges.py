@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from accountant.charges import Charge, UniformCost, WindowKey
 from accountant.records import Partial
 from accountant.units import Contribution, floor_loss_units, from_loss_units, to_loss_units
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 def test_windows_are_served_by_end_then_query() -> None:
@@ -31,10 +34,7 @@ def test_a_uniform_cost_adds_up_by_hand(units: int, cells: int, reached: int) ->
     """Whoever reaches more cells than there are loses all of them and no more."""
     cost = UniformCost(units, cells)
     assert cost.worst_units == units
-    assert (
-        cost.largest_sum_units(reached)
-        == sum([units] * cells, start=0) * min(reached, cells) // cells
-    )
+    assert cost.largest_sum_units(reached) == sum([units] * min(reached, cells))
     assert Charge(WindowKey(1, "q", 0), cost, reached).loss_units == cost.largest_sum_units(reached)
 
 
