@@ -91,6 +91,7 @@ def java() -> str:
 
 
 def missing_for_java() -> tuple[str, ...]:
+    """Return what is missing to run a broker on Java; nothing when all is there."""
     missing = []
     if shutil.which(java()) is None:
         missing.append("Java 17 (default-jre-headless)")
