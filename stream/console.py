@@ -48,8 +48,9 @@ __all__ = [
 ]
 
 _LAST_ALARMS = 8
-_BAR_CELLS = 30
+_BAR_CELLS = 24
 _LATEST = 3
+_FRAMES_PER_S = 4
 
 
 class ReplayView:
@@ -75,7 +76,12 @@ class ReplayView:
             console=console,
         )
         self._task = self._progress.add_task("reading", total=windows, completed=before)
-        self._live = Live(self._shown(), console=console, refresh_per_second=8, transient=True)
+        self._live = Live(
+            console=console,
+            refresh_per_second=_FRAMES_PER_S,
+            transient=True,
+            get_renderable=self._shown,
+        )
 
     def __enter__(self) -> Self:
         """Begin to draw."""
@@ -103,15 +109,14 @@ class ReplayView:
             self._rang += 1
         self._denied += denied
         self._progress.update(self._task, advance=1, description="deciding")
-        self._live.update(self._shown())
 
     def _shown(self) -> RenderableType:
         title = f"latest of {self._rang} alarms" + (
             f", {self._denied} windows denied" if self._denied else ""
         )
-        table = Table(title=title, title_justify="left", width=76)
-        for heading in ("window starts (UTC)", "alarm", "predicate"):
-            table.add_column(heading)
+        table = Table(title=title, title_justify="left")
+        for heading, width in (("window starts (UTC)", 19), ("alarm", 20), ("predicate", 28)):
+            table.add_column(heading, width=width, no_wrap=True)
         for alarm in self._latest:
             table.add_row(_short(alarm.window_start), alarm.query, _predicate(alarm))
         return Group(self._progress, table)
@@ -189,7 +194,7 @@ def ledger_place(url: str) -> str:
 
 def _bar(scope: ScopeStatus) -> Text:
     share = Fraction(scope.spent_units, max(scope.epsilon_max_units, 1))
-    full = -(-share.numerator * _BAR_CELLS // share.denominator) if share < 1 else _BAR_CELLS
+    full = min(share.numerator * _BAR_CELLS // share.denominator, _BAR_CELLS)
     colour = "green" if share < Fraction(3, 4) else "yellow" if share < 1 else "red"
     whose = "event" if scope.unit is PrivacyUnit.EVENT else "person"
     return Text.assemble(

@@ -11,7 +11,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
@@ -33,14 +33,19 @@ if TYPE_CHECKING:
     from stream.build import Runtime
     from stream.model import Feed
 
-__all__ = ["Ingest"]
+__all__ = ["FETCH", "MAX_RECORDS", "Ingest"]
 
 T = TypeVar("T")
+
+FETCH: Final = {"max_partition_fetch_bytes": 8 << 20}
+"""How the consumer fetches: arguments of aiokafka's."""
+
+MAX_RECORDS: Final = 20_000
+"""Records handed on at once: a fraction of a second's work."""
 
 _LOG_APPEND_TIME = 1
 _IDLE_CHECK_S = 0.5
 _POLL_MS = 200
-_MAX_RECORDS = 20_000
 
 
 @dataclass(slots=True)
@@ -114,6 +119,10 @@ class Ingest:
             await probe.stop()
             self._executor.shutdown(wait=False, cancel_futures=True)
 
+    def positions(self) -> dict[TopicPartition, int]:
+        """Return the next offset to count of every partition this worker reads."""
+        return {partition: assigned.position for partition, assigned in self._assigned.items()}
+
     def _consumer(self) -> Any:
         session_ms = self._kafka.session_timeout_ms
         consumer = AIOKafkaConsumer(
@@ -125,7 +134,7 @@ class Ingest:
             session_timeout_ms=session_ms,
             heartbeat_interval_ms=max(session_ms // 3, 500),
             rebalance_timeout_ms=max(session_ms, 10_000),
-            max_partition_fetch_bytes=8 << 20,
+            **FETCH,
             **aiokafka_arguments(self._kafka),
         )
         consumer.subscribe(list(self._feeds), listener=self._listener)
@@ -143,7 +152,7 @@ class Ingest:
                     continue
                 seen = generation
             try:
-                batches = await consumer.getmany(timeout_ms=_POLL_MS, max_records=_MAX_RECORDS)
+                batches = await consumer.getmany(timeout_ms=_POLL_MS, max_records=MAX_RECORDS)
             except NoOffsetForPartitionError:
                 continue  # fetched before we could seek; the seek has superseded it
             except OffsetOutOfRangeError as error:

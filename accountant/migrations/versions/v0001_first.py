@@ -154,3 +154,7 @@ def upgrade() -> None:
         sa.Column("period_ms", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Column("held_units", sa.BigInteger, nullable=False),
     )
+    if op.get_bind().dialect.name == "postgresql":
+        # Compressing a vector of a hundred thousand cells takes twenty times as long as storing it.
+        for column in ("cell_index", "cell_value"):
+            op.execute(f"ALTER TABLE tocsin_partials ALTER COLUMN {column} SET STORAGE EXTERNAL")

@@ -1,0 +1,203 @@
+"""Events per second from Kafka to counted windows, beside a consumer that only counts records.
+
+The worker's own ingest service runs against a real broker and a real ledger, from its first fetch
+until it has counted the last record of the topic. All events lie in one open window, so that the
+ledger plays no part. The raw consumer is aiokafka's ``getmany`` in a loop, with the same fetch
+settings, on the same topic, in turns with ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+
+from benchmarks.system import QUERY, System
+from deploy.kafka.broker import Broker
+from stream.build import wall_clock_ms
+from stream.hashing import ByteStrings
+from stream.kafka.ingest import FETCH, MAX_RECORDS, Ingest
+from stream.model import Partitioner
+from stream.partitioning import partitions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+__all__ = ["run"]
+
+PEOPLE = 100_000
+ROOMS_OF_ONE = 3
+EVENTS = 1_000_000
+MESSAGES = 300
+MESSAGE_ROWS = 10_000
+DIFFERENT_MESSAGES = 20
+ROUNDS = 2
+KAFKA_TOPIC_SETTLES_S = 0.001
+
+
+def run() -> dict[str, float]:
+    """Return events/s by codec, the raw consumer's, and the ratio of ours to it.
+
+    Rates are medians over the rounds; so are the ratios, each of two neighbouring runs.
+    """
+    results: dict[str, float] = {}
+    with Broker(fast_start=False) as broker, tempfile.TemporaryDirectory() as directory:
+        for codec in ("json", "arrow"):
+            system = System(broker, Path(directory) / codec, f"ingest-{codec}", codec=codec)
+            events = asyncio.run(_produce(system))
+            rounds = [asyncio.run(_round(system)) for _ in range(ROUNDS)]
+            raw, ours = (np.array(seconds) for seconds in zip(*rounds, strict=True))
+            results[f"{codec}_events_per_s"] = events / float(np.median(ours))
+            results[f"{codec}_raw_events_per_s"] = events / float(np.median(raw))
+            results[f"{codec}_ratio_to_raw"] = float(np.median(raw / ours))
+    return results
+
+
+async def _round(system: System) -> tuple[float, float]:
+    """Return the seconds that the raw consumer and ours take for the whole topic."""
+    return await _raw_seconds(system), await _our_seconds(system)
+
+
+async def _raw_seconds(system: System) -> float:
+    consumer = AIOKafkaConsumer(
+        group_id=None,
+        bootstrap_servers=system.broker.bootstrap,
+        enable_auto_commit=False,
+        isolation_level="read_committed",
+        **FETCH,
+    )
+    await consumer.start()
+    try:
+        places = [TopicPartition(system.topic, number) for number in range(system.partitions)]
+        left = sum((await consumer.end_offsets(places)).values())
+        consumer.assign(places)
+        began_s = time.perf_counter()
+        consumer.seek(places[0], 0)
+        for place in places:
+            consumer.seek(place, 0)
+        while left:
+            batches = await consumer.getmany(timeout_ms=200, max_records=MAX_RECORDS)
+            left -= sum(len(records) for records in batches.values())
+        return time.perf_counter() - began_s
+    finally:
+        await consumer.stop()
+
+
+async def _our_seconds(system: System) -> float:
+    calendar = system.alarms().queries[QUERY].calendar
+    now_ms = np.array([wall_clock_ms()])
+    window = int(calendar.containing(now_ms)[0][0]) - 1  # midnight may pass while we measure
+    runtime, identities = system.runtime(calendar.bounds(window)[0])
+    ends = await _ends(system)
+    ingest = Ingest(runtime, identities=identities, ring=_no_bell)
+    task = asyncio.create_task(ingest.run())
+    try:
+        while set(ingest.positions()) != set(ends):
+            await asyncio.sleep(KAFKA_TOPIC_SETTLES_S)
+            if task.done():
+                task.result()
+        began_s = time.perf_counter()
+        while ingest.positions() != ends:
+            await asyncio.sleep(KAFKA_TOPIC_SETTLES_S)
+            if task.done():
+                task.result()
+        return time.perf_counter() - began_s
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        runtime.ledger.close()
+
+
+async def _ends(system: System) -> dict[TopicPartition, int]:
+    async with AIOKafkaConsumer(bootstrap_servers=system.broker.bootstrap) as consumer:
+        places = [TopicPartition(system.topic, number) for number in range(system.partitions)]
+        return dict(await consumer.end_offsets(places))
+
+
+async def _no_bell(_query: str) -> None:
+    """Ring nobody: nothing is decided here."""
+
+
+async def _produce(system: System) -> int:
+    """Fill the topic and return the number of events."""
+    everyone = [f"person-{number:06d}" for number in range(PEOPLE)]
+    strings = ByteStrings.from_list([name.encode() for name in everyone])
+    home = partitions_of(strings, Partitioner.MURMUR2, system.partitions)
+    generator = np.random.default_rng(20240501)
+    async with AIOKafkaProducer(
+        bootstrap_servers=system.broker.bootstrap, acks=1, max_request_size=1 << 20
+    ) as producer:
+        for partition in range(system.partitions):
+            people = np.flatnonzero(home == partition)
+            if system.codec == "json":
+                drawn = generator.choice(people, EVENTS // system.partitions)
+                await _send_json(producer, system, partition, drawn, generator)
+            else:
+                messages = [
+                    _arrow(generator.choice(people, MESSAGE_ROWS), generator)
+                    for _ in range(DIFFERENT_MESSAGES)
+                ]
+                for number in range(MESSAGES // system.partitions):
+                    value = messages[number % DIFFERENT_MESSAGES]
+                    await producer.send(system.topic, value, partition=partition)
+        await producer.flush()
+    return EVENTS if system.codec == "json" else MESSAGES * MESSAGE_ROWS
+
+
+async def _send_json(
+    producer: AIOKafkaProducer,
+    system: System,
+    partition: int,
+    people: NDArray[np.int64],
+    generator: np.random.Generator,
+) -> None:
+    batch = producer.create_batch()
+    for key, value in _json(people, generator):
+        if batch.append(key=key, value=value, timestamp=None) is None:
+            await producer.send_batch(batch, system.topic, partition=partition)
+            batch = producer.create_batch()
+            batch.append(key=key, value=value, timestamp=None)
+    await producer.send_batch(batch, system.topic, partition=partition)
+
+
+def _json(
+    people: NDArray[np.int64], generator: np.random.Generator
+) -> Iterator[tuple[bytes, bytes]]:
+    now_ms = wall_clock_ms()
+    for person, room in zip(people.tolist(), _rooms(people, generator).tolist(), strict=True):
+        name = f"person-{person:06d}"
+        value = f'{{"person": "{name}", "room": "room-{room}", "ts": {now_ms}}}'
+        yield name.encode(), value.encode()
+
+
+def _arrow(people: NDArray[np.int64], generator: np.random.Generator) -> bytes:
+    now_ms = wall_clock_ms()
+    batch = pa.record_batch(
+        {
+            "person": [f"person-{person:06d}" for person in people.tolist()],
+            "room": [f"room-{room}" for room in _rooms(people, generator).tolist()],
+            "ts": pa.array(np.full(len(people), now_ms), pa.timestamp("ms", tz="UTC")),
+        }
+    )
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()
+
+
+def _rooms(people: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+    """Return where people are: each has a few rooms of the forty."""
+    return (people * 7 + generator.integers(0, ROOMS_OF_ONE, len(people))) % 40
+
+
+if __name__ == "__main__":
+    for label, value in run().items():
+        print(f"{label:30} {value:14,.2f}")

@@ -1,0 +1,145 @@
+"""One alarm system to measure: its configuration, topics, and parts put together as a worker does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stream.build import Runtime, assemble, open_ledger, wall_clock_ms
+from stream.config import load
+from stream.kafka.guard import check_feeds
+from stream.kafka.topics_command import check
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from accountant.records import LogIdentity
+    from deploy.kafka.broker import Broker
+    from stream.model import Alarms
+
+__all__ = ["QUERY", "System"]
+
+QUERY = "crowd"
+
+_CONFIG = """\
+ledger: sqlite:///{directory}/ledger.db
+tick: {tick_ms}ms
+metrics: {{public: "127.0.0.1:0", custodian: "127.0.0.1:0"}}
+kafka:
+  bootstrap: {bootstrap}
+  group: {name}
+  alarms_topic: {name}.alarms
+  decisions_topic: {name}.decisions
+  doorbell_topic: {name}.doorbell
+feeds:
+  badges:
+    topic: {name}.events
+    codec: {codec}
+    time: ts
+    unit: person
+    fields:
+      person: string
+      room: {{domain: rooms.txt}}
+      ts: timestamp
+    broker_skew: 100ms
+    idle_margin: 1s
+budget:
+  unit: user
+  epsilon_max: "1000000"
+  period: 1d
+  contribution: {{predicates_per_window: 1, events_per_cell: 1}}
+alarms:
+  {query}:
+    sql: |
+      SELECT room FROM badges
+      GROUP BY room, TUMBLE(ts, INTERVAL {window})
+      HAVING COUNT(DISTINCT person) > {threshold}
+    max_fnr: 0.05
+    tolerance: 9
+    grace: {grace_ms}ms
+    publish_delay: {publish_delay_ms}ms
+"""
+
+
+@dataclass(frozen=True)
+class System:
+    """What is measured: the number of different people in every room and window.
+
+    Args:
+        broker: a running broker.
+        directory: where configuration and ledger go; made.
+        name: prefix of topics and groups.
+        codec: ``json`` or ``arrow``.
+        rooms: number of predicates.
+        window: the SQL interval.
+        threshold: people a room may hold.
+        partitions: of the feed.
+        tick_ms: alarms leave on multiples of this.
+        grace_ms: lateness that still counts.
+        publish_delay_ms: alarms leave this long after the cut, at the next tick.
+    """
+
+    broker: Broker
+    directory: Path
+    name: str
+    codec: str = "json"
+    rooms: int = 40
+    window: str = "'1' DAY"
+    threshold: int = 120
+    partitions: int = 2
+    tick_ms: int = 100
+    grace_ms: int = 3_600_000
+    publish_delay_ms: int = 0
+
+    def __post_init__(self) -> None:
+        """Write the configuration and create the topics."""
+        self.directory.mkdir(parents=True)
+        rooms = "".join(f"room-{number}\n" for number in range(self.rooms))
+        (self.directory / "rooms.txt").write_text(rooms)
+        self.file.write_text(
+            _CONFIG.format(
+                directory=self.directory,
+                bootstrap=self.broker.bootstrap,
+                name=self.name,
+                codec=self.codec,
+                query=QUERY,
+                window=self.window,
+                threshold=self.threshold,
+                tick_ms=self.tick_ms,
+                grace_ms=self.grace_ms,
+                publish_delay_ms=self.publish_delay_ms,
+            )
+        )
+        problems = check(self.alarms(), apply=True, partitions=self.partitions)
+        if problems:
+            raise RuntimeError("\n".join(problems))
+
+    @property
+    def file(self) -> Path:
+        """The configuration file."""
+        return self.directory / "alarms.yaml"
+
+    @property
+    def topic(self) -> str:
+        """The feed's topic."""
+        return f"{self.name}.events"
+
+    def alarms(self) -> Alarms:
+        """Load the configuration."""
+        return load(self.file, environ={})
+
+    def runtime(self, first_start_ms: int) -> tuple[Runtime, Mapping[str, LogIdentity]]:
+        """Put a worker's parts together on a new ledger whose first window starts then."""
+        for old in self.directory.glob("ledger.db*"):
+            old.unlink()
+        alarms = self.alarms()
+        identities = check_feeds(alarms)
+        runtime = assemble(
+            alarms,
+            open_ledger(alarms),
+            identities=identities,
+            first_start_ms={QUERY: first_start_ms},
+            clock_ms=wall_clock_ms,
+        )
+        return runtime, identities
