@@ -9,7 +9,7 @@ it lies in.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ from stream.columns import (
 )
 from stream.hashing import ByteStrings, KeyedHash
 from stream.json_codec import JsonParser
+from stream.logrecords import Record, Records
 from stream.model import Clock, Codec
 from stream.partitioning import partitions_of
 
@@ -35,26 +36,7 @@ if TYPE_CHECKING:
 
     from stream.model import Feed
 
-__all__ = ["Admission", "Batch", "Decoder", "Drop", "Record"]
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One record of a partition.
-
-    Args:
-        offset: its place in the log.
-        timestamp_ms: its timestamp.
-        log_append: whether the broker set the timestamp (``LogAppendTime``).
-        value: its value; ``None`` for a tombstone.
-        headers: its headers, in order; they play no part in decoding.
-    """
-
-    offset: int
-    timestamp_ms: int
-    log_append: bool
-    value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
+__all__ = ["Admission", "Batch", "Decoder", "Drop", "Record", "Records"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +156,7 @@ class Decoder:
         self._broker_dated = feed.clock is Clock.APPEND_TIME
         self._parse = _JsonRows(feed).parse if feed.codec is Codec.JSON else _ArrowRows(feed).parse
 
-    def decode(self, records: Sequence[Record]) -> tuple[Batch, Mapping[str, int]]:
+    def decode(self, records: Sequence[Record] | Records) -> tuple[Batch, Mapping[str, int]]:
         """Return the valid rows of the records, in log order, and what was dropped by reason.
 
         A record that cannot be read at all counts as one drop, a bad row of a readable one as one.
@@ -183,23 +165,16 @@ class Decoder:
             records: records of the partition in log order, marks of the punctuation left out.
         """
         drops: dict[str, int] = {}
-        readable: list[Record] = []
-        values: list[bytes] = []
-        for record in records:
-            if self._broker_dated and not record.log_append:
-                _count(drops, Drop.CREATE_TIME)
-            elif record.value is None:
-                _count(drops, Drop.UNDECODABLE)
-            else:
-                readable.append(record)
-                values.append(record.value)
+        records = Records.of(records)
+        if self._broker_dated:
+            records = _kept(records, records.log_append, Drop.CREATE_TIME, drops)
+        present = np.array([value is not None for value in records.value], np.bool_)
+        records = _kept(records, present, Drop.UNDECODABLE, drops)
+        values = cast("list[bytes]", records.value)
         parsed, rows = self._parse(values, drops)
         examine(parsed, self._feed)
         parsed.count_drops(drops)
-        count = len(readable)
-        offset = np.fromiter((record.offset for record in readable), np.int64, count)
-        append_ms = np.fromiter((record.timestamp_ms for record in readable), np.int64, count)
-        offset, append_ms = np.repeat(offset, rows), np.repeat(append_ms, rows)
+        offset, append_ms = np.repeat(records.offset, rows), np.repeat(records.timestamp_ms, rows)
         columns: Sequence[pa.Array] = parsed.columns
         keep = parsed.verdicts == GOOD
         if not keep.all():
@@ -251,6 +226,16 @@ class _ArrowRows:
 
 def _count(drops: dict[str, int], drop: Drop, number: int = 1) -> None:
     drops[drop.value] = drops.get(drop.value, 0) + number
+
+
+def _kept(
+    records: Records, keep: NDArray[np.bool_], drop: Drop, drops: dict[str, int]
+) -> Records:
+    """Return the records where ``keep`` is true, and count the others."""
+    dropped = len(keep) - int(np.count_nonzero(keep))
+    if dropped:
+        _count(drops, drop, dropped)
+    return records.where(keep)
 
 
 def _filtered(columns: Sequence[pa.Array], keep: NDArray[np.bool_]) -> list[pa.Array]:

@@ -78,23 +78,21 @@ class JsonParser:
             The rows of the messages that could be read, in order, and the reason for each of the
             others by its position.
         """
-        decode = self._decode
+        remaining = iter(messages)
         events: list[Any] = []
-        append = events.append
         bad: dict[int, Drop] = {}
-        for at, message in enumerate(messages):
+        while True:
             try:
-                # A nesting too deep for the interpreter's stack would depend on the caller's depth.
-                if len(message) > _MAX_DEPTH and _too_deep(message):
-                    bad[at] = Drop.UNDECODABLE
-                else:
-                    append(decode(message))
+                # The loop over the messages is in C; the parser still sees one at a time, and what
+                # stood before a message that it refuses has been appended.
+                events.extend(map(self._read, remaining))
+                break
             except msgspec.ValidationError:
-                bad[at] = Drop.WRONG_TYPE
+                bad[len(events) + len(bad)] = Drop.WRONG_TYPE
             except MemoryError:
                 raise
             except Exception:  # noqa: BLE001 (total: whatever these bytes provoke is about them)
-                bad[at] = Drop.UNDECODABLE
+                bad[len(events) + len(bad)] = Drop.UNDECODABLE
         columns = tuple(_column(list(map(getter, events)), kind) for getter, kind in self._columns)
         return Parsed(columns, np.full(len(events), GOOD, dtype=np.uint8)), bad
 

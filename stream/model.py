@@ -250,7 +250,8 @@ class KafkaSettings:
         alarms_topic: alarms go here.
         decisions_topic: one record per (query, window).
         doorbell_topic: internal; says that a partial was stored.
-        security: client settings passed through, secrets among them (``security_protocol``, ``sasl_mechanism``, ...).
+        security: client settings passed through (``security_protocol``, ``sasl_mechanism``, ...),
+            secrets among them.
         session_timeout_ms: of both consumer groups.
     """
 

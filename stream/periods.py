@@ -85,7 +85,7 @@ class Periods:
         return "lifetime" if self.calendar is None else self.calendar.describe()
 
     def most_windows(self, calendar: Calendar) -> int | None:
-        """Return the most active windows of a calendar that touch one period; ``None`` for lifetime.
+        """Return the most active windows of a calendar in one period; ``None`` for lifetime.
 
         For the plan: looked up over the periods that follow 2024-01-01, up to 740 of them. The
         filter counts the windows themselves and does not rely on it.

@@ -7,20 +7,22 @@ slice of the log alone (promise 2), so reading the slice again gives the same pa
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from accountant.charges import WindowKey
 from accountant.records import Partial
 from stream.aggregate import WindowCounter, project
-from stream.codecs import Decoder, Record
+from stream.codecs import Decoder, Drop
 from stream.model import Clock
 from stream.punctuation import claims_mark, verified_mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from stream.codecs import Batch
+    from stream.codecs import Batch, Record
     from stream.model import Budget, Feed, Query
 
 __all__ = ["PartitionReader", "ReadStart", "slice_start_ms"]
@@ -109,16 +111,16 @@ class PartitionReader:
 
     def read(self, records: Sequence[Record]) -> None:
         """Count records, in log order."""
-        if not records:
-            return
-        if self._first_append_ms is None:
-            self._first_append_ms = records[0].timestamp_ms
         if self.feed.clock is Clock.PUNCTUATION:
             self._read_punctuated(records)
-        else:
-            self._count(records)
-            newest_ms = max(record.timestamp_ms for record in records)
-            self._arrival_ms = max(self._arrival_ms, newest_ms)
+            return
+        self._count(records)
+        # A time that a sender chose says nothing about when anything arrived.
+        appended = [record.timestamp_ms for record in records if record.log_append]
+        if appended:
+            if self._first_append_ms is None:
+                self._first_append_ms = appended[0]
+            self._arrival_ms = max(self._arrival_ms, *appended)
 
     def count_batch(self, batch: Batch) -> None:
         """Count rows that a file reader decoded already (embedded shell)."""
@@ -139,7 +141,7 @@ class PartitionReader:
     def partials(self) -> Iterable[Partial]:
         """Yield the partials of every window that is complete by now, each once, oldest first."""
         for state in self._states.values():
-            while self._passed(self._cut_ms(state, state.next_index)):
+            while self._passed(self._cut_ms(state, state.next_index)) and not self._over(state):
                 yield self._partial(state, state.next_index)
                 state.next_index = state.query.calendar.next_active(state.next_index + 1)
                 state.counter.forget_before(state.next_index)
@@ -163,6 +165,12 @@ class PartitionReader:
         if self.feed.clock is Clock.PUNCTUATION and self._mark_ms >= cut_ms:
             return True
         return self._arrival_ms >= cut_ms + self.feed.broker_skew_ms
+
+    def _over(self, state: _QueryState) -> bool:
+        """Whether the next window reaches beyond a replayed history; the last mark may."""
+        if self.feed.clock is not Clock.PUNCTUATION or self.feed.history is None:
+            return False
+        return state.query.calendar.bounds(state.next_index)[1] > self.feed.history[1]
 
     def _cut_ms(self, state: _QueryState, index: int) -> int:
         return state.query.calendar.bounds(index)[1] + state.query.grace_ms
@@ -191,16 +199,25 @@ class PartitionReader:
         return self._start.live_from_ms is not None and self._start.live_from_ms <= slice_ms
 
     def _count(self, records: Sequence[Record]) -> None:
+        if not records:
+            return
         batch, drops = self._decoder.decode(records)
         self._on_drops(drops)
+        if self.feed.clock is Clock.PUNCTUATION:
+            last_ms = self._mark_ms + self.feed.punctuation_ms - 1
+            arrived_ms = np.clip(batch.time_ms, self._mark_ms, last_ms)
+            batch = replace(batch, append_ms=arrived_ms)
         self.count_batch(batch)
 
     def _read_punctuated(self, records: Sequence[Record]) -> None:
-        """Count runs of events between marks; an event arrives when the mark after it is due."""
+        """Count runs of events between marks.
+
+        An event arrives at its own time, or at the nearest one between the marks around it.
+        """
         run: list[Record] = []
         for record in records:
             if not claims_mark(record.headers):
-                run.append(self._stamped(record))
+                run.append(record)
                 continue
             mark = verified_mark(
                 record.value,
@@ -209,14 +226,13 @@ class PartitionReader:
                 feed=self.feed.name,
                 partition=self.partition,
             )
-            if mark is None or mark.time_ms <= self._mark_ms:
+            if mark is None:
+                self._on_drops({Drop.UNDECODABLE.value: 1})
+                continue
+            if mark.time_ms <= self._mark_ms:
                 continue
             self._count(run)
             run = []
             self._mark_ms = mark.time_ms
             self._marks.append((mark.time_ms, record.offset))
         self._count(run)
-
-    def _stamped(self, record: Record) -> Record:
-        arrival_ms = self._mark_ms + self.feed.punctuation_ms - 1
-        return Record(record.offset, arrival_ms, log_append=True, value=record.value)

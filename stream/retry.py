@@ -26,7 +26,7 @@ def retrying(
 
     Args:
         call: idempotent.
-        deadline_s: give up this many seconds after the first failure.
+        deadline_s: give up this many seconds after the first call.
         sleep: waits; injected by tests.
         monotonic: clock of the deadline; injected by tests.
 
@@ -34,14 +34,12 @@ def retrying(
         DependencyError: the last one, when the deadline has passed.
     """
     pause_s = 0.25
-    give_up_s: float | None = None
+    give_up_s = monotonic() + deadline_s
     while True:
         try:
             return call()
         except DependencyError:
-            now_s = monotonic()
-            give_up_s = now_s + deadline_s if give_up_s is None else give_up_s
-            if now_s + pause_s > give_up_s:
+            if monotonic() + pause_s > give_up_s:
                 raise
         sleep(pause_s)
         pause_s = min(pause_s * 2, 5.0)

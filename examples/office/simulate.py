@@ -75,9 +75,7 @@ def week(seed: int) -> list[Reading]:
 def main(target: str) -> None:
     """Write one JSON object a line to ``target``."""
     lines = [
-        json.dumps(
-            {"person": person, "room": room, "ts": when.isoformat()}, separators=(",", ":")
-        )
+        json.dumps({"person": person, "room": room, "ts": when.isoformat()}, separators=(",", ":"))
         for when, person, room in week(seed=20250303)
     ]
     Path(target).write_text("\n".join(lines) + "\n", encoding="utf-8")

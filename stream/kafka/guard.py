@@ -133,8 +133,8 @@ async def _tail(kafka: KafkaSettings) -> list[bytes | None]:
         isolation_level="read_committed",
         **aiokafka_arguments(kafka),
     )
-    await consumer.start()
     try:
+        await consumer.start()
         return await _read_tail(consumer, kafka.decisions_topic)
     finally:
         await consumer.stop()

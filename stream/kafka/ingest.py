@@ -110,9 +110,9 @@ class Ingest:
         probe = AIOKafkaConsumer(
             group_id=None, isolation_level="read_uncommitted", **aiokafka_arguments(self._kafka)
         )
-        await consumer.start()
-        await probe.start()
         try:
+            await consumer.start()
+            await probe.start()
             await self._loop(consumer, probe)
         finally:
             await consumer.stop()
@@ -231,7 +231,9 @@ class Ingest:
             return  # fetched before our seek
         feed, reader = assigned.feed, assigned.reader
         decoded = [
-            Record(r.offset, r.timestamp, r.timestamp_type == _LOG_APPEND_TIME, r.value)
+            Record(
+                r.offset, r.timestamp, r.timestamp_type == _LOG_APPEND_TIME, r.value, r.headers
+            )
             for r in records
         ]
         self._runtime.metrics.events_read(feed.name, len(records))
@@ -242,6 +244,7 @@ class Ingest:
     async def _check_idle(self, consumer: Any, probe: Any) -> None:
         """Complete idle partitions: the clock is well past the cut, the log was read to its end."""
         now_ms = self._runtime.clock_ms()
+        generation = self._listener.number
         waiting = [
             (partition, assigned)
             for partition, assigned in self._assigned.items()
@@ -251,8 +254,8 @@ class Ingest:
             return
         ends = await probe.end_offsets([partition for partition, _ in waiting])
         for partition, assigned in waiting:
-            if partition not in consumer.assignment():
-                continue
+            if self._listener.number != generation:
+                return  # a partition that comes back has no position before the next seek
             position = await consumer.position(partition)
             self._runtime.metrics.lag(
                 assigned.feed.name, partition.partition, max(ends[partition] - position, 0)

@@ -51,8 +51,8 @@ class Publisher:
         producer = AIOKafkaProducer(
             acks="all", enable_idempotence=True, **aiokafka_arguments(self._kafka)
         )
-        await producer.start()
         try:
+            await producer.start()
             while True:
                 tick_ms = await self._next_tick()
                 for query_id in self._runtime.alarms.queries:

@@ -38,6 +38,7 @@ __all__ = ["replay"]
 _ROWS_PER_TRANSACTION = 5_000
 _MARKS_PER_TRANSACTION = 500
 _TAIL_RECORDS = 64
+_MESSAGE_BYTES = 500_000  # brokers and clients take messages of a million at most
 
 
 def replay(
@@ -114,16 +115,16 @@ class _Writer:
 
     async def run(self) -> int:
         """Write what is missing and return how many events that were."""
-        resume_ms = await self._resume_ms()
         producer = AIOKafkaProducer(
             transactional_id=f"{self._kafka.group}-replay-{self._feed.name}",
             acks="all",
             linger_ms=20,
             **aiokafka_arguments(self._kafka),
         )
-        await producer.start()
         try:
-            return await self._write(producer, resume_ms)
+            # Ends what a killed replay left open; only then is its last committed mark the last.
+            await producer.start()
+            return await self._write(producer, await self._resume_ms())
         finally:
             await producer.stop()
 
@@ -188,8 +189,9 @@ class _Writer:
         if self._feed.codec is Codec.ARROW:
             for partition in range(self._partitions):
                 part = stretch.rows.filter(pa.array(stretch.homes == partition))
-                if part.num_rows:
-                    value = _arrow_stream(part)
+                rows = max(part.num_rows * _MESSAGE_BYTES // max(part.nbytes, 1), 1)
+                for at in range(0, part.num_rows, rows):
+                    value = _arrow_stream(part.slice(at, rows))
                     sent.append(await producer.send(topic, value, partition=partition))
             return sent
         events = stretch.rows.to_pylist()
@@ -218,8 +220,8 @@ class _Writer:
             isolation_level="read_committed",
             **aiokafka_arguments(self._kafka),
         )
-        await consumer.start()
         try:
+            await consumer.start()
             places = [TopicPartition(self._feed.topic, p) for p in range(self._partitions)]
             consumer.assign(places)
             begin = await consumer.beginning_offsets(places)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["TopicFacts", "TopicPlan", "admin_client", "create", "describe", "plan", "problems"]
 
 _RETENTION_MARGIN_MS = 24 * 3600 * 1000
+_NO_ERROR, _NO_SUCH_TOPIC = 0, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +119,20 @@ def plan(alarms: Alarms, *, partitions: int = 4) -> list[TopicPlan]:
 
 
 def describe(client: KafkaAdminClient, names: list[str]) -> dict[str, TopicFacts]:
-    """Return the facts of every topic of ``names`` that exists."""
+    """Return the facts of every topic of ``names`` that exists.
+
+    Raises:
+        DependencyError: the broker cannot say, or may not.
+    """
     metadata = client.describe_cluster()
-    existing = [t for t in client.describe_topics(names) if t["error_code"] == 0]
+    described = client.describe_topics(names)
+    for topic in described:
+        if topic["error_code"] not in (_NO_ERROR, _NO_SUCH_TOPIC):
+            raise DependencyError(
+                f"Kafka does not describe topic {topic['name']!r} (error {topic['error_code']})",
+                hint="check that every partition has a leader, and the rights of this user",
+            )
+    existing = [topic for topic in described if topic["error_code"] == _NO_ERROR]
     if not existing:
         return {}
     resources = [ConfigResource(ConfigResourceType.TOPIC, topic["name"]) for topic in existing]

@@ -28,9 +28,10 @@ def check(alarms: Alarms, *, apply: bool, partitions: int) -> list[str]:
         ConfigError: the configuration has no ``kafka`` section.
         DependencyError: Kafka cannot be reached.
     """
+    kafka = require_kafka(alarms)
     wanted = plan(alarms, partitions=partitions)
     names = [topic.name for topic in wanted]
-    with admin_client(require_kafka(alarms)) as client:
+    with admin_client(kafka) as client:
         facts = describe(client, names)
         if apply:
             for topic in wanted:

@@ -54,12 +54,13 @@ _STATUS_S = 5.0
 _LOG_S = 30.0
 
 
-def run(alarms: Alarms, *, step: StepHook = no_step) -> int:
+def run(alarms: Alarms, *, step: StepHook = no_step, log_check_s: float = _LOG_S) -> int:
     """Run one worker until it is told to stop.
 
     Args:
         alarms: the checked configuration, with a ``kafka`` section.
         step: told every named step of the protocol.
+        log_check_s: how often to check that the feeds' logs are still the registered ones.
 
     Returns:
         The exit code.
@@ -80,7 +81,7 @@ def run(alarms: Alarms, *, step: StepHook = no_step) -> int:
     )
     retrying(lambda: check_ledger(alarms, ledger))
     with serve(runtime.metrics, alarms.settings):
-        app = _app(_Tasks(runtime, identities))
+        app = _app(_Tasks(runtime, identities, log_check_s))
         faust.Worker(
             app, loglevel="WARNING", quiet=True, redirect_stdouts=False
         ).execute_from_commandline()
@@ -90,9 +91,12 @@ def run(alarms: Alarms, *, step: StepHook = no_step) -> int:
 class _Tasks:
     """The worker's long-running tasks, and what happens when one of them fails."""
 
-    def __init__(self, runtime: Runtime, identities: dict[str, LogIdentity]) -> None:
+    def __init__(
+        self, runtime: Runtime, identities: dict[str, LogIdentity], log_check_s: float
+    ) -> None:
         self.runtime = runtime
         self._identities = identities
+        self._log_check_s = log_check_s
         self._executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="tocsin-decide")
         self._deciding = asyncio.Lock()
 
@@ -122,7 +126,7 @@ class _Tasks:
         """Stop when a feed's log is no longer the registered one."""
         check = partial(check_unchanged, self.runtime.alarms, self._identities)
         while True:
-            await asyncio.sleep(_LOG_S)
+            await asyncio.sleep(self._log_check_s)
             await self._in_thread(check)
 
     async def answer(self, bell: bytes) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaProducer
 
@@ -42,30 +42,34 @@ def hostile_events(now_ms: int, rng: random.Random) -> Iterator[tuple[str, bytes
     identity = f"{person}-{now_ms}-{rng.randrange(3)}"
     good = {"person": person, "event": identity, "room": room, "ts": now_ms}
     yield person, json.dumps(good).encode()
-    kind = rng.randrange(12)
-    if kind == 0:
-        yield person, json.dumps(good).encode()  # a duplicate
-    elif kind == 1 and phase_ms < 1_000 - _QUIET_MS:
-        yield person, json.dumps({**good, "ts": start_ms - 1, "event": "late"}).encode()
-    elif kind == 2 and phase_ms > 1_000 + _QUIET_MS:
-        yield person, json.dumps({**good, "ts": start_ms - 1, "event": "too late"}).encode()
-    elif kind == 3:
-        yield person, json.dumps({**good, "room": "cellar", "event": "nowhere"}).encode()
-    elif kind == 4:
-        yield person, b'{"person": "p1", "room": '
-    elif kind == 5:
-        yield person, json.dumps({**good, "ts": now_ms + 3_600_000, "event": "future"}).encode()
-    elif kind == 6:
-        yield person, json.dumps({"person": person, "ts": now_ms}).encode()
-    elif kind == 7:
-        yield person, json.dumps({**good, "ts": "soon"}).encode()
-    elif kind == 8:
-        yield "somebody else", json.dumps({**good, "event": "misrouted"}).encode()
-    elif kind == 9:
+    yield from _mischief(good, rng)
+    late_or_lost = {**good, "ts": start_ms - 1}
+    if rng.randrange(12) == 0:
+        if phase_ms < 1_000 - _QUIET_MS:
+            yield person, json.dumps({**late_or_lost, "event": "late"}).encode()
+        elif phase_ms > 1_000 + _QUIET_MS:
+            yield person, json.dumps({**late_or_lost, "event": "too late"}).encode()
+    if rng.randrange(12) == 0:
         back_ms = max(now_ms - rng.randrange(1, 400), start_ms)
         yield person, json.dumps({**good, "ts": back_ms, "event": "out of order"}).encode()
-    elif kind == 10:
-        yield person, b"\x00\xff\xfe"
+
+
+def _mischief(good: dict[str, Any], rng: random.Random) -> Iterator[tuple[str, bytes]]:
+    """Yield what a broken or a malicious sensor may send beside a good event, or nothing."""
+    person, now_ms = good["person"], good["ts"]
+    kinds = [
+        (person, json.dumps(good).encode()),  # a duplicate
+        (person, json.dumps({**good, "room": "cellar", "event": "nowhere"}).encode()),
+        (person, b'{"person": "p1", "room": '),
+        (person, json.dumps({**good, "ts": now_ms + 3_600_000, "event": "future"}).encode()),
+        (person, json.dumps({"person": person, "ts": now_ms}).encode()),
+        (person, json.dumps({**good, "ts": "soon"}).encode()),
+        ("somebody else", json.dumps({**good, "event": "misrouted"}).encode()),
+        (person, b"\x00\xff\xfe"),
+    ]
+    kind = rng.randrange(len(kinds) + 4)
+    if kind < len(kinds):
+        yield kinds[kind]
 
 
 def produce_live(

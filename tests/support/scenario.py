@@ -62,7 +62,7 @@ feeds:
     allowed_skew: 2s
     broker_skew: 200ms
     idle_margin: 1s
-{history}budget:
+{feed_lines}{history}budget:
 {budget}
 alarms:
 {alarms}
@@ -82,7 +82,7 @@ _ALARM = """\
       GROUP BY room, {window}
       HAVING COUNT(DISTINCT person) > 5
     max_fnr: 0.05
-    tolerance: 2
+    tolerance: {tolerance}
     grace: 1s
     publish_delay: 250ms
     decide_timeout: {decide_timeout}
@@ -116,6 +116,10 @@ class Worker:
             os.kill(self.process.pid, signal.SIGKILL)
         self.process.wait(timeout=30)
 
+    def ended(self, *, timeout_s: float = 120.0) -> int:
+        """Wait until it ends by itself and return its exit code."""
+        return self.process.wait(timeout=timeout_s)
+
     def text(self) -> str:
         """Return what it printed."""
         return self.log.read_text(errors="replace")
@@ -139,6 +143,9 @@ class Scenario:
         query: the alarm's name.
         topic: the feed's topic; one of its own where empty.
         history: public ``[from, until)`` in milliseconds, for a replay.
+        feed_lines: further settings of the feed, as YAML lines.
+        log_check_s: how often a worker checks that the log is the registered one.
+        tolerance: of the alarm.
     """
 
     broker: Broker
@@ -155,6 +162,9 @@ class Scenario:
     query: str = "crowd"
     topic: str = ""
     history: tuple[int, int] | None = None
+    feed_lines: str = ""
+    log_check_s: float = 30.0
+    tolerance: int = 2
 
     def __post_init__(self) -> None:
         """Write the configuration."""
@@ -183,11 +193,15 @@ class Scenario:
             rooms=", ".join(ROOMS),
             codec=self.codec,
             history=self._history(),
+            feed_lines=self.feed_lines,
             public=public,
             custodian=custodian,
             budget=self.budget or _BUDGET.format(epsilon_max=self.epsilon_max),
             alarms=_ALARM.format(
-                query=self.query, window=self.window, decide_timeout=self.decide_timeout
+                query=self.query,
+                window=self.window,
+                tolerance=self.tolerance,
+                decide_timeout=self.decide_timeout,
             ),
         )
 
@@ -221,6 +235,7 @@ class Scenario:
                     *([plan] if plan else []),
                 ],
                 cwd=ROOT,
+                env={**os.environ, "TOCSIN_TEST_LOG_CHECK_S": str(self.log_check_s)},
                 stdout=out,
                 stderr=subprocess.STDOUT,
             )
@@ -237,6 +252,10 @@ class Scenario:
         """Return the journal's lines of one kind, in order."""
         lines = (json.loads(line) for line in self.journal.read_text().splitlines())
         return [line for line in lines if line["what"] == what]
+
+    def windows(self, what: str) -> set[int]:
+        """Return the starts (ms) of the windows that a journal line of this kind is about."""
+        return {line["start_ms"] for line in self.done(what)}
 
     def produce(self, events: Iterable[tuple[str | None, bytes]]) -> None:
         """Append events now: ``(key, value)``, routed by Kafka's default partitioner."""

@@ -128,7 +128,11 @@ def main() -> int:
     fuse = Fuse(journal, plan[0] if plan else "")
     instrument(journal, fuse)
     try:
-        return run(load(Path(config), environ=os.environ), step=fuse)
+        return run(
+            load(Path(config), environ=os.environ),
+            step=fuse,
+            log_check_s=float(os.environ.get("TOCSIN_TEST_LOG_CHECK_S", "30")),
+        )
     except TocsinError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -1,0 +1,192 @@
+"""Topics that windows could not be exact on are refused: at the start, and while a worker runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import pytest
+from kafka import KafkaProducer
+from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType
+
+from accountant.errors import LogChangedError
+from stream.kafka.guard import check_feeds
+from stream.kafka.topics_command import check
+from tests.support.hostile import WINDOW_MS, produce_live
+from tests.support.oracle import add_up, crowd
+from tests.support.scenario import Scenario, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from tests.support.kafka import Broker
+
+pytestmark = pytest.mark.integration
+
+_STARTS = ("grown", "recreated", "flipped")
+_UNFIT = {
+    "message.timestamp.type": ("CreateTime", "message.timestamp.type=LogAppendTime"),
+    "cleanup.policy": ("compact", "cleanup.policy=delete"),
+    "retention.bytes": ("1000000", "retention.bytes=-1"),
+    "retention.ms": ("60000", "retention.ms="),
+}
+
+
+@pytest.fixture(scope="module")
+def running(
+    broker: Broker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Mapping[str, Scenario]]:
+    """Three scenarios whose workers start together, each counting; ended with the module."""
+    folder = tmp_path_factory.mktemp("feeds")
+    scenarios = {
+        name: Scenario(
+            broker,
+            folder / name,
+            f"{name}-{time.monotonic_ns()}",
+            f"sqlite:///{folder}/{name}.db",
+            log_check_s=600.0 if name == "flipped" else 1.0,
+        )
+        for name in _STARTS
+    }
+    try:
+        for scenario in scenarios.values():
+            scenario.create_topics()
+            scenario.start_worker()
+        for name, scenario in scenarios.items():
+            wait_until(f"{name}: a worker counts", lambda s=scenario: bool(s.done("partial")))
+        yield scenarios
+    finally:
+        for scenario in scenarios.values():
+            scenario.stop()
+
+
+def test_unfit_topics_are_refused_at_the_start(broker: Broker, tmp_path: Path) -> None:
+    """A worker names every unfit setting and what to set, and exits with 2; a lost topic too."""
+    unfit = _scenario(broker, tmp_path, "unfit")
+    broker.create_topic(unfit.topic, 2, {key: bad for key, (bad, _) in _UNFIT.items()})
+    missing = _scenario(broker, tmp_path, "missing")
+    workers = [unfit.start_worker(), missing.start_worker()]
+    try:
+        for key, (bad, wanted) in _UNFIT.items():
+            one = _scenario(broker, tmp_path, key)
+            broker.create_topic(one.topic, 2, {key: bad})
+            check(one.alarms(), apply=True, partitions=2)
+            with pytest.raises(LogChangedError, match=re.escape(wanted)) as caught:
+                check_feeds(one.alarms())
+            assert len(caught.value.message.splitlines()) == 1, caught.value.message
+        assert [worker.ended() for worker in workers] == [2, 2]
+    finally:
+        unfit.stop()
+        missing.stop()
+    said, unsaid = (worker.text() for worker in workers)
+    assert all(wanted in said for _, wanted in _UNFIT.values()), said
+    needed = int(re.search(r"retention\.ms=(\d+) or more", said)[1])  # type: ignore[index]
+    assert needed > 60_000
+    assert f"topic {missing.topic!r} does not exist" in unsaid, unsaid
+    assert "tocsin topics FILE --apply" in unsaid
+
+
+def test_added_partitions_stop_a_worker(broker: Broker, running: Mapping[str, Scenario]) -> None:
+    """A feed that gets a third partition ends its worker, and no worker starts on it again."""
+    scenario = running["grown"]
+    with broker.admin() as client:
+        client.create_partitions({scenario.topic: 3})
+    assert scenario.workers[0].ended() == 2, scenario.workers[0].text()
+    assert "changed while this worker read it" in scenario.workers[0].text()
+    again = scenario.start_worker()
+    assert again.ended() == 2, again.text()
+    assert "partitions 2 -> 3" in again.text()
+
+
+def test_a_recreated_topic_stops_a_worker(broker: Broker, running: Mapping[str, Scenario]) -> None:
+    """A feed whose topic is deleted and made anew under its name is another log."""
+    scenario = running["recreated"]
+    scenario.produce(("p1", b"{}") for _ in range(10))
+    broker.delete_topic(scenario.topic)
+    wait_until("the topic is made anew", lambda: not _created(scenario), timeout_s=30)
+    assert scenario.workers[0].ended() == 2, scenario.workers[0].text()
+    assert scenario.topic in scenario.workers[0].text() or "changed" in scenario.workers[0].text()
+    again = scenario.start_worker()
+    assert again.ended() == 2, again.text()
+    assert "topic_id" in again.text()
+
+
+def test_records_dated_by_their_sender_never_count(
+    broker: Broker, running: Mapping[str, Scenario]
+) -> None:
+    """While the topic takes CreateTime, its records are dropped alone and move no window's end."""
+    scenario = running["flipped"]
+    stop: list[object] = []
+    hostile = Thread(
+        target=produce_live,
+        args=(broker.bootstrap, [scenario.topic]),
+        kwargs={"seed": 5, "every_ms": 20, "stop": stop},
+    )
+    first_ms = max(scenario.windows("partial")) + 2 * WINDOW_MS
+    hostile.start()
+    try:
+        _sleep_until(first_ms + 500)
+        _set(broker, scenario.topic, "message.timestamp.type", "CreateTime")
+        _sleep_until(first_ms + 1_000)
+        _produce_dated(scenario, offsets_ms=(-86_400_000, -WINDOW_MS, 0, 1_800_000))
+        _sleep_until(first_ms + 1_500)
+        _set(broker, scenario.topic, "message.timestamp.type", "LogAppendTime")
+        starts_ms = [first_ms + index * WINDOW_MS for index in range(-1, 3)]
+        wait_until(
+            "the windows are decided", lambda: set(starts_ms) <= scenario.windows("decision")
+        )
+    finally:
+        stop.append(True)
+        hostile.join()
+    records = scenario.read(scenario.topic)
+    assert {record.timestamp_type for record in records} == {0, 1}
+    truth = crowd(records, starts_ms, partitions=2, size_ms=WINDOW_MS)
+    counted = add_up(scenario.done("partial"))
+    assert {start: counted[start] for start in starts_ms} == truth
+    assert all(sum(truth[start]) > 0 for start in starts_ms[1:])
+    assert scenario.workers[0].alive
+    text = scenario.workers[0].text()
+    assert not any(private in text for private in ("person", "misrouted", "nowhere", "soon"))
+
+
+def _scenario(broker: Broker, folder: Path, name: str) -> Scenario:
+    ledger = f"sqlite:///{folder}/{name}.db"
+    return Scenario(broker, folder / name, f"{name}-{time.monotonic_ns()}", ledger)
+
+
+def _created(scenario: Scenario) -> list[str]:
+    return check(scenario.alarms(), apply=True, partitions=scenario.partitions)
+
+
+def _set(broker: Broker, topic: str, key: str, value: str) -> None:
+    resource = ConfigResource(
+        ConfigResourceType.TOPIC, topic, configs={key: (AlterConfigOp.SET, value)}
+    )
+    with broker.admin() as client:
+        client.alter_configs([resource])
+
+
+def _produce_dated(scenario: Scenario, offsets_ms: tuple[int, ...]) -> None:
+    """Send good events of now in records that claim other append times."""
+    producer = KafkaProducer(bootstrap_servers=scenario.broker.bootstrap, acks="all")
+    try:
+        for number in range(40):
+            now_ms = time.time_ns() // 1_000_000
+            event = {"person": f"q{number}", "event": f"{number}", "room": "lab", "ts": now_ms}
+            producer.send(
+                scenario.topic,
+                key=event["person"].encode(),  # type: ignore[attr-defined]
+                value=json.dumps(event).encode(),
+                timestamp_ms=now_ms + offsets_ms[number % len(offsets_ms)],
+            )
+        producer.flush()
+    finally:
+        producer.close()
+
+
+def _sleep_until(time_ms: int) -> None:
+    time.sleep(max(time_ms - time.time_ns() // 1_000_000, 0) / 1000)

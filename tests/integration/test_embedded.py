@@ -1,0 +1,383 @@
+"""The embedded shell from files to decisions: both examples, resuming, dumps, several feeds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from accountant.errors import ConfigError, DataError, LedgerError
+from accountant.ledger import Ledger
+from accountant.records import Outcome
+from accountant.units import floor_loss_units
+from stream.build import open_ledger
+from stream.codecs import Record
+from stream.config import load
+from stream.embedded import Replay
+from stream.logdump import DumpInfo, LoggedRecord, LogWriter
+from stream.release import alarm_records
+from stream.steps import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from accountant.charges import WindowKey
+    from accountant.records import Partial, PartialStatus, StoredDecision
+    from stream.model import Alarms
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+
+CONFIG = """\
+feeds:
+  badges:
+    topic: building.badges
+    time: ts
+    unit: person
+    fields: {person: string, room: {domain: [hall, lab]}, ts: timestamp}
+    history: {from: 1970-01-01, until: 1970-01-01T06:00}
+  doors:
+    topic: building.doors
+    time: ts
+    unit: person
+    fields: {person: string, ts: timestamp}
+    history: {from: 1970-01-01, until: 1970-01-01T06:00}
+budget: {unit: user, epsilon_max: "1000", period: lifetime}
+alarms:
+  crowd:
+    sql: |
+      SELECT room FROM badges GROUP BY room, HOP(ts, INTERVAL '30' MINUTE, INTERVAL '1' HOUR)
+      HAVING COUNT(DISTINCT person) > 20
+    max_fnr: 0.05
+    tolerance: 1
+    grace: 10m
+  busy-door:
+    sql: |
+      SELECT 1 FROM doors GROUP BY TUMBLE(ts, INTERVAL '1' HOUR) HAVING COUNT(*) > 20
+    max_fnr: 0.05
+    tolerance: 1
+"""
+WINDOWS = 11 + 6
+
+
+class KilledError(Exception):
+    """Stands for the end of a process."""
+
+
+def configured(folder: Path, text: str = CONFIG) -> Alarms:
+    """Write and load a configuration; its ledger lies in the same folder."""
+    folder.mkdir(exist_ok=True)
+    path = folder / "alarms.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load(path, environ={})
+
+
+def example(name: str, folder: Path) -> Alarms:
+    """Copy an example, so that its ledger is made elsewhere, and load it."""
+    shutil.copytree(EXAMPLES / name, folder / name, ignore=shutil.ignore_patterns(".tocsin"))
+    return load(folder / name / "alarms.yaml", environ={})
+
+
+def people(folder: Path, *, seed: int = 1) -> dict[str, list[Path]]:
+    """Write badge readings as JSON lines and door events as CSV, both out of order."""
+    random = np.random.default_rng(seed)
+    times = random.integers(0, 6 * HOUR_MS, size=600)
+    badges, doors = folder / "badges.jsonl", folder / "doors.csv"
+    rows = [
+        {"person": f"p{random.integers(60)}", "room": str(random.choice(["hall", "lab"])), "ts": t}
+        for t in times.tolist()
+    ]
+    badges.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    cells = "".join(f"{t},p{t % 7}\n" for t in random.permutation(times).tolist())
+    doors.write_text(f"ts,person\n{cells}", encoding="utf-8")
+    return {"badges": [badges], "doors": [doors]}
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[WindowKey, int], Partial]:
+    """Return what reaches the ledger, by window and partition."""
+    found: dict[tuple[WindowKey, int], Partial] = {}
+    put_partial = Ledger.put_partial
+
+    def recorded(self: Ledger, partial: Partial) -> PartialStatus:
+        found[partial.key, partial.partition] = partial
+        return put_partial(self, partial)
+
+    monkeypatch.setattr(Ledger, "put_partial", recorded)
+    return found
+
+
+def replayed(alarms: Alarms, files: Mapping[str, Sequence[Path]]) -> list[StoredDecision]:
+    """Replay to the end, check the ledger, return the decisions."""
+    with open_ledger(alarms) as ledger:
+        decisions = list(Replay(alarms, ledger, files).run())
+        assert ledger.verify() == []
+        status = ledger.status()
+        for scope in status.scopes.values():
+            assert scope.spent_units <= floor_loss_units(alarms.budget.epsilon_max)
+            assert scope.reservations == 0
+        assert all(query.unpublished == 0 for query in status.queries.values())
+    return decisions
+
+
+def ringing(alarms: Alarms, decisions: Sequence[StoredDecision]) -> Iterator[tuple[str, str, str]]:
+    """Yield (alarm, predicate, window start) of every alarm."""
+    for decision in decisions:
+        for alarm in alarm_records(alarms.queries[decision.key.query], decision):
+            yield alarm.query, ", ".join(alarm.predicate.values()), alarm.window_start
+
+
+def test_office_rings_for_the_crowded_rooms(tmp_path: Path) -> None:
+    """The three crowds of the week ring, every hour is decided, a second run draws nothing."""
+    alarms = example("office", tmp_path)
+    files = {"badges": [EXAMPLES / "office" / "badges.jsonl"]}
+    decisions = replayed(alarms, files)
+    assert [d.outcome for d in decisions] == [Outcome.DECIDED] * 75
+    rang = set(ringing(alarms, decisions))
+    assert {
+        ("fire-code", "canteen", "2025-03-04T11:00:00.000Z"),
+        ("fire-code", "auditorium", "2025-03-06T09:00:00.000Z"),
+        ("fire-code", "atrium", "2025-03-07T16:00:00.000Z"),
+    } <= rang
+    assert len(rang) < 20
+    with open_ledger(alarms) as ledger:
+        before = list(ledger.export())
+        again = Replay(alarms, ledger, files)
+        assert list(again.run()) == []
+        assert {d.sequence for d in again.earlier()} == {d.sequence for d in decisions}
+        assert [row for row in ledger.export() if row["record"] != "ledger"] == before[1:]
+        summary = again.summary()
+    assert (summary.windows, summary.before, summary.decided) == (75, 75, 0)
+
+
+def test_office_readings_are_what_the_simulator_writes(tmp_path: Path) -> None:
+    """The committed readings can be made again, byte for byte."""
+    program: dict[str, object] = {"__name__": "simulate"}
+    source = (EXAMPLES / "office" / "simulate.py").read_text(encoding="utf-8")
+    exec(compile(source, "simulate.py", "exec"), program)  # noqa: S102  # a script, not a package
+    main = program["main"]
+    assert callable(main)
+    main(str(tmp_path / "badges.jsonl"))
+    committed = (EXAMPLES / "office" / "badges.jsonl").read_bytes()
+    assert (tmp_path / "badges.jsonl").read_bytes() == committed
+
+
+def test_retail_rings_for_the_season(tmp_path: Path) -> None:
+    """The weeks before Christmas ring, the holidays are quiet, and the wall holds."""
+    alarms = example("retail", tmp_path)
+    decisions = replayed(alarms, {"sales": [EXAMPLES / "retail" / "online_retail.parquet"]})
+    assert Counter(d.key.query for d in decisions) == {
+        "busy-week": 52,
+        "big-week": 52,
+        "quiet-day": 268,
+    }
+    assert {d.outcome for d in decisions} == {Outcome.DECIDED}
+    rang = set(ringing(alarms, decisions))
+    assert ("busy-week", "United Kingdom", "2011-11-14T00:00:00.000Z") in rang
+    holidays = [f"2010-12-{day}T00:00:00.000Z" for day in (24, 27, 28, 29, 30, 31)]
+    assert any(("quiet-day", "", day) in rang for day in holidays)
+    assert len(rang) < 120
+
+
+def test_decisions_come_in_the_order_of_requests(tmp_path: Path) -> None:
+    """Windows of all feeds are decided by end, then alarm, whatever their grace and size."""
+    alarms = configured(tmp_path)
+    decisions = replayed(alarms, people(tmp_path))
+    keys = [decision.key for decision in decisions]
+    assert keys == sorted(keys)
+    assert [decision.sequence for decision in decisions] == list(range(1, WINDOWS + 1))
+
+
+def test_counts_agree_with_a_plain_recount(
+    tmp_path: Path, counted: dict[tuple[WindowKey, int], Partial]
+) -> None:
+    """Hopping windows over JSON lines count the distinct people of each room."""
+    alarms = configured(tmp_path)
+    files = people(tmp_path)
+    replayed(alarms, files)
+    lines = [json.loads(line) for line in files["badges"][0].read_text("utf-8").splitlines()]
+    mine = {key: partial for (key, _), partial in counted.items() if key.query == "crowd"}
+    assert len(mine) == 11
+    for key, partial in mine.items():
+        people_in: list[set[str]] = [set(), set()]
+        first_seen: set[str] = set()
+        for row in sorted(lines, key=lambda row: row["ts"]):
+            if key.start_ms <= row["ts"] < key.end_ms and row["person"] not in first_seen:
+                first_seen.add(row["person"])  # one room per person and window: the first
+                people_in[row["room"] == "lab"].add(row["person"])
+        values = np.zeros(2, np.int64)
+        values[partial.index] = partial.value
+        assert values.tolist() == [len(people) for people in people_in]
+
+
+def test_a_killed_replay_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    """Killed at every step in turn, a replay still decides every window once and loses no alarm."""
+    alarms = configured(tmp_path)
+    files = people(tmp_path)
+    steps = [
+        Step.BEFORE_PARTIAL,
+        Step.AFTER_PARTIAL,
+        Step.AFTER_RESERVE,
+        Step.AFTER_DRAW,
+        Step.AFTER_COMMIT,
+        Step.AFTER_PUBLISH,
+    ]
+    seen: dict[WindowKey, set[tuple[int, bytes]]] = {}
+
+    def take(replay: Replay) -> None:
+        for decision in replay.run():
+            seen.setdefault(decision.key, set()).add((decision.sequence, decision.alarms))
+
+    for at, victim in enumerate(steps):
+
+        def die(step: Step, _key: WindowKey | None, *, on: Step = victim) -> None:
+            nonlocal left
+            left -= step is on
+            if left < 0:
+                raise KilledError
+
+        left = at % 3
+        with open_ledger(alarms) as ledger, pytest.raises(KilledError):
+            take(Replay(alarms, ledger, files, step=die))
+    with open_ledger(alarms) as ledger:
+        take(Replay(alarms, ledger, files))
+        assert ledger.verify() == []
+    assert len(seen) == WINDOWS
+    assert all(len(copies) == 1 for copies in seen.values())
+
+
+def test_a_caller_that_stops_has_published_what_it_took(tmp_path: Path) -> None:
+    """Decisions before the one in hand do not come again; the one in hand may."""
+    alarms = configured(tmp_path)
+    files = people(tmp_path)
+    with open_ledger(alarms) as ledger:
+        running = Replay(alarms, ledger, files).run()
+        taken = [next(running).sequence for _ in range(5)]
+        running.close()
+    rest = replayed(alarms, files)
+    assert taken == [1, 2, 3, 4, 5]
+    assert [decision.sequence for decision in rest] == list(range(5, WINDOWS + 1))
+
+
+def test_windows_without_events_are_decided(tmp_path: Path) -> None:
+    """Files without a row decide every window of the history all the same."""
+    alarms = configured(tmp_path)
+    badges, doors = tmp_path / "badges.jsonl", tmp_path / "doors.parquet"
+    badges.write_text("", encoding="utf-8")
+    columns = {"ts": pa.array([], pa.timestamp("ms", "UTC")), "person": pa.array([], pa.string())}
+    pq.write_table(pa.table(columns), doors)
+    decisions = replayed(alarms, {"badges": [badges], "doors": [doors]})
+    assert [d.outcome for d in decisions] == [Outcome.DECIDED] * WINDOWS
+
+
+def test_events_outside_the_history_change_no_window(
+    tmp_path: Path, counted: dict[tuple[WindowKey, int], Partial]
+) -> None:
+    """Which windows are decided is public: earlier, later and far-future events add none."""
+    alarms = configured(tmp_path)
+    files = people(tmp_path)
+    replayed(alarms, files)
+    before = {place: partial.value.tolist() for place, partial in counted.items()}
+    with files["badges"][0].open("a", encoding="utf-8") as file:
+        for time_ms in (6 * HOUR_MS, 24 * HOUR_MS, 253_402_300_799_999):
+            file.write(json.dumps({"person": "p1", "room": "hall", "ts": time_ms}) + "\n")
+    counted.clear()
+    replayed(configured(tmp_path / "again"), files)
+    assert {place: partial.value.tolist() for place, partial in counted.items()} == before
+
+
+def dump(folder: Path, rows: Sequence[tuple[int, int, dict[str, object]]]) -> Path:
+    """Write a dump of the badges topic from (partition, append time, event)."""
+    path = folder / "log.parquet"
+    offsets = Counter[int]()
+    with LogWriter(path, DumpInfo("building.badges", 2)) as writer:
+        for partition, append_ms, event in rows:
+            record = Record(offsets[partition], append_ms, True, json.dumps(event).encode())  # noqa: FBT003 -- positional as in the record
+            writer.write([LoggedRecord(partition, record)])
+            offsets[partition] += 1
+    return path
+
+
+def test_a_dump_counts_by_its_own_append_times(
+    tmp_path: Path, counted: dict[tuple[WindowKey, int], Partial]
+) -> None:
+    """Of a log's dump, what was appended after the cut or in a wrong partition does not count."""
+    text = CONFIG.replace("unit: user", "unit: event").replace(", period: lifetime", "")
+    alarms = configured(tmp_path, text)
+    doors = people(tmp_path)["doors"]
+    home = {"p0": 0, "p1": 0}
+    rows: list[tuple[int, int, dict[str, object]]] = []
+    for person in home:
+        for partition in (0, 1):  # one of the two is the wrong one
+            event = {"person": person, "room": "hall", "ts": 5 * MINUTE_MS}
+            rows.append((partition, 6 * MINUTE_MS, event))
+    cut_ms = HOUR_MS + 10 * MINUTE_MS
+    for append_ms in (cut_ms - 1, cut_ms):  # the second is late for the windows that end by 01:00
+        rows.append((0, append_ms, {"person": "p0", "room": "lab", "ts": 55 * MINUTE_MS}))
+        rows.append((1, append_ms, {"person": "p0", "room": "lab", "ts": 55 * MINUTE_MS}))
+    replayed(alarms, {"badges": [dump(tmp_path, rows)], "doors": doors})
+    totals: dict[int, list[int]] = {}
+    for (key, _), partial in counted.items():
+        if key.query == "crowd":
+            cells = totals.setdefault(key.start_ms, [0, 0])
+            for index, value in zip(partial.index, partial.value, strict=True):
+                cells[index] += int(value)
+    assert {place[1] for place in counted if place[0].query == "crowd"} == {0, 1}
+    assert totals[0] == [2, 1]
+    assert totals[30 * MINUTE_MS] == [0, 1]
+
+
+@pytest.mark.parametrize("problem", ["beside", "topic", "history", "nothing", "suffix"])
+def test_unsuitable_replays_are_refused(tmp_path: Path, problem: str) -> None:
+    """What cannot be replayed is refused with a hint, before anything is decided."""
+    text = CONFIG
+    files = people(tmp_path)
+    if problem == "beside":
+        files["badges"].append(dump(tmp_path, []))
+    elif problem == "topic":
+        files["doors"] = [dump(tmp_path, [])]
+    elif problem == "history":
+        line = "    history: {from: 1970-01-01, until: 1970-01-01T06:00}\n"
+        text = CONFIG.replace(line, "", 1)
+    elif problem == "nothing":
+        del files["doors"]
+    else:
+        files["doors"] = [files["doors"][0].rename(tmp_path / "doors.txt")]
+    alarms = configured(tmp_path, text)
+    with open_ledger(alarms) as ledger:
+        with pytest.raises((ConfigError, DataError)) as caught:
+            list(Replay(alarms, ledger, files).run())
+        assert caught.value.hint
+        assert ledger.status().sequence == 0
+
+
+def test_two_replays_do_not_share_a_ledger_at_once(tmp_path: Path) -> None:
+    """While another process decides an alarm, a replay stops and says so."""
+    alarms = configured(tmp_path)
+    files = people(tmp_path)
+    with (
+        open_ledger(alarms) as other,
+        other.exclusive("decide:busy-door") as mine,
+        open_ledger(alarms) as ledger,
+    ):
+        assert mine
+        with pytest.raises(LedgerError, match="another process"):
+            list(Replay(alarms, ledger, files).run())
+    assert len(replayed(alarms, files)) >= 1
+
+
+def test_alarms_are_kept_by_name(tmp_path: Path) -> None:
+    """The ledger keeps which predicates fired by name, so that a later run can show them."""
+    alarms = configured(tmp_path)
+    decisions = replayed(alarms, people(tmp_path))
+    fired = [msgspec.json.decode(d.alarms) for d in decisions if d.key.query == "crowd"]
+    assert {room["room"] for window in fired for room in window} <= {"hall", "lab"}

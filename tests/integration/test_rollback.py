@@ -1,0 +1,134 @@
+"""A ledger restored from an older copy is found out, and the gap is charged before it goes on."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from accountant.errors import LedgerRolledBackError
+from accountant.units import to_loss_units
+from stream.build import open_ledger, operator_plans
+from stream.cli import main
+from stream.kafka.guard import check_ledger
+from tests.support.hostile import WINDOW_MS
+from tests.support.scenario import Scenario, wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from accountant.records import LedgerStatus
+    from tests.support.kafka import Broker
+
+pytestmark = pytest.mark.integration
+
+
+def test_an_older_copy_is_refused_until_the_gap_is_charged(broker: Broker, tmp_path: Path) -> None:
+    """The worker names the command; after it no window is drawn again and every one is charged."""
+    database, copy = tmp_path / "ledger.db", tmp_path / "copy.db"
+    scenario = Scenario(broker, tmp_path, f"back-{time.monotonic_ns()}", f"sqlite:///{database}")
+    scenario.create_topics()
+    try:
+        worker = scenario.start_worker()
+        wait_until("a window is published", lambda: _published(scenario) >= 1)
+        _copy(database, copy)
+        before = _status(scenario)
+        wait_until("more windows are published", lambda: _published(scenario) >= 3)
+        worker.kill()
+        for leftover in tmp_path.glob("ledger.db-*"):
+            leftover.unlink()
+        _copy(copy, database)
+        released = scenario.decided()
+        assert _status(scenario).sequence == before.sequence < len(released)
+
+        refused = scenario.start_worker()
+        assert refused.ended() == 2, refused.text()
+        assert "tocsin ledger FILE mark-spent" in refused.text()
+        assert f"from sequence {before.sequence + 1} on" in refused.text()
+        assert _status(scenario).sequence == before.sequence
+
+        told = CliRunner().invoke(main, ["ledger", str(scenario.config), "mark-spent"])
+        assert told.exit_code == 0, told.output
+        assert f"{len(released) - before.sequence} decision(s) taken over" in told.output
+        adopted = _status(scenario)
+        assert adopted.sequence == len(released)
+
+        scenario.start_worker()
+        wait_until(
+            "new windows are published", lambda: _published(scenario) >= before.sequence + 3
+        )
+        check_ledger(scenario.alarms(), open_ledger(scenario.alarms()))
+    finally:
+        scenario.stop()
+    _assert_drawn_once_and_charged(scenario, released)
+
+
+def test_a_second_ledger_for_the_same_topics_is_refused(broker: Broker, tmp_path: Path) -> None:
+    """A fresh ledger pointed at topics another one published to has not seen what was released."""
+    first = Scenario(
+        broker, tmp_path / "a", f"two-{time.monotonic_ns()}", f"sqlite:///{tmp_path}/a.db"
+    )
+    first.create_topics()
+    try:
+        first.start_worker()
+        wait_until("a window is published", lambda: _published(first) >= 1)
+    finally:
+        first.stop()
+    second = Scenario(
+        broker, tmp_path / "b", first.name, f"sqlite:///{tmp_path}/b.db", topic=first.topic
+    )
+    with (
+        open_ledger(second.alarms()) as ledger,
+        pytest.raises(LedgerRolledBackError, match="another ledger serves this topic"),
+    ):
+        check_ledger(second.alarms(), ledger)
+
+
+def _assert_drawn_once_and_charged(
+    scenario: Scenario, released: dict[int, list[dict[str, Any]]]
+) -> None:
+    """Compare everything published with what was published before the rollback."""
+    published = scenario.decided()
+    starts_ms = sorted(published)
+    assert starts_ms == list(range(starts_ms[0], starts_ms[-1] + 1, WINDOW_MS))
+    for start_ms, copies in published.items():
+        assert len({json.dumps(copy, sort_keys=True) for copy in copies}) == 1
+        if start_ms in released:
+            assert copies[0] == released[start_ms][0]
+    drawn = [line["start_ms"] for line in scenario.done("step") if line["step"] == "after_draw"]
+    assert len(drawn) == len(set(drawn))
+
+    alarms = scenario.alarms()
+    per_window = to_loss_units(operator_plans(alarms)[scenario.query].epsilon)
+    with open_ledger(alarms) as ledger:
+        assert ledger.verify() == []
+        spent = ledger.status().scopes["user"].spent_units
+    decided = sum(copies[0]["outcome"] == "decided" for copies in published.values())
+    assert decided == len(published)
+    assert spent >= decided * per_window
+
+
+def _status(scenario: Scenario) -> LedgerStatus:
+    with open_ledger(scenario.alarms()) as ledger:
+        return ledger.status()
+
+
+def _published(scenario: Scenario) -> int:
+    """Return how many decisions of this ledger's own have left."""
+    if not scenario.done("decision"):
+        return 0
+    query = _status(scenario).queries.get(scenario.query)
+    decided = {line["start_ms"] for line in scenario.done("decision")}
+    return len(decided) - (query.unpublished if query else 0)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a database as a backup does, with what its log holds."""
+    target.unlink(missing_ok=True)
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
+        old.backup(new)
