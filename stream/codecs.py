@@ -228,9 +228,7 @@ def _count(drops: dict[str, int], drop: Drop, number: int = 1) -> None:
     drops[drop.value] = drops.get(drop.value, 0) + number
 
 
-def _kept(
-    records: Records, keep: NDArray[np.bool_], drop: Drop, drops: dict[str, int]
-) -> Records:
+def _kept(records: Records, keep: NDArray[np.bool_], drop: Drop, drops: dict[str, int]) -> Records:
     """Return the records where ``keep`` is true, and count the others."""
     dropped = len(keep) - int(np.count_nonzero(keep))
     if dropped:

@@ -20,7 +20,7 @@ from stream.columns import GOOD, Drop, Parsed, arrow_type
 from stream.model import FieldType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from stream.model import Feed
 
@@ -34,11 +34,16 @@ _TYPES: dict[FieldType, Any] = {
     FieldType.BOOLEAN: bool | None,
     FieldType.TIMESTAMP: _INT64 | datetime | None,
 }
+_INTEGERS = {int, type(None)}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_DEPTH = 256
 # A string, or what is left of the message after a quote that nothing closes: linear time.
 _JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _NOT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
+
+
+class _TooDeepError(Exception):
+    """Brackets nest too deep."""
 
 
 class JsonParser:
@@ -71,21 +76,22 @@ class JsonParser:
             (attrgetter(name), field.type) for name, field in zip(attributes, fields, strict=True)
         ]
 
-    def parse(self, messages: Iterable[bytes]) -> tuple[Parsed, dict[int, Drop]]:
+    def parse(self, messages: Sequence[bytes]) -> tuple[Parsed, dict[int, Drop]]:
         """Parse every message by itself.
 
         Returns:
             The rows of the messages that could be read, in order, and the reason for each of the
             others by its position.
         """
+        short = max(map(len, messages), default=0) <= _MAX_DEPTH
         remaining = iter(messages)
         events: list[Any] = []
+        append = events.append
         bad: dict[int, Drop] = {}
-        while True:
+        while True:  # goes round again after every message that is refused
             try:
-                # The loop over the messages is in C; the parser still sees one at a time, and what
-                # stood before a message that it refuses has been appended.
-                events.extend(map(self._read, remaining))
+                for event in map(self._decode if short else self._decode_shallow, remaining):
+                    append(event)
                 break
             except msgspec.ValidationError:
                 bad[len(events) + len(bad)] = Drop.WRONG_TYPE
@@ -95,6 +101,12 @@ class JsonParser:
                 bad[len(events) + len(bad)] = Drop.UNDECODABLE
         columns = tuple(_column(list(map(getter, events)), kind) for getter, kind in self._columns)
         return Parsed(columns, np.full(len(events), GOOD, dtype=np.uint8)), bad
+
+    def _decode_shallow(self, message: bytes) -> Any:
+        # A nesting too deep for the interpreter's stack would depend on the caller's depth.
+        if len(message) > _MAX_DEPTH and _too_deep(message):
+            raise _TooDeepError
+        return self._decode(message)
 
 
 def epoch_ms(value: int | datetime | None) -> int | None:
@@ -106,7 +118,7 @@ def epoch_ms(value: int | datetime | None) -> int | None:
 
 
 def _column(values: Sequence[Any], kind: FieldType) -> pa.Array:
-    if kind is FieldType.TIMESTAMP:
+    if kind is FieldType.TIMESTAMP and not set(map(type, values)) <= _INTEGERS:
         values = [value if value.__class__ is int else epoch_ms(value) for value in values]
     return pa.array(values, arrow_type(kind))
 

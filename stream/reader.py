@@ -15,7 +15,7 @@ import numpy as np
 from accountant.charges import WindowKey
 from accountant.records import Partial
 from stream.aggregate import WindowCounter, project
-from stream.codecs import Decoder, Drop
+from stream.codecs import Decoder, Drop, Records
 from stream.model import Clock
 from stream.punctuation import claims_mark, verified_mark
 
@@ -109,18 +109,19 @@ class PartitionReader:
             state.next_index = calendar.next_active(calendar.first_starting_at(cursors[query_id]))
             state.counter.forget_before(state.next_index)
 
-    def read(self, records: Sequence[Record]) -> None:
+    def read(self, records: Sequence[Record] | Records) -> None:
         """Count records, in log order."""
+        records = Records.of(records)
         if self.feed.clock is Clock.PUNCTUATION:
             self._read_punctuated(records)
             return
         self._count(records)
         # A time that a sender chose says nothing about when anything arrived.
-        appended = [record.timestamp_ms for record in records if record.log_append]
-        if appended:
+        appended = records.timestamp_ms[records.log_append]
+        if len(appended):
             if self._first_append_ms is None:
-                self._first_append_ms = appended[0]
-            self._arrival_ms = max(self._arrival_ms, *appended)
+                self._first_append_ms = int(appended[0])
+            self._arrival_ms = max(self._arrival_ms, int(appended.max()))
 
     def count_batch(self, batch: Batch) -> None:
         """Count rows that a file reader decoded already (embedded shell)."""
@@ -198,8 +199,8 @@ class PartitionReader:
             return True
         return self._start.live_from_ms is not None and self._start.live_from_ms <= slice_ms
 
-    def _count(self, records: Sequence[Record]) -> None:
-        if not records:
+    def _count(self, records: Records) -> None:
+        if not len(records):
             return
         batch, drops = self._decoder.decode(records)
         self._on_drops(drops)
@@ -209,19 +210,17 @@ class PartitionReader:
             batch = replace(batch, append_ms=arrived_ms)
         self.count_batch(batch)
 
-    def _read_punctuated(self, records: Sequence[Record]) -> None:
+    def _read_punctuated(self, records: Records) -> None:
         """Count runs of events between marks.
 
         An event arrives at its own time, or at the nearest one between the marks around it.
         """
-        run: list[Record] = []
-        for record in records:
-            if not claims_mark(record.headers):
-                run.append(record)
-                continue
+        events = np.array([not claims_mark(headers) for headers in records.headers], np.bool_)
+        start = 0
+        for at in np.flatnonzero(~events).tolist():
             mark = verified_mark(
-                record.value,
-                record.headers,
+                records.value[at],
+                records.headers[at],
                 key=self.feed.punctuation_key or b"",
                 feed=self.feed.name,
                 partition=self.partition,
@@ -231,8 +230,8 @@ class PartitionReader:
                 continue
             if mark.time_ms <= self._mark_ms:
                 continue
-            self._count(run)
-            run = []
+            self._count(records.between(start, at).where(events[start:at]))
+            start = at
             self._mark_ms = mark.time_ms
-            self._marks.append((mark.time_ms, record.offset))
-        self._count(run)
+            self._marks.append((mark.time_ms, int(records.offset[at])))
+        self._count(records.between(start, len(records)).where(events[start:]))

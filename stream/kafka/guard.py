@@ -104,9 +104,18 @@ def seen_decisions(alarms: Alarms) -> list[SeenDecision]:
 
     Raises:
         DependencyError: Kafka cannot be reached.
+        LogChangedError: there is no such topic.
     """
+    kafka = require_kafka(alarms)
+    with admin_client(kafka) as client:
+        facts = describe(client, [kafka.decisions_topic]).get(kafka.decisions_topic)
+    if facts is None:
+        raise LogChangedError(
+            f"topic {kafka.decisions_topic!r} does not exist, so what was released is not known",
+            hint="correct kafka.decisions_topic, or create it with `tocsin topics FILE --apply`",
+        )
     try:
-        values = asyncio.run(_tail(require_kafka(alarms)))
+        values = asyncio.run(_tail(kafka, facts.partitions))
     except (KafkaError, OSError) as error:
         raise DependencyError(
             f"the decisions topic cannot be read ({type(error).__name__})",
@@ -126,7 +135,7 @@ def _seen(value: bytes | None, alarms: Alarms) -> SeenDecision | None:
         return None
 
 
-async def _tail(kafka: KafkaSettings) -> list[bytes | None]:
+async def _tail(kafka: KafkaSettings, partitions: int) -> list[bytes | None]:
     consumer = AIOKafkaConsumer(
         group_id=None,
         enable_auto_commit=False,
@@ -135,16 +144,13 @@ async def _tail(kafka: KafkaSettings) -> list[bytes | None]:
     )
     try:
         await consumer.start()
-        return await _read_tail(consumer, kafka.decisions_topic)
+        topic = kafka.decisions_topic
+        return await _read_tail(consumer, [TopicPartition(topic, p) for p in range(partitions)])
     finally:
         await consumer.stop()
 
 
-async def _read_tail(consumer: Any, topic: str) -> list[bytes | None]:
-    await consumer.topics()
-    partitions = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
-    if not partitions:
-        return []
+async def _read_tail(consumer: Any, partitions: list[TopicPartition]) -> list[bytes | None]:
     consumer.assign(partitions)
     begin = await consumer.beginning_offsets(partitions)
     end = await consumer.end_offsets(partitions)

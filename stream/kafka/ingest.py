@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import numpy as np
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 
-from stream.codecs import Record
+from stream.codecs import Records
 from stream.kafka.guard import check_unchanged, require_kafka
 from stream.kafka.security import aiokafka_arguments
 from stream.model import Clock
@@ -230,14 +231,8 @@ class Ingest:
         if assigned is None or not records or records[0].offset < assigned.position:
             return  # fetched before our seek
         feed, reader = assigned.feed, assigned.reader
-        decoded = [
-            Record(
-                r.offset, r.timestamp, r.timestamp_type == _LOG_APPEND_TIME, r.value, r.headers
-            )
-            for r in records
-        ]
         self._runtime.metrics.events_read(feed.name, len(records))
-        partials = await self._in_thread(partial(_read_on, reader, decoded))
+        partials = await self._in_thread(lambda: _read_on(reader, _columns(records)))
         assigned.position = records[-1].offset + 1
         await self._store(partition, reader, partials)
 
@@ -264,7 +259,7 @@ class Ingest:
                 continue
             reader = assigned.reader
             reader.arrived_through(now_ms - assigned.feed.idle_margin_ms)
-            partials = await self._in_thread(partial(_read_on, reader, ()))
+            partials = await self._in_thread(partial(_read_on, reader, None))
             await self._store(partition, reader, partials)
 
     async def _store(
@@ -289,9 +284,23 @@ class Ingest:
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
 
 
-def _read_on(reader: PartitionReader, records: Sequence[Record]) -> list[Partial]:
-    reader.read(records)
+def _read_on(reader: PartitionReader, records: Records | None) -> list[Partial]:
+    if records is not None:
+        reader.read(records)
     return list(reader.partials())
+
+
+def _columns(records: Sequence[Any]) -> Records:
+    """Return consumed records as columns; those of the oldest format have no timestamp."""
+    return Records(
+        np.array([record.offset for record in records], np.int64),
+        np.array(
+            [-1 if record.timestamp is None else record.timestamp for record in records], np.int64
+        ),
+        np.array([record.timestamp_type == _LOG_APPEND_TIME for record in records], np.bool_),
+        [record.value for record in records],
+        [record.headers for record in records],
+    )
 
 
 def _due(assigned: _Assigned, now_ms: int) -> bool:

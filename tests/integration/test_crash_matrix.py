@@ -47,10 +47,11 @@ STEPS = (
     f"{Step.AFTER_COMMIT}:1",
     f"{Step.AFTER_PUBLISH}:1",
 )
+_RAN = "`make crash` on {day}, {machine}, Python {python}, real Kafka, PostgreSQL, two workers."
 _HELD = """\
-Per window the counts equalled a plain recount of the log, one decision existed, nothing was drawn after
-it was stored, every alarm of every stored decision was on the topic, repeats carried the same `alarm_id`,
-and `ledger verify` was clean."""
+Per window the counts equalled a plain recount of the log, one decision existed, nothing was drawn
+after it was stored, every alarm of every stored decision was on the topic, repeats carried the same
+`alarm_id`, and `ledger verify` was clean."""
 _REPORT = Path(__file__).resolve().parents[2] / "benchmarks" / "crash-matrix.md"
 # A minute's budget carries about fifteen of its twenty windows: refusals are part of the matrix.
 _BUDGET = """\
@@ -101,10 +102,11 @@ class Matrix:
         return Counter(line["step"] for line in self.scenario.done("kill"))
 
     def kill_at_random(self, times: int, rng: random.Random) -> None:
-        """Kill one of two workers, ``times`` times, one to eight seconds apart."""
+        """Kill one of two workers, ``times`` times, up to fourteen seconds apart."""
         self.slots = [self.scenario.start_worker() for _ in range(2)]
+        wait_until("a worker is registered", lambda: bool(self.ledger.status().queries))
         for _ in range(times):
-            until_s = time.monotonic() + rng.uniform(1.0, 8.0)
+            until_s = time.monotonic() + rng.uniform(0.5, 14.0)
             while time.monotonic() < until_s:
                 self.watch_budget()
                 time.sleep(0.25)
@@ -247,8 +249,11 @@ def _write_report(report: dict[str, Any]) -> None:
     lines = [
         "# Crash matrix",
         "",
-        f"`make crash` on {datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, Python "
-        + f"{platform.python_version()}, real Kafka and PostgreSQL, two workers.",
+        _RAN.format(
+            day=f"{datetime.now(UTC):%Y-%m-%d}",
+            machine=platform.machine(),
+            python=platform.python_version(),
+        ),
         "",
         "| what | how many |",
         "| --- | --- |",
