@@ -313,8 +313,8 @@ class Broker:
             "transaction.state.log.num.partitions": "4",
             "group.initial.rebalance.delay.ms": "0",
             "group.min.session.timeout.ms": "1000",
-            # After SIGKILL the same node may register again only once its session is over.
-            "broker.session.timeout.ms": "3000",
+            # A busy machine must not lose its broker to a heartbeat that came late.
+            "broker.session.timeout.ms": "30000",
             "broker.heartbeat.interval.ms": "500",
             "num.network.threads": "2",
             "num.io.threads": "4",

@@ -8,6 +8,7 @@ loop seeks before it believes a record, because an assignment is live before its
 from __future__ import annotations
 
 import asyncio
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +27,7 @@ from stream.reader import PartitionReader, ReadStart, slice_start_ms
 from stream.steps import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 
     from aiokafka import TopicPartition
 
@@ -44,6 +45,7 @@ FETCH: Final = {"max_partition_fetch_bytes": 8 << 20}
 MAX_RECORDS: Final = 20_000
 """Records handed on at once: a fraction of a second's work."""
 
+_THREADS = min(os.cpu_count() or 1, 4)  # partitions are counted side by side
 _LOG_APPEND_TIME = 1
 _IDLE_CHECK_S = 0.5
 _POLL_MS = 200
@@ -97,7 +99,7 @@ class Ingest:
         self._feeds = {feed.topic: feed for feed in runtime.alarms.feeds.values()}
         self._assigned: dict[TopicPartition, _Assigned] = {}
         self._listener = _Generation()
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tocsin-count")
+        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="tocsin-count")
         self._kafka = require_kafka(runtime.alarms)
 
     async def run(self) -> None:
@@ -163,8 +165,7 @@ class Ingest:
             self._runtime.step(Step.AFTER_POLL, None)
             if self._listener.number != generation:
                 continue
-            for partition, records in batches.items():
-                await self._read(partition, records)
+            await _all(self._read(partition, records) for partition, records in batches.items())
             if loop.time() >= next_idle_check:
                 next_idle_check = loop.time() + _IDLE_CHECK_S
                 await self._check_idle(consumer, probe)
@@ -282,6 +283,13 @@ class Ingest:
 
     async def _in_thread(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
+
+
+async def _all(tasks: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run tasks side by side to their ends, then raise the first error."""
+    for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+        if outcome is not None:
+            raise outcome
 
 
 def _read_on(reader: PartitionReader, records: Records | None) -> list[Partial]:

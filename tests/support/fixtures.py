@@ -23,6 +23,9 @@ def broker() -> Iterator[Broker]:
 
 @pytest.fixture
 def own_broker() -> Iterator[Broker]:
-    """A Kafka broker for one test, which may kill, pause and restart it."""
-    with Broker() as running:
+    """A Kafka broker for one test, which may kill, pause and restart it.
+
+    After SIGKILL the same node may register again only once its session is over.
+    """
+    with Broker(settings={"broker.session.timeout.ms": "3000"}) as running:
         yield running

@@ -116,7 +116,7 @@ class Worker:
             os.kill(self.process.pid, signal.SIGKILL)
         self.process.wait(timeout=30)
 
-    def ended(self, *, timeout_s: float = 60.0) -> int:
+    def ended(self, *, timeout_s: float = 120.0) -> int:
         """Wait until it ends by itself and return its exit code."""
         return self.process.wait(timeout=timeout_s)
 

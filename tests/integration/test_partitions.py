@@ -1,0 +1,211 @@
+"""Partitions that hang, idle ones, empty windows and workers that join in the middle of one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from kafka.partitioner.default import murmur2
+
+from accountant.units import to_loss_units
+from stream.build import open_ledger, operator_plans
+from tests.support.hostile import WINDOW_MS, produce_live
+from tests.support.oracle import add_up, crowd
+from tests.support.scenario import ROOMS, Scenario, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tests.support.kafka import Broker
+    from tests.support.postgres import Postgres
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def running(
+    broker: Broker, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Mapping[str, Scenario]]:
+    """Two scenarios whose workers start together and decide; ended with the module."""
+    folder = tmp_path_factory.mktemp("partitions")
+    timeouts = {"hanging": "6s", "joined": "10m"}
+    scenarios = {
+        name: Scenario(
+            broker,
+            folder / name,
+            f"{name}-{time.monotonic_ns()}",
+            postgres.new_database(),
+            decide_timeout=timeout,
+        )
+        for name, timeout in timeouts.items()
+    }
+    try:
+        for scenario in scenarios.values():
+            scenario.create_topics()
+            scenario.start_worker()
+        for name, scenario in scenarios.items():
+            wait_until(f"{name}: a window is decided", lambda s=scenario: bool(s.done("decision")))
+        yield scenarios
+    finally:
+        for scenario in scenarios.values():
+            scenario.stop()
+
+
+def test_a_partition_that_hangs_costs_windows_but_no_budget(
+    running: Mapping[str, Scenario],
+) -> None:
+    """Windows an open transaction holds up are denied, published, uncharged; then it goes on."""
+    scenario = running["hanging"]
+    with _open_transaction(scenario, partition=1):
+        wait_until("two windows are denied", lambda: len(_denied(scenario)) >= 2)
+    last_ms = max(scenario.windows("decision"))
+    wait_until(
+        "windows are decided again",
+        lambda: any(
+            line["outcome"] == "decided" and line["start_ms"] > last_ms
+            for line in scenario.done("decision")
+        ),
+    )
+    decided_ms = max(scenario.windows("decision"))
+    wait_until(
+        "the last decision is published", lambda: decided_ms in scenario.decided(), timeout_s=30
+    )
+    scenario.stop()
+
+    outcomes = {start: copies[0] for start, copies in scenario.decided().items()}
+    assert sorted(outcomes) == list(range(min(outcomes), max(outcomes) + 1, WINDOW_MS))
+    denied = {start for start, record in outcomes.items() if record["outcome"] == "denied"}
+    assert denied == _denied(scenario)
+    assert {outcomes[start]["reason"] for start in denied} == {"partition_missing"}
+    assert not any(alarm["window_start"] in denied for alarm in scenario.published())
+
+    alarms = scenario.alarms()
+    per_window = to_loss_units(operator_plans(alarms)[scenario.query].epsilon)
+    with open_ledger(alarms) as ledger:
+        assert ledger.verify() == []
+        scope = ledger.status().scopes["user"]
+        stored = Counter(r["outcome"] for r in ledger.export() if r["record"] == "decisions")
+    assert scope.spent_units == (stored["decided"] + scope.reservations) * per_window
+
+
+def test_idle_partitions_empty_windows_and_a_late_joiner(running: Mapping[str, Scenario]) -> None:
+    """The clock completes what is silent, a rebalance moves no count, every window is decided."""
+    scenario = running["joined"]
+    first_ms = max(scenario.windows("decision")) + WINDOW_MS
+    _produce_into_one_partition(scenario, until_ms=_next_window_ms() + WINDOW_MS)
+    stop: list[object] = []
+    hostile = Thread(
+        target=produce_live,
+        args=(scenario.broker.bootstrap, [scenario.topic]),
+        kwargs={"seed": 19, "every_ms": 20, "stop": stop},
+    )
+    hostile.start()
+    try:
+        _sleep_until(_next_window_ms() + WINDOW_MS // 2)
+        scenario.start_worker()
+        wait_until("the second worker counts", lambda: len(_counting(scenario)) == 2)
+        _sleep_until(_next_window_ms() + WINDOW_MS // 2)
+    finally:
+        stop.append(True)
+        hostile.join()
+    silent_ms = _next_window_ms()
+    last_ms = silent_ms + WINDOW_MS
+    wait_until("empty windows are decided", lambda: last_ms in scenario.windows("decision"))
+    scenario.stop()
+
+    starts_ms = list(range(first_ms, last_ms + 1, WINDOW_MS))
+    decisions = {line["start_ms"]: line["outcome"] for line in scenario.done("decision")}
+    assert {decisions[start] for start in starts_ms} == {"decided"}
+    records = scenario.read(scenario.topic)
+    counted = add_up(scenario.done("partial"))
+    truth = crowd(records, starts_ms, partitions=2, size_ms=WINDOW_MS)
+    assert {start: counted[start] for start in starts_ms} == truth
+    assert truth[silent_ms] == truth[last_ms] == (0,) * len(ROOMS)
+    assert sum(sum(cells) > 0 for cells in truth.values()) >= 3
+    partials = scenario.done("partial")
+    assert all(partial["complete"] for partial in partials)
+    assert any(p["partition"] == 0 and p["value"] for p in partials if not _other(p, partials))
+
+
+def _other(partial: Mapping[str, object], partials: list[Mapping[str, object]]) -> bool:
+    """Return whether the window's other partition counted anything."""
+    return any(
+        p["start_ms"] == partial["start_ms"] and p["partition"] != partial["partition"]
+        for p in partials
+        if p["value"]
+    )
+
+
+def _denied(scenario: Scenario) -> set[int]:
+    return {d["start_ms"] for d in scenario.done("decision") if d["outcome"] == "denied"}
+
+
+def _counting(scenario: Scenario) -> set[int]:
+    return {partial["pid"] for partial in scenario.done("partial")}
+
+
+@contextmanager
+def _open_transaction(scenario: Scenario, *, partition: int) -> Iterator[None]:
+    """Hold a transaction with one record open while the block runs, then abort it."""
+    begun, over = Event(), Event()
+
+    async def hold() -> None:
+        producer = AIOKafkaProducer(
+            bootstrap_servers=scenario.broker.bootstrap,
+            transactional_id=f"{scenario.name}-hangs",
+            transaction_timeout_ms=300_000,
+        )
+        await producer.start()
+        try:
+            await producer.begin_transaction()
+            await producer.send_and_wait(scenario.topic, b"{}", partition=partition)
+            begun.set()
+            while not over.is_set():
+                await asyncio.sleep(0.1)
+            await producer.abort_transaction()
+        finally:
+            await producer.stop()
+
+    holder = Thread(target=asyncio.run, args=(hold(),))
+    holder.start()
+    try:
+        assert begun.wait(30)
+        yield
+    finally:
+        over.set()
+        holder.join()
+
+
+def _produce_into_one_partition(scenario: Scenario, *, until_ms: int) -> None:
+    """Send events of people who all live in partition 0."""
+    people = [
+        person
+        for person in (f"r{number}" for number in range(60))
+        if (murmur2(person.encode()) & 0x7FFFFFFF) % 2 == 0
+    ]
+    number = 0
+    while time.time_ns() // 1_000_000 < until_ms:
+        batch = []
+        for person in people[number % 7 :: 7]:
+            number += 1
+            now_ms = time.time_ns() // 1_000_000
+            room = ROOMS[number % len(ROOMS)]
+            event = {"person": person, "event": f"{person}-{number}", "room": room, "ts": now_ms}
+            batch.append((person, json.dumps(event).encode()))
+        scenario.produce(batch)
+        time.sleep(0.3)
+
+
+def _next_window_ms() -> int:
+    return (time.time_ns() // 1_000_000 // WINDOW_MS + 1) * WINDOW_MS
+
+
+def _sleep_until(time_ms: int) -> None:
+    time.sleep(max(time_ms - time.time_ns() // 1_000_000, 0) / 1000)
