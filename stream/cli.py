@@ -104,7 +104,10 @@ def run(
     if more and not replayed:
         raise click.UsageError("files are given after --replay")
     alarms = load_alarms(file)
-    refuse_hopeless(budget_plan(alarms))
+    planned = budget_plan(alarms)
+    refuse_hopeless(planned)
+    if planned.suggestion:
+        click.echo(f"note: {planned.suggestion}", err=True)
     if replayed:
         _replay_files(alarms, (*replayed, *more), as_json=as_json, report=custodian_report)
         return

@@ -8,7 +8,7 @@ event time. Of a dump, offsets and append times are the log's own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from accountant.errors import DataError
 from stream.files import Replay as EventFiles
 from stream.logdump import DumpInfo, dump_info, read_log
+from stream.model import Clock
 from stream.reader import ReadStart
 
 if TYPE_CHECKING:
@@ -201,7 +202,9 @@ class DumpSource:
 
 
 class _FileLane:
-    def __init__(self, reader: PartitionReader, batches: Iterator[Batch], last_cut_ms: int) -> None:
+    def __init__(
+        self, reader: PartitionReader, batches: Iterator[Batch], last_cut_ms: int
+    ) -> None:
         self._reader = reader
         self._batches = batches
         self._last_cut_ms = last_cut_ms
@@ -210,12 +213,13 @@ class _FileLane:
 
     def advance(self) -> Iterator[Partial]:
         batch = next(self._batches, None)
-        if batch is None:
-            self._reader.arrived_through(self._last_cut_ms)
-            self.ended = True
-        else:
+        through_ms = self._last_cut_ms
+        if batch is not None:
             self._reader.count_batch(batch)
-            self._reader.arrived_through(int(batch.time_ms[-1]))
+            through_ms = min(through_ms, int(batch.time_ms[-1]))
+        # Events may be dated up to the year 9999: what lies behind the last cut counts nowhere.
+        self.ended = through_ms == self._last_cut_ms
+        self._reader.arrived_through(through_ms)
         yield from self._reader.partials()
 
 
@@ -235,14 +239,20 @@ class _DumpLane:
         self.ended = False
 
     def advance(self) -> Iterator[Partial]:
-        records = list(islice(self._records, _RECORDS))
-        if records:
-            self._on_read(len(records))
-            self._reader.read(records)
-        else:
+        records = list(takewhile(self._in_time, islice(self._records, _RECORDS)))
+        self._on_read(len(records))
+        self._reader.read(records)
+        if len(records) < _RECORDS:
             self._reader.arrived_through(self._last_cut_ms)
             self.ended = True
         yield from self._reader.partials()
+
+    def _in_time(self, record: Record) -> bool:
+        """Tell whether a record may still count, or end a window that is asked for."""
+        feed = self._reader.feed
+        if feed.clock is Clock.PUNCTUATION or not record.log_append:
+            return True
+        return record.timestamp_ms < self._last_cut_ms + feed.broker_skew_ms
 
 
 def _is_dump(path: Path) -> bool:

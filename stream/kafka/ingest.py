@@ -8,8 +8,10 @@ loop seeks before it believes a record, because an assignment is live before its
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -27,7 +29,7 @@ from stream.reader import PartitionReader, ReadStart, slice_start_ms
 from stream.steps import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 
     from aiokafka import TopicPartition
 
@@ -46,6 +48,7 @@ MAX_RECORDS: Final = 20_000
 """Records handed on at once: a fraction of a second's work."""
 
 _THREADS = min(os.cpu_count() or 1, 4)  # partitions are counted side by side
+_YOUNG_OBJECTS = 200_000
 _LOG_APPEND_TIME = 1
 _IDLE_CHECK_S = 0.5
 _POLL_MS = 200
@@ -116,7 +119,8 @@ class Ingest:
         try:
             await consumer.start()
             await probe.start()
-            await self._loop(consumer, probe)
+            with _rare_collections():
+                await self._loop(consumer, probe)
         finally:
             await consumer.stop()
             await probe.stop()
@@ -283,6 +287,17 @@ class Ingest:
 
     async def _in_thread(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Keep the garbage collector off the records: they are many, short-lived and in no cycle."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(_YOUNG_OBJECTS, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 async def _all(tasks: Iterable[Coroutine[Any, Any, None]]) -> None:

@@ -301,7 +301,8 @@ def dump(folder: Path, rows: Sequence[tuple[int, int, dict[str, object]]]) -> Pa
     offsets = Counter[int]()
     with LogWriter(path, DumpInfo("building.badges", 2)) as writer:
         for partition, append_ms, event in rows:
-            record = Record(offsets[partition], append_ms, True, json.dumps(event).encode())  # noqa: FBT003 -- positional as in the record
+            value = json.dumps(event).encode()
+            record = Record(offsets[partition], append_ms, log_append=True, value=value)
             writer.write([LoggedRecord(partition, record)])
             offsets[partition] += 1
     return path
@@ -314,16 +315,17 @@ def test_a_dump_counts_by_its_own_append_times(
     text = CONFIG.replace("unit: user", "unit: event").replace(", period: lifetime", "")
     alarms = configured(tmp_path, text)
     doors = people(tmp_path)["doors"]
-    home = {"p0": 0, "p1": 0}
     rows: list[tuple[int, int, dict[str, object]]] = []
-    for person in home:
+    for person in ("p0", "p1"):
         for partition in (0, 1):  # one of the two is the wrong one
             event = {"person": person, "room": "hall", "ts": 5 * MINUTE_MS}
             rows.append((partition, 6 * MINUTE_MS, event))
     cut_ms = HOUR_MS + 10 * MINUTE_MS
-    for append_ms in (cut_ms - 1, cut_ms):  # the second is late for the windows that end by 01:00
-        rows.append((0, append_ms, {"person": "p0", "room": "lab", "ts": 55 * MINUTE_MS}))
-        rows.append((1, append_ms, {"person": "p0", "room": "lab", "ts": 55 * MINUTE_MS}))
+    for person, append_ms in (("p0", cut_ms - 1), ("p1", cut_ms)):
+        for partition in (0, 1):  # p1 is late for the window that ends at 01:00, not for the next
+            event = {"person": person, "room": "lab", "ts": 55 * MINUTE_MS}
+            rows.append((partition, append_ms, event))
+    rows.append((0, 253_402_300_799_999, {"person": "p0", "room": "lab", "ts": 5 * HOUR_MS}))
     replayed(alarms, {"badges": [dump(tmp_path, rows)], "doors": doors})
     totals: dict[int, list[int]] = {}
     for (key, _), partial in counted.items():
@@ -333,7 +335,7 @@ def test_a_dump_counts_by_its_own_append_times(
                 cells[index] += int(value)
     assert {place[1] for place in counted if place[0].query == "crowd"} == {0, 1}
     assert totals[0] == [2, 1]
-    assert totals[30 * MINUTE_MS] == [0, 1]
+    assert totals[30 * MINUTE_MS] == [0, 2]
 
 
 @pytest.mark.parametrize("problem", ["beside", "topic", "history", "nothing", "suffix"])

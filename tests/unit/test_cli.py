@@ -205,7 +205,9 @@ def test_run_refuses_a_budget_that_holds_no_window(tmp_path: Path) -> None:
 def test_run_denies_what_the_budget_does_not_hold(tmp_path: Path) -> None:
     """Five hours fit under the lifetime wall; the other nineteen are denied, uncharged."""
     path = configuration(tmp_path, unit="user", epsilon_max="7")
-    lines = json_lines(tocsin("run", path, "--replay", events(tmp_path), "--json"))
+    result = tocsin("run", path, "--replay", events(tmp_path), "--json")
+    assert "then all are denied" in result.stderr
+    lines = json_lines(result)
     outcomes = [(line["outcome"], line["reason"]) for line in lines if "alarm_id" not in line]
     assert outcomes == [("decided", None)] * 5 + [("denied", "budget")] * 19
 
