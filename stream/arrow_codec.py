@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     _Coerced: TypeAlias = tuple[pa.Array, NDArray[np.bool_] | None]
 
-__all__ = ["ArrowParser", "UnsuitableColumnError", "UnsuitableMessageError"]
+__all__ = ["ArrowParser", "UnsuitableColumnError", "UnsuitableMessageError", "unfolded_bytes"]
 
 _EXPANSION = 64
 _EXPANSION_FLOOR = 1 << 20
@@ -68,6 +68,11 @@ class UnsuitableColumnError(UnsuitableMessageError):
         super().__init__(f"column {column!r} is {found or 'missing'}")
         self.column = column
         self.found = found
+
+
+def unfolded_bytes(size: int) -> int:
+    """Return how much text a message of ``size`` bytes may spell out."""
+    return _EXPANSION * size + _EXPANSION_FLOOR
 
 
 class ArrowParser:
@@ -158,7 +163,7 @@ class _Allowance:
 
     def __init__(self, size: int) -> None:
         self._rows = size  # a required column takes a byte a row at least
-        self._bytes = _EXPANSION * size + _EXPANSION_FLOOR
+        self._bytes = unfolded_bytes(size)
 
     def check_rows(self, rows: int) -> None:
         """Refuse more rows than the message has bytes."""

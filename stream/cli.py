@@ -35,7 +35,7 @@ from stream.release import alarm_records, decision_record
 if TYPE_CHECKING:
     from accountant.plan import AlarmPlan, ScopePlan
     from accountant.records import StoredDecision
-    from stream.alarms import Alarm
+    from stream.alarms import Alarm, DecisionRecord
     from stream.embedded import ReplaySummary
     from stream.model import Alarms
 
@@ -111,14 +111,13 @@ def run(
     if replayed:
         _replay_files(alarms, (*replayed, *more), as_json=as_json, report=custodian_report)
         return
-    if as_json or custodian_report:
-        raise click.UsageError(
-            "--json and --custodian-report go with --replay; "
-            "follow a worker with `tocsin watch FILE --json` and its metrics"
-        )
+    if custodian_report:
+        raise click.UsageError("--custodian-report goes with --replay; a worker has its metrics")
     from stream.kafka.worker import run as run_worker  # noqa: PLC0415  # imports Faust
 
-    click.get_current_context().exit(run_worker(alarms))
+    click.get_current_context().exit(
+        run_worker(alarms, released=_print_record if as_json else None)
+    )
 
 
 @main.command()
@@ -235,9 +234,13 @@ def _sentence(summary: ReplaySummary) -> str:
 
 def _echo_records(alarms: Alarms, decision: StoredDecision) -> None:
     query = alarms.queries[decision.key.query]
-    click.echo(encode(decision_record(query, alarms.budget, decision)))
+    _print_record(decision_record(query, alarms.budget, decision))
     for alarm in alarm_records(query, decision):
-        click.echo(encode(alarm))
+        _print_record(alarm)
+
+
+def _print_record(record: DecisionRecord | Alarm) -> None:
+    click.echo(encode(record))
 
 
 def _alarm_line(alarm: AlarmPlan, scope: ScopePlan, alarms: Alarms) -> dict[str, object]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pyarrow as pa
 
-from stream.arrow_codec import ArrowParser, UnsuitableMessageError
+from stream.arrow_codec import ArrowParser, UnsuitableMessageError, unfolded_bytes
 from stream.columns import (
     GOOD,
     Drop,
@@ -30,13 +30,15 @@ from stream.model import Clock, Codec
 from stream.partitioning import partitions_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from stream.model import Feed
 
 __all__ = ["Admission", "Batch", "Decoder", "Drop", "Record", "Records"]
+
+_PIECE_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,22 @@ class Decoder:
         self._feed = feed
         self._broker_dated = feed.clock is Clock.APPEND_TIME
         self._parse = _JsonRows(feed).parse if feed.codec is Codec.JSON else _ArrowRows(feed).parse
+
+    def pieces(self, records: Records) -> Iterator[Records]:
+        """Yield the records, in log order, a piece at a time that can be decoded at once.
+
+        Arrow columns end at 2 GiB of text, and small messages may spell out to that much together.
+        """
+        unfolded = unfolded_bytes if self._feed.codec is Codec.ARROW else int
+        start = held = 0
+        for at, value in enumerate(records.value):
+            size = 0 if value is None else unfolded(len(value))
+            if held + size > _PIECE_BYTES and at > start:
+                yield records.between(start, at)
+                start, held = at, 0
+            held += size
+        if len(records):
+            yield records.between(start, len(records))
 
     def decode(self, records: Sequence[Record] | Records) -> tuple[Batch, Mapping[str, int]]:
         """Return the valid rows of the records, in log order, and what was dropped by reason.

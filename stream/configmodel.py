@@ -162,7 +162,7 @@ class AlarmModel(_Model):
     tolerance: Exact = Fraction(0)
     mechanism: Text = "tslm"
     grace: DurationMs = 30_000
-    publish_delay: DurationMs = 5_000
+    publish_delay: DurationMs = 15_000
     decide_timeout: DurationMs = 600_000
     max_age: DurationMs = 7 * _DAY_MS
 

@@ -202,9 +202,7 @@ class DumpSource:
 
 
 class _FileLane:
-    def __init__(
-        self, reader: PartitionReader, batches: Iterator[Batch], last_cut_ms: int
-    ) -> None:
+    def __init__(self, reader: PartitionReader, batches: Iterator[Batch], last_cut_ms: int) -> None:
         self._reader = reader
         self._batches = batches
         self._last_cut_ms = last_cut_ms

@@ -14,7 +14,7 @@ from operators.atoms import Comparison, IntegerTest
 from operators.base import Promise
 from stream.declare import decimal, whole_steps
 from stream.definition import fingerprint
-from stream.model import AggregateKind, AggregateSpec, Domain, Query
+from stream.model import AggregateKind, AggregateSpec, Clock, Domain, Query
 from stream.scalars import closest
 from stream.schedule import Schedule
 from stream.sql import SqlProblem, parse_sql
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["QueryBuilder"]
 
+_IDLE_SLACK_MS = 2_000  # finding a partition idle, storing, deciding
 _KNOWN = ("tslm",)
 _LATER = ("ppwlm", "dppwlm", "probe", "probe-ent", "svt", "decider")
 _LARGEST_STATISTIC = 2**62
@@ -261,6 +262,15 @@ class QueryBuilder:
                 (*loc, "tolerance"),
                 "tolerance 0 asks to tell neighbouring values apart, which costs most",
                 "write how far below the threshold an alarm is welcome, as tolerance: 5",
+            )
+        feed = query.feed
+        waited_ms = feed.idle_margin_ms + _IDLE_SLACK_MS
+        if feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:
+            self.findings.warn(
+                (*loc, "publish_delay"),
+                "a partition in which nothing follows a window is waited for until idle_margin is"
+                " over: alarms that leave earlier tell whether one more event came",
+                f"write publish_delay: {waited_ms}ms or more, or a shorter idle_margin",
             )
         if query.aggregate.kind is not AggregateKind.SUM:
             always = {Comparison.GT: -1, Comparison.GE: 0}.get(query.test.comparison)

@@ -200,15 +200,14 @@ class PartitionReader:
         return self._start.live_from_ms is not None and self._start.live_from_ms <= slice_ms
 
     def _count(self, records: Records) -> None:
-        if not len(records):
-            return
-        batch, drops = self._decoder.decode(records)
-        self._on_drops(drops)
-        if self.feed.clock is Clock.PUNCTUATION:
-            last_ms = self._mark_ms + self.feed.punctuation_ms - 1
-            arrived_ms = np.clip(batch.time_ms, self._mark_ms, last_ms)
-            batch = replace(batch, append_ms=arrived_ms)
-        self.count_batch(batch)
+        for piece in self._decoder.pieces(records):
+            batch, drops = self._decoder.decode(piece)
+            self._on_drops(drops)
+            if self.feed.clock is Clock.PUNCTUATION:
+                last_ms = self._mark_ms + self.feed.punctuation_ms - 1
+                arrived_ms = np.clip(batch.time_ms, self._mark_ms, last_ms)
+                batch = replace(batch, append_ms=arrived_ms)
+            self.count_batch(batch)
 
     def _read_punctuated(self, records: Records) -> None:
         """Count runs of events between marks.

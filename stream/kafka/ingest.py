@@ -29,7 +29,15 @@ from stream.reader import PartitionReader, ReadStart, slice_start_ms
 from stream.steps import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import (
+        Awaitable,
+        Callable,
+        Coroutine,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
 
     from aiokafka import TopicPartition
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from accountant.records import StoredDecision
+    from stream.alarms import Alarm, DecisionRecord
     from stream.build import Runtime
 
 __all__ = ["Publisher"]
@@ -35,10 +36,17 @@ class Publisher:
     Args:
         runtime: configuration, ledger, metrics, clock.
         executor: where the ledger is called.
+        released: told every decision and alarm record once the brokers have it.
     """
 
-    def __init__(self, runtime: Runtime, executor: Executor) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        executor: Executor,
+        released: Callable[[DecisionRecord | Alarm], None] | None,
+    ) -> None:
         self._runtime = runtime
+        self._released = released
         self._executor = executor
         self._kafka = require_kafka(runtime.alarms)
 
@@ -87,18 +95,19 @@ class Publisher:
 
     async def _send(self, producer: Any, decision: StoredDecision) -> None:
         query = self._runtime.alarms.queries[decision.key.query]
-        await producer.send_and_wait(
-            self._kafka.decisions_topic,
-            key=query.id.encode(),
-            value=encode(decision_record(query, self._runtime.alarms.budget, decision)),
-        )
+        key = query.id.encode()
+        ending = decision_record(query, self._runtime.alarms.budget, decision)
+        await producer.send_and_wait(self._kafka.decisions_topic, encode(ending), key=key)
+        alarms = list(alarm_records(query, decision))
         sent = [
-            await producer.send(
-                self._kafka.alarms_topic, key=query.id.encode(), value=encode(record)
-            )
-            for record in alarm_records(query, decision)
+            await producer.send(self._kafka.alarms_topic, encode(alarm), key=key)
+            for alarm in alarms
         ]
         await asyncio.gather(*sent)
+        if self._released is not None:
+            self._released(ending)
+            for alarm in alarms:
+                self._released(alarm)
 
     def _delay_s(self, decision: StoredDecision) -> float | None:
         if not decision.release_ms:

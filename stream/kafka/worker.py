@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from accountant.records import LogIdentity
+    from stream.alarms import Alarm, DecisionRecord
     from stream.build import Runtime
     from stream.model import Alarms, Query
     from stream.steps import StepHook
@@ -54,11 +55,18 @@ _STATUS_S = 5.0
 _LOG_S = 30.0
 
 
-def run(alarms: Alarms, *, step: StepHook = no_step, log_check_s: float = _LOG_S) -> int:
+def run(
+    alarms: Alarms,
+    *,
+    released: Callable[[DecisionRecord | Alarm], None] | None = None,
+    step: StepHook = no_step,
+    log_check_s: float = _LOG_S,
+) -> int:
     """Run one worker until it is told to stop.
 
     Args:
         alarms: the checked configuration, with a ``kafka`` section.
+        released: told every decision and alarm record that this worker published.
         step: told every named step of the protocol.
         log_check_s: how often to check that the feeds' logs are still the registered ones.
 
@@ -81,7 +89,7 @@ def run(alarms: Alarms, *, step: StepHook = no_step, log_check_s: float = _LOG_S
     )
     retrying(lambda: check_ledger(alarms, ledger))
     with serve(runtime.metrics, alarms.settings):
-        app = _app(_Tasks(runtime, identities, log_check_s))
+        app = _app(_Tasks(runtime, identities, released, log_check_s))
         faust.Worker(
             app, loglevel="WARNING", quiet=True, redirect_stdouts=False
         ).execute_from_commandline()
@@ -92,10 +100,15 @@ class _Tasks:
     """The worker's long-running tasks, and what happens when one of them fails."""
 
     def __init__(
-        self, runtime: Runtime, identities: dict[str, LogIdentity], log_check_s: float
+        self,
+        runtime: Runtime,
+        identities: dict[str, LogIdentity],
+        released: Callable[[DecisionRecord | Alarm], None] | None,
+        log_check_s: float,
     ) -> None:
         self.runtime = runtime
         self._identities = identities
+        self._released = released
         self._log_check_s = log_check_s
         self._executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="tocsin-decide")
         self._deciding = asyncio.Lock()
@@ -106,7 +119,7 @@ class _Tasks:
 
     async def publish(self) -> None:
         """Publish what is released until cancelled."""
-        await Publisher(self.runtime, self._executor).run()
+        await Publisher(self.runtime, self._executor, self._released).run()
 
     async def poll(self) -> None:
         """Decide whatever is due, now and then, should a bell be lost."""

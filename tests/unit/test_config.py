@@ -341,7 +341,7 @@ def test_the_design_example_is_what_it_says(tmp_path: Path) -> None:
     assert query.promise.max_fnr == Fraction(1, 20)
     assert query.promise.max_fpr is None
     assert query.promise.tolerance == 9
-    assert (query.mechanism, query.grace_ms, query.publish_delay_ms) == ("tslm", 30_000, 5_000)
+    assert (query.mechanism, query.grace_ms, query.publish_delay_ms) == ("tslm", 30_000, 15_000)
     assert (query.decide_timeout_ms, query.max_age_ms) == (600_000, 604_800_000)
 
 
