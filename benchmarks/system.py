@@ -1,4 +1,4 @@
-"""One alarm system to measure: its configuration, topics, and parts put together as a worker does."""
+"""One alarm system to measure: configuration, topics, and the parts that a worker puts together."""
 
 from __future__ import annotations
 

@@ -163,10 +163,13 @@ class Decoder:
 
         Arrow columns end at 2 GiB of text, and small messages may spell out to that much together.
         """
-        unfolded = unfolded_bytes if self._feed.codec is Codec.ARROW else int
+        sizes = [len(value or b"") for value in records.value]
+        if self._feed.codec is Codec.ARROW:
+            sizes = [unfolded_bytes(size) for size in sizes]
         start = held = 0
-        for at, value in enumerate(records.value):
-            size = 0 if value is None else unfolded(len(value))
+        if sum(sizes) <= _PIECE_BYTES:
+            sizes = []  # nothing to cut
+        for at, size in enumerate(sizes):
             if held + size > _PIECE_BYTES and at > start:
                 yield records.between(start, at)
                 start, held = at, 0

@@ -24,6 +24,7 @@ from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 from stream.codecs import Records
 from stream.kafka.guard import check_unchanged, require_kafka
 from stream.kafka.security import aiokafka_arguments
+from stream.kafka.tolerant import tolerate_headers
 from stream.model import Clock
 from stream.reader import PartitionReader, ReadStart, slice_start_ms
 from stream.steps import Step
@@ -140,6 +141,7 @@ class Ingest:
 
     def _consumer(self) -> Any:
         session_ms = self._kafka.session_timeout_ms
+        tolerate_headers()
         consumer = AIOKafkaConsumer(
             group_id=f"{self._kafka.group}-ingest",
             enable_auto_commit=False,

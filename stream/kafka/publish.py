@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["Publisher"]
 
 
+_BATCH_BYTES = 1 << 18  # a batch waits for its acknowledgement: thousands of alarms fill a few
+
+
 class Publisher:
     """Sends released decisions and their alarms until it is cancelled.
 
@@ -57,7 +60,10 @@ class Publisher:
             DependencyError: the ledger cannot be reached.
         """
         producer = AIOKafkaProducer(
-            acks="all", enable_idempotence=True, **aiokafka_arguments(self._kafka)
+            acks="all",
+            enable_idempotence=True,
+            max_batch_size=_BATCH_BYTES,
+            **aiokafka_arguments(self._kafka),
         )
         try:
             await producer.start()

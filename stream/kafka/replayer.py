@@ -21,6 +21,7 @@ from stream.codecs import Admission
 from stream.files import Replay
 from stream.kafka.guard import check_feeds, require_kafka
 from stream.kafka.security import aiokafka_arguments
+from stream.kafka.tolerant import tolerate_headers
 from stream.model import Clock, Codec
 from stream.punctuation import Mark, encode_mark, verified_mark
 
@@ -214,6 +215,7 @@ class _Writer:
 
     async def _resume_ms(self) -> int | None:
         """Return the last mark committed to every partition, ``None`` on a fresh topic."""
+        tolerate_headers()
         consumer = AIOKafkaConsumer(
             group_id=None,
             enable_auto_commit=False,

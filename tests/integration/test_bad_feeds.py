@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +14,7 @@ from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType
 from accountant.errors import LogChangedError
 from stream.kafka.guard import check_feeds
 from stream.kafka.topics_command import check
-from tests.support.hostile import WINDOW_MS, produce_live
+from tests.support.hostile import WINDOW_MS, flowing
 from tests.support.oracle import add_up, crowd
 from tests.support.scenario import Scenario, wait_until
 
@@ -120,15 +119,8 @@ def test_records_dated_by_their_sender_never_count(
 ) -> None:
     """While the topic takes CreateTime, its records are dropped alone and move no window's end."""
     scenario = running["flipped"]
-    stop: list[object] = []
-    hostile = Thread(
-        target=produce_live,
-        args=(broker.bootstrap, [scenario.topic]),
-        kwargs={"seed": 5, "every_ms": 20, "stop": stop},
-    )
     first_ms = max(scenario.windows("partial")) + 2 * WINDOW_MS
-    hostile.start()
-    try:
+    with flowing(broker.bootstrap, scenario.topic, seed=5):
         _sleep_until(first_ms + 500)
         _set(broker, scenario.topic, "message.timestamp.type", "CreateTime")
         _sleep_until(first_ms + 1_000)
@@ -139,9 +131,6 @@ def test_records_dated_by_their_sender_never_count(
         wait_until(
             "the windows are decided", lambda: set(starts_ms) <= scenario.windows("decision")
         )
-    finally:
-        stop.append(True)
-        hostile.join()
     records = scenario.read(scenario.topic)
     assert {record.timestamp_type for record in records} == {0, 1}
     truth = crowd(records, starts_ms, partitions=2, size_ms=WINDOW_MS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +12,7 @@ from click.testing import CliRunner
 from deploy.kafka.runtime import free_port
 from stream.build import open_ledger
 from stream.cli import main
-from tests.support.hostile import WINDOW_MS, produce_live
+from tests.support.hostile import WINDOW_MS, flowing
 from tests.support.oracle import add_up, crowd
 from tests.support.scenario import Scenario, Worker, wait_until
 
@@ -59,34 +58,24 @@ def test_broker_and_database_may_leave_and_come_back(
     ledger = postgres.new_database()
     scenario = Scenario(own_broker, tmp_path, "outage", ledger)
     scenario.create_topics()
-    stop: list[object] = []
-    hostile = Thread(
-        target=produce_live,
-        args=(own_broker.bootstrap, [scenario.topic]),
-        kwargs={"seed": 23, "every_ms": 20, "stop": stop},
-    )
     try:
         worker = scenario.start_worker()
         wait_until("a worker counts", lambda: bool(scenario.done("partial")))
-        hostile.start()
-        for _ in range(4):
-            time.sleep(0.7)
-            postgres.drop_connections(ledger)
-        after_cuts_ms = _window_ms()
-        wait_until(
-            "windows are decided after the cuts", lambda: after_cuts_ms in _decided(scenario)
-        )
+        with flowing(own_broker.bootstrap, scenario.topic, seed=23):
+            for _ in range(4):
+                time.sleep(0.7)
+                postgres.drop_connections(ledger)
+            cut_ms = _window_ms()
+            wait_until("windows are decided after the cuts", lambda: cut_ms in _decided(scenario))
         own_broker.kill()
         time.sleep(1.5)
         own_broker.restart()
-        last_ms = _window_ms() + 2 * WINDOW_MS
-        wait_until("windows are decided after the kill", lambda: last_ms in _decided(scenario))
-        stop.append(True)
-        hostile.join()
+        with flowing(own_broker.bootstrap, scenario.topic, seed=29):
+            last_ms = _window_ms() + 2 * WINDOW_MS
+            wait_until("windows are decided after the kill", lambda: last_ms in _decided(scenario))
         wait_until("they are published", lambda: last_ms in scenario.decided(), timeout_s=60)
         assert worker.alive
     finally:
-        stop.append(True)
         scenario.stop()
 
     published = scenario.decided()

@@ -16,7 +16,7 @@ from kafka.partitioner.default import murmur2
 
 from accountant.units import to_loss_units
 from stream.build import open_ledger, operator_plans
-from tests.support.hostile import WINDOW_MS, produce_live
+from tests.support.hostile import WINDOW_MS, flowing
 from tests.support.oracle import add_up, crowd
 from tests.support.scenario import ROOMS, Scenario, wait_until
 
@@ -100,21 +100,11 @@ def test_idle_partitions_empty_windows_and_a_late_joiner(running: Mapping[str, S
     scenario = running["joined"]
     first_ms = max(scenario.windows("decision")) + WINDOW_MS
     _produce_into_one_partition(scenario, until_ms=_next_window_ms() + WINDOW_MS)
-    stop: list[object] = []
-    hostile = Thread(
-        target=produce_live,
-        args=(scenario.broker.bootstrap, [scenario.topic]),
-        kwargs={"seed": 19, "every_ms": 20, "stop": stop},
-    )
-    hostile.start()
-    try:
+    with flowing(scenario.broker.bootstrap, scenario.topic, seed=19):
         _sleep_until(_next_window_ms() + WINDOW_MS // 2)
         scenario.start_worker()
         wait_until("the second worker counts", lambda: len(_counting(scenario)) == 2)
         _sleep_until(_next_window_ms() + WINDOW_MS // 2)
-    finally:
-        stop.append(True)
-        hostile.join()
     silent_ms = _next_window_ms()
     last_ms = silent_ms + WINDOW_MS
     wait_until("empty windows are decided", lambda: last_ms in scenario.windows("decision"))

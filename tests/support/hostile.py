@@ -19,7 +19,7 @@ from tests.support.scenario import ROOMS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["WINDOW_MS", "hostile_events", "produce_live"]
+__all__ = ["WINDOW_MS", "flowing", "hostile_events", "produce_live"]
 
 WINDOW_MS = 3_000
 _PEOPLE = 60
@@ -110,3 +110,20 @@ def produce_live(
     finally:
         producer.close()
     return sent
+
+
+@contextmanager
+def flowing(bootstrap: str, topic: str, *, seed: int) -> Iterator[None]:
+    """Send hostile events to a topic while the block runs; all are acknowledged at its end."""
+    stop: list[object] = []
+    thread = Thread(
+        target=produce_live,
+        args=(bootstrap, [topic]),
+        kwargs={"seed": seed, "every_ms": 20, "stop": stop},
+    )
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.append(True)
+        thread.join()

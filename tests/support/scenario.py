@@ -267,11 +267,12 @@ class Scenario:
         finally:
             producer.close()
 
-    def read(self, topic: str) -> list[Any]:
+    def read(self, topic: str, *, isolation_level: str = "read_uncommitted") -> list[Any]:
         """Return every record of a topic, by partition, then offset."""
         consumer = KafkaConsumer(
             bootstrap_servers=self.broker.bootstrap,
             enable_auto_commit=False,
+            isolation_level=isolation_level,
             consumer_timeout_ms=4000,
         )
         try:

@@ -1,0 +1,197 @@
+"""What the benchmarks measured, as a table to read and as the figures of ``README.md``."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sqlite3
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from deploy.kafka.runtime import default_version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["README", "figures", "machine", "markdown", "replaced", "tables"]
+
+README = Path(__file__).resolve().parent / "README.md"
+
+_BEGIN = "<!-- figures: `python -m benchmarks --write` writes from here -->"
+_END = "<!-- to here -->"
+_PACKAGES = ("aiokafka", "faust-streaming", "numpy", "pyarrow", "msgspec", "opendp", "sqlalchemy")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One line of the first table.
+
+    Args:
+        what: in words.
+        value: name of the figure.
+        beside: name of the figure it is compared with.
+        than: what that one is, in words.
+        ratio: name of the ratio.
+        aim: what we aim at.
+        unit: of the figure.
+    """
+
+    what: str
+    value: str
+    unit: str
+    beside: str = ""
+    than: str = ""
+    ratio: str = ""
+    aim: str = ""
+
+
+_ROWS = (
+    _Row(
+        "Kafka to counted windows, JSON",
+        "kafka_ingest.json_events_per_s",
+        "events/s",
+        "kafka_ingest.json_raw_events_per_s",
+        "aiokafka alone",
+        "kafka_ingest.json_ratio_to_raw",
+        "0.5 of aiokafka alone",
+    ),
+    _Row(
+        "Kafka to counted windows, Arrow batches",
+        "kafka_ingest.arrow_events_per_s",
+        "events/s",
+        "kafka_ingest.arrow_raw_events_per_s",
+        "aiokafka alone",
+        "kafka_ingest.arrow_ratio_to_raw",
+        "1,000,000 events/s",
+    ),
+    *(
+        _Row(
+            f"Discrete Laplace, t = {t}, beside {law}s",
+            f"noise.discrete_laplace_per_s[t={t}]",
+            "variates/s",
+            f"noise.opendp_{law}_vector_laplace_per_s[t={t}]",
+            f"OpenDP, {law}",
+            f"noise.ratio_to_opendp_{law}[t={t}]",
+            "100 times OpenDP" if law == "integer" else "",
+        )
+        for t in ("0.001", "0.1", "1")
+        for law in ("integer", "float")
+    ),
+    _Row("TSLM alone, 1,000,000 predicates", "noise.tslm_decisions_per_s", "decisions/s"),
+    _Row(
+        "Ledger, 100,000 predicates a window",
+        "end_to_end.predicates_decided_per_s_ledger",
+        "decisions/s",
+    ),
+    _Row(
+        "Ledger and alarms on Kafka, 100,000 predicates a window",
+        "end_to_end.predicates_decided_per_s_ledger_and_topic",
+        "decisions/s",
+    ),
+    _Row("Ledger on SQLite", "ledger.sqlite_decisions_per_s", "windows/s"),
+    _Row("Ledger on PostgreSQL", "ledger.postgresql_decisions_per_s", "windows/s"),
+    _Row("Window cut to alarm, median", "end_to_end.cut_to_alarm_median_ms", "ms"),
+    _Row("Window cut to alarm, p99", "end_to_end.cut_to_alarm_p99_ms", "ms"),
+)
+
+
+def tables(results: Mapping[str, float]) -> Iterator[Table]:
+    """Yield a table of what there are aims for, and one of everything else.
+
+    Args:
+        results: figures by ``module.name``.
+    """
+    main = Table("what", "measured", "beside it", "ratio", "aim", title="Benchmarks")
+    for row in _ROWS:
+        main.add_row(*_cells(row, results))
+    yield main
+    rest = Table("also measured", "", title=None)
+    for name, value in _others(results):
+        rest.add_row(name, _number(value))
+    yield rest
+
+
+def markdown(results: Mapping[str, float], *, note: str) -> str:
+    """Return the figures as Markdown.
+
+    Args:
+        results: figures by ``module.name``.
+        note: where and when they were measured.
+    """
+    lines = [note, "", "| what | measured | beside it | ratio | aim |", "|---|--:|--:|--:|---|"]
+    lines += ["| " + " | ".join(_cells(row, results)) + " |" for row in _ROWS]
+    lines += ["", "| also measured | |", "|---|--:|"]
+    lines += [f"| `{name}` | {_number(value)} |" for name, value in _others(results)]
+    return "\n".join(lines)
+
+
+def machine() -> str:
+    """Say when, on what and with which versions, and how busy it was."""
+    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+    load = os.getloadavg()[0]
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d}, {_processor()}, {os.cpu_count()} cores, "
+        f"load average {load:.1f} at the start. Python {platform.python_version()}, "
+        f"Kafka {default_version()}, SQLite {sqlite3.sqlite_version}, {packages}."
+    )
+
+
+def replaced(text: str, section: str) -> str:
+    """Return a README with another figures section.
+
+    Raises:
+        ValueError: the README has no such section.
+    """
+    before, _, rest = text.partition(_BEGIN)
+    _, found, after = rest.partition(_END)
+    if not found:
+        raise ValueError("no figures section")
+    return f"{before}{_BEGIN}\n\n{section}\n\n{_END}{after}"
+
+
+def figures(text: str) -> dict[str, tuple[str, ...]]:
+    """Return the rows of a README's figures section by their first cell.
+
+    Raises:
+        ValueError: the README has no such section.
+    """
+    _, _, rest = text.partition(_BEGIN)
+    section, found, _ = rest.partition(_END)
+    if not found:
+        raise ValueError("no figures section")
+    rows = [
+        tuple(cell.strip() for cell in line.strip("|").split("|"))
+        for line in section.splitlines()
+        if line.startswith("|") and not line.startswith("|-")
+    ]
+    return {row[0]: row[1:] for row in rows}
+
+
+def _cells(row: _Row, results: Mapping[str, float]) -> tuple[str, str, str, str, str]:
+    beside = f"{_number(results[row.beside])} ({row.than})" if row.beside else ""
+    ratio = f"{results[row.ratio]:,.2f}" if row.ratio else ""
+    return row.what, f"{_number(results[row.value])} {row.unit}", beside, ratio, row.aim
+
+
+def _others(results: Mapping[str, float]) -> list[tuple[str, float]]:
+    shown = {name for row in _ROWS for name in (row.value, row.beside, row.ratio)}
+    return [(name, value) for name, value in results.items() if name not in shown]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return " ".join(line.partition(":")[2].split())
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

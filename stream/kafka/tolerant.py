@@ -1,0 +1,109 @@
+"""Records whose headers are not text: a consumer must get past them.
+
+Kafka takes any bytes for a header's key; aiokafka takes UTF-8 only and fails the whole fetch, for
+every consumer that ever comes to that record. One sensor's record would stop a partition for good
+(promise 8). Where a batch cannot be read, it is read again here, without its headers: they play no
+part in events, and punctuation marks come from a writer whose headers are text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from aiokafka.consumer import fetcher
+from aiokafka.errors import CorruptRecordException
+from aiokafka.record.default_records import DefaultRecordBatch, _DefaultRecordBatchPy
+from aiokafka.record.memory_records import _MemoryRecordsPy
+from aiokafka.record.util import decode_varint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["TolerantRecords", "tolerate_headers"]
+
+_MAGIC_AT = 16
+_VERSION_2 = 2
+
+
+def tolerate_headers() -> None:
+    """Let every aiokafka consumer of this process get past such records; idempotent.
+
+    The client has no setting for it, so its class of fetched records is replaced.
+    """
+    fetcher.MemoryRecords = TolerantRecords
+
+
+class TolerantRecords(_MemoryRecordsPy):  # type: ignore[misc]  # aiokafka ships no stubs
+    """Fetched batches, each readable whatever its headers hold."""
+
+    def next_batch(self) -> Any:
+        """Return the next batch, ``None`` behind the last."""
+        data = self._next_slice
+        if data is None or len(data) <= _MAGIC_AT or data[_MAGIC_AT] < _VERSION_2:
+            return super().next_batch()
+        self._cache_next()
+        return _Batch(bytes(data))
+
+
+class _Batch:
+    """A batch as aiokafka reads it, until a header stops it."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._batch = DefaultRecordBatch(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._batch, name)
+
+    def __next__(self) -> Any:
+        return next(self._batch)
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            records = list(self._batch)
+        except (UnicodeDecodeError, CorruptRecordException):
+            records = list(_Headerless(self._data))
+        return iter(records)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """A record without its headers."""
+
+    offset: int
+    timestamp: int
+    timestamp_type: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[()] = ()
+    checksum: None = None
+
+
+class _Headerless(_DefaultRecordBatchPy):  # type: ignore[misc]  # aiokafka ships no stubs
+    """Reads records up to their headers, and goes on behind them."""
+
+    _pos: int
+
+    def _read_msg(self) -> _Plain:
+        size, at = decode_varint(self._buffer, self._pos)
+        end = at + size
+        later_ms, at = decode_varint(self._buffer, at + 1)  # behind one byte of attributes
+        further, at = decode_varint(self._buffer, at)
+        key, at = self._bytes(at)
+        value, at = self._bytes(at)
+        if not at <= end <= len(self._buffer):
+            raise CorruptRecordException("a record is longer than it says")
+        self._pos = end
+        broker_dated = self.timestamp_type == self.LOG_APPEND_TIME
+        return _Plain(
+            offset=self.base_offset + further,
+            timestamp=self.max_timestamp if broker_dated else self.first_timestamp + later_ms,
+            timestamp_type=self.timestamp_type,
+            key=key,
+            value=value,
+        )
+
+    def _bytes(self, at: int) -> tuple[bytes | None, int]:
+        size, at = decode_varint(self._buffer, at)
+        return (None, at) if size < 0 else (bytes(self._buffer[at : at + size]), at + size)

@@ -1,0 +1,210 @@
+"""History replayed to Kafka with punctuation marks counts as it does in the embedded shell."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka import KafkaProducer, TopicPartition
+
+from accountant.ledger import Ledger
+from stream.build import open_ledger
+from stream.embedded import Replay
+from stream.kafka.replayer import replay
+from stream.punctuation import Mark, encode_mark
+from tests.support.oracle import add_up
+from tests.support.scenario import ROOMS, ROOT, Scenario, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from accountant.records import Partial, PartialStatus
+    from tests.support.kafka import Broker
+    from tests.support.postgres import Postgres
+
+pytestmark = pytest.mark.integration
+
+_FROM_MS = 1_767_571_200_000  # 2026-01-05
+_MINUTES = 20
+_UNTIL_MS = _FROM_MS + _MINUTES * 60_000
+_STARTS_MS = range(_FROM_MS, _UNTIL_MS, 60_000)
+_KEY = b"sixteen characters and more"
+_MARKS = f"""\
+    clock: punctuation
+    punctuation: {{every: 40s, key: "{_KEY.decode()}"}}
+"""
+_EVENTS = 12_000
+_DIES_AFTER = 7_000
+
+
+def test_replayed_history_counts_like_the_embedded_shell(
+    broker: Broker, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both codecs; one replayer and one worker die midway, and forged marks end no window."""
+    events = tmp_path / "events.jsonl"
+    good = _write_events(events)
+    by_codec = {
+        codec: Scenario(
+            broker,
+            tmp_path / codec,
+            f"marks-{codec}-{time.monotonic_ns()}",
+            postgres.new_database(),
+            window="TUMBLE(ts, INTERVAL '1' MINUTE)",
+            codec=codec,
+            history=(_FROM_MS, _UNTIL_MS),
+            feed_lines=_MARKS,
+        )
+        for codec in ("json", "arrow")
+    }
+    try:
+        for scenario in by_codec.values():
+            scenario.create_topics()
+        plain, arrow = by_codec["json"], by_codec["arrow"]
+        assert replay(arrow.alarms(), "badges", [events]) == len(good)
+        arrow.start_worker()
+        _forge_marks(plain)
+        _replay_and_die(plain, events)
+        worker = plain.start_worker()
+        wait_until("some history is decided", lambda: len(plain.windows("decision")) >= 4)
+        worker.kill()
+
+        rest = replay(plain.alarms(), "badges", [events])
+        assert 0 < rest < len(good)
+        assert replay(plain.alarms(), "badges", [events]) == 0
+        _assert_each_event_once(plain, good)
+        _forget_what_marks_replace(plain)
+        plain.start_worker()
+        for codec, scenario in by_codec.items():
+            wait_until(
+                f"{codec}: all history is decided",
+                lambda s=scenario: set(_STARTS_MS) <= s.windows("decision"),
+            )
+        time.sleep(1.5)  # whatever lies beyond the history would be decided by now
+    finally:
+        for scenario in by_codec.values():
+            scenario.stop()
+
+    expected = _embedded(plain, events, monkeypatch)
+    assert sorted(expected) == list(_STARTS_MS)
+    assert all(sum(cells) > 0 for cells in expected.values())
+    for scenario in by_codec.values():
+        assert scenario.windows("decision") == set(_STARTS_MS)
+        assert {line["outcome"] for line in scenario.done("decision")} == {"decided"}
+        assert add_up(scenario.done("partial")) == expected
+        with open_ledger(scenario.alarms()) as ledger:
+            assert ledger.verify() == []
+
+
+def _write_events(path: Path) -> set[str]:
+    """Write a file of events, bad ones among them, and return the ids of those of the history."""
+    rng = random.Random(31)
+    lines, good = [], set()
+    for number in range(_EVENTS):
+        time_ms = rng.randrange(_FROM_MS - 60_000, _UNTIL_MS + 60_000)
+        event: dict[str, Any] = {
+            "person": f"p{rng.randrange(150)}",
+            "event": f"e{number}",
+            "room": rng.choice((*ROOMS, "cellar")),
+            "ts": time_ms,
+        }
+        if number % 50 == 0:
+            event["ts"] = "soon"
+        elif _FROM_MS <= time_ms < _UNTIL_MS:
+            good.add(event["event"])
+        lines.append(json.dumps(event) if number % 50 != 1 else '{"person": ')
+        if number % 50 == 1:
+            good.discard(event["event"])
+    path.write_text("\n".join(lines) + "\n")
+    return good
+
+
+def _forge_marks(scenario: Scenario) -> None:
+    """Write marks of another key, and authentic ones of another partition, that end everything."""
+    producer = KafkaProducer(bootstrap_servers=scenario.broker.bootstrap, acks="all")
+    try:
+        for partition in range(scenario.partitions):
+            mine = Mark("badges", _UNTIL_MS + 3_600_000, partition, 1_000)
+            others = Mark("badges", _UNTIL_MS + 3_600_000, 1 - partition, 1_000)
+            for mark, key in ((mine, b"another key of sixteen or more"), (others, _KEY)):
+                value, headers = encode_mark(mark, key)
+                producer.send(scenario.topic, value, headers=headers, partition=partition)
+        producer.flush()
+    finally:
+        producer.close()
+
+
+def _replay_and_die(scenario: Scenario, events: Path) -> None:
+    command = [sys.executable, "-m", "tests.support.replay_main"]
+    died = subprocess.run(
+        [*command, str(scenario.config), str(events), str(_DIES_AFTER)],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        timeout=120,
+    )
+    assert died.returncode == -9, died.stderr.decode()
+    assert len(scenario.read(scenario.topic)) >= _DIES_AFTER
+
+
+def _assert_each_event_once(scenario: Scenario, good: set[str]) -> None:
+    committed = scenario.read(scenario.topic, isolation_level="read_committed")
+    found = Counter(
+        json.loads(record.value)["event"] for record in committed if not record.headers
+    )
+    assert set(found) == good
+    assert set(found.values()) == {1}
+
+
+def _forget_what_marks_replace(scenario: Scenario) -> None:
+    """Delete every record before the marks in the ledger: going on must not need them."""
+    with open_ledger(scenario.alarms()) as ledger:
+        cursor_ms = ledger.cursor(scenario.query)
+        assert cursor_ms > _FROM_MS
+        marks = [ledger.mark_before("badges", p, cursor_ms) for p in range(scenario.partitions)]
+    assert all(marks), marks
+    with scenario.broker.admin() as client:
+        client.delete_records(
+            {TopicPartition(scenario.topic, p): offset for p, offset in enumerate(marks)}
+        )
+
+
+def _embedded(
+    scenario: Scenario, events: Path, monkeypatch: pytest.MonkeyPatch
+) -> Mapping[int, tuple[int, ...]]:
+    """Replay the file through the embedded shell and return what it counted."""
+    replayed = Scenario(
+        scenario.broker,
+        scenario.directory / "embedded",
+        scenario.name,
+        f"sqlite:///{scenario.directory}/embedded.db",
+        window=scenario.window,
+        history=scenario.history,
+        feed_lines=scenario.feed_lines,
+    )
+    counted: list[dict[str, Any]] = []
+    put_partial = Ledger.put_partial
+
+    def recorded(self: Ledger, partial: Partial) -> PartialStatus:
+        counted.append(
+            {
+                "start_ms": partial.key.start_ms,
+                "partition": partial.partition,
+                "digest": partial.digest,
+                "index": partial.index.tolist(),
+                "value": partial.value.tolist(),
+            }
+        )
+        return put_partial(self, partial)
+
+    monkeypatch.setattr(Ledger, "put_partial", recorded)
+    alarms = replayed.alarms()
+    with open_ledger(alarms) as ledger:
+        assert len(list(Replay(alarms, ledger, {"badges": [events]}).run())) == _MINUTES
+    return add_up(counted)
