@@ -16,7 +16,7 @@ from accountant.units import PrivacyUnit
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from accountant.entries import LedgerRow, QueryRow, ScopeRow
+    from accountant.entries import QueryRow, ScopeRow
     from accountant.records import SeenDecision, StoredDecision
     from accountant.rows import Transaction
 
@@ -24,7 +24,7 @@ __all__ = ["adopt", "unknown"]
 
 
 def unknown(tx: Transaction, seen: Sequence[SeenDecision], *, ledger_id: str) -> list[SeenDecision]:
-    """Return what this ledger lacks or holds differently, by ledger and sequence."""
+    """Return what this ledger lacks or holds differently, by ledger and window."""
     found: dict[str, SeenDecision] = {}
     adopted = tx.adopted_digests(one.ledger_id for one in seen)
     for query in sorted({one.query for one in seen}):
@@ -36,7 +36,7 @@ def unknown(tx: Transaction, seen: Sequence[SeenDecision], *, ledger_id: str) ->
         for one in mine:
             if _released(one) not in released and one.digest not in adopted:
                 found[one.digest] = one
-    return sorted(found.values(), key=lambda one: (one.ledger_id, one.sequence))
+    return sorted(found.values(), key=lambda one: (one.ledger_id, one.key, one.sequence))
 
 
 def adopt(
@@ -45,17 +45,17 @@ def adopt(
     *,
     scopes: Mapping[str, ScopeRow],
     queries: Mapping[str, QueryRow],
-    ledger: LedgerRow,
+    ledger_id: str,
     now_ms: int,
 ) -> None:
-    """Charge unknown decisions, move cursors and sequence behind them.
+    """Charge unknown decisions, move cursors and numbers behind them.
 
     Args:
         tx: holds the locks of all queries and scopes given.
         fresh: from :func:`unknown`, not empty.
         scopes: the budgets they drew on, by name.
         queries: those of their queries that are registered, by name.
-        ledger: its row, locked.
+        ledger_id: of this ledger; only its own numbers go on behind what was seen.
         now_ms: the clock.
     """
     since_ms = min(one.start_ms for one in fresh)
@@ -73,10 +73,11 @@ def adopt(
     for query in queries.values():
         since_ms = min(since_ms, query.cursor_ms)
         _pass_over(tx, query, [one.next_start_ms for one in fresh if one.query == query.query])
-    sequences = [one.sequence for one in fresh if one.ledger_id == ledger.ledger_id]
-    if sequences and max(sequences) > ledger.last_sequence:
-        tx.add_gap(ledger.last_sequence + 1, max(sequences), declared_at_ms=now_ms)
-        tx.advance(clock_ms=now_ms, last_sequence=max(sequences))
+    for name in sorted({one.query for one in fresh}):
+        own = (one for one in fresh if one.query == name and one.ledger_id == ledger_id)
+        last = max((one.sequence for one in own), default=0)
+        if last > tx.last_sequence(name):
+            tx.skip_sequences(name, last, declared_at_ms=now_ms)
     for scope in scopes.values():
         if scope.terms.unit is PrivacyUnit.EVENT:
             admission.raise_settled_worst(tx, scope, since_ms, None)

@@ -29,13 +29,14 @@ Rows = list[dict[str, Any]]
 
 def status(tx: Transaction) -> LedgerStatus:
     """Return how much of every wall is left, and how far every query is."""
-    row = tx.ledger()
-    counts = tx.counts()
+    counts, numbers = tx.counts(), tx.sequences()
     return LedgerStatus(
-        ledger_id=row.ledger_id,
-        sequence=row.last_sequence,
+        ledger_id=tx.ledger().ledger_id,
         scopes={scope.terms.scope: _scope_status(tx, scope) for scope in tx.scopes()},
-        queries={query.query: _query_status(query, counts) for query in tx.queries()},
+        queries={
+            query.query: _query_status(query, counts, numbers.get(query.query, 0))
+            for query in tx.queries()
+        },
     )
 
 
@@ -50,14 +51,9 @@ def problems(tx: Transaction) -> list[str]:
 def export(tx: Transaction) -> Iterator[dict[str, Any]]:
     """Yield every row but raw counts and the hash key, each with its kind under ``record``."""
     row = tx.ledger()
-    yield {
-        "record": "ledger",
-        "ledger_id": row.ledger_id,
-        "last_sequence": row.last_sequence,
-        "clock_ms": row.clock_ms,
-    }
-    kinds = ("scopes", "logs", "queries", "charges", "decisions", "adopted", "gaps", "totals")
-    for kind in kinds:
+    yield {"record": "ledger", "ledger_id": row.ledger_id, "clock_ms": row.clock_ms}
+    kinds = ("scopes", "logs", "queries", "charges", "decisions", "adopted")
+    for kind in (*kinds, "sequences", "gaps", "totals"):
         for one in tx.rows(kind):
             readable = {
                 name: value.decode("utf-8", "backslashreplace")
@@ -113,7 +109,7 @@ def _scope_status(tx: Transaction, scope: ScopeRow) -> ScopeStatus:
 
 
 def _query_status(
-    query: QueryRow, counts: list[tuple[str, str, str | None, int, int]]
+    query: QueryRow, counts: list[tuple[str, str, str | None, int, int]], sequence: int
 ) -> QueryStatus:
     mine = [one for one in counts if one[0] == query.query]
     return QueryStatus(
@@ -123,21 +119,26 @@ def _query_status(
         decided=sum(n for _, outcome, _, n, _ in mine if outcome == Outcome.DECIDED),
         denied={str(why): n for _, outcome, why, n, _ in mine if outcome == Outcome.DENIED},
         unpublished=sum(waiting for *_, waiting in mine),
+        sequence=sequence,
         retired=query.retired,
     )
 
 
 def _sequence_problems(tx: Transaction, decisions: Rows) -> Iterator[str]:
-    last = tx.ledger().last_sequence
-    used = Counter(one["sequence"] for one in decisions)
+    numbers = tx.sequences()
+    used: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for one in decisions:
+        used[one["query"]][one["sequence"]] += 1
     for gap in tx.rows("gaps"):
-        used.update(range(gap["first_sequence"], gap["last_sequence"] + 1))
-    missing = [number for number in range(1, last + 1) if number not in used]
-    if missing:
-        yield f"{len(missing)} sequence number(s) have no decision, the first is {missing[0]}"
-    for number, times in sorted(used.items()):
-        if times > 1 or not 1 <= number <= last:
-            yield f"sequence number {number} is used {times} time(s) up to {last}"
+        used[gap["query"]].update(range(gap["first_sequence"], gap["last_sequence"] + 1))
+    for query in sorted(numbers.keys() | used.keys()):
+        last, mine = numbers.get(query, 0), used[query]
+        missing = [number for number in range(1, last + 1) if number not in mine]
+        if missing:
+            yield f"{len(missing)} number(s) of {query!r} have no decision, first {missing[0]}"
+        for number, times in sorted(mine.items()):
+            if times > 1 or not 1 <= number <= last:
+                yield f"number {number} of {query!r} is used {times} time(s) up to {last}"
 
 
 def _charge_problems(charge: ChargeRow) -> Iterator[str]:

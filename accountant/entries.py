@@ -55,7 +55,6 @@ class LedgerRow:
 
     ledger_id: str
     hash_key: bytes
-    last_sequence: int
     clock_ms: int
 
 

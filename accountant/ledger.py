@@ -2,7 +2,8 @@
 
 Guarantee: along every history of calls, crashes and concurrent callers, the charges of windows that
 were ever decided stay within each scope's epsilon_max (``docs/proofs/filter.md``), every window is
-decided at most once, and decisions carry a gapless sequence.
+decided at most once, and the decisions of a query are numbered in the order of its windows without
+a gap: the numbers are published, so they tell nothing of when anything was stored.
 
 Every method is one short transaction, may be called again after any error, and is safe from many
 threads and processes. Nothing here reads a clock or draws a random number of its own.
@@ -90,7 +91,7 @@ class Ledger(PinnedLedger):
         try:
             with store.write() as tx:
                 now_ms = clock_ms()
-                tx.add_ledger(LedgerRow(entropy(16).hex(), entropy(32), 0, now_ms))
+                tx.add_ledger(LedgerRow(entropy(16).hex(), entropy(32), now_ms))
                 row = tx.ledger()
         except BaseException:
             store.close()
@@ -346,7 +347,7 @@ class Ledger(PinnedLedger):
     def unpublished(
         self, query: str, released_by_ms: int, limit: int = 100
     ) -> list[StoredDecision]:
-        """Return the decisions that may leave by an instant, in order of sequence."""
+        """Return the decisions that may leave by an instant, in order of their windows."""
         with self._store.read() as tx:
             return tx.unpublished(query, released_by_ms, limit, ledger_id=self.ledger_id)
 
@@ -382,8 +383,8 @@ class Ledger(PinnedLedger):
         """Take released decisions over as spent, and return how many were new.
 
         Their cost is charged beside anything this ledger charged itself, their windows are never
-        drawn again, and the sequence goes on behind them. Reservations of older windows of the
-        same queries count as spent too: nobody knows what became of them.
+        drawn again, and the numbers of their queries go on behind them. Reservations of older
+        windows of the same queries count as spent too: nobody knows what became of them.
         """
         with self._store.write() as tx:
             names = sorted({one.query for one in seen})
@@ -393,8 +394,14 @@ class Ledger(PinnedLedger):
             scopes = {name: self._scope(tx, name, lock=True) for name in sorted(budgets)}
             fresh = adoption.unknown(tx, seen, ledger_id=self.ledger_id)
             if fresh:
-                now_ms, row = self._tick(tx)
-                adoption.adopt(tx, fresh, scopes=scopes, queries=queries, ledger=row, now_ms=now_ms)
+                adoption.adopt(
+                    tx,
+                    fresh,
+                    scopes=scopes,
+                    queries=queries,
+                    ledger_id=self.ledger_id,
+                    now_ms=self._tick(tx),
+                )
             return len(fresh)
 
     # --- reports
@@ -438,15 +445,14 @@ class Ledger(PinnedLedger):
     ) -> StoredDecision:
         tx.drop_partials(key.query, key)
         tx.update_query(key.query, cursor_ms=next_start_ms)
-        now_ms, row = self._tick(tx)
+        # Nothing here is shared among scopes but the clock's mark, and that moves in steps.
         decision = StoredDecision(
             key=key,
-            sequence=row.last_sequence + 1,
+            sequence=tx.next_sequence(key.query),
             ledger_id=self.ledger_id,
-            decided_at_ms=now_ms,
+            decided_at_ms=self._tick(tx, grain_ms=CLOCK_GRAIN_MS),
             published=False,
             **fields,
         )
-        tx.advance(clock_ms=now_ms, last_sequence=decision.sequence)
         tx.add_decision(decision)
         return decision

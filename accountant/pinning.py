@@ -152,8 +152,8 @@ class PinnedLedger:
             raise LedgerError(f"query {name!r} is not registered")
         return row
 
-    def _tick(self, tx: Transaction, *, grain_ms: int = 0) -> tuple[int, LedgerRow]:
-        """Compare the clock with the last time the ledger saw, and move that mark."""
+    def _tick(self, tx: Transaction, *, grain_ms: int = 0) -> int:
+        """Return the time; compare it with the last one the ledger saw, and move that mark."""
         row = tx.ledger(lock=grain_ms == 0)
         now_ms = self._clock_ms()
         behind_ms = row.clock_ms - now_ms
@@ -164,4 +164,4 @@ class PinnedLedger:
             )
         if now_ms - row.clock_ms > grain_ms or (grain_ms == 0 and now_ms > row.clock_ms):
             tx.advance(clock_ms=now_ms)
-        return now_ms, row
+        return now_ms

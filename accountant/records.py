@@ -201,7 +201,7 @@ class StoredDecision:
         alarms: which cells fired, in the caller's encoding.
         alarm_count: how many fired.
         epsilon_units: charged per cell at worst; 0 when denied.
-        sequence: gapless number within ``ledger_id``.
+        sequence: gapless number within ``ledger_id`` and query, in the order of windows.
         ledger_id: the ledger that decided it.
         release_ms: it leaves no earlier than this.
         decided_at_ms: when it was stored.
@@ -233,7 +233,7 @@ class SeenDecision:
         scope: the budget it drew on.
         start_ms: window start.
         end_ms: window end.
-        sequence: its number within ``ledger_id``.
+        sequence: its number within ``ledger_id`` and query.
         outcome: decided or denied.
         epsilon_units: charged per cell at worst.
         alarm_count: alarms it carried.
@@ -308,6 +308,7 @@ class QueryStatus:
         decided: windows decided.
         denied: windows denied, by reason.
         unpublished: decisions that have not left yet.
+        sequence: number of its last decision.
         retired: whether it was retired.
     """
 
@@ -317,6 +318,7 @@ class QueryStatus:
     decided: int
     denied: Mapping[str, int]
     unpublished: int
+    sequence: int
     retired: bool
 
 
@@ -326,12 +328,10 @@ class LedgerStatus:
 
     Args:
         ledger_id: its identity.
-        sequence: number of its last decision.
         scopes: by name.
         queries: by name.
     """
 
     ledger_id: str
-    sequence: int
     scopes: Mapping[str, ScopeStatus]
     queries: Mapping[str, QueryStatus]

@@ -63,16 +63,37 @@ class Transaction:
         found = self._get(schema.ledger, {"id": 1}, lock="update" if lock else "") or {}
         return LedgerRow(**{name: found[name] for name in LedgerRow.__dataclass_fields__})
 
-    def advance(self, *, clock_ms: int, last_sequence: int | None = None) -> None:
-        """Move the clock's mark (never back) and, if given, the sequence."""
+    def advance(self, *, clock_ms: int) -> None:
+        """Move the clock's mark, never back."""
         self._connection.execute(_advance_clock(), {"now_ms": clock_ms})
-        if last_sequence is not None:
-            self._set(schema.ledger, {"id": 1}, {"last_sequence": last_sequence})
 
-    def add_gap(self, first: int, last: int, *, declared_at_ms: int) -> None:
-        """Declare sequence numbers that another timeline of this ledger used."""
-        values = {"first_sequence": first, "last_sequence": last, "declared_at_ms": declared_at_ms}
+    # --- numbers of decisions, by query: touched only while its scope is locked
+
+    def next_sequence(self, query: str) -> int:
+        """Take the next number of a query."""
+        found = self._one(_next_sequence(self._insert), {"of_query": query}) or {}
+        return int(found["last_sequence"])
+
+    def last_sequence(self, query: str) -> int:
+        """Return the number of a query's last decision; 0 before the first."""
+        found = self._get(schema.sequences, {"query": query})
+        return 0 if found is None else int(found["last_sequence"])
+
+    def sequences(self) -> dict[str, int]:
+        """Return the last number of every query that has one."""
+        return {row["query"]: row["last_sequence"] for row in self.rows("sequences")}
+
+    def skip_sequences(self, query: str, last: int, *, declared_at_ms: int) -> None:
+        """Declare the numbers up to ``last`` as used by another timeline of this ledger."""
+        first = self.last_sequence(query) + 1
+        gap = {"query": query, "first_sequence": first, "last_sequence": last}
+        values = {**gap, "declared_at_ms": declared_at_ms}
         self._connection.execute(schema.gaps.insert().values(values))
+        upsert = self._insert(schema.sequences).values(query=query, last_sequence=last)
+        upsert = upsert.on_conflict_do_update(
+            index_elements=["query"], set_={"last_sequence": upsert.excluded.last_sequence}
+        )
+        self._connection.execute(upsert)
 
     # --- scopes, logs, queries
 
@@ -416,6 +437,15 @@ def _update(table: sa.Table, by: tuple[str, ...], names: tuple[str, ...]) -> Any
 @cache
 def _delete(table: sa.Table, by: tuple[str, ...]) -> Any:
     return table.delete().where(*_equal(table, by))
+
+
+@cache
+def _next_sequence(insert: Any) -> Any:
+    table = schema.sequences
+    first = insert(table).values(query=sa.bindparam("of_query"), last_sequence=1)
+    return first.on_conflict_do_update(
+        index_elements=["query"], set_={"last_sequence": table.c.last_sequence + 1}
+    ).returning(table.c.last_sequence)
 
 
 @cache

@@ -22,6 +22,7 @@ __all__ = [
     "partials",
     "queries",
     "scopes",
+    "sequences",
     "totals",
 ]
 
@@ -38,7 +39,6 @@ ledger = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),  # always 1
     sa.Column("ledger_id", sa.Text, nullable=False),
     sa.Column("hash_key", sa.LargeBinary, nullable=False),
-    sa.Column("last_sequence", sa.BigInteger, nullable=False),
     sa.Column("clock_ms", sa.BigInteger, nullable=False),
     sa.Column("created_ms", sa.BigInteger, nullable=False),
 )
@@ -140,7 +140,7 @@ decisions = sa.Table(
     sa.Column("query", sa.Text, sa.ForeignKey("tocsin_queries.query"), primary_key=True),
     sa.Column("start_ms", sa.BigInteger, primary_key=True),
     sa.Column("end_ms", sa.BigInteger, primary_key=True),
-    sa.Column("sequence", sa.BigInteger, nullable=False, unique=True),
+    sa.Column("sequence", sa.BigInteger, nullable=False),
     sa.Column("outcome", sa.Text, nullable=False),
     sa.Column("reason", sa.Text),
     sa.Column("alarms", sa.LargeBinary, nullable=False),
@@ -150,6 +150,7 @@ decisions = sa.Table(
     sa.Column("decided_at_ms", sa.BigInteger, nullable=False),
     sa.Column("published", sa.Boolean, nullable=False),
     sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.UniqueConstraint("query", "sequence"),
     sa.Index(
         "tocsin_decisions_outbox",
         "query",
@@ -180,9 +181,19 @@ adopted = sa.Table(
     sa.Index("tocsin_adopted_by_window", "query", "start_ms"),
 )
 
+# The number of each query's last decision. No foreign key: a decision of a query that this copy of
+# the ledger never registered may be adopted.
+sequences = sa.Table(
+    "tocsin_sequences",
+    metadata,
+    sa.Column("query", sa.Text, primary_key=True),
+    sa.Column("last_sequence", sa.BigInteger, nullable=False),
+)
+
 gaps = sa.Table(
     "tocsin_gaps",
     metadata,
+    sa.Column("query", sa.Text, primary_key=True),
     sa.Column("first_sequence", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("last_sequence", sa.BigInteger, nullable=False),
     sa.Column("declared_at_ms", sa.BigInteger, nullable=False),

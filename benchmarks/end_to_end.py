@@ -150,11 +150,13 @@ def _wait_until_published(runtime: Runtime) -> None:
 @contextmanager
 def _worker(system: System) -> Iterator[None]:
     """Run one worker process."""
-    worker = subprocess.Popen(
-        [sys.executable, "-c", "from stream.cli import main; main()", "run", str(system.file)],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-    )
+    with (system.directory / "worker.log").open("wb") as log:
+        worker = subprocess.Popen(
+            [sys.executable, "-c", "from stream.cli import main; main()", "run", str(system.file)],
+            cwd=ROOT,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
     try:
         yield
     finally:
@@ -183,7 +185,8 @@ async def _watch(system: System) -> list[float]:
         try:
             while len(last_ms) < WARM_UP_WINDOWS + WATCHED_WINDOWS + 1:
                 if time.monotonic() > give_up_s:
-                    raise RuntimeError("the worker sends no alarms; see what it printed")
+                    printed = (system.directory / "worker.log").read_text(errors="replace")
+                    raise RuntimeError(f"the worker sends no alarms; it printed:\n{printed}")
                 for records in (await consumer.getmany(timeout_ms=1000)).values():
                     now_ms = time.time_ns() / 1e6
                     for record in records:

@@ -56,7 +56,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         tolerance: the promised uncertain width, in units of the statistic.
         epsilon: loss charged per cell at worst, as a decimal number in a string.
         ledger: id of the ledger that paid.
-        sequence: the decision's number in that ledger.
+        sequence: the decision's number among those of the query in that ledger.
     """
 
     alarm_id: str
@@ -86,7 +86,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         epsilon_units: the same in whole loss units (a trillionth of an epsilon).
         cells_per_unit: cells of the window that one privacy unit can reach.
         ledger: id of the ledger that recorded it.
-        sequence: its number in that ledger.
+        sequence: its number among those of the query in that ledger.
         fingerprint: hex digest of the configuration that decided it.
     """
 
@@ -123,7 +123,7 @@ def make_alarm(
         promise: what the analyst asked for.
         epsilon_units: loss units charged per cell at worst.
         ledger: the ledger's id.
-        sequence: the decision's number in it.
+        sequence: the decision's number among those of the query in it.
     """
     return Alarm(
         alarm_id=alarm_id(key, predicate),
@@ -160,7 +160,7 @@ def make_decision(
         epsilon_units: loss units charged per cell at worst.
         cells_per_unit: cells of the window that one privacy unit can reach.
         ledger: the ledger's id.
-        sequence: the decision's number in it.
+        sequence: the decision's number among those of the query in it.
         fingerprint: of the query.
 
     Raises:

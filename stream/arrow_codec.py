@@ -1,14 +1,17 @@
 """Arrow events: one message is one IPC stream of record batches.
 
 Framing belongs to the feeder: a message that is not a sound IPC stream, lacks a required column,
-or has a column of a type that cannot become the declared one is refused whole. Inside a sound
-message every row is judged by itself: an integer that overflows, text that is not UTF-8 or a NaN
-costs that row and no other.
+or has a column of a type that cannot become the declared one is refused whole. Nothing that a row
+holds can refuse a message: an integer that overflows, text that is not UTF-8, text that is too
+long, a dictionary index that points nowhere or a NaN costs that row and no other.
 
-Messages come from outside, so nothing is believed before it is checked: buffers are validated
-before a value is read; a message may not spell out (through dictionaries or views) to more than
-``_EXPANSION`` times its size; and compressed bodies are refused, because a small message could then
-ask for any amount of memory (Kafka's own compression is the place for it).
+Messages come from outside, so nothing is believed before it is checked: the buffers of every batch
+are validated before a value of any is read. A small message may spell out (through dictionaries or
+views) to any amount of text; it is neither refused for that nor spelled out at once: rows are
+decoded a slice at a time, and text that is too long for a row is dropped before it is copied, so
+``MAX_STRING_BYTES`` times ``_SLICE_ROWS`` bounds a column of a slice. Compressed bodies are refused
+(Kafka's own compression is the place for it): they would have to be unpacked before any row is
+known.
 """
 
 from __future__ import annotations
@@ -32,17 +35,22 @@ from stream.columns import (
 from stream.model import FieldType
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
     from numpy.typing import NDArray
 
     from stream.model import Feed
 
-    _Coerced: TypeAlias = tuple[pa.Array, NDArray[np.bool_] | None]
+    _Bools: TypeAlias = NDArray[np.bool_]
+    _Numbers: TypeAlias = tuple[pa.Array, _Bools | None]
+    _Columns: TypeAlias = list[pa.Array | None]
+    _Coerced: TypeAlias = tuple[pa.Array, NDArray[np.uint8] | None]
 
-__all__ = ["ArrowParser", "UnsuitableColumnError", "UnsuitableMessageError", "unfolded_bytes"]
+__all__ = ["ArrowParser", "UnsuitableColumnError", "UnsuitableMessageError"]
 
-_EXPANSION = 64
-_EXPANSION_FLOOR = 1 << 20
+_SLICE_ROWS = 1 << 14
 _INT64_MAX = 2**63 - 1
+_VIEW_WORDS = 4  # of 32 bits; the first is the length
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 # Tables of Arrow's Message.fbs: the number of a field, and of a kind of header.
@@ -50,6 +58,24 @@ _HEADER_TYPE, _HEADER = 1, 2
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
 _DICTIONARY_DATA = 1
 _BATCH_COMPRESSION = 3
+
+# How the bytes of a string column are laid out, whatever they claim to be.
+_RAW_TYPES = {
+    pa.string(): pa.binary(),
+    pa.binary(): pa.binary(),
+    pa.large_string(): pa.large_binary(),
+    pa.large_binary(): pa.large_binary(),
+    pa.string_view(): pa.binary_view(),
+    pa.binary_view(): pa.binary_view(),
+}
+
+_SUITABLE: dict[FieldType, tuple[Callable[[pa.DataType], bool], ...]] = {
+    FieldType.BOOLEAN: (pa.types.is_boolean,),
+    FieldType.FLOAT: (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal),
+    FieldType.INTEGER: (pa.types.is_integer, pa.types.is_floating),
+    FieldType.STRING: (lambda found: found in _RAW_TYPES,),
+    FieldType.TIMESTAMP: (pa.types.is_timestamp, pa.types.is_integer),
+}
 
 
 class UnsuitableMessageError(Exception):
@@ -70,11 +96,6 @@ class UnsuitableColumnError(UnsuitableMessageError):
         self.found = found
 
 
-def unfolded_bytes(size: int) -> int:
-    """Return how much text a message of ``size`` bytes may spell out."""
-    return _EXPANSION * size + _EXPANSION_FLOOR
-
-
 class ArrowParser:
     """Reads Arrow record batches into declared columns.
 
@@ -92,18 +113,18 @@ class ArrowParser:
         self._required = required_fields(feed)
         self._feed = feed
 
-    def parse(self, message: bytes) -> Parsed:
-        """Return the rows of one message.
+    def parse(self, message: bytes) -> Iterator[Parsed]:
+        """Yield the rows of one message, a slice of bounded size at a time.
 
         Raises:
-            UnsuitableMessageError: if the message is refused whole.
+            UnsuitableMessageError: if the message is refused whole; nothing was yielded then.
         """
         try:
             _refuse_compression(message)
-            allowance = _Allowance(len(message))
-            with pa.ipc.open_stream(pa.py_buffer(message)) as reader:
-                parts = [self._rows(batch, allowance) for batch in reader]
-            return Parsed.concatenated(parts, self._feed)
+            for rows, columns in self._checked(message):
+                for start in range(0, rows, _SLICE_ROWS):
+                    count = min(rows - start, _SLICE_ROWS)
+                    yield self._rows(count, [_slice(array, start, count) for array in columns])
         except (UnsuitableMessageError, MemoryError):
             raise
         except Exception:  # noqa: BLE001 (total: whatever these bytes provoke is about them)
@@ -117,28 +138,60 @@ class ArrowParser:
             UnsuitableColumnError: if a column is missing or of another type.
             UnsuitableMessageError: if a column's buffers contradict each other.
         """
-        return self._rows(batch, None)
+        columns = self._columns(batch)
+        self._check(columns)
+        return self._rows(batch.num_rows, columns)
 
-    def _rows(self, batch: pa.RecordBatch, allowance: _Allowance | None) -> Parsed:
+    def _checked(self, message: bytes) -> Iterable[tuple[int, _Columns]]:
+        """Check all batches of a message; return the rows and declared columns of each."""
+        alone = None
+        for number, batch in enumerate(_batches(message)):
+            columns = self._columns(batch)
+            self._check(columns)
+            alone = None if number else (batch.num_rows, columns)
+        if alone is not None:
+            return [alone]
+        # Several are read again, not kept: each may hold a larger copy of a growing dictionary.
+        return ((batch.num_rows, self._columns(batch)) for batch in _batches(message))
+
+    def _columns(self, batch: pa.RecordBatch) -> _Columns:
         batch.validate()
-        if allowance is not None:
-            allowance.check_rows(batch.num_rows)
-        verdicts = np.full(batch.num_rows, GOOD, dtype=np.uint8)
-        columns = []
-        for field in self._fields:
-            array = self._column(batch, field.name)
-            if array is None:
-                columns.append(pa.nulls(batch.num_rows, arrow_type(field.type)))
+        return [self._column(batch, field.name) for field in self._fields]
+
+    def _check(self, columns: _Columns) -> None:
+        """Refuse columns for their types or their buffers; no value is looked at.
+
+        A sound batch has no more rows than its message has bytes: every type that a required
+        column may have takes a byte a row at least.
+        """
+        for field, column in zip(self._fields, columns, strict=True):
+            if column is None:
                 continue
-            try:
-                values, bad = _coerce(array, field.type, allowance)
-            except _UnsuitableTypeError:
-                raise UnsuitableColumnError(field.name, str(array.type)) from None
-            if bad is not None:
-                drop = Drop.UNDECODABLE if field.type is FieldType.STRING else Drop.WRONG_TYPE
-                np.minimum(verdicts, np.uint8(verdict(drop)), out=verdicts, where=bad)
-            columns.append(values)
-        return Parsed(tuple(columns), verdicts)
+            if not _suits(column.type, field.type):
+                raise UnsuitableColumnError(field.name, str(column.type))
+            values = column
+            if pa.types.is_dictionary(column.type):
+                column.indices.validate(full=True)
+                values = column.dictionary
+            if field.type is FieldType.STRING:
+                # As bytes: one row's bad text is not a bad message.
+                _raw(values).validate(full=True)
+            elif not pa.types.is_decimal(values.type):  # a decimal's digits are a row's matter
+                values.validate(full=True)
+
+    def _rows(self, count: int, columns: _Columns) -> Parsed:
+        """Return rows of a batch that was checked."""
+        verdicts = np.full(count, GOOD, dtype=np.uint8)
+        parsed = []
+        for field, column in zip(self._fields, columns, strict=True):
+            if column is None:
+                parsed.append(pa.nulls(count, arrow_type(field.type)))
+                continue
+            values, found = _coerce(column, field.type)
+            if found is not None:
+                np.minimum(verdicts, found, out=verdicts)
+            parsed.append(values)
+        return Parsed(tuple(parsed), verdicts)
 
     def _column(self, batch: pa.RecordBatch, name: str) -> pa.Array | None:
         """Return a declared column, or ``None`` where an optional one holds nothing."""
@@ -150,111 +203,145 @@ class ArrowParser:
         return None
 
 
-class _UnsuitableTypeError(Exception):
-    """A column's type cannot become the declared one."""
+def _batches(message: bytes) -> Iterator[pa.RecordBatch]:
+    with pa.ipc.open_stream(pa.py_buffer(message)) as reader:
+        yield from reader
 
 
-class _Allowance:
-    """How much one message may still unfold to.
+def _slice(column: pa.Array | None, start: int, count: int) -> pa.Array | None:
+    if column is None or len(column) == count:
+        return column
+    return column.slice(start, count)
 
-    Args:
-        size: bytes of the message.
+
+def _suits(found: pa.DataType, kind: FieldType) -> bool:
+    """Tell whether a column of a type can become one of the declared type."""
+    if pa.types.is_dictionary(found):
+        found = found.value_type
+    return any(suits(found) for suits in _SUITABLE[kind])
+
+
+def _coerce(array: pa.Array, kind: FieldType) -> _Coerced:
+    """Return the column in its declared type, and verdicts where some row cannot be held.
+
+    Those rows are null in the column.
     """
-
-    def __init__(self, size: int) -> None:
-        self._rows = size  # a required column takes a byte a row at least
-        self._bytes = unfolded_bytes(size)
-
-    def check_rows(self, rows: int) -> None:
-        """Refuse more rows than the message has bytes."""
-        if rows > self._rows:
-            raise UnsuitableMessageError("more rows than bytes")
-
-    def spend(self, size: int) -> None:
-        """Refuse more text than a message of this size spells out."""
-        self._bytes -= size
-        if self._bytes < 0:
-            raise UnsuitableMessageError(f"spells out to over {_EXPANSION} times its size")
-
-
-def _coerce(array: pa.Array, kind: FieldType, allowance: _Allowance | None) -> _Coerced:
-    """Return the column in its declared type, and the rows it cannot hold (null in the column)."""
+    at = bad = None
     if pa.types.is_dictionary(array.type):
-        return _from_dictionary(array, kind, allowance)
+        array, at, bad = _looked_up(array)
     if kind is FieldType.STRING:
-        return _strings(array, allowance)
-    array.validate(full=True)
-    return _NUMBERS[kind](array)
-
-
-def _from_dictionary(array: pa.Array, kind: FieldType, allowance: _Allowance | None) -> _Coerced:
-    dictionary = array.dictionary
-    if pa.types.is_dictionary(dictionary.type):
-        raise _UnsuitableTypeError
-    array.indices.validate(full=True)
-    indices = array.indices.cast(pa.int64())
-    positions = pc.drop_null(indices).to_numpy(zero_copy_only=False)
-    if len(positions) and not 0 <= positions.min() <= positions.max() < len(dictionary):
-        raise UnsuitableMessageError("a dictionary index points nowhere")
-    values, bad = _coerce(dictionary, kind, allowance)
-    if kind is FieldType.STRING:
-        # One character too long is as bad as a million, and does not unfold to a million a row.
-        values = pc.if_else(
-            pc.greater(pc.binary_length(values), MAX_STRING_BYTES),
-            pa.scalar("x" * (MAX_STRING_BYTES + 1)),
-            values,
-        )
-        if allowance is not None:
-            lengths = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
-            allowance.spend(int(lengths[positions].sum(dtype=np.int64)))
-    if bad is not None:
-        known = indices.is_valid().to_numpy(zero_copy_only=False)
-        bad_rows = np.zeros(len(indices), dtype=np.bool_)
-        bad_rows[known] = bad[positions]
-        bad = bad_rows
-    return values.take(indices), bad
-
-
-def _strings(array: pa.Array, allowance: _Allowance | None) -> _Coerced:
-    kind = array.type
-    if kind in {pa.string(), pa.binary()}:
-        raw = array.view(pa.binary())
-    elif kind in {pa.large_string(), pa.large_binary()}:
-        raw = array.view(pa.large_binary())
-    elif kind in {pa.string_view(), pa.binary_view()}:
-        raw = array.view(pa.binary_view())
+        values, verdicts = _strings(array, at)
     else:
-        raise _UnsuitableTypeError
-    raw.validate(full=True)  # as bytes: one row's bad text is not a bad message
-    if allowance is not None and raw.type == pa.binary_view() and len(raw):
-        heads = np.frombuffer(raw.buffers()[1], dtype=np.int32).reshape(-1, 4)
-        lengths = heads[raw.offset : raw.offset + len(raw), 0]
-        valid = raw.is_valid().to_numpy(zero_copy_only=False)
-        allowance.spend(int(lengths[valid].sum(dtype=np.int64)))
+        values, wrong = _NUMBERS[kind](array if at is None else array.take(at))
+        verdicts = _marked(None, wrong, Drop.WRONG_TYPE)
+    return values, _marked(verdicts, bad, Drop.UNDECODABLE)
+
+
+def _looked_up(array: pa.Array) -> tuple[pa.Array, pa.Array, _Bools | None]:
+    """Return a dictionary, the entry of each row, and the rows whose entry it does not have."""
+    entries = len(array.dictionary)
+    at = array.indices.cast(pa.int64(), safe=False)  # beyond int64 is below zero
+    least, most = (bound.as_py() for bound in pc.min_max(at).values())
+    if least is None or 0 <= least <= most < entries:
+        return array.dictionary, at, None
+    outside = pc.or_(pc.less(at, 0), pc.greater_equal(at, entries))
+    bad = pc.fill_null(outside, False).to_numpy(zero_copy_only=False)
+    return array.dictionary, _without(at, bad), bad
+
+
+def _strings(array: pa.Array, at: pa.Array | None) -> _Coerced:
+    """Return the text of a column, or that of the entries ``at`` of a dictionary.
+
+    Text that is too long is not copied for every row that points to it: it becomes null here.
+    """
+    raw = _raw(array)
+    long = None
+    if raw.type == pa.binary_view():
+        raw, long = _copied(raw, at)
+    elif at is not None:
+        lengthy = _too_long(raw)
+        if lengthy.any():
+            known = at.is_valid().to_numpy(zero_copy_only=False)
+            long = known & lengthy[pc.fill_null(at, 0).to_numpy(zero_copy_only=False)]
+            at = _without(at, long)
+        raw = raw.take(at)
     raw = raw.cast(pa.binary())
     try:
-        return raw.cast(pa.string()), None
+        return raw.cast(pa.string()), _marked(None, long, Drop.TOO_LONG)
     except pa.ArrowInvalid:
         # Arrow only says that some row is not UTF-8; which rows are is the same question per row.
+        # Text that is too long is not asked, as above.
+        long = _too_long(raw) if long is None else long | _too_long(raw)
+        raw = _without(raw, long)
         bad = np.fromiter(map(_not_utf8, raw.to_pylist()), dtype=np.bool_, count=len(raw))
-        return _without(raw, bad).cast(pa.string()), bad
+        verdicts = _marked(None, long, Drop.TOO_LONG)
+        return _without(raw, bad).cast(pa.string()), _marked(verdicts, bad, Drop.UNDECODABLE)
 
 
-def _booleans(array: pa.Array) -> _Coerced:
-    if not pa.types.is_boolean(array.type):
-        raise _UnsuitableTypeError
+def _raw(array: pa.Array) -> pa.Array:
+    """Return a string column as bytes."""
+    return array.view(_RAW_TYPES[array.type])
+
+
+def _copied(views: pa.Array, at: pa.Array | None) -> tuple[pa.Array, _Bools]:
+    """Return what the views (at some places) point to, and the rows where that is too long.
+
+    Those are null.
+    """
+    valid = views.is_valid()
+    _, heads, *texts = views.buffers()
+    size = views.offset + len(views)
+    rows = np.zeros((0, _VIEW_WORDS), np.int32)
+    if size:
+        rows = np.frombuffer(heads, np.int32, size * _VIEW_WORDS).reshape(size, _VIEW_WORDS)
+        rows = rows[views.offset :]
+    if at is not None:
+        known = at.is_valid()
+        valid = pc.fill_null(valid.take(at), False)
+        # Any entry will do for a row that has none, but a dictionary may be empty.
+        rows = np.concatenate([rows, np.zeros((1, _VIEW_WORDS), np.int32)])
+        at = pc.if_else(known, at, len(views))
+        rows = rows[at.to_numpy(zero_copy_only=False)]
+    present = valid.to_numpy(zero_copy_only=False)
+    long = present & (rows[:, 0] > MAX_STRING_BYTES)
+    if at is None and not long.any():
+        return views.cast(pa.binary()), long
+    present = present & ~long
+    rows = np.where(present[:, np.newaxis], rows, np.int32(0))
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(rows)), *texts]
+    text = pa.Array.from_buffers(views.type, len(rows), buffers).cast(pa.binary())
+    return _without(text, ~present), long
+
+
+def _too_long(raw: pa.Array) -> _Bools:
+    long = pc.greater(pc.binary_length(raw), MAX_STRING_BYTES)
+    mask: _Bools = pc.fill_null(long, False).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _marked(
+    verdicts: NDArray[np.uint8] | None, bad: _Bools | None, drop: Drop
+) -> NDArray[np.uint8] | None:
+    """Give the rows where ``bad`` is true a verdict, unless they have an earlier one."""
+    if bad is None:
+        return verdicts
+    if verdicts is None:
+        verdicts = np.full(len(bad), GOOD, dtype=np.uint8)
+    np.minimum(verdicts, np.uint8(verdict(drop)), out=verdicts, where=bad)
+    return verdicts
+
+
+def _booleans(array: pa.Array) -> _Numbers:
     return array, None
 
 
-def _integers(array: pa.Array) -> _Coerced:
+def _integers(array: pa.Array) -> _Numbers:
     if pa.types.is_floating(array.type):
         return _whole_floats(array)
     return _whole_numbers(array)
 
 
-def _whole_numbers(array: pa.Array) -> _Coerced:
-    if not pa.types.is_integer(array.type):
-        raise _UnsuitableTypeError
+def _whole_numbers(array: pa.Array) -> _Numbers:
     if array.type != pa.uint64():
         return array.cast(pa.int64()), None
     too_large = pc.fill_null(pc.greater(array, pa.scalar(_INT64_MAX, pa.uint64())), False)
@@ -262,7 +349,7 @@ def _whole_numbers(array: pa.Array) -> _Coerced:
     return _without(array, bad).cast(pa.int64()), bad
 
 
-def _whole_floats(array: pa.Array) -> _Coerced:
+def _whole_floats(array: pa.Array) -> _Numbers:
     floats = array.cast(pa.float64())
     known = floats.is_valid().to_numpy(zero_copy_only=False)
     values = pc.fill_null(floats, 0.0).to_numpy(zero_copy_only=False)
@@ -272,14 +359,11 @@ def _whole_floats(array: pa.Array) -> _Coerced:
     return pa.array(integers, mask=~(known & whole)), known & ~whole
 
 
-def _floats(array: pa.Array) -> _Coerced:
-    kind = array.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        raise _UnsuitableTypeError
+def _floats(array: pa.Array) -> _Numbers:
     return array.cast(pa.float64(), safe=False), None
 
 
-def _timestamps(array: pa.Array) -> _Coerced:
+def _timestamps(array: pa.Array) -> _Numbers:
     if not pa.types.is_timestamp(array.type):
         return _whole_numbers(array)
     per_second = _PER_SECOND[array.type.unit]
@@ -301,7 +385,7 @@ _NUMBERS = {
 }
 
 
-def _without(array: pa.Array, bad: NDArray[np.bool_]) -> pa.Array:
+def _without(array: pa.Array, bad: _Bools) -> pa.Array:
     """Return the array with null where ``bad``."""
     return pc.if_else(pa.array(bad), pa.scalar(None, array.type), array)
 

@@ -8,13 +8,14 @@ it lies in.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
 
-from stream.arrow_codec import ArrowParser, UnsuitableMessageError, unfolded_bytes
+from stream.arrow_codec import ArrowParser, UnsuitableMessageError
 from stream.columns import (
     GOOD,
     Drop,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Admission", "Batch", "Decoder", "Drop", "Record", "Records"]
 
-_PIECE_BYTES = 1 << 28
+_PIECE_BYTES = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,49 +154,53 @@ class Decoder:
 
     def __init__(self, feed: Feed, *, partition: int, partitions: int, hash_key: bytes) -> None:
         self._admission = Admission(feed, partitions=partitions, hash_key=hash_key)
-        self._partition = partition
         self._feed = feed
+        self._partition = partition
         self._broker_dated = feed.clock is Clock.APPEND_TIME
         self._parse = _JsonRows(feed).parse if feed.codec is Codec.JSON else _ArrowRows(feed).parse
 
-    def pieces(self, records: Records) -> Iterator[Records]:
-        """Yield the records, in log order, a piece at a time that can be decoded at once.
+    def batches(
+        self, records: Sequence[Record] | Records
+    ) -> Iterator[tuple[Batch, Mapping[str, int]]]:
+        """Yield the valid rows of the records, in log order, and what was dropped by reason.
 
-        Arrow columns end at 2 GiB of text, and small messages may spell out to that much together.
-        """
-        sizes = [len(value or b"") for value in records.value]
-        if self._feed.codec is Codec.ARROW:
-            sizes = [unfolded_bytes(size) for size in sizes]
-        start = held = 0
-        if sum(sizes) <= _PIECE_BYTES:
-            sizes = []  # nothing to cut
-        for at, size in enumerate(sizes):
-            if held + size > _PIECE_BYTES and at > start:
-                yield records.between(start, at)
-                start, held = at, 0
-            held += size
-        if len(records):
-            yield records.between(start, len(records))
-
-    def decode(self, records: Sequence[Record] | Records) -> tuple[Batch, Mapping[str, int]]:
-        """Return the valid rows of the records, in log order, and what was dropped by reason.
-
-        A record that cannot be read at all counts as one drop, a bad row of a readable one as one.
+        The rows come a piece of bounded size at a time, at least one, because small messages may
+        spell out to more than memory holds; pieces may end within a message. A record that cannot
+        be read at all counts as one drop, a bad row of a readable one as one.
 
         Args:
             records: records of the partition in log order, marks of the punctuation left out.
         """
+        return self._decoded(Records.of(records), _PIECE_BYTES)
+
+    def decode(self, records: Sequence[Record] | Records) -> tuple[Batch, Mapping[str, int]]:
+        """Return what ``batches`` yields as one batch, of records known to be small.
+
+        Args:
+            records: as there; together they spell out to less than 2 GiB a column.
+        """
+        ((batch, drops),) = self._decoded(Records.of(records), math.inf)
+        return batch, drops
+
+    def _decoded(self, records: Records, limit: float) -> Iterator[tuple[Batch, Mapping[str, int]]]:
         drops: dict[str, int] = {}
-        records = Records.of(records)
         if self._broker_dated:
             records = _kept(records, records.log_append, Drop.CREATE_TIME, drops)
         present = np.array([value is not None for value in records.value], np.bool_)
         records = _kept(records, present, Drop.UNDECODABLE, drops)
         values = cast("list[bytes]", records.value)
-        parsed, rows = self._parse(values, drops)
+        for rows in self._parse(values, drops, limit):
+            batch = self._admitted(rows, records, drops)
+            yield batch, dict(drops)
+            drops.clear()
+
+    def _admitted(self, rows: _Rows, records: Records, drops: dict[str, int]) -> Batch:
+        """Return the rows that are good and belong here."""
+        parsed = rows.parsed
         examine(parsed, self._feed)
         parsed.count_drops(drops)
-        offset, append_ms = np.repeat(records.offset, rows), np.repeat(records.timestamp_ms, rows)
+        offset = np.repeat(records.offset[rows.message], rows.count)
+        append_ms = np.repeat(records.timestamp_ms[rows.message], rows.count)
         columns: Sequence[pa.Array] = parsed.columns
         keep = parsed.verdicts == GOOD
         if not keep.all():
@@ -206,7 +211,22 @@ class Decoder:
         )
         if misrouted:
             _count(drops, Drop.MISROUTED, misrouted)
-        return batch, drops
+        return batch
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows as a codec left them, and where they come from.
+
+    Args:
+        parsed: the rows.
+        message: shape (m,), positions of messages, ascending.
+        count: shape (m,), how many of the rows come from each.
+    """
+
+    parsed: Parsed
+    message: NDArray[np.int64]
+    count: NDArray[np.int64]
 
 
 class _JsonRows:
@@ -214,15 +234,29 @@ class _JsonRows:
         self._parser = JsonParser(feed)
 
     def parse(
-        self, values: Sequence[bytes], drops: dict[str, int]
-    ) -> tuple[Parsed, NDArray[np.int64]]:
-        """Return all rows, and how many each message gave."""
-        parsed, bad = self._parser.parse(values)
-        rows = np.ones(len(values), dtype=np.int64)
+        self, values: Sequence[bytes], drops: dict[str, int], limit: float
+    ) -> Iterator[_Rows]:
+        """Yield all rows, those of messages of so many bytes at a time."""
+        start = held = 0
+        sizes = list(map(len, values))
+        if sum(sizes) <= limit:
+            sizes = []  # nothing to cut
+        for at, size in enumerate(sizes):
+            if held + size > limit and at > start:
+                yield self._between(values, start, at, drops)
+                start, held = at, 0
+            held += size
+        yield self._between(values, start, len(values), drops)
+
+    def _between(
+        self, values: Sequence[bytes], start: int, stop: int, drops: dict[str, int]
+    ) -> _Rows:
+        parsed, bad = self._parser.parse(values[start:stop])
+        count = np.ones(stop - start, dtype=np.int64)
         for at, drop in bad.items():
-            rows[at] = 0
+            count[at] = 0
             _count(drops, drop)
-        return parsed, rows
+        return _Rows(parsed, np.arange(start, stop), count)
 
 
 class _ArrowRows:
@@ -231,18 +265,30 @@ class _ArrowRows:
         self._feed = feed
 
     def parse(
-        self, values: Sequence[bytes], drops: dict[str, int]
-    ) -> tuple[Parsed, NDArray[np.int64]]:
-        """Return all rows, and how many each message gave."""
-        parts: list[Parsed] = []
-        rows = np.zeros(len(values), dtype=np.int64)
+        self, values: Sequence[bytes], drops: dict[str, int], limit: float
+    ) -> Iterator[_Rows]:
+        """Yield all rows, so many bytes of them at a time (one slice of a message at least)."""
+        parts: list[tuple[int, Parsed]] = []
+        held = 0
         for at, value in enumerate(values):
             try:
-                parts.append(self._parser.parse(value))
-                rows[at] = len(parts[-1].verdicts)
+                for part in self._parser.parse(value):
+                    size = sum(column.nbytes for column in part.columns)
+                    if held + size > limit and parts:
+                        yield self._joined(parts)
+                        parts, held = [], 0
+                    parts.append((at, part))
+                    held += size
             except UnsuitableMessageError:
                 _count(drops, Drop.UNDECODABLE)
-        return Parsed.concatenated(parts, self._feed), rows
+        yield self._joined(parts)
+
+    def _joined(self, parts: Sequence[tuple[int, Parsed]]) -> _Rows:
+        return _Rows(
+            Parsed.concatenated((part for _, part in parts), self._feed),
+            np.array([at for at, _ in parts], np.int64),
+            np.array([len(part.verdicts) for _, part in parts], np.int64),
+        )
 
 
 def _count(drops: dict[str, int], drop: Drop, number: int = 1) -> None:

@@ -168,7 +168,7 @@ def plan_tables(plan: BudgetPlan, mechanisms: Mapping[str, str]) -> list[Rendera
 
 def status_tables(status: LedgerStatus) -> list[RenderableType]:
     """Return the ledger's budgets and alarms."""
-    table = Table(title=f"ledger {status.ledger_id}, sequence {status.sequence}")
+    table = Table(title=f"ledger {status.ledger_id}")
     for heading in ("alarm", "budget", "next window (UTC)", "decided", "denied", "unpublished"):
         table.add_column(heading)
     for query in status.queries.values():

@@ -52,7 +52,7 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
         Console().print(*status_tables(now), sep="\n")
         click.echo(f"ledger  {ledger_place(alarms.settings.ledger_url)}")
         return
-    echo_json({"record": "ledger", "ledger": now.ledger_id, "sequence": now.sequence})
+    echo_json({"record": "ledger", "ledger": now.ledger_id})
     for scope in now.scopes.values():
         echo_json(
             {

@@ -118,9 +118,9 @@ class Metrics:
 
     def ledger(self, status: LedgerStatus) -> None:
         """Show the ledger as it stands."""
-        self._custodian.sequence.set(status.sequence)
         for query in status.queries.values():
             self._custodian.unpublished.labels(query.query).set(query.unpublished)
+            self._custodian.sequence.labels(query.query).set(query.sequence)
         for scope in status.scopes.values():
             self._custodian.spent.labels(scope.scope).set(_epsilon(scope.spent_units))
             # The dearest window of the scope, for each one open; never more than what is held.
@@ -246,7 +246,10 @@ class _Custodian:
             registry=registry,
         )
         self.sequence = Gauge(
-            "tocsin_ledger_sequence", "Number of the ledger's last decision.", registry=registry
+            "tocsin_ledger_sequence",
+            "Number of the query's last decision in the ledger.",
+            ["query"],
+            registry=registry,
         )
         self.refusals = Counter(
             "tocsin_refusals_total",
@@ -258,6 +261,7 @@ class _Custodian:
             self.events.labels(feed)
         for query in alarms.queries:
             self.unpublished.labels(query)
+            self.sequence.labels(query)
             for status in PartialStatus:
                 self.partials.labels(query, str(status))
         for kind in _REFUSALS:

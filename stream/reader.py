@@ -200,14 +200,16 @@ class PartitionReader:
         return self._start.live_from_ms is not None and self._start.live_from_ms <= slice_ms
 
     def _count(self, records: Records) -> None:
-        for piece in self._decoder.pieces(records):
-            batch, drops = self._decoder.decode(piece)
+        for batch, drops in self._decoder.batches(records):
             self._on_drops(drops)
-            if self.feed.clock is Clock.PUNCTUATION:
-                last_ms = self._mark_ms + self.feed.punctuation_ms - 1
-                arrived_ms = np.clip(batch.time_ms, self._mark_ms, last_ms)
-                batch = replace(batch, append_ms=arrived_ms)
-            self.count_batch(batch)
+            self.count_batch(self._dated(batch))
+
+    def _dated(self, batch: Batch) -> Batch:
+        """Return rows with the append times that their feed's clock gives them."""
+        if self.feed.clock is not Clock.PUNCTUATION:
+            return batch
+        last_ms = self._mark_ms + self.feed.punctuation_ms - 1
+        return replace(batch, append_ms=np.clip(batch.time_ms, self._mark_ms, last_ms))
 
     def _read_punctuated(self, records: Records) -> None:
         """Count runs of events between marks.

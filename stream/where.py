@@ -8,9 +8,10 @@ filter fail for the others.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,8 @@ import pyarrow.compute as pc
 from stream.model import FieldType
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 __all__ = ["And", "Comparator", "Compare", "IsIn", "IsNull", "Literal", "Not", "Or", "Where"]
@@ -193,8 +196,8 @@ class Not(Where):
 
 
 @dataclass(frozen=True, slots=True)
-class And(Where):
-    """True where all parts are.
+class _Joined(Where):
+    """Parts under one Kleene connective.
 
     Args:
         parts: at least one.
@@ -202,32 +205,8 @@ class And(Where):
 
     parts: tuple[Where, ...]
 
-    @property
-    def fields(self) -> frozenset[str]:
-        """Fields of all parts."""
-        return frozenset().union(*(part.fields for part in self.parts))
-
-    def describe(self) -> str:
-        """Return the parts joined by ``AND``."""
-        return " AND ".join(f"({part.describe()})" for part in self.parts)
-
-    def truth(self, rows: pa.RecordBatch) -> Any:
-        """Fold the parts with Kleene's conjunction."""
-        total = self.parts[0].truth(rows)
-        for part in self.parts[1:]:
-            total = pc.and_kleene(total, part.truth(rows))
-        return total
-
-
-@dataclass(frozen=True, slots=True)
-class Or(Where):
-    """True where at least one part is.
-
-    Args:
-        parts: at least one.
-    """
-
-    parts: tuple[Where, ...]
+    word: ClassVar[str]
+    fold: ClassVar[Callable[[Any, Any], Any]]
 
     @property
     def fields(self) -> frozenset[str]:
@@ -235,15 +214,28 @@ class Or(Where):
         return frozenset().union(*(part.fields for part in self.parts))
 
     def describe(self) -> str:
-        """Return the parts joined by ``OR``."""
-        return " OR ".join(f"({part.describe()})" for part in self.parts)
+        """Return the parts joined by the connective."""
+        return f" {self.word} ".join(f"({part.describe()})" for part in self.parts)
 
     def truth(self, rows: pa.RecordBatch) -> Any:
-        """Fold the parts with Kleene's disjunction."""
-        total = self.parts[0].truth(rows)
-        for part in self.parts[1:]:
-            total = pc.or_kleene(total, part.truth(rows))
-        return total
+        """Fold the parts."""
+        return functools.reduce(type(self).fold, (part.truth(rows) for part in self.parts))
+
+
+class And(_Joined):
+    """True where all parts are."""
+
+    __slots__ = ()
+    word = "AND"
+    fold = staticmethod(pc.and_kleene)
+
+
+class Or(_Joined):
+    """True where at least one part is."""
+
+    __slots__ = ()
+    word = "OR"
+    fold = staticmethod(pc.or_kleene)
 
 
 _COMPARE: dict[Comparator, Any] = {

@@ -15,7 +15,7 @@ from accountant.errors import (
     LedgerRolledBackError,
     LogChangedError,
 )
-from stream.alarms import decode_decision
+from stream.alarms import decode_decision, iso_utc
 from stream.kafka.security import aiokafka_arguments
 from stream.kafka.topics import admin_client, describe, plan, problems
 from stream.release import seen_decision
@@ -91,10 +91,11 @@ def check_ledger(alarms: Alarms, ledger: Ledger) -> None:
     """
     unknown = ledger.unknown_decisions(seen_decisions(alarms))
     if unknown:
-        first = min(decision.sequence for decision in unknown)
+        first = min(decision.key for decision in unknown)
         raise LedgerRolledBackError(
-            f"{len(unknown)} published decision(s), from sequence {first} on, are missing from "
-            "this ledger: it was restored from an older copy, or another ledger serves this topic",
+            f"{len(unknown)} published decision(s), the first of {first.query!r} for the window "
+            f"from {iso_utc(first.start_ms)} on, are missing from this ledger: it was restored "
+            "from an older copy, or another ledger serves this topic",
             hint="restore the newest copy, or charge the gap: `tocsin ledger FILE mark-spent`",
         )
 

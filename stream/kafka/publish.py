@@ -92,21 +92,26 @@ class Publisher:
             if not mine:
                 return
             for decision in await self._in_thread(lambda: ledger.unpublished(query_id, tick_ms)):
-                await self._send(producer, decision)
+                await self._send(producer, decision, tick_ms)
                 self._runtime.step(Step.AFTER_PUBLISH, decision.key)
                 await self._in_thread(partial(ledger.mark_published, decision.key))
                 self._runtime.metrics.published(decision, self._delay_s(decision))
         finally:
             await self._in_thread(lambda: turn.__exit__(None, None, None))
 
-    async def _send(self, producer: Any, decision: StoredDecision) -> None:
+    async def _send(self, producer: Any, decision: StoredDecision, tick_ms: int) -> None:
+        """Send a decision, then its alarms, dated by the tick: how long it took is nobody's."""
         query = self._runtime.alarms.queries[decision.key.query]
         key = query.id.encode()
         ending = decision_record(query, self._runtime.alarms.budget, decision)
-        await producer.send_and_wait(self._kafka.decisions_topic, encode(ending), key=key)
+        await producer.send_and_wait(
+            self._kafka.decisions_topic, encode(ending), key=key, timestamp_ms=tick_ms
+        )
         alarms = list(alarm_records(query, decision))
         sent = [
-            await producer.send(self._kafka.alarms_topic, encode(alarm), key=key)
+            await producer.send(
+                self._kafka.alarms_topic, encode(alarm), key=key, timestamp_ms=tick_ms
+            )
             for alarm in alarms
         ]
         await asyncio.gather(*sent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from accountant.ledger import Ledger
 
-__all__ = ["clock", "ledger", "ledger_url", "opened", "postgres"]
+__all__ = ["clock", "fresh", "ledger", "ledger_url", "opened", "postgres"]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -39,6 +40,22 @@ def opened(ledger_url: str, clock: Clock) -> Iterator[Callable[[], Ledger]]:
     """A function that opens the ledger once more; all are closed at the end."""
     with ExitStack() as stack:
         yield lambda: stack.enter_context(open_ledger(ledger_url, clock))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def fresh(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Ledger]]:
+    """A function that opens another empty ledger; all are closed at the end."""
+    number = count()
+    with ExitStack() as stack:
+
+        def make() -> Ledger:
+            if request.param == "sqlite":
+                url = f"sqlite:///{tmp_path}/ledger-{next(number)}.db"
+            else:
+                url = request.getfixturevalue("postgres").new_database()
+            return stack.enter_context(open_ledger(url))
+
+        yield make
 
 
 @pytest.fixture

@@ -42,7 +42,8 @@ def check(ledger: Ledger) -> None:
     refused = len(order) - FIT
     assert allowed == [Admission.RESERVED] * FIT + [Admission.REFUSED] * refused
     assert ledger.status().scopes["s"].spent_units == FIT
-    assert ledger.status().sequence == len(QUERIES) * WINDOWS
+    numbers = {name: query.sequence for name, query in ledger.status().queries.items()}
+    assert numbers == {series.query: WINDOWS for series in QUERIES}
     assert ledger.verify() == []
 
 

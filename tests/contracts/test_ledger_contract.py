@@ -19,6 +19,7 @@ from accountant.records import (
     PartialStatus,
     QueryRegistration,
 )
+from accountant.rows import Transaction
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
     TOPIC_ID,
@@ -34,7 +35,7 @@ from tests.support.ledgers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from accountant.ledger import Ledger
     from tests.support.ledgers import Clock
@@ -295,7 +296,7 @@ def test_settling_is_refused_out_of_turn_or_beyond_the_reservation(ledger: Ledge
         settle(ledger, B, 0, units=3)
     with pytest.raises(ConfigChangedError):
         settle(ledger, Series("b", units=2, fingerprint="f2"), 0)
-    assert ledger.status().sequence == 0
+    assert ledger.status().queries["b"].sequence == 0
     assert settle(ledger, B, 0, units=1).epsilon_units == 1
 
 
@@ -340,6 +341,48 @@ def test_the_outbox_keeps_order_and_time(ledger: Ledger) -> None:
     assert [one.sequence for one in ledger.unpublished("a", 10**9)] == [3, 4]
     assert ledger.status().queries["a"].unpublished == 2
     assert ledger.decision(A.key(0)).published  # type: ignore[union-attr]  # it was settled above
+
+
+def numbers(ledger: Ledger, order: Sequence[Series]) -> dict[WindowKey, int]:
+    """Settle the next window of each series in turn; return every window's number."""
+    turn: Counter[str] = Counter()
+    found = {}
+    for series in order:
+        decision = settle(ledger, series, turn[series.query])
+        found[decision.key] = decision.sequence
+        turn[series.query] += 1
+    return found
+
+
+def numbers_tell_no_order(make: Callable[[], Ledger]) -> None:
+    """Compare the numbers of fresh ledgers that settle the same windows in different orders."""
+    found = []
+    for order in ([A, A, B, B], [B, A, B, A], [B, B, A, A]):
+        ledger = make()
+        set_up(ledger, PrivacyUnit.EVENT, 9, [A, B])
+        ledger.admit("s", requests([A, B], 20))
+        found.append(numbers(ledger, order))
+        assert ledger.verify() == []
+    assert found[0] == found[1] == found[2]
+    assert sorted(found[0].values()) == [1, 1, 2, 2]
+
+
+def test_numbers_do_not_tell_which_query_was_stored_first(
+    fresh: Callable[[], Ledger],
+) -> None:
+    """What is published of two queries is the same in whatever order their windows were stored."""
+    numbers_tell_no_order(fresh)
+
+
+def test_numbers_over_the_whole_ledger_are_caught(
+    fresh: Callable[[], Ledger], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken twin: one series of numbers for all queries tells the order of storage."""
+    own = Transaction.next_sequence
+    monkeypatch.setattr(Transaction, "next_sequence", lambda tx, _query: own(tx, "all"))
+    monkeypatch.setattr(audit, "problems", lambda _tx: [])
+    with pytest.raises(AssertionError):
+        numbers_tell_no_order(fresh)
 
 
 def test_one_at_a_time(opened: Callable[[], Ledger]) -> None:
@@ -408,7 +451,8 @@ def test_status_counts(ledger: Ledger) -> None:
     assert status.scopes["s"].spent_units == 5  # two hops and one `a` cover [30, 40)
     query = status.queries["a"]
     assert (query.decided, query.denied, query.unpublished) == (1, {"incomplete": 2}, 3)
-    assert (query.cursor_ms, status.sequence) == (30, 3)
+    assert (query.cursor_ms, query.sequence) == (30, 3)
+    assert status.queries["hop"].sequence == 0
 
 
 def test_export_replays_to_the_same_totals(ledger: Ledger) -> None:
@@ -441,7 +485,9 @@ TAMPERINGS = {
     "a cheaper decision": "UPDATE tocsin_decisions SET epsilon_units = 1 WHERE sequence = 1",
     "a turned decision": "UPDATE tocsin_decisions SET outcome = 'denied' WHERE sequence = 1",
     "a cursor set back": "UPDATE tocsin_queries SET cursor_ms = 0",
-    "a sequence set back": "UPDATE tocsin_ledger SET last_sequence = 1",
+    "a sequence set back": "UPDATE tocsin_sequences SET last_sequence = 1",
+    "a lost sequence": "DELETE FROM tocsin_sequences",
+    "another's sequence": "INSERT INTO tocsin_sequences VALUES ('z', 1)",
     "a frontier set back": "UPDATE tocsin_scopes SET frontier_end_ms = 45",
     "an unreadable row": "UPDATE tocsin_charges SET state = '?' WHERE start_ms = 0",
     "a lower wall": "UPDATE tocsin_scopes SET epsilon_max_units = 3",

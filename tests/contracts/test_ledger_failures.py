@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import stat
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -14,6 +14,7 @@ from sqlalchemy import event
 
 from accountant import schema
 from accountant.errors import DependencyError, LedgerError
+from accountant.ledger import CLOCK_GRAIN_MS
 from accountant.records import Outcome, PartialStatus, SeenDecision, StoredDecision
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
@@ -25,6 +26,7 @@ from tests.support.ledgers import (
     requests,
     set_up,
     settle,
+    terms,
 )
 
 if TYPE_CHECKING:
@@ -214,6 +216,56 @@ def test_windows_before_an_adopted_one_are_passed_over(ledger: Ledger) -> None:
     assert ledger.cursor("new") == 10
     assert settle(ledger, A, 3).sequence == 6
     assert ledger.verify() == []
+
+
+def test_numbers_go_on_per_query_behind_what_was_seen(ledger: Ledger) -> None:
+    """Adopting moves the numbers of the queries seen, registered or not, and of no other."""
+    b, new = Series("b"), Series("new")
+    set_up(ledger, PrivacyUnit.EVENT, 9, [A, b])
+    ledger.admit("s", requests([A, b], 30))
+    mine = settle(ledger, A, 0)
+    settle(ledger, b, 0)
+    lost = seen(mine, sequence=4, start_ms=10, end_ms=20, next_start_ms=20)
+    unregistered = replace(lost, query="new", sequence=2, start_ms=0, end_ms=10, next_start_ms=10)
+    foreign = replace(lost, query="b", sequence=9, ledger_id="other")
+    same_number = seen(mine, query="b", start_ms=10, end_ms=20, next_start_ms=20)
+    topic = [seen(mine), lost, unregistered, foreign, same_number]
+    assert sorted(ledger.unknown_decisions(topic), key=repr) == sorted(topic[1:], key=repr)
+    assert ledger.mark_spent(topic) == 4
+    assert ledger.mark_spent(topic) == 0
+    ledger.register_query(registration(new))
+    status = ledger.status().queries
+    assert {name: one.sequence for name, one in status.items()} == {"a": 4, "b": 1, "new": 2}
+    ledger.admit("s", requests([A, b, new], 60))
+    assert ledger.verify() == []
+    assert settle(ledger, A, 2).sequence == 5
+    assert settle(ledger, b, 2).sequence == 2
+    assert settle(ledger, new, 0).sequence == 2  # the adopted one
+    assert deny(ledger, new, 1).sequence == 3
+    assert ledger.verify() == []
+
+
+def test_decisions_of_two_budgets_do_not_wait_for_each_other(postgres: Postgres) -> None:
+    """Under PostgreSQL a decision is stored while another budget's decision is being stored."""
+    b = Series("b")
+    with open_ledger(postgres.new_database()) as ledger:
+        set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+        ledger.register_budget(terms(PrivacyUnit.EVENT, 5, "t"))
+        ledger.register_query(registration(b, "t"))
+        ledger.admit("s", requests([A], 20))
+        ledger.admit("t", requests([b], 20))
+        event.listen(ledger._store._engine, "checkout", _impatient)
+        with ledger._store.write() as tx:  # as far as a decision of A gets before it is committed
+            tx.query("a", lock=True)
+            tx.scope("s", lock=True)
+            assert tx.next_sequence("a") == 1
+            ledger._tick(tx, grain_ms=CLOCK_GRAIN_MS)
+            assert settle(ledger, b, 0).sequence == 1
+
+
+def _impatient(connection: Any, *_: object) -> None:
+    connection.execute("SET lock_timeout TO '500ms'")
+    connection.commit()
 
 
 def _write_while_connections_drop(ledger: Ledger, postgres: Postgres, url: str) -> None:

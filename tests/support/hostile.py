@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import random
 import time
+from contextlib import contextmanager
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaProducer

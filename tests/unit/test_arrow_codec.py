@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stream import arrow_codec, codecs
 from stream.columns import MAX_STRING_BYTES, TIME_END_MS
 from stream.model import Codec
 from tests.support.decoding import (
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 raw_text = st.sampled_from(
-    [b"alice", b"bob", b"", "é".encode(), b"\xff", b"\xc3", b"\xa9", b"x" * 1025, None]
+    [
+        *(b"alice", b"bob", b"", "é".encode(), b"\xff", b"\xc3", b"\xa9", None),
+        *(b"b" * 1024, b"x" * 1025, b"\xff" * 1025),
+    ]
 )
 arrow_rows = st.lists(
     st.tuples(
@@ -63,6 +67,13 @@ def as_dictionary(values: Sequence[bytes | None]) -> pa.Array:
     )
 
 
+def as_dictionary_of_views(values: Sequence[bytes | None]) -> pa.Array:
+    """The same with views for entries."""
+    plain = as_dictionary(values)
+    words = plain.dictionary.view(pa.binary()).cast(pa.binary_view()).view(pa.string_view())
+    return pa.DictionaryArray.from_arrays(plain.indices, words, safe=False)
+
+
 def as_large(values: Sequence[bytes | None]) -> pa.Array:
     """The same with 64-bit offsets."""
     return pa.array(values, pa.large_binary()).view(pa.large_string())
@@ -72,6 +83,7 @@ STRINGS: list[Callable[[Sequence[bytes | None]], pa.Array]] = [
     as_string,
     as_view,
     as_dictionary,
+    as_dictionary_of_views,
     as_large,
     lambda values: pa.array(values, pa.binary()),
 ]
@@ -104,13 +116,15 @@ def columns_of(
 def oracle(row: tuple[Any, ...]) -> str | None:
     """Say why a row is dropped (times in ms), one condition after another."""
     person, ts, room, n, x, _ = row
+    texts = [text for text in (person, room) if text is not None]
     try:
-        lengths = [len(text.decode().encode()) for text in (person, room) if text is not None]
+        for text in texts:
+            _ = len(text) > MAX_STRING_BYTES or text.decode()
     except UnicodeDecodeError:
         return "undecodable"
     verdicts = [
         ("wrong_type", n is not None and n >= 2**63),
-        ("too_long", max(lengths, default=0) > MAX_STRING_BYTES),
+        ("too_long", max(map(len, texts), default=0) > MAX_STRING_BYTES),
         ("not_finite", x is not None and x not in {0.0, 1.5}),
         ("missing_field", person is None or ts is None),
         ("bad_time", ts is not None and not 0 <= ts < TIME_END_MS),
@@ -119,11 +133,15 @@ def oracle(row: tuple[Any, ...]) -> str | None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(arrow_rows, st.sampled_from(STRINGS), st.sampled_from(TIMES))
-def test_arrow_rows_are_independent(rows: list[tuple[Any, ...]], string: Any, time: Any) -> None:
-    """What a row of a batch gives does not depend on the rows around it, in any encoding."""
+@given(arrow_rows, st.sampled_from(STRINGS), st.sampled_from(TIMES), st.integers(1, 7))
+def test_arrow_rows_are_independent(
+    rows: list[tuple[Any, ...]], string: Any, time: Any, size: int
+) -> None:
+    """What a row gives depends neither on the rows around it nor on its slice, in any encoding."""
     decoder = a_decoder(Codec.ARROW)
-    batch, drops = decoder.decode([at(3, ipc(columns_of(rows, string, time)))])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrow_codec, "_SLICE_ROWS", size)
+        batch, drops = decoder.decode([at(3, ipc(columns_of(rows, string, time)))])
     alone = [decoder.decode([at(3, ipc(columns_of([row], string, time)))]) for row in rows]
     assert laid_out(batch) == [row for single, _ in alone for row in laid_out(single)]
     assert drops == sum((Counter(dropped) for _, dropped in alone), Counter())
@@ -252,20 +270,95 @@ def test_floats_that_are_no_integers(column: str, values: pa.Array) -> None:
     assert drops == {"wrong_type": 1}
 
 
-def test_small_messages_do_not_unfold() -> None:
-    """Compressed bodies, and dictionaries or views that repeat one long text, are refused."""
-    count = 20_000
-    indices = pa.array(np.zeros(count, dtype=np.int8))
-    long = "x" * MAX_STRING_BYTES
-    times = pa.array(np.ones(count, dtype=np.int64)).dictionary_encode()
-    times = pa.DictionaryArray.from_arrays(indices, times.dictionary)
-    repeated = pa.DictionaryArray.from_arrays(indices, pa.array([long]))
+def test_compressed_bodies_are_refused() -> None:
+    """A compressed body is refused, because it would unpack before any row is known."""
     packed = ipc(columns_of([GOOD_ROW] * 200), options=pa.ipc.IpcWriteOptions(compression="zstd"))
-    for message in (ipc({"person": repeated, "ts": times}), packed):
+    assert a_decoder(Codec.ARROW).decode([at(0, packed)])[1] == {"undecodable": 1}
+
+
+def test_columns_without_size_are_unsuitable() -> None:
+    """A few bytes that claim a million million rows are refused for their types."""
+    many = 2**40
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([many]), pa.array(["alice"]))
+    for person in (runs, pa.nulls(many)):
+        message = ipc({"person": person, "ts": pa.nulls(many)})
         assert a_decoder(Codec.ARROW).decode([at(0, message)])[1] == {"undecodable": 1}
-    longer = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1]), pa.array([long * 1000, "bob"]))
-    batch, drops = a_decoder(Codec.ARROW).decode(
-        [at(0, ipc({"person": longer, "ts": pa.array([1, 2, 3])}))]
-    )
-    assert batch.time_ms.tolist() == [3]
-    assert drops == {"too_long": 2}
+
+
+def repeated(text: str, rows: int, encoding: str) -> pa.Array:
+    """A column that points to one text from every row but the last, which says ``bob``."""
+    views = pa.array([text, "bob"], pa.string_view())
+    indices = pa.array(np.append(np.zeros(rows - 1, np.int8), np.int8(1)))
+    if encoding == "dictionary":
+        return pa.DictionaryArray.from_arrays(indices, pa.array([text, "bob"]))
+    if encoding == "dictionary of views":
+        return pa.DictionaryArray.from_arrays(indices, views)
+    _, heads, texts = views.buffers()
+    pointers = np.frombuffer(heads, np.int32).reshape(2, 4)[indices.to_numpy()]
+    return pa.Array.from_buffers(views.type, rows, [None, pa.py_buffer(pointers.copy()), texts])
+
+
+@pytest.mark.parametrize("encoding", ["dictionary", "dictionary of views", "views"])
+@pytest.mark.parametrize("length", [MAX_STRING_BYTES, 100_000])
+def test_small_messages_unfold_in_bounded_memory(
+    monkeypatch: pytest.MonkeyPatch, encoding: str, length: int
+) -> None:
+    """Every row of a message that spells out to many times its size is judged by itself."""
+    monkeypatch.setattr(arrow_codec, "_SLICE_ROWS", 1 << 10)
+    monkeypatch.setattr(codecs, "_PIECE_BYTES", 1 << 21)
+    rows = 20_000
+    times = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int8)), pa.array([NOON_MS]))
+    message = ipc({"person": repeated("x" * length, rows, encoding), "ts": times})
+    whole, pool = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    pa.set_memory_pool(pool)
+    try:
+        found = [
+            (len(batch), batch.rows.nbytes, dict(drops))
+            for batch, drops in a_decoder(Codec.ARROW).batches([at(0, message)])
+        ]
+    finally:
+        pa.set_memory_pool(whole)
+    kept = rows if length <= MAX_STRING_BYTES else 1
+    assert sum(count for count, _, _ in found) == kept
+    dropped = sum((Counter(drops) for _, _, drops in found), Counter())
+    assert dropped == Counter(too_long=rows - kept)
+    assert max(size for _, size, _ in found) <= 1 << 21
+    assert pool.max_memory() < rows * MAX_STRING_BYTES / 2
+
+
+def test_an_index_that_points_nowhere_costs_its_row() -> None:
+    """A dictionary index outside the dictionary is one bad row, in a column of any type."""
+    for indices in ([0, 1, -1, 0], [0, 1, 2, 0], [0, 1, 2**64 - 1, 0]):
+        at_entry = pa.array(indices, pa.uint64() if max(indices) > 2**62 else pa.int64())
+        for name, words in (("person", pa.array(["a", "b"])), ("n", pa.array([1, 2]))):
+            column = pa.DictionaryArray.from_arrays(at_entry, words, safe=False)
+            message = ipc({**columns_of([GOOD_ROW] * 4), name: column})
+            batch, drops = a_decoder(Codec.ARROW).decode([at(0, message)])
+            assert len(batch) == 3
+            assert drops == {"undecodable": 1}
+
+
+def test_a_decimal_with_too_many_digits_costs_nothing() -> None:
+    """Digits beyond a decimal's precision are no reason to refuse the rows beside it."""
+    wide = pa.array([1, 10**30], pa.decimal128(38, 0))
+    narrow = pa.Array.from_buffers(pa.decimal128(3, 0), 2, wide.buffers())
+    message = ipc({**columns_of([GOOD_ROW] * 2), "x": narrow})
+    batch, drops = a_decoder(Codec.ARROW).decode([at(0, message)])
+    assert batch.rows.column("x").to_pylist() == [1.0, 1e30]
+    assert not drops
+
+
+def test_damage_behind_good_batches_costs_the_message() -> None:
+    """A message is sound or refused as a whole: no batch counts before the last is checked."""
+    batch = pa.record_batch({"person": ["a", "b"], "ts": pa.array([1, 2], pa.int64())})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+        writer.write_batch(batch)
+    whole = bytearray(sink.getvalue())
+    offsets = np.array([0, 1, 2], np.int32).tobytes()
+    place = whole.rindex(offsets)
+    whole[place : place + 12] = np.array([0, 9, 2], np.int32).tobytes()
+    decoded, drops = a_decoder(Codec.ARROW).decode([at(0, bytes(whole))])
+    assert len(decoded) == 0
+    assert drops == {"undecodable": 1}

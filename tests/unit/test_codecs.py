@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stream import arrow_codec, codecs
 from stream.codecs import Batch, Decoder, Drop, Record
 from stream.columns import MAX_STRING_BYTES, TIME_END_MS
 from stream.hashing import ByteStrings
@@ -25,6 +26,7 @@ from tests.support.decoding import (
     assert_independent,
     at,
     ipc,
+    laid_out,
 )
 
 if TYPE_CHECKING:
@@ -296,6 +298,34 @@ def test_ids(codec: Codec) -> None:
     assert unit[0] == unit[1] != unit[2]
     assert event[0] == event[2] != event[1]
     assert not set(unit) & set(event)
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+@pytest.mark.parametrize("limit", [0, 1, 500, 1_500, 1 << 26])
+def test_pieces_make_no_difference(
+    monkeypatch: pytest.MonkeyPatch, codec: Codec, limit: int
+) -> None:
+    """Piece by piece or at once, the same rows come in the same order, and the same drops."""
+    monkeypatch.setattr(codecs, "_PIECE_BYTES", limit)
+    monkeypatch.setattr(arrow_codec, "_SLICE_ROWS", 3)
+    people = [*"abcdefg", "x" * 1_025, None]
+    records = [at(0, None), at(1, b"{", log_append=False), at(2, b"\xff")]
+    if codec is Codec.JSON:
+        records += [
+            at(n, json.dumps({"person": person, "ts": n}).encode())
+            for n, person in enumerate(people * 3, start=3)
+        ]
+    else:
+        person = pa.array(people).dictionary_encode()
+        message = ipc({"person": person, "ts": pa.array(range(9))})
+        records += [at(3, message), at(5, b""), at(6, message), at(7, message)]
+    decoder = a_decoder(codec)
+    whole, dropped = decoder.decode(records)
+    pieces = list(decoder.batches(records))
+    assert [row for batch, _ in pieces for row in laid_out(batch)] == laid_out(whole)
+    assert sum((Counter(drops) for _, drops in pieces), Counter()) == dropped
+    assert len(laid_out(whole)) == 21
+    assert (len(pieces) > 1) == (limit < 1 << 26)
 
 
 @pytest.mark.parametrize("codec", list(Codec))

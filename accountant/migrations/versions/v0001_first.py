@@ -18,7 +18,6 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("ledger_id", sa.Text, nullable=False),
         sa.Column("hash_key", sa.LargeBinary, nullable=False),
-        sa.Column("last_sequence", sa.BigInteger, nullable=False),
         sa.Column("clock_ms", sa.BigInteger, nullable=False),
         sa.Column("created_ms", sa.BigInteger, nullable=False),
     )
@@ -105,7 +104,7 @@ def upgrade() -> None:
         sa.Column("query", sa.Text, sa.ForeignKey("tocsin_queries.query"), primary_key=True),
         sa.Column("start_ms", sa.BigInteger, primary_key=True),
         sa.Column("end_ms", sa.BigInteger, primary_key=True),
-        sa.Column("sequence", sa.BigInteger, nullable=False, unique=True),
+        sa.Column("sequence", sa.BigInteger, nullable=False),
         sa.Column("outcome", sa.Text, nullable=False),
         sa.Column("reason", sa.Text),
         sa.Column("alarms", sa.LargeBinary, nullable=False),
@@ -115,6 +114,7 @@ def upgrade() -> None:
         sa.Column("decided_at_ms", sa.BigInteger, nullable=False),
         sa.Column("published", sa.Boolean, nullable=False),
         sa.Column("fingerprint", sa.Text, nullable=False),
+        sa.UniqueConstraint("query", "sequence"),
     )
     op.create_index(
         "tocsin_decisions_outbox",
@@ -143,7 +143,13 @@ def upgrade() -> None:
     op.create_index("tocsin_adopted_by_end", "tocsin_adopted", ["scope", "end_ms"])
     op.create_index("tocsin_adopted_by_window", "tocsin_adopted", ["query", "start_ms"])
     op.create_table(
+        "tocsin_sequences",
+        sa.Column("query", sa.Text, primary_key=True),
+        sa.Column("last_sequence", sa.BigInteger, nullable=False),
+    )
+    op.create_table(
         "tocsin_gaps",
+        sa.Column("query", sa.Text, primary_key=True),
         sa.Column("first_sequence", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Column("last_sequence", sa.BigInteger, nullable=False),
         sa.Column("declared_at_ms", sa.BigInteger, nullable=False),
