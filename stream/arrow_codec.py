@@ -256,15 +256,12 @@ def _strings(array: pa.Array, at: pa.Array | None) -> _Coerced:
     """
     raw = _raw(array)
     long = None
+    if at is not None and raw.type != pa.binary_view():
+        # Arrow sets room aside for every row by the mean length, that of nulls included.
+        short = raw.nbytes <= MAX_STRING_BYTES * len(raw) and not _too_long(raw).any()
+        raw = raw.take(at) if short else raw.cast(pa.binary_view())
     if raw.type == pa.binary_view():
         raw, long = _copied(raw, at)
-    elif at is not None:
-        lengthy = _too_long(raw)
-        if lengthy.any():
-            known = at.is_valid().to_numpy(zero_copy_only=False)
-            long = known & lengthy[pc.fill_null(at, 0).to_numpy(zero_copy_only=False)]
-            at = _without(at, long)
-        raw = raw.take(at)
     raw = raw.cast(pa.binary())
     try:
         return raw.cast(pa.string()), _marked(None, long, Drop.TOO_LONG)

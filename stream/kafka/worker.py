@@ -8,6 +8,7 @@ unknown exception ends the process; everything that matters is in the ledger.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import tempfile
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import faust
 import msgspec
 from aiokafka.errors import KafkaError
+from faust.exceptions import FaustError
 from mode import Service
 
 from accountant.errors import DependencyError, TocsinError
@@ -53,6 +55,7 @@ _RETRY_S = 1.0
 _POLL_S = 1.0
 _STATUS_S = 5.0
 _LOG_S = 30.0
+_BELL_S = 2.0
 
 
 def run(
@@ -169,6 +172,12 @@ class _Tasks:
                 self._end(error, error.exit_code)
             except Exception as error:  # noqa: BLE001  # promise 8: fail closed on the unknown
                 self._end(error, _UNKNOWN_ERROR)
+            except asyncio.CancelledError as error:
+                this = asyncio.current_task()
+                if this is None or this.cancelling():
+                    raise
+                # Nobody cancelled this task: a client's did, and Faust would go on without us.
+                self._end(error, _UNKNOWN_ERROR)
             else:
                 return
 
@@ -186,7 +195,7 @@ class _Tasks:
     async def _in_thread(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
 
-    def _end(self, error: Exception, code: int) -> None:
+    def _end(self, error: BaseException, code: int) -> None:
         """End the process at once: nothing half-done may go on (promise 8).
 
         An unknown error is named by type and place only: its text may quote an event.
@@ -236,7 +245,9 @@ def _app(tasks: _Tasks) -> faust.App:
     bells = app.topic(kafka.doorbell_topic, key_serializer="raw", value_serializer="raw")
 
     async def ring(query: str) -> None:
-        await bells.send(key=query.encode(), value=msgspec.json.encode(_Bell(query)))
+        bell = bells.send(key=query.encode(), value=msgspec.json.encode(_Bell(query)))
+        with contextlib.suppress(FaustError, TimeoutError):  # counting never waits for a bell
+            await asyncio.wait_for(bell, _BELL_S)
 
     @app.agent(bells, concurrency=1, name="decide")
     async def decide(stream: Any) -> None:

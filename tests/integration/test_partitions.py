@@ -21,7 +21,7 @@ from tests.support.oracle import add_up, crowd
 from tests.support.scenario import ROOMS, Scenario, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tests.support.kafka import Broker
     from tests.support.postgres import Postgres
@@ -124,7 +124,7 @@ def test_idle_partitions_empty_windows_and_a_late_joiner(running: Mapping[str, S
     assert any(p["partition"] == 0 and p["value"] for p in partials if not _other(p, partials))
 
 
-def _other(partial: Mapping[str, object], partials: list[Mapping[str, object]]) -> bool:
+def _other(partial: Mapping[str, object], partials: Sequence[Mapping[str, object]]) -> bool:
     """Return whether the window's other partition counted anything."""
     return any(
         p["start_ms"] == partial["start_ms"] and p["partition"] != partial["partition"]
@@ -157,8 +157,7 @@ def _open_transaction(scenario: Scenario, *, partition: int) -> Iterator[None]:
             await producer.begin_transaction()
             await producer.send_and_wait(scenario.topic, b"{}", partition=partition)
             begun.set()
-            while not over.is_set():
-                await asyncio.sleep(0.1)
+            await asyncio.to_thread(over.wait)
             await producer.abort_transaction()
         finally:
             await producer.stop()

@@ -158,9 +158,7 @@ def _replay_and_die(scenario: Scenario, events: Path) -> None:
 
 def _assert_each_event_once(scenario: Scenario, good: set[str]) -> None:
     committed = scenario.read(scenario.topic, isolation_level="read_committed")
-    found = Counter(
-        json.loads(record.value)["event"] for record in committed if not record.headers
-    )
+    found = Counter(json.loads(record.value)["event"] for record in committed if not record.headers)
     assert set(found) == good
     assert set(found.values()) == {1}
 

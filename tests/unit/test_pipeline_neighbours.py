@@ -730,10 +730,10 @@ def test_a_sensitivity_without_caps_is_caught(folder: Path) -> None:
 
 
 def dictionary_message(rows: int, others: int = 0) -> bytes:
-    """Return a small message that spells out a long name in every row but ``others``."""
+    """Return a small message that spells out a long name in every row; ``others`` are another's."""
     indices = pa.array([0] * rows + [1] * others, pa.int8())
     columns = {
-        "person": pa.DictionaryArray.from_arrays(indices, pa.array(["p" * 1_000, "ann"])),
+        "person": pa.DictionaryArray.from_arrays(indices, pa.array(["p" * 1_000, "q" * 1_000])),
         "room": pa.DictionaryArray.from_arrays(indices, pa.array(["bar", "bar"])),
         "ts": pa.DictionaryArray.from_arrays(indices, pa.array([START_MS, START_MS])),
     }
@@ -769,22 +769,26 @@ def test_a_row_does_not_refuse_a_message_that_others_filled(folder: Path, twin: 
         event = replace(raw, raw=value)
         return read(alarms, setup, 0, [Message(0, START_MS, True, (event,), 0)], twin=twin)
 
-    key = next(k for k in counted(b"") if k.query == "count" and k.start_ms == START_MS)
-    # Around where the twin's limit lies for this message.
-    moved = []
-    for rows in range(1_360, 1_400):
-        there = dense(counted(dictionary_message(rows))[key])
-        here = dense(counted(dictionary_message(rows, others=1))[key])
-        moved.append(int(np.abs(here - there).max()))
-    assert (max(moved) <= alarms.queries["count"].test.sensitivity) == (twin is PartitionReader)
-    assert twin is not PartitionReader or set(moved) == {1}
+    full = next(
+        rows
+        for rows in range(1_000, 2_000)
+        if rows * 1_003 > 64 * len(dictionary_message(rows)) + (1 << 20)
+    )
+    here, there = (counted(dictionary_message(full - 1, others)) for others in (1, 0))
+    moved = [
+        int(np.abs(dense(here[key]) - dense(there[key])).max())
+        for key in here
+        if key.query == "count"
+    ]
+    sensitivity = alarms.queries["count"].test.sensitivity
+    assert max(moved) == (sensitivity if twin is PartitionReader else full - 1)
 
 
 def test_small_messages_that_spell_out_to_gigabytes_stop_nobody(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Text beyond what one Arrow column holds is decoded in pieces, however it is packed."""
-    assert codecs._PIECE_BYTES < 2**29  # noqa: SLF001 (an Arrow column ends at 2**31)
+    assert codecs._PIECE_BYTES < 2**29  # an Arrow column ends at 2**31
     monkeypatch.setattr(codecs, "_PIECE_BYTES", 1 << 20)
     setup = Setup(Codec.ARROW, PrivacyUnit.EVENT, ids=False, partitions=1)
     alarms = alarms_of(folder, setup.codec, setup.unit, setup.ids)
