@@ -1,0 +1,164 @@
+"""When a partition's window is complete, and what is known of its slice of the log."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stream.codecs import Record
+from stream.config import load
+from stream.reader import PartitionReader, ReadStart, slice_start_ms
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from accountant.records import Partial
+    from stream.model import Alarms
+
+_MINUTE_MS = 60_000
+_GRACE_MS = 1_000
+_SKEW_MS = 200
+_CONFIG = """\
+feeds:
+  badges:
+    topic: badges
+    time: ts
+    unit: person
+    fields: {person: string, room: {domain: [attic, bar]}, ts: timestamp}
+    codec: json
+    allowed_skew: 2s
+    broker_skew: 200ms
+budget: {unit: event, epsilon_max: "9"}
+alarms:
+  crowd:
+    sql: |
+      SELECT room FROM badges
+      GROUP BY room, TUMBLE(ts, INTERVAL '1' MINUTE)
+      HAVING COUNT(*) > 5
+    max_fnr: 0.05
+    tolerance: 2
+    grace: 1s
+"""
+
+
+@pytest.fixture
+def alarms(tmp_path: Path) -> Alarms:
+    """One feed and one alarm over minutes."""
+    path = tmp_path / "alarms.yaml"
+    path.write_text(_CONFIG)
+    return load(path, environ={})
+
+
+def reader_from(alarms: Alarms, start_ms: int, start: ReadStart) -> PartitionReader:
+    """Return a reader that begins with the window at ``start_ms``."""
+    reader = PartitionReader(
+        feed=alarms.feeds["badges"],
+        partition=0,
+        partitions=1,
+        topic_id="t",
+        queries=list(alarms.queries.values()),
+        budget=alarms.budget,
+        hash_key=bytes(32),
+        on_drops=lambda _drops: None,
+    )
+    reader.begin({"crowd": start_ms}, start)
+    return reader
+
+
+def event(offset: int, time_ms: int, append_ms: int, *, broker: bool = True) -> Record:
+    """Return one event in the attic."""
+    value = json.dumps({"person": f"p{offset}", "room": "attic", "ts": time_ms}).encode()
+    return Record(offset, append_ms, broker, value)
+
+
+def counts(partials: list[Partial]) -> list[tuple[int, int]]:
+    """Return per partial its window's start and its attic's count."""
+    return [(partial.key.start_ms, int(partial.value.sum())) for partial in partials]
+
+
+def test_window_waits_for_the_cut_and_the_brokers_skew(alarms: Alarms) -> None:
+    """It closes with the first record appended a skew after window end and grace.
+
+    ::
+
+        |--- minute 0 ---|grace|skew|
+           e                      ^  closes here, not before
+    """
+    reader = reader_from(alarms, 0, ReadStart(whole=True))
+    cut_ms = _MINUTE_MS + _GRACE_MS
+    reader.read([event(0, 5, 10), event(1, cut_ms, cut_ms + _SKEW_MS - 1)])
+    assert list(reader.partials()) == []
+    reader.read([event(2, cut_ms, cut_ms + _SKEW_MS)])
+    assert counts(list(reader.partials())) == [(0, 1)]
+    assert list(reader.partials()) == []
+
+
+def test_append_times_may_step_back_within_the_skew(alarms: Alarms) -> None:
+    """A leader change dates a later record earlier; whether it counts is its own affair."""
+    reader = reader_from(alarms, 0, ReadStart(whole=True))
+    cut_ms = _MINUTE_MS + _GRACE_MS
+    reader.read(
+        [
+            event(0, 5, cut_ms + 100),  # appended after the cut: too late
+            event(1, 6, cut_ms - 50),  # further on in the log, but appended before it
+            event(2, cut_ms, cut_ms + _SKEW_MS),
+        ]
+    )
+    (partial,) = reader.partials()
+    assert (int(partial.value.sum()), partial.first_offset, partial.last_offset) == (1, 1, 1)
+
+
+def test_dates_that_senders_choose_close_nothing(alarms: Alarms) -> None:
+    """Neither a far-future event nor a record with a sender's timestamp moves a cut."""
+    reader = reader_from(alarms, 0, ReadStart(whole=True))
+    reader.read([event(0, 2**61, 10), event(1, 5, 2**61, broker=False), event(2, 5, 20)])
+    assert list(reader.partials()) == []
+    reader.arrived_through(_MINUTE_MS + _GRACE_MS)
+    assert counts(list(reader.partials())) == [(0, 1)]
+
+
+def test_idle_partition_closes_empty_windows_too(alarms: Alarms) -> None:
+    """When the log was read to its end well after a cut, every window before it is complete."""
+    reader = reader_from(alarms, 0, ReadStart(whole=True))
+    reader.arrived_through(3 * _MINUTE_MS + _GRACE_MS)
+    assert counts(list(reader.partials())) == [(0, 0), (_MINUTE_MS, 0), (2 * _MINUTE_MS, 0)]
+
+
+def test_slice_that_may_have_lost_records_is_incomplete(alarms: Alarms) -> None:
+    """A cut-off log is whole again from the first window with an older record before its slice.
+
+    ::
+
+        (deleted) | first retained record
+                  |----- minute 1 -----|----- minute 2 -----|
+    """
+    slice_ms = slice_start_ms(alarms.queries["crowd"], _MINUTE_MS)
+    assert slice_ms == _MINUTE_MS - 2_000 - _SKEW_MS
+    reader = reader_from(alarms, _MINUTE_MS, ReadStart(whole=False))
+    reader.read([event(9, slice_ms, slice_ms)])
+    reader.arrived_through(4 * _MINUTE_MS)
+    assert [partial.complete for partial in reader.partials()] == [False, True]
+
+
+def test_slice_after_reading_began_at_the_end_is_complete(alarms: Alarms) -> None:
+    """What was appended while the log was being read cannot have been deleted before."""
+    slice_ms = slice_start_ms(alarms.queries["crowd"], 2 * _MINUTE_MS)
+    reader = reader_from(alarms, _MINUTE_MS, ReadStart(whole=False, live_from_ms=slice_ms))
+    reader.arrived_through(4 * _MINUTE_MS)
+    assert [partial.complete for partial in reader.partials()] == [False, True]
+
+
+def test_reading_a_slice_again_gives_the_same_partial(alarms: Alarms) -> None:
+    """A reader that begins at the slice of a later window agrees with one that read it all."""
+    records = [event(at, at * 7_000, at * 7_000 + 5) for at in range(40)]
+    everything = reader_from(alarms, 0, ReadStart(whole=True))
+    everything.read(records)
+    whole = {partial.key.start_ms: partial.digest for partial in everything.partials()}
+    slice_ms = slice_start_ms(alarms.queries["crowd"], 2 * _MINUTE_MS)
+    again = reader_from(alarms, 2 * _MINUTE_MS, ReadStart(whole=True))
+    again.read([record for record in records if record.timestamp_ms >= slice_ms])
+    later = {partial.key.start_ms: partial.digest for partial in again.partials()}
+    assert later
+    assert later.items() <= whole.items()
