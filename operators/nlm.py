@@ -1,7 +1,7 @@
 """NLM, the naive Laplace mechanism: a baseline for experiments only.
 
 It compares the noisy statistic with the threshold itself, so a statistic just above the threshold
-is missed almost half of the time: it does NOT keep ``max_fnr``.
+is missed up to half of the time: it does NOT keep ``max_fnr``. Proof: ``docs/proofs/nlm.md``.
 """
 
 from __future__ import annotations

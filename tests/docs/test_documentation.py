@@ -1,0 +1,54 @@
+"""What the documents name exists, and what they show works."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from operators import nlm, noise, tslm
+from stream.cli import main
+from stream.config import examine
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+PAGES = sorted({ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every relative link of a page names a file of the repository."""
+    targets = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text())
+    assert [t for t in targets if not (page.parent / t).exists()] == []
+
+
+def test_readme_example_is_valid(tmp_path: Path) -> None:
+    """The README's configuration loads without an error and its budget carries it."""
+    (example,) = re.findall(r"```yaml\n(.*?)```", README, flags=re.DOTALL)
+    (tmp_path / "alarms.yaml").write_text(example)
+    (tmp_path / "rooms.txt").write_text("2.14\n2.15\n")
+    report = examine(tmp_path / "alarms.yaml", environ={})
+    assert not report.errors
+
+
+def test_readme_commands_exist() -> None:
+    """Every `tocsin` command and every `make` target of the README is there."""
+    commands = set(re.findall(r"`?tocsin ([a-z]+)\b", README)) & set(
+        re.findall(r"^\s*\|? ?`?tocsin ([a-z]+)", README, flags=re.MULTILINE)
+    )
+    assert commands
+    assert commands <= set(main.commands)
+    targets = set(re.findall(r"\bmake ([a-z]+)`|^make ([a-z]+)", README, flags=re.MULTILINE))
+    makefile = (ROOT / "Makefile").read_text()
+    for target in {first or second for first, second in targets}:
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+
+
+@pytest.mark.parametrize("module", [noise, tslm, nlm], ids=lambda module: module.__name__)
+def test_mechanisms_link_their_proofs(module: object) -> None:
+    """A mechanism's module names the page that proves it, and the page exists."""
+    text = Path(str(module.__file__)).read_text()  # type: ignore[attr-defined]
+    pages = re.findall(r"docs/proofs/[a-z]+\.md", text)
+    assert pages
+    assert all((ROOT / page).exists() for page in pages)
