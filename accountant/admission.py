@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from accountant import registry
-from accountant.entries import HELD, ChargeRow, ChargeState
+from accountant.entries import FINAL, ChargeRow, ChargeState
 from accountant.errors import ConfigChangedError, LedgerError
 from accountant.filter import filter_for
 from accountant.overlap import worst_instant
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accountant.charges import UniformCost, WindowKey
-    from accountant.entries import ScopeRow
+    from accountant.entries import QueryRow, ScopeRow
     from accountant.records import Request
     from accountant.rows import Transaction
 
@@ -30,6 +30,7 @@ __all__ = [
     "release",
     "serve",
     "unserved",
+    "withdraw",
 ]
 
 LARGEST_LOSS_UNITS = 2**62
@@ -112,6 +113,14 @@ def release(tx: Transaction, charge: ChargeRow) -> None:
     tx.add_to_totals(charge.scope, dict.fromkeys(charge.periods, -charge.loss_units))
 
 
+def withdraw(tx: Transaction, query: QueryRow) -> None:
+    """Give back every open reservation of a query whose configuration is no longer in force."""
+    for charge in tx.open_charges(query.scope):
+        if charge.key.query == query.query:
+            release(tx, charge)
+            tx.update_charge(charge.key, admission=Admission.MISSED.value)
+
+
 def check_reservation(
     charge: ChargeRow | None, key: WindowKey, fingerprint: str, cost: UniformCost
 ) -> None:
@@ -135,7 +144,7 @@ def raise_settled_worst(
 ) -> None:
     """Settled charges are never taken back: only the instants of the new one can have grown."""
     charges = tx.charges_after(scope.terms.scope, start_ms, starting_before_ms=end_ms)
-    settled = [one.held for one in charges if one.state in HELD[1:]]
+    settled = [one.held for one in charges if one.state in FINAL]
     settled += [held for _, held in tx.adopted_after(scope.terms.scope, start_ms)]
     worst = worst_instant(settled, within=None if end_ms is None else (start_ms, end_ms))
     if worst > scope.settled_worst_units:

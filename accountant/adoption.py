@@ -89,6 +89,7 @@ def _pass_over(tx: Transaction, query: QueryRow, next_starts_ms: Sequence[int]) 
     if cursor_ms <= query.cursor_ms:
         return
     tx.update_query(query.query, cursor_ms=cursor_ms)
+    tx.drop_partials_before(query.query, cursor_ms)
     for charge in tx.open_charges(query.scope):
         if charge.key.query == query.query and charge.key.start_ms < cursor_ms:
             tx.update_charge(charge.key, state=ChargeState.SPENT.value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
-from accountant.entries import HELD, ChargeRow, ChargeState
+from accountant.entries import FINAL, HELD, ChargeRow, ChargeState
 from accountant.overlap import Held, worst_instant
 from accountant.records import Admission, LedgerStatus, Outcome, QueryStatus, ScopeStatus
 from accountant.units import PrivacyUnit
@@ -49,7 +49,7 @@ def problems(tx: Transaction) -> list[str]:
 
 
 def export(tx: Transaction) -> Iterator[dict[str, Any]]:
-    """Yield every row but raw counts and the hash key, each with its kind under ``record``."""
+    """Yield every row but partials, marks and the hash key, with its kind under ``record``."""
     row = tx.ledger()
     yield {"record": "ledger", "ledger_id": row.ledger_id, "clock_ms": row.clock_ms}
     kinds = ("scopes", "logs", "queries", "charges", "decisions", "adopted")
@@ -200,7 +200,7 @@ def _event_problems(
     held = worst_instant(one.held for one in charges)
     if held > wall:
         yield f"budget {name!r}: {held} units are held at one instant, the wall is {wall}"
-    settled = [one.held for one in charges if one.state in HELD[1:]]
+    settled = [one.held for one in charges if one.state in FINAL]
     settled += [Held(one["start_ms"], one["end_ms"], one["loss_units"]) for one in adopted]
     worst = worst_instant(settled)
     if worst != scope.settled_worst_units:

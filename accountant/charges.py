@@ -85,6 +85,11 @@ class Charge:
     cells_per_unit: int
     periods: tuple[int, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse a unit that reaches no cell: its charge would be free, or a refund."""
+        if self.cells_per_unit < 1:
+            raise ValueError("a privacy unit reaches at least one cell of a window")
+
     @property
     def loss_units(self) -> int:
         """Loss of one privacy unit (in each period the window touches), in loss units."""

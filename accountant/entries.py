@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "FINAL",
     "HELD",
     "ChargeRow",
     "ChargeState",
@@ -45,7 +46,10 @@ class ChargeState(StrEnum):
     RELEASED = "released"
 
 
-HELD = (ChargeState.RESERVED, ChargeState.SETTLED, ChargeState.SPENT)
+FINAL = (ChargeState.SETTLED, ChargeState.SPENT)
+"""States that are never taken back."""
+
+HELD = (ChargeState.RESERVED, *FINAL)
 """States that count against the wall."""
 
 

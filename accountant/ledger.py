@@ -219,9 +219,7 @@ class Ledger(PinnedLedger):
             query = self._query(tx, key.query)
             charge = tx.charge(key)
             if charge is not None:
-                stale = charge.fingerprint != query.fingerprint
-                waiting = charge.state is ChargeState.RESERVED
-                return Admission.MISSED if stale and waiting else charge.admission
+                return charge.admission
             frontier = self._scope(tx, query.scope).frontier
             if frontier is None or key > frontier:
                 raise LedgerError(f"a window of {key.query!r} was not asked for yet")
@@ -417,7 +415,7 @@ class Ledger(PinnedLedger):
             return audit.problems(tx)
 
     def export(self) -> Iterator[dict[str, Any]]:
-        """Yield every row but the raw counts and the hash key, as JSON-ready objects."""
+        """Yield every row but partials, marks and the hash key, as JSON-ready objects."""
         with self._store.read() as tx:
             yield from audit.export(tx)
 
@@ -433,6 +431,7 @@ class Ledger(PinnedLedger):
         if found is not None and query.cursor_ms == key.start_ms < next_start_ms:
             # Adopted before the query was registered: it still has to be passed over.
             tx.update_query(query.query, cursor_ms=next_start_ms)
+            tx.drop_partials_before(query.query, next_start_ms)
         return found
 
     def _conclude(

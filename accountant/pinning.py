@@ -83,7 +83,8 @@ class PinnedLedger:
         """Take a query's new configuration from a window boundary on; idempotent.
 
         Undecided windows that start before it can only be denied (the caller does, with the new
-        fingerprint), and so can later ones that were admitted under the old fingerprint.
+        fingerprint), and so can later ones that were admitted under the old fingerprint: their
+        reservations are given back, also those of windows that the new calendar doesn't have.
 
         Args:
             registration: the new configuration; scope and feed stay.
@@ -104,6 +105,8 @@ class PinnedLedger:
                     f"a change cannot take effect at {effective_from_ms} ms",
                     hint="choose a later window boundary",
                 )
+            self._scope(tx, row.scope, lock=True)
+            admission.withdraw(tx, row)
             tx.update_query(
                 row.query,
                 fingerprint=registration.fingerprint,
@@ -118,9 +121,7 @@ class PinnedLedger:
         with self._store.write() as tx:
             row = self._query(tx, query, lock=True)
             self._scope(tx, row.scope, lock=True)
-            for charge in tx.open_charges(row.scope):
-                if charge.key.query == query:
-                    admission.release(tx, charge)
+            admission.withdraw(tx, row)
             tx.drop_partials(query)
             tx.update_query(query, retired=True)
             self._tick(tx)
@@ -162,6 +163,6 @@ class PinnedLedger:
                 f"the clock stands {behind_ms} ms before the last time the ledger saw",
                 hint="set this machine's clock right; nothing was written",
             )
-        if now_ms - row.clock_ms > grain_ms or (grain_ms == 0 and now_ms > row.clock_ms):
+        if now_ms - row.clock_ms > grain_ms:
             tx.advance(clock_ms=now_ms)
         return now_ms

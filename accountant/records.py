@@ -180,7 +180,8 @@ class Admission(StrEnum):
     """Its worst case did not fit under the wall."""
     TOO_OLD = "too_old"
     MISSED = "missed"
-    """It was not asked for in its turn, or under another configuration: it can only be denied."""
+    """It was not asked for in its turn, or under a configuration that a change or a retirement
+    ended: it can only be denied."""
 
 
 class Outcome(StrEnum):
@@ -200,7 +201,7 @@ class StoredDecision:
         reason: why it was denied; ``None`` when decided.
         alarms: which cells fired, in the caller's encoding.
         alarm_count: how many fired.
-        epsilon_units: charged per cell at worst; 0 when denied.
+        epsilon_units: realised loss per cell, in loss units; 0 when denied.
         sequence: gapless number within ``ledger_id`` and query, in the order of windows.
         ledger_id: the ledger that decided it.
         release_ms: it leaves no earlier than this.
@@ -235,7 +236,7 @@ class SeenDecision:
         end_ms: window end.
         sequence: its number within ``ledger_id`` and query.
         outcome: decided or denied.
-        epsilon_units: charged per cell at worst.
+        epsilon_units: realised loss per cell, in loss units.
         alarm_count: alarms it carried.
         next_start_ms: start of the query's next window: the cursor moves there when it is adopted.
         cells_per_unit: cells of the window that one privacy unit reaches.

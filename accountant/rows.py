@@ -1,8 +1,9 @@
 """The ledger's rows, read and written inside one transaction of :mod:`accountant.store`.
 
 Nothing is decided here: every method is one statement or two. Locks last until the transaction
-ends and are taken in the order queries, scopes, ledger; SQLite's write transaction holds the whole
-database, so they cost nothing there.
+ends and are taken in the order queries, scopes, ledger; they are FOR NO KEY UPDATE, so that a row
+that refers to a locked one can be inserted. SQLite's write transaction holds the whole database, so
+they cost nothing there.
 """
 
 from __future__ import annotations
@@ -209,6 +210,12 @@ class Transaction:
         """Delete a window's partials, or all of a query's."""
         by = {"query": query} if key is None else _window(key)
         self._connection.execute(_delete(schema.partials, tuple(by)), _given(by))
+
+    def drop_partials_before(self, query: str, start_ms: int) -> None:
+        """Delete the partials of a query's windows that start before an instant."""
+        table = schema.partials
+        past = (table.c.query == query, table.c.start_ms < start_ms)
+        self._connection.execute(table.delete().where(*past))
 
     # --- punctuation marks
 
@@ -425,7 +432,11 @@ class Transaction:
 @cache
 def _select(table: sa.Table, by: tuple[str, ...], lock: str) -> Any:
     statement = sa.select(table).where(*_equal(table, by))
-    return statement.with_for_update(read=lock == "share") if lock else statement
+    if not lock:
+        return statement
+    # An admission holds its scope and refers to queries that a decision holds while it waits for
+    # that scope: FOR UPDATE would block the foreign key's check, and the two would deadlock.
+    return statement.with_for_update(read=lock == "share", key_share=lock == "update")
 
 
 @cache

@@ -197,7 +197,7 @@ def _engine(url: str) -> sa.Engine:
     }
     backend = parsed.get_backend_name()
     if backend == "sqlite" and parsed.database not in (None, "", ":memory:"):
-        _create_private(str(parsed.database))
+        os.close(_open_private(str(parsed.database)))
         engine = sa.create_engine(parsed, connect_args={"timeout": BUSY_TIMEOUT_S}, **common)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
@@ -215,10 +215,10 @@ def _engine(url: str) -> sa.Engine:
     )
 
 
-def _create_private(path: str) -> None:
-    """Make the file readable by its owner only: it holds raw counts and the hash key."""
+def _open_private(path: str) -> int:
+    """Open a file that only its owner may read: a ledger holds raw counts and the hash key."""
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        return os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as error:
         raise DependencyError(
             f"the ledger {path} cannot be opened: {error.strerror}", hint=HINTS["unable to open"]
@@ -265,7 +265,7 @@ def _unlock(connection: sa.Connection, number: int, *, held: bool) -> None:
 
 @contextmanager
 def _flock(path: str) -> Iterator[bool]:
-    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    descriptor = _open_private(path)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

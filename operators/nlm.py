@@ -97,8 +97,8 @@ def _least_units(distance: int, rate: Fraction) -> int:
     """Return the least whole epsilon (loss units) with q^distance / (1 + q) <= rate, certified."""
 
     def fits(units: int) -> bool:
-        # The tail grows with q, so an upper bound of q gives an upper bound of the tail.
-        q = Fraction(exp_neg_bounds(from_loss_units(units), _RATE_BITS)[1], 1 << _RATE_BITS)
+        # Outwards: q^distance from above, 1 + q from below.
+        q = Fraction(exp_neg_bounds(from_loss_units(units), _RATE_BITS)[0], 1 << _RATE_BITS)
         tail = Fraction(
             exp_neg_bounds(from_loss_units(units) * distance, _RATE_BITS)[1], 1 << _RATE_BITS
         )

@@ -57,6 +57,18 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 
+class SecurityModel(_Model):
+    """How Kafka's clients prove who they are; what is left out is left to them."""
+
+    security_protocol: Text | None = None
+    sasl_mechanism: Text | None = None
+    sasl_username: Text | None = None
+    sasl_password: Text | None = None
+    ssl_cafile: Text | None = None
+    ssl_certfile: Text | None = None
+    ssl_keyfile: Text | None = None
+
+
 class KafkaModel(_Model):
     """How to reach Kafka."""
 
@@ -65,7 +77,7 @@ class KafkaModel(_Model):
     alarms_topic: TopicName = "tocsin.alarms"
     decisions_topic: TopicName = "tocsin.decisions"
     doorbell_topic: TopicName = "tocsin.doorbell"
-    security: dict[str, Text] = Field(default_factory=dict)
+    security: SecurityModel = SecurityModel()
     session_timeout: DurationMs = 30_000
 
 
@@ -184,6 +196,7 @@ class FileModel(_Model):
 MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     (): FileModel,
     ("kafka",): KafkaModel,
+    ("kafka", "security"): SecurityModel,
     ("metrics",): MetricsModel,
     ("tables", "*"): TableModel,
     ("feeds", "*"): FeedModel,

@@ -121,12 +121,12 @@ def build_kafka(
         hint = "write 6s or more, within the broker's limits"
         findings.wrong(("kafka", "session_timeout"), "the session timeout is under a second", hint)
     return KafkaSettings(
-        bootstrap=model.bootstrap,
+        bootstrap=",".join(part.strip() for part in model.bootstrap.split(",")),
         group=model.group,
         alarms_topic=model.alarms_topic,
         decisions_topic=model.decisions_topic,
         doorbell_topic=model.doorbell_topic,
-        security=model.security,
+        security=model.security.model_dump(exclude_none=True),
         session_timeout_ms=model.session_timeout,
     )
 

@@ -103,12 +103,6 @@ class Replay:
         """How many rows were dropped, by reason; for the custodian."""
         return dict(self._drops)
 
-    @property
-    def span_ms(self) -> tuple[int, int] | None:
-        """First and last event time; ``None`` without events. Private, like the events."""
-        times = self._table.column(self._feed.time)
-        return (times[0].as_py(), times[-1].as_py()) if len(self) else None
-
     def record_batches(self, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         """Iterate over the declared fields (timestamps are int64 ms), in event-time order."""
         for first in range(0, len(self), batch_rows):

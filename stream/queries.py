@@ -138,7 +138,7 @@ class QueryBuilder:
             message = f"{mechanism} is not available in this version"
             self.findings.wrong(at, message, "write mechanism: tslm")
         elif mechanism == "nlm":
-            message = "nlm is a baseline for experiments: it pays more for the same promise"
+            message = "nlm is a baseline for experiments: it does not keep max_fnr"
             self.findings.wrong(at, message, "write mechanism: tslm")
         else:
             self.findings.wrong(at, "this mechanism is not known", closest(mechanism, _KNOWN))

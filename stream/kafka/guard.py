@@ -9,7 +9,6 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from accountant.errors import (
-    ConfigError,
     DataError,
     DependencyError,
     LedgerRolledBackError,
@@ -17,6 +16,7 @@ from accountant.errors import (
 )
 from stream.alarms import decode_decision, iso_utc
 from stream.kafka.security import aiokafka_arguments
+from stream.kafka.settings import require_kafka
 from stream.kafka.topics import admin_client, describe, plan, problems
 from stream.release import seen_decision
 
@@ -27,26 +27,10 @@ if TYPE_CHECKING:
     from accountant.records import LogIdentity, SeenDecision
     from stream.model import Alarms, KafkaSettings
 
-__all__ = ["check_feeds", "check_ledger", "check_unchanged", "require_kafka", "seen_decisions"]
+__all__ = ["check_feeds", "check_ledger", "check_unchanged", "seen_decisions"]
 
 _TAIL_RECORDS = 1_000
-
-
-def require_kafka(alarms: Alarms) -> KafkaSettings:
-    """Return the Kafka settings of a configuration.
-
-    Raises:
-        ConfigError: it has none.
-    """
-    if alarms.kafka is None:
-        raise ConfigError(
-            "this configuration has no kafka section",
-            file=alarms.file,
-            line=1,
-            column=1,
-            hint="add `kafka: {bootstrap: host:port}`, or give files with --replay",
-        )
-    return alarms.kafka
+_TAIL_S = 60.0  # a client goes on asking a broker that is gone
 
 
 def check_feeds(alarms: Alarms) -> dict[str, LogIdentity]:
@@ -116,7 +100,7 @@ def seen_decisions(alarms: Alarms) -> list[SeenDecision]:
             hint="correct kafka.decisions_topic, or create it with `tocsin topics FILE --apply`",
         )
     try:
-        values = asyncio.run(_tail(kafka, facts.partitions))
+        values = asyncio.run(asyncio.wait_for(_tail(kafka, facts.partitions), _TAIL_S))
     except (KafkaError, OSError) as error:
         raise DependencyError(
             f"the decisions topic cannot be read ({type(error).__name__})",

@@ -19,11 +19,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
+from aiokafka.errors import (
+    IllegalStateError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+)
 
 from stream.codecs import Records
-from stream.kafka.guard import check_unchanged, require_kafka
+from stream.kafka.guard import check_unchanged
 from stream.kafka.security import aiokafka_arguments
+from stream.kafka.settings import require_kafka
 from stream.kafka.tolerant import tolerate_headers
 from stream.model import Clock
 from stream.reader import PartitionReader, ReadStart, slice_start_ms
@@ -61,6 +66,7 @@ _YOUNG_OBJECTS = 200_000
 _LOG_APPEND_TIME = 1
 _IDLE_CHECK_S = 0.5
 _POLL_MS = 200
+_POSITION_S = 1.0
 
 
 @dataclass(slots=True)
@@ -171,7 +177,8 @@ class Ingest:
             try:
                 batches = await consumer.getmany(timeout_ms=_POLL_MS, max_records=MAX_RECORDS)
             except NoOffsetForPartitionError:
-                continue  # fetched before we could seek; the seek has superseded it
+                seen = -1  # fetched before we could seek: seek, again if need be
+                continue
             except OffsetOutOfRangeError as error:
                 for partition in error.args[0]:
                     self._assigned.pop(partition, None)  # retention overtook us: start over
@@ -182,7 +189,7 @@ class Ingest:
             await _all(self._read(partition, records) for partition, records in batches.items())
             if loop.time() >= next_idle_check:
                 next_idle_check = loop.time() + _IDLE_CHECK_S
-                await self._check_idle(consumer, probe)
+                await self._check_idle(consumer, probe, generation)
 
     async def _take_over(self, consumer: Any, probe: Any, generation: int) -> bool:
         """Seek every assigned partition; False when the assignment moved on meanwhile.
@@ -251,10 +258,13 @@ class Ingest:
         assigned.position = records[-1].offset + 1
         await self._store(partition, reader, partials)
 
-    async def _check_idle(self, consumer: Any, probe: Any) -> None:
-        """Complete idle partitions: the clock is well past the cut, the log was read to its end."""
+    async def _check_idle(self, consumer: Any, probe: Any, generation: int) -> None:
+        """Complete idle partitions: the clock is well past the cut, the log was read to its end.
+
+        Only in the generation in which the loop sought its places: after a rebalance no partition
+        has a position, and aiokafka would wait for one for ever, keeping the loop from seeking.
+        """
         now_ms = self._runtime.clock_ms()
-        generation = self._listener.number
         waiting = [
             (partition, assigned)
             for partition, assigned in self._assigned.items()
@@ -265,8 +275,11 @@ class Ingest:
         ends = await probe.end_offsets([partition for partition, _ in waiting])
         for partition, assigned in waiting:
             if self._listener.number != generation:
-                return  # a partition that comes back has no position before the next seek
-            position = await consumer.position(partition)
+                return
+            try:
+                position = await asyncio.wait_for(consumer.position(partition), _POSITION_S)
+            except (TimeoutError, IllegalStateError):
+                return  # an assignment is live before its callback has marked it
             self._runtime.metrics.lag(
                 assigned.feed.name, partition.partition, max(ends[partition] - position, 0)
             )

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from aiokafka import AIOKafkaProducer
 
 from stream.alarms import encode
-from stream.kafka.guard import require_kafka
 from stream.kafka.security import aiokafka_arguments
+from stream.kafka.settings import require_kafka
 from stream.release import alarm_records, decision_record
 from stream.steps import Step
 

@@ -19,8 +19,9 @@ from aiokafka.errors import KafkaError
 from accountant.errors import ConfigError, DependencyError
 from stream.codecs import Admission
 from stream.files import Replay
-from stream.kafka.guard import check_feeds, require_kafka
+from stream.kafka.guard import check_feeds
 from stream.kafka.security import aiokafka_arguments
+from stream.kafka.settings import require_kafka
 from stream.kafka.tolerant import tolerate_headers
 from stream.model import Clock, Codec
 from stream.punctuation import Mark, encode_mark, verified_mark

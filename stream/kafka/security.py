@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 from aiokafka.helpers import create_ssl_context
 from faust.auth import SASLCredentials, SSLCredentials
 
-from accountant.errors import ConfigError
-
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
@@ -21,26 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["admin_arguments", "aiokafka_arguments", "faust_credentials"]
 
-_KEYS = frozenset(
-    {
-        "security_protocol",
-        "sasl_mechanism",
-        "sasl_username",
-        "sasl_password",
-        "ssl_cafile",
-        "ssl_certfile",
-        "ssl_keyfile",
-    }
-)
-
 
 def aiokafka_arguments(kafka: KafkaSettings) -> dict[str, Any]:
-    """Return keyword arguments for aiokafka's clients.
-
-    Raises:
-        ConfigError: an unknown security setting.
-    """
-    security = _checked(kafka.security)
+    """Return keyword arguments for aiokafka's clients."""
+    security = kafka.security
     arguments: dict[str, Any] = {"bootstrap_servers": kafka.bootstrap}
     if "security_protocol" in security:
         arguments["security_protocol"] = security["security_protocol"]
@@ -54,12 +36,8 @@ def aiokafka_arguments(kafka: KafkaSettings) -> dict[str, Any]:
 
 
 def admin_arguments(kafka: KafkaSettings) -> dict[str, Any]:
-    """Return keyword arguments for kafka-python's clients.
-
-    Raises:
-        ConfigError: an unknown security setting.
-    """
-    security = dict(_checked(kafka.security))
+    """Return keyword arguments for kafka-python's clients."""
+    security = dict(kafka.security)
     renamed = {"sasl_username": "sasl_plain_username", "sasl_password": "sasl_plain_password"}
     return {
         "bootstrap_servers": kafka.bootstrap.split(","),
@@ -68,12 +46,8 @@ def admin_arguments(kafka: KafkaSettings) -> dict[str, Any]:
 
 
 def faust_credentials(kafka: KafkaSettings) -> SASLCredentials | SSLCredentials | None:
-    """Return Faust's credentials object, ``None`` for plaintext.
-
-    Raises:
-        ConfigError: an unknown security setting.
-    """
-    security = _checked(kafka.security)
+    """Return Faust's credentials object, ``None`` for plaintext."""
+    security = kafka.security
     context = _ssl_context(security) if _protocol(security).endswith("SSL") else None
     if "sasl_mechanism" in security:
         return SASLCredentials(
@@ -83,16 +57,6 @@ def faust_credentials(kafka: KafkaSettings) -> SASLCredentials | SSLCredentials 
             ssl_context=context,
         )
     return SSLCredentials(context=context) if context else None
-
-
-def _checked(security: Mapping[str, str]) -> Mapping[str, str]:
-    unknown = sorted(set(security) - _KEYS)
-    if unknown:
-        raise ConfigError(
-            f"unknown kafka.security setting {unknown[0]!r}",
-            hint=f"one of {', '.join(sorted(_KEYS))}",
-        )
-    return security
 
 
 def _protocol(security: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ from kafka.errors import KafkaError
 from accountant.errors import DependencyError
 from accountant.records import LogIdentity
 from stream.kafka.security import admin_arguments
+from stream.kafka.settings import require_kafka
 from stream.model import Clock
 
 if TYPE_CHECKING:
@@ -100,8 +101,12 @@ def admin_client(kafka: KafkaSettings) -> Iterator[KafkaAdminClient]:
 
 
 def plan(alarms: Alarms, *, partitions: int = 4) -> list[TopicPlan]:
-    """Return every topic a configuration uses, as it must be."""
-    kafka = _kafka(alarms)
+    """Return every topic a configuration uses, as it must be.
+
+    Raises:
+        ConfigError: the configuration has no ``kafka`` section.
+    """
+    kafka = require_kafka(alarms)
     plans = [
         TopicPlan(
             name=feed.topic,
@@ -191,15 +196,6 @@ def create(client: KafkaAdminClient, wanted: TopicPlan, *, replication: int = -1
         }
     )
     client.wait_for_topics([wanted.name])
-
-
-def _kafka(alarms: Alarms) -> KafkaSettings:
-    if alarms.kafka is None:
-        raise DependencyError(
-            f"{alarms.file} has no kafka section",
-            hint="add `kafka: {bootstrap: host:port}`, or replay files with --replay",
-        )
-    return alarms.kafka
 
 
 def _feed_config(feed: Feed) -> dict[str, str]:

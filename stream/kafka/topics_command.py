@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stream.kafka.guard import require_kafka
+from stream.kafka.settings import require_kafka
 from stream.kafka.topics import admin_client, create, describe, plan, problems
 
 if TYPE_CHECKING:

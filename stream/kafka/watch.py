@@ -10,8 +10,9 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
 from accountant.errors import DependencyError
-from stream.kafka.guard import require_kafka
+from stream.alarms import decode_alarm
 from stream.kafka.security import aiokafka_arguments
+from stream.kafka.settings import require_kafka
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +31,7 @@ def watch(alarms: Alarms, *, from_beginning: bool = False) -> Iterator[dict[str,
 
     Raises:
         ConfigError: the configuration has no ``kafka`` section.
+        DataError: a record of the topic is not an alarm of this version.
         DependencyError: Kafka cannot be reached.
     """
     kafka = require_kafka(alarms)
@@ -39,7 +41,7 @@ def watch(alarms: Alarms, *, from_beginning: bool = False) -> Iterator[dict[str,
         consumer = loop.run_until_complete(_start(alarms, from_beginning=from_beginning))
         while True:
             record = loop.run_until_complete(consumer.getone())
-            yield msgspec.json.decode(record.value)
+            yield msgspec.to_builtins(decode_alarm(record.value or b""))
     except (KafkaError, OSError) as error:
         raise DependencyError(
             f"the alarms topic at {kafka.bootstrap} cannot be read ({type(error).__name__})",

@@ -26,10 +26,11 @@ from mode import Service
 
 from accountant.errors import DependencyError, TocsinError
 from stream.build import assemble, open_ledger, wall_clock_ms
-from stream.kafka.guard import check_feeds, check_ledger, check_unchanged, require_kafka
+from stream.kafka.guard import check_feeds, check_ledger, check_unchanged
 from stream.kafka.ingest import Ingest
 from stream.kafka.publish import Publisher
 from stream.kafka.security import faust_credentials
+from stream.kafka.settings import require_kafka
 from stream.metrics_server import serve
 from stream.retry import retrying
 from stream.steps import no_step
@@ -91,8 +92,11 @@ def run(
         step=step,
     )
     retrying(lambda: check_ledger(alarms, ledger))
-    with serve(runtime.metrics, alarms.settings):
-        app = _app(_Tasks(runtime, identities, released, log_check_s))
+    with (
+        serve(runtime.metrics, alarms.settings),
+        tempfile.TemporaryDirectory(prefix="tocsin-faust-", ignore_cleanup_errors=True) as folder,
+    ):
+        app = _app(_Tasks(runtime, identities, released, log_check_s), folder)
         faust.Worker(
             app, loglevel="WARNING", quiet=True, redirect_stdouts=False
         ).execute_from_commandline()
@@ -223,7 +227,7 @@ class _Bell(msgspec.Struct):
     query: str
 
 
-def _app(tasks: _Tasks) -> faust.App:
+def _app(tasks: _Tasks, folder: str) -> faust.App:
     kafka = require_kafka(tasks.runtime.alarms)
     session_s = kafka.session_timeout_ms / 1000
     app = faust.App(
@@ -240,7 +244,7 @@ def _app(tasks: _Tasks) -> faust.App:
         store="memory://",
         web_enabled=False,
         autodiscover=False,
-        datadir=tempfile.mkdtemp(prefix="tocsin-faust-"),
+        datadir=folder,
     )
     bells = app.topic(kafka.doorbell_topic, key_serializer="raw", value_serializer="raw")
 

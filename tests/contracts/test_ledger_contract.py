@@ -121,6 +121,21 @@ def test_reservation_of_the_old_configuration_is_missed(ledger: Ledger) -> None:
     assert ledger.verify() == []
 
 
+def test_accepted_change_gives_old_reservations_back(ledger: Ledger) -> None:
+    """Windows that the new calendar doesn't have hold no loss, before the boundary or behind it."""
+    old = Series("a", size=20, step=10)
+    new = Series("a", size=30, step=30, fingerprint="f2")
+    set_up(ledger, PrivacyUnit.EVENT, 2, [old])
+    ledger.admit("s", requests([old], 60))
+    ledger.accept_change(registration(new), 30)
+    assert ledger.status().scopes["s"].reservations == 0
+    for index, reason in enumerate(("reconfigured", "not_admitted")):
+        deny(ledger, new, index, reason)
+    ledger.admit("s", requests([new], 90))
+    assert settle(ledger, new, 2).outcome is Outcome.DECIDED
+    assert ledger.verify() == []
+
+
 def test_retired_query_gives_its_reservations_back(ledger: Ledger) -> None:
     """What a retired query had settled stays, what it had only reserved is free again."""
     set_up(ledger, PrivacyUnit.EVENT, 1, [A, Series("z")])

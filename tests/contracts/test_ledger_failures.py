@@ -15,7 +15,7 @@ from sqlalchemy import event
 from accountant import schema
 from accountant.errors import DependencyError, LedgerError
 from accountant.ledger import CLOCK_GRAIN_MS
-from accountant.records import Outcome, PartialStatus, SeenDecision, StoredDecision
+from accountant.records import Admission, Outcome, PartialStatus, SeenDecision, StoredDecision
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
     Series,
@@ -204,11 +204,14 @@ def test_windows_before_an_adopted_one_are_passed_over(ledger: Ledger) -> None:
     set_up(ledger, PrivacyUnit.EVENT, 4, [A])
     ledger.admit("s", requests([A], 30))
     decision = settle(ledger, A, 0)
+    for index in (1, 2, 3):
+        ledger.put_partial(partial(A, index))
     later = seen(decision, sequence=5, start_ms=20, end_ms=30, next_start_ms=30)
     stranger = replace(later, query="new", ledger_id="other", start_ms=0, end_ms=10)
     assert ledger.mark_spent([later, replace(stranger, next_start_ms=10)]) == 2
     assert ledger.cursor("a") == 30
     assert ledger.put_partial(partial(A, 1)) is PartialStatus.DECIDED
+    assert ledger.partitions_stored("a", 0) == {(30, 0)}  # raw counts go with their windows
     new = Series("new")
     ledger.register_query(registration(new))
     ledger.admit("s", requests([A, new], 60))
@@ -261,6 +264,17 @@ def test_decisions_of_two_budgets_do_not_wait_for_each_other(postgres: Postgres)
             assert tx.next_sequence("a") == 1
             ledger._tick(tx, grain_ms=CLOCK_GRAIN_MS)
             assert settle(ledger, b, 0).sequence == 1
+
+
+def test_an_admission_does_not_wait_for_a_decision_that_waits_for_it(postgres: Postgres) -> None:
+    """Under PostgreSQL a charge is stored for a query whose decision waits for the same budget."""
+    with open_ledger(postgres.new_database()) as ledger:
+        set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+        event.listen(ledger._store._engine, "checkout", _impatient)
+        with ledger._store.write() as tx:  # as far as a decision gets before it has the budget
+            tx.query("a", lock=True)
+            ledger.admit("s", requests([A], 20))
+        assert ledger.admission(A.key(1)) is Admission.RESERVED
 
 
 def _impatient(connection: Any, *_: object) -> None:

@@ -45,6 +45,13 @@ def test_impossible_costs_are_refused(units: int, cells: int) -> None:
         UniformCost(units, cells)
 
 
+@pytest.mark.parametrize("reached", [0, -1])
+def test_a_unit_reaches_a_cell(reached: int) -> None:
+    """A charge that nobody pays, or that pays back, is refused."""
+    with pytest.raises(ValueError, match="at least one cell"):
+        Charge(WindowKey(1, "q", 0), UniformCost(1, 1), reached)
+
+
 @given(st.fractions(0, 100))
 def test_loss_units_round_against_us(epsilon: Fraction) -> None:
     """Charges round up, walls round down, and exact values stay."""

@@ -121,6 +121,12 @@ BAD = [
     # YAML
     ("codec: json", "codec: json\n    ⟦codec: arrow", "`codec` is written twice", "line 8"),
     ("codec: json", "⟦codek: json", "`codek` is not a key", "did you mean `codec`?"),
+    (
+        '"localhost:9092"}',
+        '"localhost:9092", security: {⟦sasl_user: x}}',
+        "`sasl_user` is not a key",
+        "did you mean `sasl_username`?",
+    ),
     ("budget:", "⟦budgets:", "`budgets` is not a key", "did you mean `budget`?"),
     ("  period: 1d", "  ⟦[a]: 1d", "a key must be a plain word", "name: value"),
     ("tolerance: 9", "tolerance: 9\n   ⟦x: 1", "not valid YAML", "indentation"),
@@ -350,12 +356,12 @@ def test_every_key_is_carried_over(tmp_path: Path) -> None:
     text = """\
 timezone: America/New_York
 kafka:
-  bootstrap: "a:1,b:2"
+  bootstrap: "a:1, b:2"
   group: shop
   alarms_topic: shop.alarms
   decisions_topic: shop.decisions
   doorbell_topic: shop.bell
-  security: {security_protocol: SASL_SSL, sasl_plain_password: "${PASSWORD}"}
+  security: {security_protocol: SASL_SSL, sasl_password: "${PASSWORD}"}
   session_timeout: 6s
 ledger: sqlite:///data/ledger.db
 metrics: {public: "[::]:1", custodian: "0.0.0.0:2", custodian_token: "${TOKEN:-tok}"}
@@ -396,7 +402,7 @@ alarms:
     assert (kafka.bootstrap, kafka.group) == ("a:1,b:2", "shop")
     assert (kafka.alarms_topic, kafka.decisions_topic) == ("shop.alarms", "shop.decisions")
     assert (kafka.doorbell_topic, kafka.session_timeout_ms) == ("shop.bell", 6_000)
-    assert kafka.security == {"security_protocol": "SASL_SSL", "sasl_plain_password": "p"}
+    assert kafka.security == {"security_protocol": "SASL_SSL", "sasl_password": "p"}
     assert alarms.settings.ledger_url == f"sqlite:///{tmp_path}/data/ledger.db"
     assert alarms.settings.public_address == ("::", 1)
     assert alarms.settings.custodian_token == "tok"  # noqa: S105 -- the default in the file

@@ -74,7 +74,6 @@ def test_every_format_gives_the_same_rows(tmp_path: Path, suffix: str) -> None:
     replay = Replay(FEED, [write(tmp_path / f"sales{suffix}", ROWS)])
     assert [row for batch in replay.record_batches() for row in batch.to_pylist()] == EXPECTED
     assert len(replay) == 3
-    assert replay.span_ms == (1_000, 2_000)
     assert replay.drops == {}
 
 
@@ -235,7 +234,6 @@ def test_empty_files(tmp_path: Path) -> None:
         path.write_text(content)
         replay = Replay(FEED, [path])
         assert len(replay) == 0
-        assert replay.span_ms is None
         assert list(replay.batches(hash_key=KEY)) == []
     assert list(Replay(FEED, []).record_batches()) == []
 
