@@ -116,7 +116,7 @@ class Ledger(PinnedLedger):
         """Store one partition's count of one window.
 
         A partial that differs from the stored one is remembered for good: the window can then only
-        be denied.
+        be denied. An incomplete one never displaces or contradicts a complete one.
 
         Raises:
             ConfigChangedError: it was counted under another configuration.
@@ -146,11 +146,6 @@ class Ledger(PinnedLedger):
         """Return a window's partials by partition."""
         with self._store.read() as tx:
             return tx.partials(key)
-
-    def partitions_stored(self, query: str, from_start_ms: int) -> set[tuple[int, int]]:
-        """Return (window start, partition) of every partial stored from a window start on."""
-        with self._store.read() as tx:
-            return tx.partitions_stored(query, from_start_ms)
 
     def conflicted(self, key: WindowKey) -> bool:
         """Whether two different partials came for one partition of the window."""

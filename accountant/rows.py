@@ -179,12 +179,15 @@ class Transaction:
         return self._one(statement.returning(table.c.partition)) is not None
 
     def matches_partial(self, partial: Partial) -> bool:
-        """Whether the stored partial is the same; another one is marked as in conflict."""
+        """Whether the stored partial stands; one that contradicts it is marked as in conflict.
+
+        A recount of a slice that retention has cut short since says nothing against the whole one.
+        """
         place = {**_window(partial.key), "partition": partial.partition}
         found = self._get(schema.partials, place)
         if found is None or found["conflicted"]:
             return False
-        if found["digest"] == partial.digest:
+        if found["digest"] == partial.digest or (found["complete"] and not partial.complete):
             return True
         self._set(schema.partials, place, {"conflicted": True})
         return False
@@ -193,14 +196,6 @@ class Transaction:
         """Return a window's partials by partition."""
         statement = _select(schema.partials, tuple(_window(key)), "").order_by("partition")
         return [read_partial(row) for row in self._all(statement, _given(_window(key)))]
-
-    def partitions_stored(self, query: str, from_start_ms: int) -> set[tuple[int, int]]:
-        """Return (window start, partition) of the partials at or after a start."""
-        table = schema.partials
-        statement = sa.select(table.c.start_ms, table.c.partition).where(
-            table.c.query == query, table.c.start_ms >= from_start_ms
-        )
-        return {(start_ms, part) for start_ms, part in self._connection.execute(statement)}
 
     def conflicted(self, key: WindowKey) -> bool:
         """Whether two different partials came for one place of the window."""

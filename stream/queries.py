@@ -12,6 +12,7 @@ from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
 from operators.atoms import Comparison, IntegerTest
 from operators.base import Promise
+from operators.registry import MECHANISMS
 from stream.declare import decimal, whole_steps
 from stream.definition import fingerprint
 from stream.model import AggregateKind, AggregateSpec, Clock, Domain, Query
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["QueryBuilder"]
 
 _IDLE_SLACK_MS = 2_000  # finding a partition idle, storing, deciding
-_KNOWN = ("tslm",)
 _LATER = ("ppwlm", "dppwlm", "probe", "probe-ent", "svt", "decider")
 _LARGEST_STATISTIC = 2**62
 _MOST_CELLS = 10_000_000
@@ -132,7 +132,7 @@ class QueryBuilder:
 
     def _check_mechanism(self, mechanism: str, loc: Loc) -> None:
         at = (*loc, "mechanism")
-        if mechanism in _KNOWN:
+        if mechanism in MECHANISMS:
             return
         if mechanism in _LATER:
             message = f"{mechanism} is not available in this version"
@@ -141,7 +141,7 @@ class QueryBuilder:
             message = "nlm is a baseline for experiments: it does not keep max_fnr"
             self.findings.wrong(at, message, "write mechanism: tslm")
         else:
-            self.findings.wrong(at, "this mechanism is not known", closest(mechanism, _KNOWN))
+            self.findings.wrong(at, "this mechanism is not known", closest(mechanism, MECHANISMS))
 
     def _calendar(self, parsed: ParsedQuery, model: AlarmModel, loc: Loc) -> Calendar | None:
         schedule = None

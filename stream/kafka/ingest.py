@@ -11,7 +11,7 @@ import asyncio
 import gc
 import os
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -21,6 +21,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import (
     IllegalStateError,
+    KafkaError,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
 )
@@ -131,15 +132,14 @@ class Ingest:
         probe = AIOKafkaConsumer(
             group_id=None, isolation_level="read_uncommitted", **aiokafka_arguments(self._kafka)
         )
-        try:
+        async with AsyncExitStack() as stack:
+            stack.callback(self._executor.shutdown, wait=False, cancel_futures=True)
+            stack.push_async_callback(probe.stop)
+            stack.push_async_callback(consumer.stop)
+            stack.enter_context(_rare_collections())
             await consumer.start()
             await probe.start()
-            with _rare_collections():
-                await self._loop(consumer, probe)
-        finally:
-            await consumer.stop()
-            await probe.stop()
-            self._executor.shutdown(wait=False, cancel_futures=True)
+            await self._loop(consumer, probe)
 
     def positions(self) -> dict[TopicPartition, int]:
         """Return the next offset to count of every partition this worker reads."""
@@ -183,6 +183,7 @@ class Ingest:
                 for partition in error.args[0]:
                     self._assigned.pop(partition, None)  # retention overtook us: start over
                 continue
+            _alive(consumer)
             self._runtime.step(Step.AFTER_POLL, None)
             if self._listener.number != generation:
                 continue
@@ -310,6 +311,14 @@ class Ingest:
 
     async def _in_thread(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
+
+
+def _alive(consumer: Any) -> None:
+    """Raise what ended aiokafka's background fetching; it would go on returning nothing."""
+    fetching = consumer._fetcher.error_future  # noqa: SLF001  # there is no public way to ask
+    if fetching.done():
+        fetching.result()
+        raise KafkaError("the consumer stopped fetching")
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -159,8 +160,19 @@ def test_partials_come_back_as_they_were(ledger: Ledger) -> None:
     assert [ledger.put_partial(one) for one in (big, small)] == [PartialStatus.STORED] * 2
     assert [one.digest for one in ledger.partials(A.key(0))] == [small.digest, big.digest]
     assert ledger.partials(A.key(0))[1].value.tolist() == [2**62, -(2**62), 0]
-    assert ledger.partitions_stored("a", 0) == {(0, 0), (0, 1)}
-    assert ledger.partitions_stored("a", 1) == set()
+
+
+def test_recount_of_a_cut_slice_contradicts_nothing(ledger: Ledger) -> None:
+    """What retention cut short since is no news; a complete recount that differs is."""
+    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    whole = partial(A, 0, values=(3, 1, 0))
+    assert ledger.put_partial(whole) is PartialStatus.STORED
+    cut = replace(partial(A, 0, values=(1, 1, 0)), complete=False)
+    assert ledger.put_partial(cut) is PartialStatus.DUPLICATE
+    assert not ledger.conflicted(A.key(0))
+    assert [one.digest for one in ledger.partials(A.key(0))] == [whole.digest]
+    assert ledger.put_partial(partial(A, 0, values=(2, 1, 0))) is PartialStatus.CONFLICT
+    assert ledger.conflicted(A.key(0))
 
 
 def test_a_contradicting_partial_is_never_forgotten(opened: Callable[[], Ledger]) -> None:

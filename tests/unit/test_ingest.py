@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError
 
 from stream.kafka import ingest
 from stream.model import Clock
@@ -24,6 +25,8 @@ class _Consumer:
         self.seeks = 0
         self.positioned = asyncio.Event()
         self.records: list[Any] = []
+        self.fetching = asyncio.get_running_loop().create_future()
+        self._fetcher = SimpleNamespace(error_future=self.fetching)
 
     def assignment(self) -> set[TopicPartition]:
         return {PARTITION}
@@ -120,3 +123,20 @@ def test_rebalance_never_leaves_the_loop_waiting_for_a_position(
     """A rebalance during a read, or unmarked as yet, ends in a seek and not in a wait for ever."""
     monkeypatch.setattr(ingest, "_POSITION_S", 0.05)
     asyncio.run(_loop_through_rebalance(while_reading=while_reading))
+
+
+def test_a_fetcher_that_died_is_noticed() -> None:
+    """The error that ended aiokafka's background task comes out; a silent end is an error too."""
+
+    async def look() -> None:
+        consumer = _Consumer()
+        ingest._alive(consumer)
+        consumer.fetching.set_exception(RuntimeError("gone"))
+        with pytest.raises(RuntimeError, match="gone"):
+            ingest._alive(consumer)
+        consumer = _Consumer()
+        consumer.fetching.set_result(None)
+        with pytest.raises(KafkaError):
+            ingest._alive(consumer)
+
+    asyncio.run(look())
