@@ -97,9 +97,9 @@ def run(
         tempfile.TemporaryDirectory(prefix="tocsin-faust-", ignore_cleanup_errors=True) as folder,
     ):
         app = _app(_Tasks(runtime, identities, released, log_check_s), folder)
-        faust.Worker(
-            app, loglevel="WARNING", quiet=True, redirect_stdouts=False
-        ).execute_from_commandline()
+        worker = faust.Worker(app, loglevel="WARNING", quiet=True, redirect_stdouts=False)
+        worker.spinner = None  # it hides the cursor, even in a file of JSON lines
+        worker.execute_from_commandline()
     return 0
 
 

@@ -1,0 +1,100 @@
+"""The commands of a day with Kafka, as an operator types them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from stream.build import open_ledger
+from stream.config import load
+from tests.support.scenario import wait_until
+
+if TYPE_CHECKING:
+    from tests.support.kafka import Broker
+
+pytestmark = pytest.mark.integration
+
+_OFFICE = Path(__file__).resolve().parents[2] / "examples" / "office"
+_WINDOWS = 75
+_KAFKA = """\
+kafka:
+  bootstrap: {bootstrap}
+  group: commands
+  alarms_topic: commands.alarms
+  decisions_topic: commands.decisions
+  doorbell_topic: commands.doorbell
+  session_timeout: 6s
+metrics: {{public: "127.0.0.1:0", custodian: "127.0.0.1:0"}}
+feeds:
+"""
+_PUNCTUATED = """\
+    clock: punctuation
+    punctuation: {every: 1h, key: "a key of more than sixteen bytes"}
+    allowed_skew: 2h
+    time:"""
+
+
+def tocsin(*arguments: str | Path) -> list[str]:
+    """Return the command line."""
+    return [sys.executable, "-c", "from stream.cli import main; main()", *map(str, arguments)]
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    return subprocess.run(
+        tocsin(*arguments), capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def configured(folder: Path, broker: Broker) -> Path:
+    """Return the office example, set up to be replayed through Kafka."""
+    shutil.copytree(_OFFICE, folder, ignore=shutil.ignore_patterns(".tocsin"))
+    path = folder / "alarms.yaml"
+    text = path.read_text()
+    text = text.replace("feeds:\n", _KAFKA.format(bootstrap=broker.bootstrap), 1)
+    path.write_text(text.replace("    time:", _PUNCTUATED, 1))
+    return path
+
+
+def test_history_goes_through_kafka_by_commands(broker: Broker, tmp_path: Path) -> None:
+    """Topics, replay, run --json, verify: every line is JSON, every window is decided once."""
+    path = configured(tmp_path / "office", broker)
+    missing = run("topics", path)
+    assert (missing.returncode, "--apply" in missing.stderr) == (2, True)
+    assert run("topics", path, "--apply", "--partitions", "2").returncode == 0
+    badges = path.with_name("badges.jsonl")
+    for _ in range(2):  # the second one finds nothing left to write
+        assert run("replay", path, badges, "--to-kafka").returncode == 0
+
+    worker = subprocess.Popen(
+        tocsin("run", path, "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        wait_until("every window is published", lambda: _published(path) == _WINDOWS)
+    finally:
+        worker.send_signal(signal.SIGTERM)
+        printed, _ = worker.communicate(timeout=60)
+    assert worker.returncode == 0
+    lines: list[dict[str, Any]] = [json.loads(line) for line in printed.splitlines()]
+    decisions = [line for line in lines if "outcome" in line]
+    assert [decision["sequence"] for decision in decisions] == list(range(1, _WINDOWS + 1))
+    assert sum(decision["alarms"] for decision in decisions) == len(lines) - _WINDOWS
+    verified = run("ledger", path, "verify")
+    assert (verified.returncode, verified.stdout.strip()) == (0, "ok")
+
+
+def _published(path: Path) -> int:
+    """Return how many decisions have left."""
+    ledger = open_ledger(load(path, environ={}))
+    try:
+        queries = ledger.status().queries.values()
+        return sum(query.decided - query.unpublished for query in queries)
+    finally:
+        ledger.close()
