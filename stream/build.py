@@ -151,7 +151,7 @@ def assemble(
         alarms=alarms,
         ledger=ledger,
         decider=decider,
-        metrics=Metrics(alarms, operator_plans(alarms)),
+        metrics=Metrics(alarms, decider.plans),
         clock_ms=clock_ms,
         step=step,
     )

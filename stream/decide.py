@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from accountant.ledger import Ledger
     from accountant.records import Partial, StoredDecision
-    from operators.base import Operator
+    from operators.base import Operator, Plan
     from operators.noise import NoiseSource
     from stream.model import Alarms, Query
     from stream.steps import StepHook
@@ -70,6 +70,11 @@ class Decider:
             query.id: to_loss_units(self._operators[query.id].plan.epsilon)
             for query in alarms.queries.values()
         }
+
+    @property
+    def plans(self) -> dict[str, Plan]:
+        """Every alarm's worst case, by query id."""
+        return {query_id: operator.plan for query_id, operator in self._operators.items()}
 
     def decide_due(self, query_id: str) -> Iterator[StoredDecision]:
         """Decide every window of a query that can be decided by now, oldest first.

@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaProducer, TopicPartition
 
-from accountant.ledger import Ledger
 from stream.build import open_ledger
 from stream.embedded import Replay
 from stream.kafka.replayer import replay
 from stream.punctuation import Mark, encode_mark
 from tests.support.oracle import add_up
+from tests.support.recording import record_partials
 from tests.support.scenario import ROOMS, ROOT, Scenario, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from accountant.records import Partial, PartialStatus
     from tests.support.kafka import Broker
     from tests.support.postgres import Postgres
 
@@ -196,22 +195,7 @@ def _embedded(
         history=scenario.history,
         feed_lines=scenario.feed_lines,
     )
-    counted: list[dict[str, Any]] = []
-    put_partial = Ledger.put_partial
-
-    def recorded(self: Ledger, partial: Partial) -> PartialStatus:
-        counted.append(
-            {
-                "start_ms": partial.key.start_ms,
-                "partition": partial.partition,
-                "digest": partial.digest,
-                "index": partial.index.tolist(),
-                "value": partial.value.tolist(),
-            }
-        )
-        return put_partial(self, partial)
-
-    monkeypatch.setattr(Ledger, "put_partial", recorded)
+    counted = record_partials(monkeypatch)
     alarms = replayed.alarms()
     with open_ledger(alarms) as ledger:
         assert len(list(Replay(alarms, ledger, {"badges": [events]}).run())) == _MINUTES

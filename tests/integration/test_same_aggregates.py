@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accountant.ledger import Ledger
 from stream.build import open_ledger
 from stream.codecs import Record
 from stream.embedded import Replay
 from stream.logdump import DumpInfo, LoggedRecord, LogWriter
 from tests.support.hostile import WINDOW_MS, produce_live
 from tests.support.oracle import add_up, crowd
+from tests.support.recording import record_partials
 from tests.support.scenario import Scenario, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from accountant.records import Partial, PartialStatus
     from tests.support.kafka import Broker
     from tests.support.postgres import Postgres
 
@@ -126,22 +125,7 @@ def _replay(
         topic=scenario.topic,
         history=(starts_ms[0], starts_ms[-1] + WINDOW_MS),
     )
-    counted: list[dict[str, Any]] = []
-    put_partial = Ledger.put_partial
-
-    def recorded(self: Ledger, partial: Partial) -> PartialStatus:
-        counted.append(
-            {
-                "start_ms": partial.key.start_ms,
-                "partition": partial.partition,
-                "digest": partial.digest,
-                "index": partial.index.tolist(),
-                "value": partial.value.tolist(),
-            }
-        )
-        return put_partial(self, partial)
-
-    monkeypatch.setattr(Ledger, "put_partial", recorded)
+    counted = record_partials(monkeypatch)
     alarms = replayed.alarms()
     ledger = open_ledger(alarms)
     try:
