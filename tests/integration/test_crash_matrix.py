@@ -201,7 +201,9 @@ def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str,
 
     stored_ms = {decision.key.start_ms: decision.decided_at_ms for decision in decisions}
     draws = [line for line in scenario.done("step") if line["step"] == Step.AFTER_DRAW]
-    assert all(d["at_ns"] // 1_000_000 <= stored_ms[d["start_ms"]] + 1 for d in draws)
+    # Stopping the survivors may cut off the draw of a window past the last stored decision.
+    kept = [draw for draw in draws if draw["start_ms"] <= starts_ms[-1]]
+    assert all(d["at_ns"] // 1_000_000 <= stored_ms[d["start_ms"]] + 1 for d in kept)
 
     released = [decision for decision in decisions if decision.published]
     assert len(released) >= len(decisions) - 2
