@@ -1,35 +1,43 @@
-"""Admission and settlement: what one transaction does to reservations.
+"""Admission and settlement: what one transaction does to charges.
 
-The rules of ``docs/proofs/filter.md``, applied to rows. Callers hold the scope's lock.
+The rules of ``docs/proofs/filter.md``, applied to rows. Every change of a charge goes through
+:func:`serve`, :func:`settle` or :func:`release`, which keep totals and chain with it; whatever ends
+a window also answers those that waited for it. Callers hold the scope's lock.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from accountant import registry
-from accountant.entries import FINAL, ChargeRow, ChargeState
+from accountant import chain, registry
+from accountant.charges import Charge, UniformCost
+from accountant.entries import ENDED, FINAL, ChargeRow, ChargeState, PeriodTotal
 from accountant.errors import ConfigChangedError, LedgerError
-from accountant.filter import filter_for
-from accountant.overlap import worst_instant
-from accountant.records import Admission
+from accountant.levelcost import LevelCosts
+from accountant.overlap import worst_loss
+from accountant.records import Admission, Request
+from accountant.standing import Standings
+from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from accountant.charges import UniformCost, WindowKey
+    from accountant.charges import CellCosts, WindowKey
     from accountant.entries import QueryRow, ScopeRow
-    from accountant.records import Request
     from accountant.rows import Transaction
 
 __all__ = [
     "LARGEST_LOSS_UNITS",
+    "adopted",
+    "answers",
     "check_reservation",
-    "raise_settled_worst",
+    "end_unserved",
     "release",
     "serve",
-    "unserved",
+    "settle",
+    "spend",
     "withdraw",
 ]
 
@@ -38,22 +46,19 @@ LARGEST_LOSS_UNITS = 2**62
 
 
 def serve(tx: Transaction, scope: ScopeRow, fresh: Sequence[Request]) -> None:
-    """Reserve or refuse requests beyond the frontier, in order, and move it."""
+    """Answer requests beyond the frontier, in order, and move it."""
     terms = scope.terms
     queries = {row.query: row for row in tx.queries()}
     since_ms = min(request.charge.key.start_ms for request in fresh)
     near = tx.charges_after(terms.scope, since_ms)
-    adopted = tx.adopted_after(terms.scope, since_ms)
-    over = {charge.key for charge in near} | {key for key, _ in adopted}
-    periods = {period for request in fresh for period in request.charge.periods}
-    judge = filter_for(
-        terms.unit,
-        terms.epsilon_max_units,
-        held=[*(charge.held for charge in near), *(held for _, held in adopted)],
-        held_units=tx.totals(terms.scope, periods),
+    standings = Standings(tx, scope)
+    over = {charge.key for charge in near} | standings.adopted_keys(since_ms)
+    judge = standings.judge(
+        ended_or_open=near,
+        since_ms=since_ms,
+        periods={period for request in fresh for period in request.charge.periods},
     )
     rows: list[ChargeRow] = []
-    grown: Counter[int] = Counter()
     for request in fresh:
         charge = request.charge
         registry.requested(queries.get(charge.key.query), request, terms)
@@ -61,70 +66,26 @@ def serve(tx: Transaction, scope: ScopeRow, fresh: Sequence[Request]) -> None:
             raise LedgerError(f"the loss of {charge.key.query!r} does not fit into the ledger")
         if charge.key in over:
             continue
-        if charge.key.start_ms < queries[charge.key.query].cursor_ms:
-            rows.append(unserved(charge.key, terms.scope, request.fingerprint))
+        if _passed(charge.key, queries[charge.key.query], scope):
+            rows.append(_unserved(charge.key, terms.scope, request.fingerprint))
             continue
         admission = Admission.TOO_OLD
         if not request.too_old:
-            admission = Admission.RESERVED if judge.reserve(charge) else Admission.REFUSED
-        reserved = admission is Admission.RESERVED
-        if reserved:
-            grown.update(dict.fromkeys(charge.periods, charge.loss_units))
-        rows.append(
-            ChargeRow(
-                key=charge.key,
-                scope=terms.scope,
-                admission=admission,
-                state=ChargeState.RESERVED if reserved else ChargeState.RELEASED,
-                fingerprint=request.fingerprint,
-                units=charge.cost.units,
-                cells=charge.cost.cells,
-                cells_per_unit=charge.cells_per_unit,
-                loss_units=charge.loss_units,
-                settled_units=None,
-                periods=charge.periods,
-            )
-        )
+            admission = judge.answer(charge, standings.shape(charge.key.query, request.fingerprint))
+        row = _asked(request, terms.scope, admission)
+        if (standing := standings.of(row)) is not None:
+            judge.hold(standing)
+        rows.append(row)
     tx.add_charges(rows)
-    tx.add_to_totals(terms.scope, grown)
+    _add_to_totals(tx, terms.scope, ((PeriodTotal(), row) for row in rows))
+    tx.append_links(terms.scope, [chain.as_served(row) for row in rows])
     tx.move_frontier(terms.scope, fresh[-1].charge.key)
 
 
-def unserved(key: WindowKey, scope: str, fingerprint: str) -> ChargeRow:
-    """Return the row of a window that was not asked for in its turn."""
-    return ChargeRow(
-        key=key,
-        scope=scope,
-        admission=Admission.MISSED,
-        state=ChargeState.RELEASED,
-        fingerprint=fingerprint,
-        units=0,
-        cells=1,
-        cells_per_unit=1,
-        loss_units=0,
-        settled_units=None,
-        periods=(),
-    )
-
-
-def release(tx: Transaction, charge: ChargeRow) -> None:
-    """Give a reservation back."""
-    tx.update_charge(charge.key, state=ChargeState.RELEASED.value)
-    tx.add_to_totals(charge.scope, dict.fromkeys(charge.periods, -charge.loss_units))
-
-
-def withdraw(tx: Transaction, query: QueryRow) -> None:
-    """Give back every open reservation of a query whose configuration is no longer in force."""
-    for charge in tx.open_charges(query.scope):
-        if charge.key.query == query.query:
-            release(tx, charge)
-            tx.update_charge(charge.key, admission=Admission.MISSED.value)
-
-
 def check_reservation(
-    charge: ChargeRow | None, key: WindowKey, fingerprint: str, cost: UniformCost
-) -> None:
-    """Refuse a cost that nothing was reserved for."""
+    charge: ChargeRow | None, key: WindowKey, fingerprint: str, cost: CellCosts
+) -> ChargeRow:
+    """Return the reservation, or refuse a cost that nothing was reserved for."""
     if charge is None or charge.state is not ChargeState.RESERVED:
         raise LedgerError(
             f"nothing is reserved for this window of {key.query!r}",
@@ -135,17 +96,185 @@ def check_reservation(
             f"this window of {key.query!r} was reserved under another configuration",
             hint="deny it",
         )
-    if cost.units > charge.units or cost.cells != charge.cells:
+    if cost.worst_units > charge.units or cost.cells != charge.cells:
         raise LedgerError(f"a window of {key.query!r} cost more than was reserved for it")
+    return charge
 
 
-def raise_settled_worst(
+def settle(tx: Transaction, scope: ScopeRow, charge: ChargeRow, cost: CellCosts) -> None:
+    """End a reservation at its realised loss; what it refunds is usable at once."""
+    settled = replace(
+        charge,
+        state=ChargeState.SETTLED,
+        settled_units=cost.worst_units,
+        settled_loss_units=cost.largest_sum_units(charge.cells_per_unit),
+        costs=cost.encode() if isinstance(cost, LevelCosts) and len(cost.levels) > 1 else None,
+    )
+    _end(tx, scope, charge, settled)
+    if scope.terms.unit is PrivacyUnit.EVENT:
+        _raise_settled_worst(tx, scope, charge.key.start_ms, charge.key.end_ms)
+
+
+def release(tx: Transaction, scope: ScopeRow, charge: ChargeRow) -> None:
+    """End a charge for nothing: its window is denied."""
+    _end(tx, scope, charge, _released(charge, charge.admission))
+
+
+def end_unserved(tx: Transaction, scope: str, key: WindowKey, fingerprint: str) -> None:
+    """Keep a later request from reserving for a window that is over."""
+    row = _unserved(key, scope, fingerprint)
+    tx.add_charges([row])
+    tx.append_links(scope, [chain.as_served(row)])
+
+
+def withdraw(tx: Transaction, scope: ScopeRow, query: QueryRow) -> None:
+    """Give back what is open of a query whose configuration is no longer in force."""
+    for charge in _open(tx, query):
+        _end(tx, scope, charge, _released(charge, Admission.MISSED))
+
+
+def spend(tx: Transaction, scope: ScopeRow, query: QueryRow, before_ms: int) -> None:
+    """Take what is open of a query's windows that start before an instant as spent."""
+    for charge in _open(tx, query):
+        if charge.key.start_ms < before_ms:
+            _end(tx, scope, charge, replace(charge, state=ChargeState.SPENT))
+
+
+def adopted(tx: Transaction, scope: ScopeRow, since_ms: int) -> None:
+    """Take note that decisions of another timeline, or reservations, were charged as spent."""
+    if scope.terms.unit is PrivacyUnit.EVENT:
+        _raise_settled_worst(tx, scope, since_ms, None)
+    _answer_pending(tx, scope)
+
+
+def answers(tx: Transaction, scope: ScopeRow) -> Iterator[tuple[ChargeRow, ChargeRow]]:
+    """Yield, in order, the pending charges whose answer nothing can change any more.
+
+    Each with what becomes of it. Whatever ends a window answers them, so that none is found later.
+    """
+    name = scope.terms.scope
+    pending = tx.charges_in(name, ChargeState.PENDING)
+    if not pending:
+        return
+    first = pending[0].key
+    since_ms = min(first.end_ms - 1, *(one.key.start_ms for one in pending))
+    near = sorted(tx.charges_after(name, since_ms), key=lambda one: one.key)
+    later = [one for one in near if one.key >= first]
+    standings = Standings(tx, scope)
+    judge = standings.judge(
+        ended_or_open=[one for one in near if one.key < first],
+        since_ms=since_ms,
+        periods={period for one in pending for period in one.periods},
+        without=later,
+    )
+    for one in later:
+        after = one
+        if one.state is ChargeState.PENDING:
+            answer = judge.answer(one.asked, standings.shape(one.key.query, one.fingerprint))
+            if answer is Admission.RESERVED:
+                after = replace(one, admission=answer, state=ChargeState.RESERVED)
+            elif answer is Admission.REFUSED:
+                after = _released(one, answer)
+            if after is not one:
+                yield one, after
+        if (standing := standings.of(after)) is not None:
+            judge.hold(standing)
+
+
+def _end(tx: Transaction, scope: ScopeRow, before: ChargeRow, after: ChargeRow) -> None:
+    """Store how a charge ended, and answer the windows that waited for it."""
+    _store(tx, before, after)
+    _answer_pending(tx, scope)
+
+
+def _answer_pending(tx: Transaction, scope: ScopeRow) -> None:
+    for before, after in list(answers(tx, scope)):
+        _store(tx, before, after)
+
+
+def _store(tx: Transaction, before: ChargeRow, after: ChargeRow) -> None:
+    """Store what became of a charge, in the totals and on the chain too."""
+    changed = {
+        name: getattr(after, name)
+        for name in ("admission", "state", "settled_units", "settled_loss_units", "costs")
+        if getattr(after, name) != getattr(before, name)
+    }
+    tx.update_charge(before.key, **changed)
+    _add_to_totals(tx, after.scope, [(before.total, after)])
+    if after.state in ENDED:
+        tx.append_links(after.scope, [chain.of_charge(after, chain.LinkKind.ENDED)])
+
+
+def _add_to_totals(
+    tx: Transaction, scope: str, changes: Iterable[tuple[PeriodTotal, ChargeRow]]
+) -> None:
+    grown: defaultdict[int, PeriodTotal] = defaultdict(PeriodTotal)
+    for before, row in changes:
+        held, final = row.total.held - before.held, row.total.final - before.final
+        for period in row.periods if held or final else ():
+            so_far = grown[period]
+            grown[period] = PeriodTotal(so_far.held + held, so_far.final + final)
+    tx.add_to_totals(scope, grown)
+
+
+def _passed(key: WindowKey, query: QueryRow, scope: ScopeRow) -> bool:
+    """Whether a window's turn is over, or the charges beside it may be compacted away."""
+    horizon_ms = scope.compacted_before_ms
+    return key.start_ms < query.cursor_ms or (horizon_ms is not None and key.start_ms < horizon_ms)
+
+
+def _asked(request: Request, scope: str, admission: Admission) -> ChargeRow:
+    charge = request.charge
+    return ChargeRow(
+        key=charge.key,
+        scope=scope,
+        admission=admission,
+        state=_OPEN_STATES.get(admission, ChargeState.RELEASED),
+        fingerprint=request.fingerprint,
+        units=charge.cost.units,
+        cells=charge.cost.cells,
+        cells_per_unit=charge.cells_per_unit,
+        loss_units=charge.loss_units,
+        settled_units=None,
+        settled_loss_units=None,
+        costs=None,
+        periods=charge.periods,
+    )
+
+
+def _unserved(key: WindowKey, scope: str, fingerprint: str) -> ChargeRow:
+    """Return the row of a window that was not asked for in its turn."""
+    nothing = Request(Charge(key, UniformCost(0, 1), 1), fingerprint)
+    return _asked(nothing, scope, Admission.MISSED)
+
+
+def _released(charge: ChargeRow, admission: Admission) -> ChargeRow:
+    return replace(charge, admission=admission, state=ChargeState.RELEASED)
+
+
+def _open(tx: Transaction, query: QueryRow) -> list[ChargeRow]:
+    both = [
+        *tx.charges_in(query.scope, ChargeState.RESERVED),
+        *tx.charges_in(query.scope, ChargeState.PENDING),
+    ]
+    return [charge for charge in both if charge.key.query == query.query]
+
+
+def _raise_settled_worst(
     tx: Transaction, scope: ScopeRow, start_ms: int, end_ms: int | None
 ) -> None:
-    """Settled charges are never taken back: only the instants of the new one can have grown."""
+    """Settled charges are never taken back: only rows of the new one can have lost more."""
     charges = tx.charges_after(scope.terms.scope, start_ms, starting_before_ms=end_ms)
-    settled = [one.held for one in charges if one.state in FINAL]
-    settled += [held for _, held in tx.adopted_after(scope.terms.scope, start_ms)]
-    worst = worst_instant(settled, within=None if end_ms is None else (start_ms, end_ms))
+    standings = Standings(tx, scope)
+    found = [standings.of(one) for one in charges if one.state in FINAL]
+    found += standings.adopted(start_ms)
+    final = [one.held for one in found if one is not None]
+    worst = worst_loss(final, within=None if end_ms is None else (start_ms, end_ms))
     if worst > scope.settled_worst_units:
         tx.update_scope(scope.terms.scope, settled_worst_units=worst)
+
+
+_OPEN_STATES = {
+    Admission.PENDING: ChargeState.PENDING,
+    Admission.RESERVED: ChargeState.RESERVED,
+}

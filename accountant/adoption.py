@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accountant import admission
-from accountant.entries import ChargeState
+from accountant import admission, chain
+from accountant.entries import ENDED, PeriodTotal
 from accountant.errors import LedgerError
 from accountant.units import PrivacyUnit
 
@@ -66,33 +66,40 @@ def adopt(
         if not 0 <= one.loss_units < admission.LARGEST_LOSS_UNITS:
             raise LedgerError(f"the loss of {one.query!r} does not fit into the ledger")
         tx.add_adopted(one, adopted_at_ms=now_ms)
-        tx.add_to_totals(one.scope, dict.fromkeys(one.periods, one.loss_units))
+        spent = PeriodTotal(one.loss_units, one.loss_units)
+        tx.add_to_totals(one.scope, dict.fromkeys(one.periods, spent))
+        vouched = (one.key, one.scope, one.digest, one.loss_units, one.periods)
+        tx.append_links(one.scope, [chain.of_adopted(*vouched)])
         mine = tx.charge(one.key)
-        if mine is not None and mine.state is ChargeState.RESERVED:
-            admission.release(tx, mine)
+        if mine is not None and mine.state not in ENDED:
+            admission.release(tx, scope, mine)
     for query in queries.values():
         since_ms = min(since_ms, query.cursor_ms)
-        _pass_over(tx, query, [one.next_start_ms for one in fresh if one.query == query.query])
+        _pass_over(
+            tx,
+            scopes[query.scope],
+            query,
+            [one.next_start_ms for one in fresh if one.query == query.query],
+        )
     for name in sorted({one.query for one in fresh}):
         own = (one for one in fresh if one.query == name and one.ledger_id == ledger_id)
         last = max((one.sequence for one in own), default=0)
         if last > tx.last_sequence(name):
             tx.skip_sequences(name, last, declared_at_ms=now_ms)
     for scope in scopes.values():
-        if scope.terms.unit is PrivacyUnit.EVENT:
-            admission.raise_settled_worst(tx, scope, since_ms, None)
+        admission.adopted(tx, scope, since_ms)
 
 
-def _pass_over(tx: Transaction, query: QueryRow, next_starts_ms: Sequence[int]) -> None:
+def _pass_over(
+    tx: Transaction, scope: ScopeRow, query: QueryRow, next_starts_ms: Sequence[int]
+) -> None:
     """Move a cursor behind adopted windows; what it skips is taken as spent."""
     cursor_ms = max(next_starts_ms, default=query.cursor_ms)
     if cursor_ms <= query.cursor_ms:
         return
     tx.update_query(query.query, cursor_ms=cursor_ms)
     tx.drop_partials_before(query.query, cursor_ms)
-    for charge in tx.open_charges(query.scope):
-        if charge.key.query == query.query and charge.key.start_ms < cursor_ms:
-            tx.update_charge(charge.key, state=ChargeState.SPENT.value)
+    admission.spend(tx, scope, query, cursor_ms)
 
 
 def _released(decision: StoredDecision | SeenDecision) -> tuple[object, ...]:

@@ -32,6 +32,11 @@ class CellCosts(Protocol):
     """Loss of every cell of one window, in loss units."""
 
     @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        ...
+
+    @property
     def worst_units(self) -> int:
         """The largest loss of any one cell."""
         ...

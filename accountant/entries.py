@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from accountant.charges import WindowKey
-from accountant.overlap import Held
+from accountant.charges import Charge, UniformCost, WindowKey
 from accountant.records import Admission, BudgetTerms, Outcome, Partial, StoredDecision
 from accountant.units import PrivacyUnit
 
@@ -21,16 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "ENDED",
     "FINAL",
-    "HELD",
     "ChargeRow",
     "ChargeState",
     "LedgerRow",
+    "PeriodTotal",
     "QueryRow",
     "ScopeRow",
     "read_adopted",
     "read_charge",
     "read_decision",
+    "read_key",
     "read_partial",
     "read_scope",
 ]
@@ -39,6 +40,8 @@ __all__ = [
 class ChargeState(StrEnum):
     """Where a charge stands."""
 
+    PENDING = "pending"
+    """Served, not answered: that takes the end of earlier windows."""
     RESERVED = "reserved"
     SETTLED = "settled"
     SPENT = "spent"
@@ -47,10 +50,17 @@ class ChargeState(StrEnum):
 
 
 FINAL = (ChargeState.SETTLED, ChargeState.SPENT)
-"""States that are never taken back."""
+"""States of a loss that is never taken back."""
 
-HELD = (ChargeState.RESERVED, *FINAL)
-"""States that count against the wall."""
+ENDED = (*FINAL, ChargeState.RELEASED)
+"""States that never change again."""
+
+
+class PeriodTotal(NamedTuple):
+    """What a period holds: reserved at worst or realised, and realised only; in loss units."""
+
+    held: int = 0
+    final: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +74,17 @@ class LedgerRow:
 
 @dataclass(frozen=True, slots=True)
 class ScopeRow:
-    """One budget with its frontier (the last window that was admitted or refused)."""
+    """One budget with its frontier (the last window that was served) and the ends of its chain."""
 
     terms: BudgetTerms
     frontier: WindowKey | None
     settled_worst_units: int
+    chain_link: int
+    chain_hash: bytes
+    base_link: int
+    base_hash: bytes
+    compacted_before_ms: int | None
+    compacted_worst_units: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +115,29 @@ class ChargeRow:
     cells_per_unit: int
     loss_units: int
     settled_units: int | None
+    settled_loss_units: int | None
+    costs: bytes | None
     periods: tuple[int, ...]
 
     @property
-    def held_units(self) -> int:
-        """What counts against the wall: the worst case, unless it was released."""
-        return self.loss_units if self.state in HELD else 0
+    def asked(self) -> Charge:
+        """What was asked for."""
+        cost = UniformCost(self.units, self.cells)
+        return Charge(self.key, cost, self.cells_per_unit, self.periods)
 
     @property
-    def held(self) -> Held:
-        """The same with its window."""
-        return Held(self.key.start_ms, self.key.end_ms, self.held_units)
+    def total(self) -> PeriodTotal:
+        """What it adds to every period it touches."""
+        if self.state is ChargeState.RESERVED:
+            return PeriodTotal(self.loss_units, 0)
+        return PeriodTotal(self.final_units, self.final_units)
+
+    @property
+    def final_units(self) -> int:
+        """Loss of one privacy unit that is never taken back."""
+        if self.state is ChargeState.SPENT:
+            return self.loss_units
+        return self.settled_loss_units or 0
 
 
 def read_scope(row: Mapping[str, Any]) -> ScopeRow:
@@ -127,13 +155,14 @@ def read_scope(row: Mapping[str, Any]) -> ScopeRow:
         epsilon_max_units=row["epsilon_max_units"],
         period=row["period"],
     )
-    return ScopeRow(terms, frontier, row["settled_worst_units"])
+    kept = {name: row[name] for name in ScopeRow.__dataclass_fields__ if name in row}
+    return ScopeRow(terms=terms, frontier=frontier, **kept)
 
 
 def read_charge(row: Mapping[str, Any]) -> ChargeRow:
     """Return a charge."""
     return ChargeRow(
-        key=_key(row),
+        key=read_key(row),
         scope=row["scope"],
         admission=Admission(row["admission"]),
         state=ChargeState(row["state"]),
@@ -143,6 +172,8 @@ def read_charge(row: Mapping[str, Any]) -> ChargeRow:
         cells_per_unit=row["cells_per_unit"],
         loss_units=row["loss_units"],
         settled_units=row["settled_units"],
+        settled_loss_units=row["settled_loss_units"],
+        costs=row["costs"],
         periods=tuple(json.loads(row["periods"])),
     )
 
@@ -150,7 +181,7 @@ def read_charge(row: Mapping[str, Any]) -> ChargeRow:
 def read_partial(row: Mapping[str, Any]) -> Partial:
     """Return a partial."""
     return Partial(
-        key=_key(row),
+        key=read_key(row),
         partition=row["partition"],
         fingerprint=row["fingerprint"],
         topic_id=row["topic_id"],
@@ -166,7 +197,7 @@ def read_partial(row: Mapping[str, Any]) -> Partial:
 def read_decision(row: Mapping[str, Any], ledger_id: str) -> StoredDecision:
     """Return a decision of ``ledger_id``."""
     return StoredDecision(
-        key=_key(row),
+        key=read_key(row),
         outcome=Outcome(row["outcome"]),
         reason=row["reason"],
         alarms=row["alarms"],
@@ -185,7 +216,7 @@ def read_adopted(row: Mapping[str, Any]) -> StoredDecision:
     """Return a decision of another timeline, already published."""
     outcome = Outcome(row["outcome"])
     return StoredDecision(
-        key=_key(row),
+        key=read_key(row),
         outcome=outcome,
         reason=None if outcome is Outcome.DECIDED else "adopted",
         alarms=b"",
@@ -200,5 +231,6 @@ def read_adopted(row: Mapping[str, Any]) -> StoredDecision:
     )
 
 
-def _key(row: Mapping[str, Any]) -> WindowKey:
+def read_key(row: Mapping[str, Any]) -> WindowKey:
+    """Return the window of a row."""
     return WindowKey(end_ms=row["end_ms"], query=row["query"], start_ms=row["start_ms"])

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
-from accountant import admission, adoption, audit, registry
-from accountant.entries import ChargeState, LedgerRow
+from accountant import admission, adoption, audit, compaction, registry, verify
+from accountant.entries import ENDED, ChargeState, LedgerRow
 from accountant.errors import LedgerError, LogChangedError
 from accountant.pinning import PinnedLedger
 from accountant.records import (
@@ -33,12 +33,11 @@ from accountant.records import (
     StoredDecision,
 )
 from accountant.store import Store
-from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from accountant.charges import UniformCost, WindowKey
+    from accountant.charges import CellCosts, WindowKey
     from accountant.entries import QueryRow
     from accountant.rows import Transaction
 
@@ -205,7 +204,7 @@ class Ledger(PinnedLedger):
                 self._tick(tx)
 
     def admission(self, key: WindowKey) -> Admission:
-        """Return what the filter said to a window.
+        """Return what the filter said to a window; ``PENDING`` until earlier ones decide it.
 
         Raises:
             LedgerError: it was not asked for yet.
@@ -220,6 +219,16 @@ class Ledger(PinnedLedger):
                 raise LedgerError(f"a window of {key.query!r} was not asked for yet")
             return Admission.MISSED
 
+    def awaited(self, key: WindowKey) -> WindowKey | None:
+        """Return the oldest open window of the budget if a window waits for the end of others."""
+        with self._store.read() as tx:
+            charge = tx.charge(key)
+            if charge is None or charge.state is not ChargeState.PENDING:
+                return None
+            both = (ChargeState.PENDING, ChargeState.RESERVED)
+            keys = [one.key for state in both for one in tx.charges_in(charge.scope, state)]
+            return min(keys)
+
     # --- decisions
 
     def settle(
@@ -227,7 +236,7 @@ class Ledger(PinnedLedger):
         key: WindowKey,
         *,
         fingerprint: str,
-        cost: UniformCost,
+        cost: CellCosts,
         alarms: bytes,
         alarm_count: int,
         next_start_ms: int,
@@ -238,7 +247,8 @@ class Ledger(PinnedLedger):
         Args:
             key: the oldest undecided window of its query.
             fingerprint: of the configuration it was decided under.
-            cost: realised loss; within the reservation.
+            cost: realised loss, cell by cell; within the reservation. What is left of it can be
+                had by later windows at once.
             alarms: which cells fired, in the caller's encoding.
             alarm_count: how many fired.
             next_start_ms: start of the query's next window.
@@ -258,16 +268,13 @@ class Ledger(PinnedLedger):
             registry.same_fingerprint(query, fingerprint)
             registry.in_turn(query, key, next_start_ms, deny=False)
             scope = self._scope(tx, query.scope, lock=True)
-            charge = tx.charge(key)
-            admission.check_reservation(charge, key, fingerprint, cost)
+            charge = admission.check_reservation(tx.charge(key), key, fingerprint, cost)
             if tx.conflicted(key):
                 raise LedgerError(
                     f"partials of {key.query!r} contradict each other",
                     hint="deny the window: one log slice gave two counts",
                 )
-            tx.update_charge(key, state=ChargeState.SETTLED.value, settled_units=cost.worst_units)
-            if scope.terms.unit is PrivacyUnit.EVENT:
-                admission.raise_settled_worst(tx, scope, key.start_ms, key.end_ms)
+            admission.settle(tx, scope, charge, cost)
             return self._conclude(
                 tx,
                 key,
@@ -278,7 +285,7 @@ class Ledger(PinnedLedger):
                 reason=None,
                 alarms=alarms,
                 alarm_count=alarm_count,
-                epsilon_units=cost.worst_units,
+                epsilon_units=charge.units,
             )
 
     def deny(
@@ -312,13 +319,12 @@ class Ledger(PinnedLedger):
                 return existing
             registry.same_fingerprint(query, fingerprint)
             registry.in_turn(query, key, next_start_ms, deny=True)
-            self._scope(tx, query.scope, lock=True)
+            scope = self._scope(tx, query.scope, lock=True)
             charge = tx.charge(key)
             if charge is None:
-                # Keeps a later `admit` from reserving for a window that is over.
-                tx.add_charges([admission.unserved(key, query.scope, fingerprint)])
-            elif charge.state is ChargeState.RESERVED:
-                admission.release(tx, charge)
+                admission.end_unserved(tx, query.scope, key, fingerprint)
+            elif charge.state not in ENDED:
+                admission.release(tx, scope, charge)
             return self._conclude(
                 tx,
                 key,
@@ -404,10 +410,27 @@ class Ledger(PinnedLedger):
         with self._store.read() as tx:
             return audit.status(tx)
 
-    def verify(self) -> list[str]:
-        """Recompute everything from the charges alone; return what contradicts them."""
+    def verify(self, anchors: Mapping[str, Mapping[int, bytes]] | None = None) -> list[str]:
+        """Recompute everything from the charges alone; return what contradicts them.
+
+        Args:
+            anchors: links of the chain that were noted elsewhere, by budget: number and hash.
+        """
         with self._store.read() as tx:
-            return audit.problems(tx)
+            return verify.problems(tx, anchors or {})
+
+    def compact(self, scope: str, before_ms: int) -> int:
+        """Delete charges of the past, keeping what they left behind; return how many.
+
+        No answer, total or status changes; see :mod:`accountant.compaction` for what stays.
+        """
+        with self._store.write() as tx:
+            for query in tx.queries():
+                if query.scope == scope:
+                    self._query(tx, query.query, lock=True)
+            gone = compaction.compact(tx, self._scope(tx, scope, lock=True), before_ms)
+            self._tick(tx)
+            return gone
 
     def export(self) -> Iterator[dict[str, Any]]:
         """Yield every row but partials, marks and the hash key, as JSON-ready objects."""

@@ -76,6 +76,7 @@ class PinnedLedger:
             tx.add_query(registry.new_query(registration))
             row = self._query(tx, registration.query)
             registry.same_query(row, registration)
+            tx.add_shape(row.query, row.fingerprint, registration.shape)
             self._tick(tx)
             return row.cursor_ms
 
@@ -105,8 +106,9 @@ class PinnedLedger:
                     f"a change cannot take effect at {effective_from_ms} ms",
                     hint="choose a later window boundary",
                 )
-            self._scope(tx, row.scope, lock=True)
-            admission.withdraw(tx, row)
+            scope = self._scope(tx, row.scope, lock=True)
+            admission.withdraw(tx, scope, row)
+            tx.add_shape(row.query, registration.fingerprint, registration.shape)
             tx.update_query(
                 row.query,
                 fingerprint=registration.fingerprint,
@@ -120,8 +122,8 @@ class PinnedLedger:
         """End a query: its reservations are released, its charges stay; idempotent."""
         with self._store.write() as tx:
             row = self._query(tx, query, lock=True)
-            self._scope(tx, row.scope, lock=True)
-            admission.withdraw(tx, row)
+            scope = self._scope(tx, row.scope, lock=True)
+            admission.withdraw(tx, scope, row)
             tx.drop_partials(query)
             tx.update_query(query, retired=True)
             self._tick(tx)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountant.charges import WindowKey
+from accountant.shapes import ANYWHERE, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,6 +70,7 @@ class QueryRegistration:
         fingerprint: hex digest of everything that changes its decisions.
         definition: the same as canonical JSON, so that an error can say what changed.
         first_start_ms: start of the first window to decide; read at the first registration only.
+        shape: which rows its cells cover; anything wider is safe too.
     """
 
     query: str
@@ -77,6 +79,7 @@ class QueryRegistration:
     fingerprint: str
     definition: str
     first_start_ms: int
+    shape: Shape = ANYWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +176,10 @@ class Request:
 
 
 class Admission(StrEnum):
-    """What the filter said to a window, once and for all."""
+    """What the filter said to a window; anything but ``PENDING`` is said once and for all."""
 
+    PENDING = "pending"
+    """How earlier windows end decides it: ask again when one of them has."""
     RESERVED = "reserved"
     REFUSED = "refused"
     """Its worst case did not fit under the wall."""
@@ -201,7 +206,8 @@ class StoredDecision:
         reason: why it was denied; ``None`` when decided.
         alarms: which cells fired, in the caller's encoding.
         alarm_count: how many fired.
-        epsilon_units: realised loss per cell, in loss units; 0 when denied.
+        epsilon_units: loss reserved per cell, in loss units: a public number, also where less was
+            realised; 0 when denied.
         sequence: gapless number within ``ledger_id`` and query, in the order of windows.
         ledger_id: the ledger that decided it.
         release_ms: it leaves no earlier than this.
@@ -236,7 +242,7 @@ class SeenDecision:
         end_ms: window end.
         sequence: its number within ``ledger_id`` and query.
         outcome: decided or denied.
-        epsilon_units: realised loss per cell, in loss units.
+        epsilon_units: loss reserved per cell, in loss units.
         alarm_count: alarms it carried.
         next_start_ms: start of the query's next window: the cursor moves there when it is adopted.
         cells_per_unit: cells of the window that one privacy unit reaches.
@@ -284,10 +290,12 @@ class ScopeStatus:
         scope: the budget.
         unit: its privacy unit.
         epsilon_max_units: the wall.
-        spent_units: reserved and settled loss of the worst-off unit: maximum over time under unit
-            ``event``, over periods under unit ``user``.
+        spent_units: loss of the worst-off unit, realised where windows have ended, at worst where
+            they are reserved: maximum over rows under unit ``event``, over periods under ``user``.
         periods: under unit ``user``, the same by period start (ms), the 64 latest.
         reservations: windows reserved and not yet decided.
+        pending: windows whose answer waits for the end of earlier ones.
+        anchor: ``NUMBER:HASH`` of the chain's last link, to note elsewhere.
     """
 
     scope: str
@@ -296,6 +304,8 @@ class ScopeStatus:
     spent_units: int
     periods: Mapping[int, int]
     reservations: int
+    pending: int
+    anchor: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,11 @@ __all__ = [
     "VERSION_TABLE",
     "adopted",
     "charges",
+    "compacted",
     "decisions",
     "gaps",
     "ledger",
+    "links",
     "logs",
     "marks",
     "metadata",
@@ -23,10 +25,11 @@ __all__ = [
     "queries",
     "scopes",
     "sequences",
+    "shapes",
     "totals",
 ]
 
-HEAD = "0001"
+HEAD = "0002"
 """Schema version this code reads and writes (the revision of the newest migration)."""
 
 VERSION_TABLE = "tocsin_version"
@@ -53,8 +56,16 @@ scopes = sa.Table(
     sa.Column("frontier_end_ms", sa.BigInteger),
     sa.Column("frontier_query", sa.Text),
     sa.Column("frontier_start_ms", sa.BigInteger),
-    # Unit event: worst instant over settled charges; they are never taken back, so it only grows.
+    # Unit event: worst row over settled charges; they are never taken back, so it only grows.
     sa.Column("settled_worst_units", sa.BigInteger, nullable=False),
+    # The head of the chain of links, and the link up to which it was compacted.
+    sa.Column("chain_link", sa.BigInteger, nullable=False),
+    sa.Column("chain_hash", sa.LargeBinary, nullable=False),
+    sa.Column("base_link", sa.BigInteger, nullable=False),
+    sa.Column("base_hash", sa.LargeBinary, nullable=False),
+    # Charges of windows that end by then may be gone; none that starts before it is served.
+    sa.Column("compacted_before_ms", sa.BigInteger),
+    sa.Column("compacted_worst_units", sa.BigInteger, nullable=False),
 )
 
 logs = sa.Table(
@@ -122,7 +133,9 @@ charges = sa.Table(
     sa.Column("cells", sa.BigInteger, nullable=False),
     sa.Column("cells_per_unit", sa.BigInteger, nullable=False),
     sa.Column("loss_units", sa.BigInteger, nullable=False),  # of one privacy unit, at worst
-    sa.Column("settled_units", sa.BigInteger),  # per cell, realised
+    sa.Column("settled_units", sa.BigInteger),  # of the dearest cell, realised
+    sa.Column("settled_loss_units", sa.BigInteger),  # of one privacy unit, realised
+    sa.Column("costs", sa.LargeBinary),  # realised cell by cell, where they differ (levelcost)
     sa.Column("periods", sa.Text, nullable=False),  # JSON array of period starts
     # Admission reads the charges that end after a window's start: never the past.
     sa.Index("tocsin_charges_by_end", "scope", "end_ms"),
@@ -132,6 +145,37 @@ charges = sa.Table(
         sqlite_where=sa.text("state = 'reserved'"),
         postgresql_where=sa.text("state = 'reserved'"),
     ),
+    sa.Index(
+        "tocsin_charges_pending",
+        "scope",
+        sqlite_where=sa.text("state = 'pending'"),
+        postgresql_where=sa.text("state = 'pending'"),
+    ),
+)
+
+# Which rows a query's cells cover, by the fingerprint that its charges carry.
+shapes = sa.Table(
+    "tocsin_shapes",
+    metadata,
+    sa.Column("query", sa.Text, sa.ForeignKey("tocsin_queries.query"), primary_key=True),
+    sa.Column("fingerprint", sa.Text, primary_key=True),
+    sa.Column("region", sa.Text, nullable=False),
+    sa.Column("grouping", sa.Text, nullable=False),
+)
+
+# What happened to charges, in order; every hash covers the one before it.
+links = sa.Table(
+    "tocsin_links",
+    metadata,
+    sa.Column("scope", sa.Text, sa.ForeignKey("tocsin_scopes.scope"), primary_key=True),
+    sa.Column("link", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("query", sa.Text, nullable=False),
+    sa.Column("start_ms", sa.BigInteger, nullable=False),
+    sa.Column("end_ms", sa.BigInteger, nullable=False),
+    sa.Column("adopted", sa.Text),  # digest of an adopted decision
+    sa.Column("hash", sa.LargeBinary, nullable=False),
+    sa.Index("tocsin_links_by_window", "query", "start_ms", "end_ms"),
 )
 
 decisions = sa.Table(
@@ -150,6 +194,7 @@ decisions = sa.Table(
     sa.Column("decided_at_ms", sa.BigInteger, nullable=False),
     sa.Column("published", sa.Boolean, nullable=False),
     sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("archived", sa.Boolean, nullable=False),  # its charge was compacted
     sa.UniqueConstraint("query", "sequence"),
     sa.Index(
         "tocsin_decisions_outbox",
@@ -204,5 +249,15 @@ totals = sa.Table(
     metadata,
     sa.Column("scope", sa.Text, sa.ForeignKey("tocsin_scopes.scope"), primary_key=True),
     sa.Column("period_ms", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("held_units", sa.BigInteger, nullable=False),
+    sa.Column("held_units", sa.BigInteger, nullable=False),  # reserved at worst, or realised
+    sa.Column("final_units", sa.BigInteger, nullable=False),  # realised only
+)
+
+# What compacted charges left behind, by period.
+compacted = sa.Table(
+    "tocsin_compacted",
+    metadata,
+    sa.Column("scope", sa.Text, sa.ForeignKey("tocsin_scopes.scope"), primary_key=True),
+    sa.Column("period_ms", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("final_units", sa.BigInteger, nullable=False),
 )

@@ -79,7 +79,8 @@ class Decider:
     def decide_due(self, query_id: str) -> Iterator[StoredDecision]:
         """Decide every window of a query that can be decided by now, oldest first.
 
-        Stops at the first window that is still waiting for a partition. Many workers may call this
+        Stops at the first window that is still waiting for a partition, or for the end of earlier
+        windows of the same budget. Many workers may call this
         at once: one of them decides, the others find nothing to do. Should two draw all the same
         (a lost database connection drops the lock), the ledger keeps the first draw it stored.
         """
@@ -108,6 +109,8 @@ class Decider:
             self._admit_through(query, key)
             self._step(Step.AFTER_RESERVE, key)
             admission = self._ledger.admission(key)
+            if admission is Admission.PENDING:
+                return None
             if admission is not Admission.RESERVED:
                 reason = _DENIALS[admission]
         next_start_ms = query.calendar.bounds(query.calendar.next_active(index + 1))[0]

@@ -159,10 +159,7 @@ class Replay:
                 self._count(decision)
                 yield from self._published(decision)
             if self._ledger.cursor(key.query) <= key.start_ms:
-                raise LedgerError(
-                    "another process replays into this ledger",
-                    hint="wait until it is done, then run this again: nothing is drawn twice",
-                )
+                raise _stuck(self._ledger.awaited(key))
 
     def earlier(self, last: int | None = None) -> Iterator[StoredDecision]:
         """Yield what earlier runs decided and published, in the order of requests.
@@ -284,6 +281,19 @@ def windows_of(query: Query) -> Iterator[WindowKey]:
             return
         yield WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)
         index = query.calendar.next_active(index + 1)
+
+
+def _stuck(awaited: WindowKey | None) -> LedgerError:
+    """Say why a window that was counted in full could not be decided."""
+    if awaited is None:
+        return LedgerError(
+            "another process replays into this ledger",
+            hint="wait until it is done, then run this again: nothing is drawn twice",
+        )
+    return LedgerError(
+        f"whether the budget carries the next window depends on how one of {awaited.query!r} ends",
+        hint=f"replay its feed too, or end it with `tocsin ledger FILE retire {awaited.query}`",
+    )
 
 
 def _first_index(query: Query) -> int:

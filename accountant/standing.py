@@ -1,0 +1,136 @@
+"""What the ledger's charges hold against the wall, as the filter reads it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from accountant.charges import WindowKey
+from accountant.entries import FINAL, ChargeState
+from accountant.filter import Standing, filter_for
+from accountant.levelcost import LevelCosts
+from accountant.overlap import Held
+from accountant.shapes import ANYWHERE, Shape
+from accountant.units import PrivacyUnit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from accountant.entries import ChargeRow, ScopeRow
+    from accountant.filter import BudgetFilter
+    from accountant.rows import Transaction
+
+__all__ = ["Standings", "held_now"]
+
+_OPEN = (ChargeState.PENDING, ChargeState.RESERVED)
+
+
+class Standings:
+    """Reads what the charges of one budget hold, within one transaction."""
+
+    def __init__(self, tx: Transaction, scope: ScopeRow) -> None:
+        self._tx = tx
+        self._terms = scope.terms
+
+    def judge(
+        self,
+        *,
+        ended_or_open: Iterable[ChargeRow],
+        since_ms: int,
+        periods: Iterable[int],
+        without: Sequence[ChargeRow] = (),
+    ) -> BudgetFilter:
+        """Return the filter as it stands before some windows are asked about.
+
+        Args:
+            ended_or_open: every charge before them that ends after ``since_ms``.
+            since_ms: no later than the start of the first window to ask about.
+            periods: the budget periods they touch.
+            without: charges that come after the first of them.
+        """
+        name = self._terms.scope
+        least_units: dict[int, int] = {}
+        most_units: dict[int, int] = {}
+        standing: list[Standing] = []
+        if self._terms.unit is PrivacyUnit.EVENT:
+            found = (self.of(charge) for charge in ended_or_open)
+            standing = [*self.adopted(since_ms), *(one for one in found if one is not None)]
+        else:
+            for period, total in self._tx.totals(name, periods).items():
+                most_units[period], least_units[period] = total
+            for charge in self._tx.charges_in(name, ChargeState.PENDING):
+                _add(most_units, charge.periods, charge.loss_units)
+            for charge in without:
+                pending = charge.state is ChargeState.PENDING
+                held = charge.loss_units if pending else charge.total.held
+                _add(most_units, charge.periods, -held)
+                _add(least_units, charge.periods, -charge.total.final)
+        return filter_for(
+            self._terms.unit,
+            self._terms.epsilon_max_units,
+            standing=standing,
+            least_units=least_units,
+            most_units=most_units,
+        )
+
+    def of(self, charge: ChargeRow) -> Standing | None:
+        """Return what a charge holds or may come to hold; ``None`` when it was released."""
+        if charge.state in _OPEN:
+            return self._standing(charge, charge.loss_units, is_open=True)
+        if charge.state in FINAL:
+            return self._standing(charge, charge.final_units, is_open=False)
+        return None
+
+    def adopted(self, since_ms: int = -(2**63)) -> list[Standing]:
+        """Return what decisions of other timelines hold, of windows that end after an instant."""
+        rows = self._tx.adopted_rows(self._terms.scope, since_ms)
+        return [
+            Standing(
+                Held(row["start_ms"], row["end_ms"], row["loss_units"]),
+                open=False,
+                periods=row["periods"],
+            )
+            for row in rows
+        ]
+
+    def adopted_keys(self, since_ms: int) -> set[WindowKey]:
+        """Return the windows that other timelines decided and that end after an instant."""
+        rows = self._tx.adopted_rows(self._terms.scope, since_ms)
+        return {WindowKey(row["end_ms"], row["query"], row["start_ms"]) for row in rows}
+
+    def shape(self, query: str, fingerprint: str) -> Shape:
+        """Return which rows a query covers under a configuration."""
+        return self._shapes.get((query, fingerprint), ANYWHERE)
+
+    def _standing(self, charge: ChargeRow, units: int, *, is_open: bool) -> Standing:
+        shape = self.shape(charge.key.query, charge.fingerprint)
+        own = f"{charge.key.query} {charge.fingerprint}"
+        costs = None if charge.costs is None else LevelCosts.decode(charge.costs).as_array()
+        held = Held(
+            charge.key.start_ms,
+            charge.key.end_ms,
+            units,
+            shape,
+            cells=shape.grouping or own,
+            costs=costs,
+        )
+        return Standing(held, is_open, charge.periods)
+
+    @cached_property
+    def _shapes(self) -> dict[tuple[str, str], Shape]:
+        # Whatever rows a query covers, one person may have some of them.
+        return self._tx.shapes() if self._terms.unit is PrivacyUnit.EVENT else {}
+
+
+def held_now(tx: Transaction, scope: ScopeRow, since_ms: int) -> list[Held]:
+    """Return what windows that end after an instant hold: realised, or reserved at worst."""
+    standings = Standings(tx, scope)
+    charges = tx.charges_after(scope.terms.scope, since_ms)
+    granted = [standings.of(one) for one in charges if one.state is not ChargeState.PENDING]
+    found = [*granted, *standings.adopted(since_ms)]
+    return [one.held for one in found if one is not None]
+
+
+def _add(units: dict[int, int], periods: Iterable[int], change: int) -> None:
+    for period in periods:
+        units[period] = units.get(period, 0) + change

@@ -1,0 +1,200 @@
+"""Admission and settlement in a ledger that is already full: ``python -m benchmarks.ledger_scale``.
+
+``--write`` puts the tables into ``ledger-scale.md`` and the curve into ``ledger-scale.png``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from accountant import chain
+from accountant.admission import serve
+from accountant.charges import UniformCost
+from accountant.entries import ChargeRow, ChargeState, PeriodTotal
+from accountant.ledger import Ledger
+from accountant.levelcost import LevelCosts
+from accountant.records import Admission
+from accountant.units import PrivacyUnit
+from benchmarks import report
+from tests.support.ledgers import Series, set_up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+PERIODS = (1, 1_000, 100_000)
+ADMISSIONS = 101
+CELLS, LEVELS = 100_000, 12
+WALL = 10**15
+REPORT = Path(__file__).parent / "ledger-scale.md"
+PLOT = Path(__file__).parent / "ledger-scale.png"
+
+__all__ = ["main", "run"]
+
+
+def run(sizes: tuple[int, ...] = SIZES, periods: tuple[int, ...] = PERIODS) -> dict[str, float]:
+    """Return milliseconds by number of charges and of past periods, and for a charge on levels."""
+    results: dict[str, float] = {}
+    for size in sizes:
+        for unit in PrivacyUnit:
+            results[f"{unit.value}_{size}_charges_admit_ms"] = _admit_ms(unit, size, size)
+    for many in periods:
+        label = f"user_{max(sizes)}_charges_{many}_periods_admit_ms"
+        results[label] = _admit_ms(PrivacyUnit.USER, max(sizes), many)
+    return results | _levels()
+
+
+def _admit_ms(unit: PrivacyUnit, charges: int, periods: int) -> float:
+    """Return the median time of admitting one more window, with its commit on the disk."""
+    per_period = max(charges // periods, 1)
+    series = Series("q", period=10 * per_period if unit is PrivacyUnit.USER else 0)
+    with tempfile.TemporaryDirectory() as directory, _ledger(directory) as ledger:
+        set_up(ledger, unit, WALL, [series])
+        _fill(ledger, series, charges)
+        took_s: list[float] = []
+        for index in range(charges, charges + ADMISSIONS):
+            request = series.request(index)
+            began_s = time.perf_counter()
+            ledger.admit("s", [request])
+            took_s.append(time.perf_counter() - began_s)
+        if ledger.admission(series.key(charges)) is not Admission.RESERVED:
+            raise RuntimeError("the benchmark's windows are not admitted")
+    return statistics.median(took_s) * 1000
+
+
+def _levels() -> dict[str, float]:
+    """Return how large a charge on levels is and how long it takes to settle."""
+    series = Series("q", units=LEVELS)
+    rng = np.random.default_rng(7)
+    with tempfile.TemporaryDirectory() as directory, _ledger(directory) as ledger:
+        set_up(ledger, PrivacyUnit.EVENT, WALL, [series])
+        took_s: list[float] = []
+        size = 0
+        for index in range(11):
+            request = series.request(index)
+            wide = UniformCost(units=LEVELS, cells=CELLS)
+            charge = type(request.charge)(request.charge.key, wide, 1)
+            ledger.admit("s", [type(request)(charge, request.fingerprint)])
+            units = rng.integers(1, LEVELS + 1, CELLS)
+            began_s = time.perf_counter()
+            cost = LevelCosts.of(units)
+            ledger.settle(
+                series.key(index),
+                fingerprint=series.fingerprint,
+                cost=cost,
+                alarms=b"[]",
+                alarm_count=0,
+                next_start_ms=series.key(index + 1).start_ms,
+                release_ms=0,
+            )
+            took_s.append(time.perf_counter() - began_s)
+            size = len(cost.encode())
+    return {
+        f"settle_{CELLS}_cells_on_{LEVELS}_levels_ms": statistics.median(took_s) * 1000,
+        f"stored_{CELLS}_cells_on_{LEVELS}_levels_kb": size / 1000,
+    }
+
+
+def _ledger(directory: str) -> Ledger:
+    url = f"sqlite:///{directory}/ledger.db"
+    return Ledger.open(url, clock_ms=lambda: time.time_ns() // 10**6, entropy=os.urandom)
+
+
+def _fill(ledger: Ledger, series: Series, charges: int) -> None:
+    """Put settled charges into the ledger as if they had been decided one after the other."""
+    with ledger._store.write() as tx:
+        for first in range(0, charges, 10_000):
+            rows = list(_settled(series, range(first, min(first + 10_000, charges))))
+            tx.add_charges(rows)
+            tx.append_links("s", [chain.of_charge(row, chain.LinkKind.ENDED) for row in rows])
+            held: dict[int, PeriodTotal] = {}
+            for row in rows:
+                for period in row.periods:
+                    before = held.get(period, PeriodTotal())
+                    total = before.held + row.total.held
+                    held[period] = PeriodTotal(total, total)
+            tx.add_to_totals("s", held)
+        tx.update_query("q", cursor_ms=series.key(charges).start_ms)
+        scope = tx.scope("s")
+        if scope is None:
+            raise RuntimeError("the benchmark's budget is not registered")
+        serve(tx, scope, [series.request(charges - 1)])
+
+
+def _settled(series: Series, indices: range) -> Iterator[ChargeRow]:
+    for index in indices:
+        request = series.request(index)
+        charge = request.charge
+        yield ChargeRow(
+            key=charge.key,
+            scope="s",
+            admission=Admission.RESERVED,
+            state=ChargeState.SETTLED,
+            fingerprint=request.fingerprint,
+            units=charge.cost.units,
+            cells=charge.cost.cells,
+            cells_per_unit=charge.cells_per_unit,
+            loss_units=charge.loss_units,
+            settled_units=charge.cost.units,
+            settled_loss_units=charge.loss_units,
+            costs=None,
+            periods=charge.periods,
+        )
+
+
+def _write(results: dict[str, float], note: str) -> None:
+    from matplotlib.figure import Figure  # noqa: PLC0415  # only a written report needs it
+
+    lines = [
+        "# The ledger at scale",
+        "",
+        note,
+        "",
+        "`python -m benchmarks.ledger_scale --write` fills a SQLite ledger with settled charges,",
+        f"admits {ADMISSIONS} more windows one by one, each with its commit on the disk, and takes",
+        "the median. The last lines change the number of past periods, not of charges; and settle",
+        f"windows of {CELLS:,} predicates whose costs lie on {LEVELS} levels at random.",
+        "",
+        "| what | measured |",
+        "|---|--:|",
+        *(f"| `{name}` | {value:,.2f} |" for name, value in results.items()),
+        "",
+        f"![time of one more admission by charges in the ledger]({PLOT.name})",
+        "",
+    ]
+    REPORT.write_text("\n".join(lines), encoding="utf-8")
+    figure = Figure(figsize=(6, 3.5), layout="constrained")
+    axes = figure.add_subplot()
+    for unit in PrivacyUnit:
+        values = [results[f"{unit.value}_{size}_charges_admit_ms"] for size in SIZES]
+        axes.plot(SIZES, values, marker="o", label=f"unit {unit.value}")
+    axes.set(xscale="log", xlabel="charges in the ledger", ylabel="one more admission, median (ms)")
+    axes.set_ylim(bottom=0)
+    axes.axhline(5, color="grey", linestyle=":", label="aim")
+    axes.legend()
+    figure.savefig(PLOT, dpi=110)
+
+
+def main() -> None:
+    """Measure, print, and write the report where asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help=f"write {REPORT.name} and {PLOT.name}")
+    options = parser.parse_args()
+    note = report.machine()
+    results = run()
+    for name, value in results.items():
+        print(f"{name:50} {value:10.3f}")
+    if options.write:
+        _write(results, note)
+
+
+if __name__ == "__main__":
+    main()

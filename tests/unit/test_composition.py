@@ -1,0 +1,535 @@
+"""Composition row by row: checked against every row there is, over small domains."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pytest
+
+from accountant.charges import UniformCost
+from accountant.composition import (
+    Cells,
+    PredicateLosses,
+    RowCharge,
+    WorstRow,
+    loss_by_predicate,
+    row_loss,
+    worst_row,
+)
+from accountant.levelcost import LevelCosts
+from accountant.predicates import Not, Region, Value, ValueSet
+from accountant.units import to_loss_units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+GROUPS: dict[str, tuple[Value, ...]] = {
+    "badge": (0, 1, 2, Fraction(1, 2)),
+    "flag": (True, False, 1, "a"),
+    "room": ("a", "b", "c", ""),
+    "time": (0, 1, 2, 3),
+}
+"""Values that cells and conditions are made of."""
+
+ROWS: dict[str, tuple[Value, ...]] = {
+    "badge": (
+        -1,
+        0,
+        Fraction(1, 4),
+        Fraction(1, 2),
+        Fraction(3, 4),
+        1,
+        Fraction(3, 2),
+        2,
+        3,
+        "",
+        True,
+    ),
+    "flag": (True, False, 0, 1, 2, "", "a", "aa", "b"),
+    "room": ("", "\0", "a", "a\0", "b", "b\0", "c", "c\0", 0, False),
+    "time": (
+        -1,
+        0,
+        Fraction(1, 2),
+        1,
+        Fraction(3, 2),
+        2,
+        Fraction(5, 2),
+        3,
+        Fraction(7, 2),
+        "",
+        True,
+    ),
+}
+"""A value of every kind that conditions made of those can tell apart."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Charges, and a query whose cells are asked about."""
+
+    charges: list[RowCharge]
+    query: RowCharge
+
+
+Workloads: TypeAlias = "list[tuple[Workload, NDArray[np.int64]]]"
+
+
+def condition(rng: random.Random, name: str) -> object:
+    """Make a condition of any kind, trivial and contradictory ones among them."""
+    values = GROUPS[name]
+    numeric = name in ("badge", "time")
+    kind = rng.randrange(9 if numeric else 5)
+    some = rng.sample(values, rng.randrange(1, len(values)))
+    low, high = rng.randrange(4), rng.randrange(5)
+    match kind:
+        case 0:
+            made: object = rng.choice(values)
+        case 1:
+            made = list(some)
+        case 2:
+            made = Not(list(some))
+        case 3:
+            made = rng.choice([ValueSet.everything(), ValueSet.nothing()])
+        case 4:
+            made = ValueSet.of(*some) | ValueSet.strings()
+        case 5 | 6:
+            made = (low, max(low + 1, high))
+        case 7:
+            made = rng.choice([(None, low), (low, None)])
+        case _:
+            made = ValueSet.between(low, high, low_closed=False, high_closed=True)
+    return made
+
+
+def region(rng: random.Random, names: Sequence[str]) -> Region:
+    """Make a region over some of the attributes, time more often than not."""
+    chosen = [name for name in names if rng.random() < (0.7 if name == "time" else 0.4)]
+    return Region.of({name: condition(rng, name) for name in chosen})
+
+
+def row_charge(rng: random.Random, names: Sequence[str], shared: dict[object, Cells]) -> RowCharge:
+    """Make a charge with up to two group-by attributes and any part of their cells."""
+    group_by = tuple(rng.sample(names, min(len(names), rng.choice([0, 1, 1, 2]))))
+    domain = list(product(*(GROUPS[name] for name in group_by)))
+    whole = shared.setdefault(group_by, Cells(domain))
+    cells = whole if rng.random() < 0.4 else Cells(rng.sample(domain, rng.randint(1, len(domain))))
+    cost: UniformCost | LevelCosts
+    if rng.random() < 0.3:
+        cost = UniformCost(rng.randrange(6), len(cells))
+    else:
+        levels = [0, *rng.sample(range(1, 10), rng.randint(1, 3))]
+        cost = LevelCosts.of(np.array(rng.choices(levels, k=len(cells))))
+    return RowCharge(region(rng, names), group_by, cells, cost)
+
+
+def workload(seed: int) -> Workload:
+    """Make up to 8 charges over up to 4 attributes, and a query."""
+    rng = random.Random(seed)
+    names = sorted(rng.sample(sorted(GROUPS), rng.randint(1, 4)))
+    shared: dict[object, Cells] = {}
+    charges = [row_charge(rng, names, shared) for _ in range(rng.randint(0, 8))]
+    return Workload(charges, row_charge(rng, names, shared))
+
+
+def same(left: Value, right: Value) -> bool:
+    """Say whether two values are one: True is not 1."""
+    return isinstance(left, bool) == isinstance(right, bool) and left == right
+
+
+def along(name: str, flags: Sequence[object]) -> NDArray[np.int64]:
+    """Put one number per value of an attribute along its axis."""
+    shape = [1] * len(ROWS)
+    shape[list(ROWS).index(name)] = len(flags)
+    return np.array(flags, dtype=np.int64).reshape(shape)
+
+
+def inside(where: Region) -> NDArray[np.int64]:
+    """Say for every row whether it is in a region."""
+    rows = np.ones([len(values) for values in ROWS.values()], dtype=np.int64)
+    for name, values in ROWS.items():
+        rows = rows * along(name, [value in where.values(name) for value in values])
+    return rows
+
+
+def in_cell(group_by: Sequence[str], cell: Sequence[Value]) -> NDArray[np.int64]:
+    """Say for every row whether it has the values of a cell."""
+    rows = np.ones([1] * len(ROWS), dtype=np.int64)
+    for name, value in zip(group_by, cell, strict=True):
+        rows = rows * along(name, [same(each, value) for each in ROWS[name]])
+    return rows
+
+
+def every_row(charges: Sequence[RowCharge]) -> NDArray[np.int64]:
+    """Add up what every row loses, cell by cell."""
+    losses = np.zeros([len(values) for values in ROWS.values()], dtype=np.int64)
+    for charge in charges:
+        for at, cell in enumerate(charge.cells.values):
+            losses += (
+                charge.costs.units(at) * inside(charge.region) * in_cell(charge.group_by, cell)
+            )
+    return losses
+
+
+def every_cell(charges: Sequence[RowCharge], query: RowCharge) -> list[int]:
+    """Find the worst row of every cell of a query."""
+    losses = every_row(charges) * inside(query.region)
+    return [int((losses * in_cell(query.group_by, cell)).max()) for cell in query.cells.values]
+
+
+@pytest.fixture(scope="module")
+def workloads() -> Workloads:
+    """1,000 workloads, with the loss of every row."""
+    made = [workload(seed) for seed in range(1000)]
+    return [(each, every_row(each.charges)) for each in made]
+
+
+def wrong_rows(
+    workloads: Workloads,
+    answer: Callable[[list[RowCharge]], WorstRow],
+) -> int:
+    """Count the workloads whose worst row is not what brute force finds."""
+    wrong = 0
+    for each, losses in workloads:
+        found = answer(each.charges)
+        right = found.value == found.upper_bound == losses.max() and found.exact
+        wrong += not (right and row_loss(each.charges, found.row) == found.value)
+    return wrong
+
+
+def wrong_cells(
+    workloads: Workloads,
+    answer: Callable[[list[RowCharge], RowCharge], PredicateLosses],
+) -> int:
+    """Count the workloads whose losses per cell are not what brute force finds."""
+    wrong = 0
+    for each, losses in workloads:
+        within = losses * inside(each.query.region)
+        found = answer(each.charges, each.query)
+        expected = [
+            int((within * in_cell(each.query.group_by, cell)).max())
+            for cell in each.query.cells.values
+        ]
+        wrong += not (found.exact and found.units.tolist() == expected)
+    return wrong
+
+
+def test_the_worst_row_is_that_of_brute_force(workloads: Workloads) -> None:
+    """1,000 workloads: the maximum over all rows, and a row that attains it."""
+    assert wrong_rows(workloads, worst_row) == 0
+
+
+def test_the_worst_row_of_every_cell_is_that_of_brute_force(workloads: Workloads) -> None:
+    """1,000 workloads: the maximum over the rows of each cell of a query."""
+    assert wrong_cells(workloads, loss_by_predicate) == 0
+
+
+def test_workloads_are_worth_looking_at(workloads: Workloads) -> None:
+    """They have empty regions, losses above any one charge's, and below the sum of the dearest."""
+    assert sum(any(one.region.empty for one in each.charges) for each, _ in workloads) > 100
+    dearest = [[one.cost.worst_units for one in each.charges] for each, _ in workloads]
+    losses = [int(each.max()) for _, each in workloads]
+    between = [
+        max(costs, default=0) < loss < sum(costs)
+        for costs, loss in zip(dearest, losses, strict=True)
+    ]
+    assert sum(between) > 300
+
+
+def test_a_sum_of_maxima_is_no_maximum_of_sums(workloads: Workloads) -> None:
+    """Twin: every charge at its dearest cell, whether or not one row is in all of them."""
+
+    def twin(charges: list[RowCharge]) -> WorstRow:
+        total = sum(each.cost.worst_units for each in charges if not each.region.empty)
+        return replace(worst_row(charges), value=total, upper_bound=total)
+
+    assert wrong_rows(workloads[:100], twin) > 50
+
+
+def test_regions_that_do_not_meet_are_not_added(workloads: Workloads) -> None:
+    """Twin: windows that never cover one instant taken to do so."""
+
+    def timeless(charge: RowCharge) -> RowCharge:
+        kept = {
+            name: charge.region.values(name) for name in charge.region.attributes if name != "time"
+        }
+        return replace(charge, region=Region.nothing() if charge.region.empty else Region.of(kept))
+
+    def rows(charges: list[RowCharge]) -> WorstRow:
+        return worst_row([timeless(each) for each in charges])
+
+    def cells(charges: list[RowCharge], query: RowCharge) -> PredicateLosses:
+        return loss_by_predicate([timeless(each) for each in charges], query)
+
+    assert wrong_rows(workloads[:100], rows) > 10
+    assert wrong_cells(workloads[:100], cells) > 10
+
+
+def test_an_empty_region_costs_nothing(workloads: Workloads) -> None:
+    """Twin: a contradiction read as no condition at all, in a charge or in the query."""
+
+    def filled(charge: RowCharge) -> RowCharge:
+        return replace(charge, region=Region()) if charge.region.empty else charge
+
+    def rows(charges: list[RowCharge]) -> WorstRow:
+        return worst_row([filled(each) for each in charges])
+
+    def cells(charges: list[RowCharge], query: RowCharge) -> PredicateLosses:
+        return loss_by_predicate(charges, filled(query))
+
+    assert wrong_rows(workloads[:200], rows) > 10
+    assert wrong_cells(workloads[:200], cells) > 5
+
+
+def test_a_truth_value_is_no_number(workloads: Workloads) -> None:
+    """Twin: the cell of 1 charged to rows that hold True, as Python's dictionaries would."""
+
+    def twin(charge: RowCharge) -> RowCharge:
+        as_python = {cell: charge.costs.units(at) for at, cell in enumerate(charge.cells.values)}
+        costs = np.array([as_python[cell] for cell in charge.cells.values])
+        return replace(charge, cost=LevelCosts.of(costs))
+
+    def rows(charges: list[RowCharge]) -> WorstRow:
+        return worst_row([twin(each) for each in charges])
+
+    assert wrong_rows(workloads[:300], rows) > 10
+
+
+@pytest.mark.parametrize("node_limit", [1, 2, 3, 5])
+def test_a_bound_is_never_below_the_truth(workloads: Workloads, node_limit: int) -> None:
+    """A search cut short gives a row's loss on one side and a bound on the other, cells too."""
+    open_searches = 0
+    for each, losses in workloads[::4]:
+        found = worst_row(each.charges, node_limit=node_limit)
+        assert found.value == row_loss(each.charges, found.row)
+        assert found.value <= losses.max() <= found.upper_bound
+        assert found == worst_row(each.charges, node_limit=node_limit)
+        open_searches += not found.exact
+        cells = loss_by_predicate(each.charges, each.query, node_limit=node_limit)
+        expected = np.array(every_cell(each.charges, each.query))
+        assert (cells.units == expected).all() if cells.exact else (cells.units >= expected).all()
+    assert open_searches > 0 or node_limit > 3
+
+
+@pytest.mark.parametrize("limit", ["_MOST_SEARCHES", "_MOST_PRODUCTS"])
+def test_cells_beyond_the_effort_get_safe_bounds(
+    workloads: Workloads, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without searches per cell, or without telling sets of charges apart, no loss is too small."""
+    monkeypatch.setattr(f"accountant.composition.{limit}", 0)
+    bounds = 0
+    for each, _ in workloads[::4]:
+        found = loss_by_predicate(each.charges, each.query)
+        expected = np.array(every_cell(each.charges, each.query))
+        assert (found.units >= expected).all()
+        assert not found.exact or (found.units == expected).all()
+        bounds += not found.exact
+    assert bounds > 10
+
+
+def test_the_loss_of_a_row_is_the_sum_over_its_cells(workloads: Workloads) -> None:
+    """Rows taken at random lose what adding up says; absent attributes match nothing."""
+    rng = random.Random(3)
+    for each, losses in workloads[:200]:
+        at = {name: rng.randrange(len(values)) for name, values in ROWS.items()}
+        row = {name: ROWS[name][k] for name, k in at.items()}
+        assert row_loss(each.charges, row) == losses[tuple(at.values())]
+        partial = {name: value for name, value in row.items() if rng.random() < 0.5}
+        assert row_loss(each.charges, partial) <= losses[tuple(at.values())]
+        blind = [one for one in each.charges if not {*one.attributes} - {*partial}]
+        assert row_loss(each.charges, partial) == row_loss(blind, partial)
+
+
+def split(rng: random.Random, charge: RowCharge) -> list[RowCharge]:
+    """Cut a charge in two: its cost, its region or its cells."""
+    match rng.randrange(3):
+        case 0:
+            losses = charge.costs.as_array()
+            part = np.array([rng.randint(0, each) for each in losses.tolist()])
+            return [replace(charge, cost=LevelCosts.of(each)) for each in (part, losses - part)]
+        case 1:
+            name = rng.choice(sorted(ROWS))
+            some = Region.of({name: ValueSet.of(*rng.sample(GROUPS[name], 2))})
+            others = Region.of({name: ~some.values(name)})
+            return [replace(charge, region=charge.region & each) for each in (some, others)]
+        case _:
+            first = [rng.random() < 0.5 for _ in charge.cells.values]
+            parts = [np.flatnonzero(np.array(first) == side) for side in (True, False)]
+            return [
+                replace(
+                    charge,
+                    cells=Cells(charge.cells.values[cell] for cell in part),
+                    cost=LevelCosts.of(charge.costs.as_array()[part]),
+                )
+                for part in parts
+                if len(part)
+            ]
+
+
+def test_order_and_splitting_change_nothing(workloads: Workloads) -> None:
+    """Charges shuffled, and cut by cost, region or cells, compose to the same losses."""
+    rng = random.Random(8)
+    for each, losses in workloads[::3]:
+        pieces = [piece for charge in each.charges for piece in split(rng, charge)]
+        rng.shuffle(pieces)
+        found = worst_row(pieces)
+        assert found.exact
+        assert found.value == losses.max()
+        before = loss_by_predicate(each.charges, each.query)
+        after = loss_by_predicate(pieces, each.query)
+        assert before.exact
+        assert after.exact
+        assert (before.units == after.units).all()
+        # A query that is charged beside the others adds its own cost to each of its live cells.
+        own = loss_by_predicate([*pieces, each.query], each.query).units - before.units
+        assert set((own - each.query.costs.as_array())[own > 0].tolist()) <= {0}
+
+
+def two_predicates(*epsilons: float, time_ms: tuple[int, int] = (0, 1000)) -> RowCharge:
+    """Charge the same two rooms by window."""
+    units = [to_loss_units(Fraction(str(each))) for each in epsilons]
+    return RowCharge(
+        Region.where(time=time_ms), ("room",), Cells.of("1", "2"), LevelCosts.of(np.array(units))
+    )
+
+
+def test_the_example_of_mide() -> None:
+    """Costs of 0.1 and 0.5, then 0.5 and 0.1, on the same predicates compose to 0.6, not 1.0."""
+    charges = [two_predicates(0.1, 0.5), two_predicates(0.5, 0.1)]
+    worst = worst_row(charges)
+    assert worst.value == worst.upper_bound == to_loss_units(Fraction("0.6"))
+    assert loss_by_predicate(charges, charges[0]).units.tolist() == [worst.value] * 2
+    assert sum(each.cost.worst_units for each in charges) == to_loss_units(Fraction(1))
+
+
+def test_time_is_half_open() -> None:
+    """A window that ends where the next starts shares no row with it; one millisecond more does."""
+    first = two_predicates(0.5, 0.5, time_ms=(0, 1000))
+    after = two_predicates(0.5, 0.5, time_ms=(1000, 2000))
+    across = two_predicates(0.5, 0.5, time_ms=(999, 1001))
+    half = to_loss_units(Fraction(1, 2))
+    assert worst_row([first, after]).value == half
+    assert worst_row([first, after, across]).value == 2 * half
+    assert row_loss([first, after, across], {"time": 1000, "room": "1"}) == 2 * half
+    assert row_loss([first, after], {"time": 2000, "room": "1"}) == 0
+
+
+def test_nothing_charged_is_nothing_lost() -> None:
+    """No charge, a free one and an empty region leave every row without loss."""
+    free = RowCharge(Region(), (), Cells.single(), UniformCost(0, 1))
+    nowhere = RowCharge(Region.nothing(), (), Cells.single(), UniformCost(5, 1))
+    for charges in ([], [free], [nowhere], [free, nowhere]):
+        worst = worst_row(charges)
+        assert (worst.value, worst.upper_bound, dict(worst.row)) == (0, 0, {})
+        assert loss_by_predicate(charges, free).units.tolist() == [0]
+    everyone = RowCharge(Region(), (), Cells.single(), UniformCost(5, 1))
+    assert worst_row([everyone], node_limit=1).value == 5
+    assert row_loss([everyone], {}) == 5
+    assert loss_by_predicate([everyone], nowhere).units.tolist() == [0]
+
+
+def test_losses_that_leave_64_bits_are_refused() -> None:
+    """Sums are refused before they could wrap around and look small."""
+    huge = RowCharge(Region(), (), Cells.single(), UniformCost(2**62, 1))
+    assert worst_row([huge]).value == 2**62
+    for compose in (worst_row, lambda charges: loss_by_predicate(charges, huge)):
+        with pytest.raises(ValueError, match="add up to"):
+            compose([huge, huge])
+    with pytest.raises(ValueError, match="at least one node"):
+        worst_row([huge], node_limit=0)
+    with pytest.raises(ValueError, match="at least one node"):
+        loss_by_predicate([huge], huge, node_limit=0)
+
+
+def test_charges_that_do_not_fit_are_refused() -> None:
+    """Cells, attributes and costs have to agree in number."""
+    with pytest.raises(ValueError, match="names an attribute once"):
+        RowCharge(Region(), ("room", "room"), Cells([("a", "a")]), UniformCost(1, 1))
+    with pytest.raises(ValueError, match="one value per group-by attribute"):
+        RowCharge(Region(), (), Cells.of("a"), UniformCost(1, 1))
+    with pytest.raises(ValueError, match="one cost per cell"):
+        RowCharge(Region(), ("room",), Cells.of("a", "b"), UniformCost(1, 1))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [("a",), ("a",)],
+        [("a",), ("a", "b")],
+        [(float("nan"),)],
+        [(float("inf"),)],
+        [(None,)],
+        [(0.5,), (Fraction(1, 2),)],
+    ],
+)
+def test_cells_that_are_none_are_refused(values: list[tuple[Value, ...]]) -> None:
+    """No cell, one twice, ragged ones, and values that are no values."""
+    with pytest.raises(ValueError, match="cell"):
+        Cells(values)
+
+
+def test_cells_compare_by_content_and_find_their_place() -> None:
+    """Numbers are exact, truth values apart from numbers, order matters."""
+    cells = Cells.of(0.5, 1, True, "1")
+    assert [cells.find((each,)) for each in (Fraction(1, 2), 1.0, True, "1", 2, False)] == [
+        0,
+        1,
+        2,
+        3,
+        None,
+        None,
+    ]
+    assert cells == Cells.of(Fraction(1, 2), Fraction(1), True, "1")
+    assert hash(cells) == hash(Cells.of(Fraction(1, 2), 1, True, "1"))
+    assert cells != Cells.of(1, 0.5, True, "1")
+    assert Cells.of(1) != Cells.of(True)
+    assert Cells.single() == Cells([()])
+    assert "0.5" not in repr(cells)
+
+
+def test_a_hundred_thousand_cells_and_a_day_of_windows() -> None:
+    """24 hopping windows over 100,000 cells on 12 levels compose in vectors, not cell by cell."""
+    rng = np.random.default_rng(5)
+    cells = Cells.of(*range(100_000))
+    charges = [
+        RowCharge(
+            Region.where(time=(start, start + 3)),
+            ("badge",),
+            cells,
+            LevelCosts.of(rng.integers(1, 13, len(cells))),
+        )
+        for start in range(24)
+    ]
+    losses = np.array([each.costs.as_array() for each in charges])
+    sums = losses[:-2] + losses[1:-1] + losses[2:]
+    begin = time.perf_counter()
+    worst = worst_row(charges)
+    middle = time.perf_counter()
+    found = loss_by_predicate(charges, replace(charges[0], region=Region()))
+    end = time.perf_counter()
+    print(f"worst row {middle - begin:.3f} s, every cell {end - middle:.3f} s")
+    assert worst.exact
+    assert worst.value == sums.max()
+    assert found.exact
+    assert (found.units == sums.max(axis=0)).all()
+
+
+def test_alarms_that_share_no_attribute_are_not_multiplied_out() -> None:
+    """Ten pairs of charges on ten attributes: 2^10 sets of cells, and a handful of nodes."""
+    charges = [
+        RowCharge(Region(), (name,), Cells.of("1", "2"), LevelCosts.of(np.array(costs)))
+        for name in "abcdefghij"
+        for costs in ([1, 5], [5, 1])
+    ]
+    worst = worst_row(charges, node_limit=12)
+    assert worst.exact
+    assert worst.value == 60

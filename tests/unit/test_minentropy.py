@@ -1,0 +1,390 @@
+"""The bracket of the min-entropy holds the minimum over every vertex, and closes."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import product
+from operator import gt, lt
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accountant import minentropy
+from accountant.minentropy import NODE_LIMIT, MinEntropy, min_entropy, min_entropy_levels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Solver = Callable[[Floats], float]
+
+CLOSE = 1e-9
+
+
+def bounds(epsilons: Floats) -> tuple[Floats, Floats]:
+    """Bounds on the posterior as in Lemma 7."""
+    return (
+        np.exp(-epsilons) / np.exp(epsilons).sum(),
+        np.exp(epsilons) / np.exp(-epsilons).sum(),
+    )
+
+
+def misprinted_bounds(epsilons: Floats) -> tuple[Floats, Floats]:
+    """Bounds as section 5 of the paper prints them."""
+    down = np.exp(-epsilons)
+    return down / down.sum(), np.exp(epsilons) / down.sum()
+
+
+def term(p: Floats) -> Floats:
+    """Return -p ln p, 0 at 0."""
+    return np.where(p > 0, -p * np.log(np.where(p > 0, p, 1.0)), 0.0)
+
+
+def over_vertices(low: Floats, high: Floats) -> float:
+    """Least entropy over all vertices: every set at its upper bounds, every one as the fraction."""
+    room, slack = high - low, 1 - low.sum()
+    chosen = (np.arange(2 ** len(low))[:, None] >> np.arange(len(low)) & 1).astype(bool)
+    rest = slack - chosen @ room
+    value = np.where(chosen, term(high), term(low)).sum(axis=1)
+    best = math.inf
+    for one in range(len(low)):
+        fits = ~chosen[:, one] & (rest > -1e-14) & (rest < room[one] + 1e-14)
+        raised = term(low[one] + np.maximum(rest[fits], 0.0)) - term(low[one])
+        best = min(best, float((value[fits] + raised).min(initial=math.inf)))
+    return best
+
+
+def algorithm_5(low: Floats, high: Floats, better: Callable[[float, float], bool] = lt) -> float:
+    """MIDE's Algorithm 5 as printed, which keeps the solution of lower entropy."""
+
+    def solve(size: int, slack: float) -> list[float]:
+        if size == 1:
+            return [float(low[0]) + slack]
+        last, room = size - 1, high - low
+        most = min(float(room[last]), slack)
+        first = [*solve(last, slack - most), float(low[last]) + most]
+        others = min(float(room[:last].sum()), slack)
+        second = [*solve(last, others), float(low[last]) + slack - others]
+        return first if better(entropy(first), entropy(second)) else second
+
+    def entropy(p: list[float]) -> float:
+        return float(term(np.maximum(p, 0.0)).sum())
+
+    return entropy(solve(len(low), float(1 - low.sum())))
+
+
+def cases(number: int, *, largest: int, seed: int = 20) -> Iterator[Floats]:
+    """Costs of many shapes: spread, repeated, with zeros, huge, tiny, equal but for rounding."""
+    rng = np.random.default_rng(seed)
+    for index in range(number):
+        k = int(rng.integers(1, largest + 1))
+        yield (
+            rng.uniform(0, 2, k),
+            rng.choice(rng.uniform(0, 1.5, 3), k),
+            rng.exponential(3, k),
+            np.where(rng.random(k) < 0.5, 0.0, rng.uniform(0, 1, k)),
+            10 ** rng.uniform(-6, 1.5, k),
+            rng.uniform(0, 0.3, k),
+            rng.choice(rng.uniform(0, 1, 3), k) * (1 + rng.integers(-3, 4, k) * 2.0**-52),
+            10 ** rng.uniform(-16, -10, k),
+        )[index % 8]
+
+
+def agrees(solver: Solver, epsilons: Floats) -> bool:
+    """Tell whether a solver finds the least entropy over the vertices."""
+    return abs(solver(epsilons) - over_vertices(*bounds(epsilons))) < 1e-11
+
+
+def test_equals_every_vertex() -> None:
+    """On 500 cases of up to 12 predicates the value is exact and the bracket closed around it."""
+    for epsilons in cases(500, largest=12):
+        found = min_entropy(epsilons)
+        exact = over_vertices(*bounds(epsilons))
+        assert agrees(lambda e: min_entropy(e).value, epsilons), epsilons
+        assert found.lower <= exact + 1e-15, epsilons
+        assert exact - 1e-15 <= found.upper, epsilons
+        assert found.upper - found.lower < CLOSE, epsilons
+        assert found.predicates == len(epsilons)
+
+
+@pytest.mark.parametrize(
+    "twin",
+    [
+        lambda e: over_vertices(*misprinted_bounds(e)),
+        lambda e: algorithm_5(*bounds(np.sort(e)), better=gt),
+    ],
+    ids=["misprint", "higher"],
+)
+def test_the_papers_errors_are_caught(twin: Solver) -> None:
+    """The misprinted bound and the higher of Algorithm 5's two solutions fail the same check."""
+    # Equal costs of nothing leave one posterior only, which both get right.
+    spread = [e for e in cases(60, largest=7) if len(set(e)) > 1 and 0.05 < e.max() < 2]
+    assert len(spread) > 15
+    assert sum(agrees(twin, epsilons) for epsilons in spread) < len(spread) / 10
+
+
+def test_equals_the_papers_algorithm() -> None:
+    """Algorithm 5 with the lower entropy finds the same minimum."""
+    for epsilons in cases(60, largest=9, seed=21):
+        expected = algorithm_5(*bounds(np.sort(epsilons)))
+        assert min_entropy(epsilons).value == pytest.approx(expected, abs=1e-11), epsilons
+
+
+def test_levels_equal_every_vertex() -> None:
+    """With up to 13 predicates on each of up to 4 levels the value is exact and closed."""
+    rng = np.random.default_rng(22)
+    for _ in range(60):
+        levels = rng.uniform(0, rng.choice([0.05, 0.5, 3.0]), int(rng.integers(2, 5)))
+        counts = rng.integers(1, 14, len(levels))
+        found = min_entropy_levels(levels, counts)
+        exact = over_counts(levels, counts)
+        assert found.lower <= exact + 1e-14
+        assert exact - 1e-14 <= found.upper
+        assert found.upper - found.lower < CLOSE
+
+
+def over_counts(levels: Floats, counts: NDArray[np.int64]) -> float:
+    """Least entropy over all vertices that differ in counts per level."""
+    up, down = np.exp(levels), np.exp(-levels)
+    low, high = down / (counts @ up), up / (counts @ down)
+    grid = np.array(list(product(*(range(count + 1) for count in counts))))
+    rest = 1 - counts @ low - grid @ (high - low)
+    value = grid @ term(high) + (counts - grid) @ term(low)
+    best = math.inf
+    for level in range(len(levels)):
+        fits = (grid[:, level] < counts[level]) & (rest > -1e-14)
+        fits &= rest < high[level] - low[level] + 1e-14
+        raised = term(low[level] + np.maximum(rest[fits], 0.0)) - term(low[level])
+        best = min(best, float((value[fits] + raised).min(initial=math.inf)))
+    return best
+
+
+def test_the_first_bracket_holds_the_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound from remainders is below the minimum, in use, and fails when one per cent up."""
+    rng = np.random.default_rng(23)
+    remainder = minentropy._Search._residue_bound
+    used = caught = 0
+    for _ in range(40):
+        epsilons = rng.uniform(0, rng.choice([0.5, 1.0, 1.5]), int(rng.integers(12, 17)))
+        exact = over_vertices(*bounds(epsilons))
+        first = min_entropy(epsilons, node_limit=0)
+        assert first.nodes == 0
+        assert first.lower <= exact <= first.upper
+        search = minentropy._Search(minentropy._box(np.sort(epsilons), np.ones_like(epsilons)))
+        used += search._residue_bound() > 0
+        # The search caps the bound at the best vertex, which is what the broken one must not do.
+        caught += search.root + 1.01 * remainder(search) > exact + 1e-12
+    assert used >= 20
+    assert caught >= 5
+    monkeypatch.setattr(minentropy._Search, "_residue_bound", lambda _: 0.0)
+    plain = min_entropy(np.linspace(0, 1, 15))
+    assert plain.upper - plain.lower < CLOSE
+
+
+@pytest.mark.parametrize(
+    "epsilons",
+    [
+        [0.1, 0.5, 1.0],
+        [0.2, 0.4, 1.0],
+        [0.0, 0.0, 0.0],
+        [1e-14, 2e-14, 1e-15],
+        [3.0, 3.0, 3.0, 3.0],
+        [0.3, 0.1 + 0.2, 0.1, 0.7, 0.7],
+        [40.0, 1.0, 0.0],
+        [1000.0, 1000.0, 0.0],
+        [1000.0, 0.25, 0.5, 0.125],
+        [0.0, 0.0, 0.0, 0.0, 0.0, 2.0],
+        [0.9, 0.85, 0.8, 0.3, 0.2, 0.1],
+    ],
+)
+def test_the_bracket_holds_the_exact_value(epsilons: list[float]) -> None:
+    """The minimum to 50 digits lies within the rounded bracket."""
+    found = min_entropy(epsilons)
+    exact = in_decimals(epsilons)
+    assert Decimal(found.lower) <= exact <= Decimal(found.upper)
+    assert found.upper - found.lower < 1e-11
+
+
+def test_the_bracket_holds_the_exact_value_of_random_costs() -> None:
+    """The same for 60 random cases of up to 5 predicates."""
+    for epsilons in cases(60, largest=5, seed=24):
+        found = min_entropy(epsilons)
+        assert Decimal(found.lower) <= in_decimals(list(epsilons)) <= Decimal(found.upper)
+
+
+def in_decimals(epsilons: list[float]) -> Decimal:
+    """Least entropy over all vertices to 50 digits or more, costs taken as the floats they are."""
+    with localcontext() as context:
+        # The smallest bounds are exp(-2000): the sum of all must still be told from 1.
+        context.prec = 50 + int(max(epsilons) * 2 / math.log(10))
+        costs = [Decimal(float(one)) for one in epsilons]
+        up, down = [cost.exp() for cost in costs], [(-cost).exp() for cost in costs]
+        low, high = [one / sum(up) for one in down], [one / sum(down) for one in up]
+
+        def entropy(p: Decimal) -> Decimal:
+            return -p * p.ln() if p > 0 else Decimal(0)
+
+        ends = [
+            (entropy(lowest), entropy(highest)) for lowest, highest in zip(low, high, strict=True)
+        ]
+        tiny = Decimal(10) ** (8 - context.prec)
+        best = None
+        for one, at_high in product(range(len(costs)), product((0, 1), repeat=len(costs))):
+            others = [(i, at) for i, at in enumerate(at_high) if i != one]
+            p = Decimal(1) - sum(high[i] if at else low[i] for i, at in others)
+            if at_high[one] or not low[one] - tiny <= p <= high[one] + tiny:
+                continue
+            value = entropy(p) + sum(ends[i][at] for i, at in others)
+            best = value if best is None else min(best, value)
+        assert best is not None
+        return best
+
+
+def test_levels_of_an_alarm_are_exact() -> None:
+    """544 predicates on 4 levels and 100,000 on 12 close with few states."""
+    for levels, counts in (
+        ([0.1, 0.3, 0.7, 1.2], [136] * 4),
+        ([0.05, 0.1, 0.2, 0.4], [400, 100, 34, 10]),
+        (np.linspace(0.1, 1.5, 12), [8333] * 11 + [8337]),
+        (0.05 * 1.4 ** np.arange(12), [50_000, 25_000, 12_500, 6_250, 3_125, 1_563, *([260] * 6)]),
+    ):
+        found = min_entropy_levels(levels, counts)
+        assert found.upper - found.lower < CLOSE
+        assert found.nodes <= 2_000
+        assert found == min_entropy(np.repeat(levels, counts))
+
+
+@pytest.mark.parametrize("most", [0.05, 0.5, 1.0, 2.0, 5.0, 50.0])
+def test_distinct_costs_leave_a_narrow_bracket(most: float) -> None:
+    """5,000 random costs, all distinct, leave less than 1e-4."""
+    found = min_entropy(np.random.default_rng(25).uniform(0, most, 5_000))
+    assert found.upper - found.lower < 1e-4
+    assert found.nodes <= NODE_LIMIT
+
+
+@pytest.mark.timeout(60)
+def test_hard_costs_stop_at_the_node_limit() -> None:
+    """20 to 200 distinct costs: any limit keeps a true bracket, the same every time."""
+    rng = np.random.default_rng(26)
+    for k, most in product((20, 60, 100, 200), (0.2, 1.0, 3.0)):
+        epsilons = rng.uniform(0, most, k)
+        brackets = [min_entropy(epsilons, node_limit=n) for n in (0, 1, 300, 5_000, NODE_LIMIT)]
+        for found, limit in zip(brackets, (0, 1, 300, 5_000, NODE_LIMIT), strict=True):
+            assert found.nodes <= limit
+            assert found.lower <= found.value <= found.upper
+        assert max(b.lower for b in brackets) <= min(b.upper for b in brackets)
+        widths = [found.upper - found.lower for found in brackets]
+        assert widths == sorted(widths, reverse=True)
+        assert widths[-1] < (CLOSE if k == 20 else 1e-3)
+        assert min_entropy(rng.permutation(epsilons)) == brackets[-1]
+
+
+@given(st.lists(st.floats(0, 4), min_size=1, max_size=8), st.data())
+def test_more_cost_never_leaves_more_uncertainty(costs: list[float], data: st.DataObject) -> None:
+    """Raising one cost widens every bound, so the minimum cannot rise."""
+    before = min_entropy(costs)
+    costs[data.draw(st.integers(0, len(costs) - 1))] += data.draw(st.floats(0, 4))
+    assert min_entropy(costs).lower <= before.upper
+    assert 0 <= before.lower <= before.value <= before.upper
+
+
+def test_nothing_spent_keeps_everything() -> None:
+    """At cost zero the min-entropy is ln k, at unbounded cost nothing is left."""
+    for k in (2, 3, 1000):
+        free = min_entropy([0] * k)
+        assert free.value == pytest.approx(math.log(k), abs=1e-12)
+        assert free.normalised == pytest.approx(1.0, abs=1e-12)
+        assert free.normalised_bracket[1] <= 1.0
+        for cost in (1e3, 1e6, 1e300, 10**400, Fraction(10**700, 3)):
+            spent = min_entropy([cost] * k)
+            assert 0 <= spent.lower <= spent.value <= spent.upper < 1e-10
+            assert spent.normalised < 1e-10
+
+
+def test_one_predicate_has_nothing_to_guess() -> None:
+    """A single predicate has entropy zero, all of the zero there is."""
+    for cost in (0, 0.3, 1000):
+        found = min_entropy([cost])
+        assert found.value == 0
+        assert found.lower == 0
+        assert found.normalised == 1.0
+        assert found.normalised_bracket == (1.0, 1.0)
+
+
+def test_the_share_of_ln_k_is_enclosed() -> None:
+    """The normalised bracket holds the normalised value."""
+    found = min_entropy([0.1, 0.4, 0.4, 0.8])
+    low, high = found.normalised_bracket
+    assert low < found.normalised < high
+    assert found.normalised == pytest.approx(found.value / math.log(4))
+    assert MinEntropy(0.5, 0.25, 1.0, 3).normalised_bracket[0] < 0.25 / math.log(3)
+
+
+def test_any_kind_of_number_counts() -> None:
+    """Ints, Fractions, floats and arrays of the same costs give the same bracket."""
+    expected = min_entropy([0.0, 1.0, 2.0, 1.0])
+    for given_costs in (
+        [0, 1, 2, 1],
+        (Fraction(0), Fraction(1), 2, 1.0),
+        np.array([0, 1, 2, 1], dtype=np.uint8),
+        np.array([1, 0, 1, 2], dtype=np.float32),
+        iter([2, 1, 1, 0]),
+    ):
+        assert min_entropy(given_costs) == expected
+    assert min_entropy_levels([2, 0, 1, 1, 9], [1, 1, 1, 1, 0]) == expected
+    assert min_entropy_levels(iter([0, 1, 2]), iter([1, 2, 1])) == expected
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [
+        [],
+        [-1e-9, 1],
+        [math.nan],
+        [1, math.inf],
+        [Fraction(-1, 3)],
+        [-(10**400)],
+        [10**400, math.nan],
+        [[0.1, 0.2]],
+        [True, False],
+        ["0.1"],
+        ["0.1", Fraction(1)],
+        [None],
+        [1j],
+        "12",
+    ],
+)
+def test_costs_that_are_none_are_refused(costs: list[float]) -> None:
+    """Nothing, negative, NaN, infinite or no number: refused, in both forms."""
+    with pytest.raises(ValueError, match="costs are"):
+        min_entropy(costs)
+    with pytest.raises(ValueError, match="costs are"):
+        min_entropy_levels(costs, [1] * len(costs))
+
+
+@pytest.mark.parametrize("counts", [[1], [1, -1], [0, 0], [1.0, 2.0], [[1, 2]], [2**60, 2**60]])
+def test_counts_that_are_none_are_refused(counts: list[int]) -> None:
+    """Counts are whole, not negative, one per level, and cover a predicate."""
+    with pytest.raises(ValueError, match="counts are"):
+        min_entropy_levels([0.1, 0.2], counts)
+
+
+def test_a_negative_node_limit_is_refused() -> None:
+    """A limit below zero is a mistake, not a hurry."""
+    with pytest.raises(ValueError, match="node limit"):
+        min_entropy([1, 2], node_limit=-1)
+
+
+def test_the_proof_is_where_the_module_says() -> None:
+    """The module's docstring names a page that exists."""
+    page = "docs/proofs/minentropy.md"
+    assert page in (minentropy.__doc__ or "")
+    assert (Path(__file__).parents[2] / page).is_file()

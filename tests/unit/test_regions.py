@@ -1,0 +1,315 @@
+"""The region of a query holds every event that the real pipeline counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accountant.predicates import Not, Region, ValueSet
+from stream.aggregate import project
+from stream.codecs import Batch
+from stream.columns import declared_schema
+from stream.model import AggregateKind, Codec, Domain, Feed, Field, FieldType
+from stream.regions import attribute_of, cells_of, group_by_of, region_of
+from stream.sql import SqlProblem, parse_sql
+from stream.where import And, Comparator, Compare, Where
+from tests.unit import reference
+
+if TYPE_CHECKING:
+    from stream.model import Query
+
+FIELDS = (
+    Field("person", FieldType.STRING),
+    Field("room", FieldType.STRING, ("lobby", "lab", "Z\u00fcrich")),
+    Field("floor", FieldType.INTEGER, ("1", "2", "-3")),
+    Field("open", FieldType.BOOLEAN),
+    Field("paid", FieldType.FLOAT, None, Fraction(0), Fraction(10), Fraction(1, 100)),
+    Field("size", FieldType.INTEGER),
+    Field("ts", FieldType.TIMESTAMP),
+)
+BADGES = Feed(
+    "badges", "b", Codec.JSON, "ts", "person", None, {field.name: field for field in FIELDS}
+)
+INSTANT_MS = 1_307_001_600_000  # 2011-06-02T08:00:00Z
+LITERALS = {
+    "person": ["''", "'a'", "'ab'", "'b'", "'\U0001f600'"],
+    "room": ["'lobby'", "'lab'", "'hall'"],
+    "floor": ["1", "2", "-3", "7"],
+    "open": ["TRUE", "FALSE"],
+    "paid": ["0", "0.1", "-0.5", "1e300", "2"],
+    "size": ["0", "3", "4", "-1", "9223372036854775807", "-9223372036854775808"],
+    "ts": ["'2011-06-02T08:00:00Z'", "'2011-06-02T08:00:00.001Z'", "DATE '1970-01-02'"],
+}
+EVENTS: dict[str, list[Any]] = {
+    "person": ["", "\0", "a", "a\0", "ab", "b", "c", "\U0001f600", "\uffff"],
+    "room": ["lobby", "lab", "hall", "Z\u00fcrich", "", None],
+    "floor": [1, 2, -3, 7, 0, None],
+    "open": [True, False, None],
+    "paid": [0.0, -0.0, 0.1, 0.1 + 1e-17, 0.30000000000000004, -0.5, 1e300, 2.0, 5e-324, None],
+    "size": [0, 1, 2, 3, 4, 5, -1, 2**63 - 1, -(2**63), None],
+    "ts": [0, 1, INSTANT_MS - 1, INSTANT_MS, INSTANT_MS + 1, 253_402_300_799_999],
+}
+
+
+@st.composite
+def comparisons(
+    draw: st.DrawFn, names: tuple[str, ...] = tuple(LITERALS), *, nulls: bool = True
+) -> str:
+    """Draw one condition on one field, as SQL."""
+    name = draw(st.sampled_from(names))
+    literal = st.sampled_from(LITERALS[name])
+    forms = ["=", "<>", "IN", "NOT IN"]
+    forms += ["TRUE"] if name == "open" else ["<", "<=", ">", ">=", "BETWEEN", "NOT BETWEEN"]
+    forms += ["IS NULL", "IS NOT NULL"] if nulls else []
+    form = draw(st.sampled_from(forms))
+    if form == "TRUE":
+        return name
+    if form.endswith("NULL"):
+        return f"{name} {form}"
+    if form.endswith("IN"):
+        return f"{name} {form} ({', '.join(draw(st.lists(literal, min_size=1, max_size=3)))})"
+    if form.endswith("BETWEEN"):
+        return f"{name} {form} {draw(literal)} AND {draw(literal)}"
+    flipped = draw(st.booleans())
+    first, second = (draw(literal), name) if flipped else (name, draw(literal))
+    return f"{first} {form} {second}"
+
+
+CONDITIONS = st.recursive(
+    comparisons(),
+    lambda inner: st.one_of(
+        inner.map(lambda part: f"NOT ({part})"),
+        st.lists(inner, min_size=2, max_size=3).map(lambda parts: f"({' AND '.join(parts)})"),
+        st.lists(inner, min_size=2, max_size=3).map(lambda parts: f"({' OR '.join(parts)})"),
+    ),
+    max_leaves=8,
+)
+GROUPS = st.sampled_from([("room",), ("floor",), ("floor", "room"), ()])
+
+
+def query(where: str | Where = "", group: tuple[str, ...] = ("room",)) -> Query:
+    """Return a query that filters and groups so, its text read by the real parser."""
+    return replace(
+        reference.make_query(reference.scenes()[0], AggregateKind.COUNT),
+        feed=BADGES,
+        where=read(where, group) if isinstance(where, str) else where,
+        domain=Domain(group, tuple(BADGES.fields[name].domain or () for name in group)),
+    )
+
+
+def read(where: str, group: tuple[str, ...]) -> Where | None:
+    """Return the filter of a query that says so."""
+    keys = ", ".join((*group, "TUMBLE(ts, INTERVAL '1' HOUR)"))
+    clauses = ["SELECT", ", ".join(group) or "1", "FROM badges", where and f"WHERE {where}"]
+    return parse_sql(
+        " ".join([*clauses, "GROUP BY", keys, "HAVING COUNT(*) > 3"]),
+        feeds={"badges": BADGES},
+        tables=(),
+        timezone=ZoneInfo("Europe/Berlin"),
+    ).where
+
+
+def counted(asked: Query, events: list[dict[str, Any]]) -> list[int | None]:
+    """Return the cell that the real pipeline gives each event, ``None`` where it drops it."""
+    rows = pa.RecordBatch.from_pylist(events, schema=declared_schema(BADGES))
+    ids = np.arange(len(events), dtype=np.int64)
+    times = np.zeros(len(events), np.int64)
+    batch = Batch(rows, times, times, ids, np.zeros((len(events), 2), np.uint64), None)
+    kept, _ = project(asked, batch)
+    cells: list[int | None] = [None] * len(events)
+    for offset, cell in zip(kept.offset.tolist(), kept.cell.tolist(), strict=True):
+        cells[offset] = cell
+    return cells
+
+
+def row_of(event: dict[str, Any]) -> dict[str, Any]:
+    """Return an event's attributes; a null field is none."""
+    present = {name: value for name, value in event.items() if value is not None}
+    return {"feed": "badges", **{f"badges.{name}": value for name, value in present.items()}}
+
+
+EVENT_LISTS = st.lists(
+    st.fixed_dictionaries({name: st.sampled_from(values) for name, values in EVENTS.items()}),
+    min_size=1,
+    max_size=20,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(CONDITIONS, GROUPS, EVENT_LISTS)
+def test_every_event_that_counts_is_in_the_region(
+    where: str, group: tuple[str, ...], events: list[dict[str, Any]]
+) -> None:
+    """Whatever WHERE and GROUP BY say, no counted event lies outside; its cell is the named one."""
+    asked = query(where, group)
+    region = region_of(asked)
+    cells = list(cells_of(asked))
+    for event, cell in zip(events, counted(asked, events), strict=True):
+        if cell is not None:
+            assert region.contains(row_of(event)), (where, event)
+            assert cells[cell] == tuple(event[name] for name in group)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(comparisons(nulls=False), min_size=1, max_size=4), GROUPS, EVENT_LISTS)
+def test_the_region_of_a_conjunction_holds_nothing_else(
+    parts: list[str], group: tuple[str, ...], events: list[dict[str, Any]]
+) -> None:
+    """Conditions joined by AND leave in the region only events that count, or lack a field."""
+    asked = query(" AND ".join(parts), group)
+    region = region_of(asked)
+    for event, cell in zip(events, counted(asked, events), strict=True):
+        if None not in event.values():
+            assert region.contains(row_of(event)) == (cell is not None), (parts, event)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data(), st.sampled_from(list(LITERALS)), EVENT_LISTS)
+def test_the_region_of_one_field_is_exact(
+    data: st.DataObject, name: str, events: list[dict[str, Any]]
+) -> None:
+    """Any AND, OR and NOT of conditions on one field is the set of that field's values."""
+    part = comparisons((name,), nulls=False)
+    where = data.draw(part)
+    for _ in range(data.draw(st.integers(0, 3))):
+        word = data.draw(st.sampled_from(["AND", "OR", "AND NOT", "OR NOT"]))
+        where = f"({where}) {word} ({data.draw(part)})"
+    asked = query(where, ())
+    region = region_of(asked)
+    for event, cell in zip(events, counted(asked, events), strict=True):
+        if event[name] is not None:
+            assert region.contains(row_of(event)) == (cell is not None), (where, event)
+
+
+@pytest.mark.parametrize(
+    ("where", "conditions"),
+    [
+        ("size > 3 AND size <= 7", {"badges.size": range(4, 8)}),
+        ("size = 3 OR size = 4", {"badges.size": (3, 5)}),
+        ("NOT size IN (3)", {"badges.size": ValueSet.numbers() & ~ValueSet.integers(3)}),
+        ("size = 3 OR room = 'lab'", {}),
+        ("(size = 3 AND open) OR (size = 5 AND paid > 0)", {"badges.size": Not((4, 5))}),
+        ("NOT (size < 3 OR open)", {"badges.size": (3, None), "badges.open": False}),
+        ("NOT (size < 3 AND open)", {}),
+        ("size IS NULL", {}),
+        ("size IS NULL OR size > 3", {}),
+        ("(size IS NULL OR size > 3) AND size IS NOT NULL", {"badges.size": (4, None)}),
+        ("size > 3 OR size <= 3", {}),
+        ("open <> TRUE", {"badges.open": False}),
+        ("paid <= 0.5", {"badges.paid": ValueSet.between(None, 0.5, high_closed=True)}),
+        ("(size = 1 AND size = 2) OR open", {"badges.open": True}),
+        ("ts IS NULL OR open", {"badges.open": True}),
+    ],
+)
+def test_what_a_filter_says_of_each_field(where: str, conditions: dict[str, Any]) -> None:
+    """AND narrows, OR keeps what all sides say, NOT turns inwards, nulls leave a field open."""
+    expected = Region.of({"feed": "badges", **conditions})
+    if where.startswith("(size = 3"):
+        expected &= Region.of({"badges.size": (3, 6)})
+    assert region_of(query(where, ())) == expected
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "size = 1 AND size = 2",
+        "size > 3 AND size < 4",
+        "size > 3 AND NOT size > 3",
+        "size IS NULL AND size = 3",
+        "ts IS NULL",
+        "person IS NULL AND open",
+        "person > 'b' AND person < 'a'",
+        "room = 'hall'",
+        "open AND NOT open",
+        "NOT (size IN (1, 2) OR size NOT IN (1, 2)) AND size IS NOT NULL",
+    ],
+)
+def test_a_filter_that_is_never_true_has_the_empty_region(where: str) -> None:
+    """Contradictions, also with the declared domain of the group, leave no row."""
+    assert region_of(query(where)) == Region.nothing()
+
+
+def test_the_group_keeps_to_its_domain() -> None:
+    """Group fields have their declared values, typed as the fields are; the last varies fastest."""
+    asked = query("", ("floor", "room"))
+    assert group_by_of(asked) == ("badges.floor", "badges.room")
+    assert region_of(asked) == Region.of(
+        {
+            "feed": "badges",
+            "badges.floor": ValueSet.integers(1, 2, -3),
+            "badges.room": ["lobby", "lab", "Z\u00fcrich"],
+        }
+    )
+    cells = list(cells_of(asked))
+    assert len(cells) == len(asked.domain)
+    for index, cell in enumerate(cells):
+        assert tuple(map(str, cell)) == tuple(asked.domain.predicate(index).values())
+        assert region_of(asked).contains(
+            {"feed": "badges", **dict(zip(group_by_of(asked), cell, strict=True))}
+        )
+    ungrouped = query("", ())
+    assert group_by_of(ungrouped) == ()
+    assert list(cells_of(ungrouped)) == [()]
+    assert region_of(ungrouped) == Region.where(feed="badges")
+
+
+def test_domains_made_by_hand_are_taken_as_events_are_matched() -> None:
+    """Only the decimal notation names an integer, only true and false name truth values."""
+    numbered = replace(query(), domain=Domain(("floor",), (("1", "01", "one"),)))
+    assert list(cells_of(numbered)) == [(1,), ("01",), ("one",)]
+    assert region_of(numbered).values("badges.floor") == ValueSet.integers(1)
+    flagged = replace(query(), domain=Domain(("open",), (("true", "yes"),)))
+    assert list(cells_of(flagged)) == [(True,), ("yes",)]
+    assert region_of(flagged).values("badges.open") == ValueSet.of(True)
+    with pytest.raises(ValueError, match="float"):
+        region_of(replace(query(), domain=Domain(("paid",), (("1.5",),))))
+
+
+def test_other_feeds_share_no_event() -> None:
+    """A topic has one feed: the feed's name keeps regions apart, and their attributes."""
+    other = replace(query(), feed=replace(BADGES, name="doors"))
+    assert attribute_of(other.feed, "room") == "doors.room"
+    assert not region_of(other).overlaps(region_of(query()))
+
+
+def test_a_filter_of_an_unknown_form_leaves_all_open() -> None:
+    """What the reader does not know could keep any event, and NOT of it too."""
+
+    class Odd(Where):
+        __slots__ = ()
+
+    size = Compare("size", FieldType.INTEGER, Comparator.GT, 3)
+    assert region_of(query(And((Odd(), size)), ())) == region_of(query("size > 3", ()))
+    assert region_of(query(Odd(), ())) == Region.where(feed="badges")
+
+
+def test_large_lists_are_read_in_one_pass() -> None:
+    """A list of 20,000 values takes no quadratic time."""
+    values = ", ".join(str(each) for each in range(0, 40_000, 2))
+    region = region_of(query(f"size NOT IN ({values})", ()))
+    assert not region.contains(row_of({"size": 38_000}))
+    assert region.contains(row_of({"size": 38_001}))
+
+
+def test_a_broken_reading_of_null_is_caught() -> None:
+    """The check has power: taking NOT as the complement, nulls included, loses events."""
+    where = "size IS NULL OR size > 3"
+    event = dict.fromkeys(EVENTS) | {"person": "a", "ts": 0}
+    asked = query(where, ())
+    assert counted(asked, [event]) == [0]
+    assert region_of(asked).contains(row_of(event))
+    assert not Region.of({"badges.size": (4, None)}).contains(row_of(event))
+
+
+def test_the_parser_still_refuses_what_regions_do_not_know() -> None:
+    """Field against field is no conjunction; the grammar refuses it before it comes here."""
+    with pytest.raises(SqlProblem):
+        query("size > floor")
