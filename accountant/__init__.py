@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from accountant.charges import CellCosts, Charge, UniformCost, WindowKey
+from accountant.maxoverlap import Overlap, maximum_overlap
+from accountant.minentropy import MinEntropy, min_entropy
+from accountant.predicates import Not, Region, ValueSet
 from accountant.units import (
     UNITS_PER_EPSILON,
     Contribution,
@@ -17,10 +20,17 @@ __all__ = [
     "CellCosts",
     "Charge",
     "Contribution",
+    "MinEntropy",
+    "Not",
+    "Overlap",
     "PrivacyUnit",
+    "Region",
     "UniformCost",
+    "ValueSet",
     "WindowKey",
     "floor_loss_units",
     "from_loss_units",
+    "maximum_overlap",
+    "min_entropy",
     "to_loss_units",
 ]

@@ -35,6 +35,7 @@ _CHILDREN = 4  # per state and level, on average
 _WINDOW = 62  # levels that may deviate: one bit each in an int64
 _ALL_CERTAIN = 1e4  # beyond it exp(-eps) underflows and a posterior may be 1 anyway
 _ROUNDING = 2.0**-49
+_TRIFLING = 1024  # times its rounding error a price means something
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +272,7 @@ class _Search:
         self.proven = min(self.best, self._residue_bound())
 
     def run(self, node_limit: int) -> None:
-        """Search ever wider beams until the bracket is closed or the nodes are spent."""
+        """Search ever wider beams until the bracket closes or the nodes left allow no wider one."""
         width, affordable = _FIRST_WIDTH, True
         while self.best - self.proven > self.box.margin and affordable:
             affordable = self._beam(width, node_limit)
@@ -320,15 +321,16 @@ class _Search:
         """Return the states after one more level, and a bound on the penalty of those left out."""
         level = int(window[index])
         penalty, count = float(self.penalty[level]), float(self.box.counts[level])
-        most = _CHILDREN * width
-        ceiling = limit
-        while True:
-            spare = np.maximum(ceiling - states.paid, 0.0)
-            deviations = np.minimum(np.floor(spare / max(penalty, 1e-300)), count)
-            total = float(deviations.sum()) + len(spare)
-            if total <= most or not deviations.any():
-                break
-            ceiling /= 2
+        spare = np.maximum(limit - states.paid, 0.0)
+        wanted = np.minimum(np.floor(spare / max(penalty, 1e-300)), count)
+        ceiling = math.inf
+        if float(wanted.sum()) + len(spare) > _CHILDREN * width:
+            most = _CHILDREN * width // len(spare) - 1
+            cut = states.paid[wanted > most] + (most + 1) * penalty
+            ceiling = float(cut.min(initial=math.inf))
+            deviations = np.minimum(wanted, most)
+        else:
+            deviations = wanted
         parent = np.repeat(np.arange(len(spare)), deviations.astype(np.int64) + 1)
         first = np.cumsum(deviations + 1) - (deviations + 1)
         deviation = np.arange(len(parent)) - first[parent]
@@ -345,7 +347,7 @@ class _Search:
             states.paid[parent] + deviation * penalty,
             full,
         )
-        return children, math.inf if ceiling == limit else ceiling
+        return children, ceiling
 
     def _repair(self, open_levels: _Ints, rest: _Floats) -> _Floats:
         """Return the least penalty at which levels still open, and one fraction, take the rest."""
@@ -421,18 +423,18 @@ class _Search:
         apex at the remainder is subadditive on that circle, so scaled to lie below the price of
         every step, its apex is below the price of all of them.
         """
-        box, split = self.box, self.split
-        period = float(box.room[split])
+        box = self.box
+        period = float(box.room[self.split])
         apex = self.start % period
         full, partial = self.is_full, np.flatnonzero(~self.is_full)
         high = box.low + box.room
         # Where a fraction can be, by Theorem 11: from the upper bound of the next cheaper level up,
         # or, with all cheaper predicates at their upper bounds, up to its lower bound.
         above = np.maximum(np.append(box.low[:1], high[:-1]) - box.low, 0.0)[partial]
-        below = (np.append(box.low[:1], box.low[:-1]) - box.low)[partial]
+        raised = np.append(box.low[:1], box.low[:-1]) - box.low
+        below = raised[partial]
         nothing_to_say = (
-            self.credit_price <= self.best
-            or bool((box.room >= box.slack).any())
+            bool((box.room >= box.slack).any())
             or min(apex, period - apex) <= box.mass_error
             or float(below.max()) >= period
         )
@@ -441,16 +443,28 @@ class _Search:
         middle = np.clip(apex, above, box.room[partial])
         # The ratio to the triangle is least at an end of a range or at the apex.
         fractions = [np.where(partial > 0, above, middle), middle, below, np.minimum(below, apex)]
-        whole = np.flatnonzero(np.arange(len(full)) != split)
-        step = [np.where(full, -box.room, box.room)[whole], *fractions]
-        price = [self.penalty[whole], *(self._fraction(partial, amount) for amount in fractions)]
-        steps, prices = np.concatenate(step) % period, np.concatenate(price)
+        whole = np.flatnonzero(np.arange(len(full)) != self.split)
+        steps = np.concatenate([np.where(full, -box.room, box.room)[whole], *fractions])
+        prices = [self.penalty[whole], *(self._fraction(partial, amount) for amount in fractions)]
+        price, step = np.concatenate(prices), steps % period
         blur = _ROUNDING * float(self.widest[-1])
-        share = np.minimum((steps + blur) / apex, (period - steps + blur) / (period - apex))
-        terms = box.low_term + _term(high) + abs(self.price) * box.room
-        sure = np.maximum(prices - _ROUNDING * float(terms.max()), 0.0)
-        possible = np.concatenate([np.ones(len(whole) + 2 * len(partial)), below > 0, below > 0])
-        return float((sure / share)[possible > 0].min(initial=math.inf))
+        share = np.minimum((step + blur) / apex, (period - step + blur) / (period - apex))
+        noise = _ROUNDING * float((box.low_term + _term(high) + abs(self.price) * box.room).max())
+        # Steps too small for their price to be told from rounding: take off all they can cover.
+        covers = share * np.append(box.counts[whole], np.ones(len(share) - len(whole)))
+        trifling = (steps != 0) & (price <= _TRIFLING * noise) & (covers < 1e-6)
+        covered = _sum(covers[: len(whole)][trifling[: len(whole)]])
+        covered += float(covers[len(whole) :][trifling[len(whole) :]].max(initial=0.0))
+        telling = (steps != 0) & ~trifling
+        scale = float((np.maximum(price - noise, 0.0) / share)[telling].min(initial=math.inf))
+        if math.isinf(scale):
+            return 0.0
+        saved = 0.0
+        if full.any() and self.credit_price <= self.best:
+            # A fraction among the full levels is a step up from such a level's lower bound.
+            covered += float(raised[full].max()) / apex
+            saved = float(((self.price - self.slope) * raised)[full].max())
+        return max(0.0, scale * (1 - covered) - saved)
 
 
 @dataclass(frozen=True, slots=True)

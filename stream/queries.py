@@ -16,6 +16,7 @@ from operators.registry import MECHANISMS
 from stream.declare import decimal, whole_steps
 from stream.definition import fingerprint
 from stream.model import AggregateKind, AggregateSpec, Clock, Domain, Query
+from stream.regions import region_of
 from stream.scalars import closest
 from stream.schedule import Schedule
 from stream.sql import SqlProblem, parse_sql
@@ -124,6 +125,13 @@ class QueryBuilder:
             sql=model.sql,
             fingerprint="",
         )
+        if region_of(query).empty:
+            self.findings.wrong(
+                (*loc, "sql"),
+                "no event can meet this: nothing would ever be counted",
+                "write conditions that some event in the declared domains meets",
+                offset=parsed.where_offset,
+            )
         self._warn(query, parsed, loc)
         return replace(query, fingerprint=fingerprint(query, self.budget))
 

@@ -114,6 +114,7 @@ class ParsedQuery:
         step: distance between the starts of windows.
         window_offset: where the window stands.
         where: the row filter.
+        where_offset: where it stands.
         kind: the statistic.
         summed: the summed field, for ``SUM``.
         aggregate_offset: where the aggregate stands.
@@ -128,6 +129,7 @@ class ParsedQuery:
     step: Span
     window_offset: int
     where: Where | None
+    where_offset: int
     kind: AggregateKind
     summed: str | None
     aggregate_offset: int
@@ -201,6 +203,7 @@ class _Reader:
             step=step,
             window_offset=window_offset,
             where=tree,
+            where_offset=self._at(where and where.this),
             kind=kind,
             summed=summed,
             aggregate_offset=aggregate_offset,

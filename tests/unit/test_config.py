@@ -158,6 +158,7 @@ BAD = [
     ),
     # budget
     ('epsilon_max: "4"', "epsilon_max: ⟦0.5", "bare float", 'epsilon_max: "0.5"'),
+    ('epsilon_max: "4"', 'epsilon_max: ⟦"-4"', "not a positive number", '"7/2"'),
     ('epsilon_max: "4"', 'epsilon_max: ⟦"0"', "not a positive number", '"7/2"'),
     ("  period: 1d\n", "", "unit `user` needs a period", "period: 1d"),
     ("period: 1d", "period: ⟦daily", "not a period", "lifetime"),
@@ -200,6 +201,8 @@ BAD = [
     (SELECT, "SELECT ⟦floor FROM badges", "`floor` is not in GROUP BY", "SELECT room"),
     (WINDOW, "TUMBLE(⟦floor, INTERVAL '1' HOUR)", "feed's time, `ts`", "TUMBLE(ts"),
     (WHERE, "floor = ⟦'1'", "it is compared with a whole number, not a string", "42"),
+    (WHERE, "⟦floor = 1 AND floor = 2", "no event can meet this", "some event"),
+    (WHERE, "⟦floor > 1 AND floor < 2", "no event can meet this", "some event"),
     (WHERE, "floor = 1 AND ⟦LOWER(person) = 'x'", "LOWER()", "the field's name alone"),
     (HAVING, "HAVING COUNT(DISTINCT person) > ⟦120.5", "whole number, not 120.5", "120 or 121"),
     (HAVING, "HAVING SUM(load) > ⟦7.3", "not a multiple of the granule 0.5", "write 7 or 7.5"),

@@ -262,6 +262,19 @@ def test_levels_of_an_alarm_are_exact() -> None:
         assert found == min_entropy(np.repeat(levels, counts))
 
 
+def test_costs_equal_but_for_rounding_close() -> None:
+    """Levels a few last bits apart, as sums in another order leave them, cost no precision."""
+    for levels, counts in (
+        ([0.3, 0.1 + 0.2, 0.7], [40_000, 10_000, 50_000]),
+        ([5.0, 5.0 * (1 + 2.0**-51)], [733_859, 13_021]),
+        (0.2 * (1 + np.arange(6) * 2.0**-52), [288, 1, 437, 3, 44, 572]),
+    ):
+        found = min_entropy_levels(levels, counts)
+        assert found.upper - found.lower < CLOSE
+        alike = min_entropy_levels([round(float(level), 9) for level in levels], counts)
+        assert found.value == pytest.approx(alike.value, abs=1e-10)
+
+
 @pytest.mark.parametrize("most", [0.05, 0.5, 1.0, 2.0, 5.0, 50.0])
 def test_distinct_costs_leave_a_narrow_bracket(most: float) -> None:
     """5,000 random costs, all distinct, leave less than 1e-4."""

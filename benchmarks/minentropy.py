@@ -1,0 +1,105 @@
+"""Time and bracket of the min-entropy, from levels as charges store them and from distinct costs.
+
+Run with ``python benchmarks/minentropy.py``, which prints a table in Markdown.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from sys import path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script: the tree is not on its path
+
+from accountant.minentropy import MinEntropy, min_entropy, min_entropy_levels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+__all__ = ["main", "run"]
+
+ROUNDS = 5
+DRAWS = 10
+SPREADS = (0.1, 0.5, 1.0, 2.0, 4.0)
+SIZES = (20, 50, 100, 200, 5_000)
+TWELVE = 0.05 * 1.4 ** np.arange(12)
+HALVED = [50_000, 25_000, 12_500, 6_250, 3_125, 1_563, *([260] * 5), 262]
+
+
+def run() -> dict[str, float]:
+    """Measure on this machine.
+
+    Returns:
+        Per case the milliseconds (best of a few rounds), the width of the bracket in nats and the
+        states searched; of random distinct costs, up to the given spread, the worst of ten draws.
+    """
+    measured: dict[str, float] = {}
+    for name, work in _of_levels():
+        spent_ms, found = min((_timed(work) for _ in range(ROUNDS)), key=lambda pair: pair[0])
+        measured |= _figures(name, spent_ms, [found])
+    rng = np.random.default_rng(0)
+    for size in SIZES:
+        for spread in SPREADS:
+            runs = [_of_costs(rng.uniform(0, spread, size)) for _ in range(DRAWS)]
+            name = f"{size} distinct up to {spread:g}"
+            measured |= _figures(name, max(ms for ms, _ in runs), [found for _, found in runs])
+    return measured
+
+
+def main() -> None:
+    """Print what ``run`` measures as Markdown."""
+    measured = run()
+    print("| case | ms | bracket, nats | states | closed |\n|---|--:|--:|--:|--:|")
+    for key, spent_ms in measured.items():
+        if key.startswith("ms["):
+            of = key.removeprefix("ms")
+            cells = (
+                f"{spent_ms:.1f}",
+                f"{measured[f'width{of}']:.1e}",
+                f"{measured[f'nodes{of}']:,.0f}",
+                f"{measured[f'closed{of}']:.0%}",
+            )
+            print(f"| {of[1:-1]} | " + " | ".join(cells) + " |")
+
+
+def _of_levels() -> Iterator[tuple[str, Callable[[], MinEntropy]]]:
+    even = np.linspace(0.1, 1.5, 12)
+    flat = [8_333] * 11 + [8_337]
+    listed = np.repeat(TWELVE, HALVED)
+    yield "544 on 4 levels, alike", lambda: min_entropy_levels([0.1, 0.3, 0.7, 1.2], [136] * 4)
+    yield (
+        "544 on 4 levels, thinning",
+        lambda: min_entropy_levels([0.05, 0.1, 0.2, 0.4], [400, 100, 34, 10]),
+    )
+    yield "100,000 on 12 levels, alike", lambda: min_entropy_levels(even, flat)
+    yield "100,000 on 12 levels, thinning", lambda: min_entropy_levels(TWELVE, HALVED)
+    yield "100,000 on 12 levels, as a list", lambda: min_entropy(listed)
+
+
+def _of_costs(costs: NDArray[np.float64]) -> tuple[float, MinEntropy]:
+    return _timed(lambda: min_entropy(costs))
+
+
+def _timed(work: Callable[[], MinEntropy]) -> tuple[float, MinEntropy]:
+    began_s = time.perf_counter()
+    found = work()
+    return (time.perf_counter() - began_s) * 1e3, found
+
+
+def _figures(name: str, spent_ms: float, found: list[MinEntropy]) -> dict[str, float]:
+    widths = [one.upper - one.lower for one in found]
+    return {
+        f"ms[{name}]": spent_ms,
+        f"width[{name}]": max(widths),
+        f"nodes[{name}]": max(one.nodes for one in found),
+        f"closed[{name}]": sum(width < 1e-9 for width in widths) / len(widths),
+    }
+
+
+if __name__ == "__main__":
+    main()
