@@ -58,7 +58,7 @@ LOCK := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no
 	--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 .PHONY: lock
 lock: $(DEV)  ## write the lock files again (UPGRADE=1: with newer versions)
-	$(LOCK) -o requirements/run.lock pyproject.toml requirements/build.in
+	$(LOCK) -o requirements/run.lock -c requirements/held.in pyproject.toml requirements/build.in
 	$(LOCK) -o requirements/dev.lock -c requirements/run.lock --all-extras \
 		pyproject.toml requirements/build.in
 

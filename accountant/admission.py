@@ -16,7 +16,7 @@ from accountant.charges import Charge, UniformCost
 from accountant.entries import ENDED, FINAL, ChargeRow, ChargeState, PeriodTotal
 from accountant.errors import ConfigChangedError, LedgerError
 from accountant.levelcost import LevelCosts
-from accountant.overlap import worst_loss
+from accountant.overlap import worst_instant, worst_loss
 from accountant.records import Admission, Request
 from accountant.standing import Standings
 from accountant.units import PrivacyUnit
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from accountant.charges import CellCosts, WindowKey
     from accountant.entries import QueryRow, ScopeRow
+    from accountant.overlap import Held
     from accountant.rows import Transaction
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "serve",
     "settle",
     "spend",
+    "supersede",
     "withdraw",
 ]
 
@@ -117,7 +119,12 @@ def settle(tx: Transaction, scope: ScopeRow, charge: ChargeRow, cost: CellCosts)
 
 def release(tx: Transaction, scope: ScopeRow, charge: ChargeRow) -> None:
     """End a charge for nothing: its window is denied."""
-    _end(tx, scope, charge, _released(charge, charge.admission))
+    _end(tx, scope, charge, _released(charge))
+
+
+def supersede(tx: Transaction, charge: ChargeRow) -> None:
+    """End a charge whose window another timeline decided; callers end with :func:`adopted`."""
+    _store(tx, charge, _released(charge))
 
 
 def end_unserved(tx: Transaction, scope: str, key: WindowKey, fingerprint: str) -> None:
@@ -129,20 +136,48 @@ def end_unserved(tx: Transaction, scope: str, key: WindowKey, fingerprint: str) 
 
 def withdraw(tx: Transaction, scope: ScopeRow, query: QueryRow) -> None:
     """Give back what is open of a query whose configuration is no longer in force."""
+    # Answers wait for the last of them: one given in between would be taken back by the next.
     for charge in _open(tx, query):
-        _end(tx, scope, charge, _released(charge, Admission.MISSED))
+        _store(tx, charge, _released(charge, Admission.MISSED))
+    _answer_pending(tx, scope)
 
 
-def spend(tx: Transaction, scope: ScopeRow, query: QueryRow, before_ms: int) -> None:
-    """Take what is open of a query's windows that start before an instant as spent."""
+def spend(tx: Transaction, query: QueryRow, before_ms: int) -> None:
+    """Take what is open of a query's windows that start before an instant as spent.
+
+    Callers end with :func:`adopted`.
+    """
     for charge in _open(tx, query):
         if charge.key.start_ms < before_ms:
-            _end(tx, scope, charge, replace(charge, state=ChargeState.SPENT))
+            admission = _released(charge).admission
+            _store(tx, charge, replace(charge, admission=admission, state=ChargeState.SPENT))
 
 
-def adopted(tx: Transaction, scope: ScopeRow, since_ms: int) -> None:
-    """Take note that decisions of another timeline, or reservations, were charged as spent."""
+def adopted(tx: Transaction, scope: ScopeRow, seen: Sequence[Held], since_ms: int) -> None:
+    """Take note that decisions of another timeline, or reservations, were charged as spent.
+
+    Args:
+        tx: holds the scope's lock.
+        scope: the budget.
+        seen: what the decisions hold.
+        since_ms: no later than the start of any of their windows.
+    """
     if scope.terms.unit is PrivacyUnit.EVENT:
+        horizon_ms = scope.compacted_before_ms
+        beside = [one for one in seen if horizon_ms is not None and one.start_ms < horizon_ms]
+        if beside:
+            # The charges beside them are gone: what their worst row had lost stands in for all.
+            worst = scope.compacted_worst_units + worst_instant(beside)
+            scope = replace(
+                scope,
+                compacted_worst_units=worst,
+                settled_worst_units=max(worst, scope.settled_worst_units),
+            )
+            tx.update_scope(
+                scope.terms.scope,
+                compacted_worst_units=scope.compacted_worst_units,
+                settled_worst_units=scope.settled_worst_units,
+            )
         _raise_settled_worst(tx, scope, since_ms, None)
     _answer_pending(tx, scope)
 
@@ -248,7 +283,11 @@ def _unserved(key: WindowKey, scope: str, fingerprint: str) -> ChargeRow:
     return _asked(nothing, scope, Admission.MISSED)
 
 
-def _released(charge: ChargeRow, admission: Admission) -> ChargeRow:
+def _released(charge: ChargeRow, admission: Admission | None = None) -> ChargeRow:
+    """Return the charge ended for nothing; without an answer so far it missed it."""
+    if admission is None:
+        pending = charge.admission is Admission.PENDING
+        admission = Admission.MISSED if pending else charge.admission
     return replace(charge, admission=admission, state=ChargeState.RELEASED)
 
 

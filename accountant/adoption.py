@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from accountant import admission, chain
 from accountant.entries import ENDED, PeriodTotal
 from accountant.errors import LedgerError
+from accountant.overlap import Held
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -72,34 +73,29 @@ def adopt(
         tx.append_links(one.scope, [chain.of_adopted(*vouched)])
         mine = tx.charge(one.key)
         if mine is not None and mine.state not in ENDED:
-            admission.release(tx, scope, mine)
+            admission.supersede(tx, mine)
     for query in queries.values():
         since_ms = min(since_ms, query.cursor_ms)
-        _pass_over(
-            tx,
-            scopes[query.scope],
-            query,
-            [one.next_start_ms for one in fresh if one.query == query.query],
-        )
+        _pass_over(tx, query, [one.next_start_ms for one in fresh if one.query == query.query])
     for name in sorted({one.query for one in fresh}):
         own = (one for one in fresh if one.query == name and one.ledger_id == ledger_id)
         last = max((one.sequence for one in own), default=0)
         if last > tx.last_sequence(name):
             tx.skip_sequences(name, last, declared_at_ms=now_ms)
-    for scope in scopes.values():
-        admission.adopted(tx, scope, since_ms)
+    for name, scope in scopes.items():
+        seen = (one for one in fresh if one.scope == name)
+        held = [Held(one.start_ms, one.end_ms, one.loss_units) for one in seen]
+        admission.adopted(tx, scope, held, since_ms)
 
 
-def _pass_over(
-    tx: Transaction, scope: ScopeRow, query: QueryRow, next_starts_ms: Sequence[int]
-) -> None:
+def _pass_over(tx: Transaction, query: QueryRow, next_starts_ms: Sequence[int]) -> None:
     """Move a cursor behind adopted windows; what it skips is taken as spent."""
     cursor_ms = max(next_starts_ms, default=query.cursor_ms)
     if cursor_ms <= query.cursor_ms:
         return
     tx.update_query(query.query, cursor_ms=cursor_ms)
     tx.drop_partials_before(query.query, cursor_ms)
-    admission.spend(tx, scope, query, cursor_ms)
+    admission.spend(tx, query, cursor_ms)
 
 
 def _released(decision: StoredDecision | SeenDecision) -> tuple[object, ...]:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from accountant.chain import anchor_text
 from accountant.entries import ChargeState
 from accountant.overlap import worst_loss
 from accountant.records import LedgerStatus, Outcome, QueryStatus, ScopeStatus
-from accountant.standing import held_now
+from accountant.standing import Standings, held_now
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accountant.entries import QueryRow, ScopeRow
+    from accountant.entries import ChargeRow, QueryRow, ScopeRow
     from accountant.rows import Transaction
 
 __all__ = ["export", "status"]
@@ -76,10 +77,23 @@ def _scope_status(tx: Transaction, scope: ScopeRow) -> ScopeStatus:
         epsilon_max_units=scope.terms.epsilon_max_units,
         spent_units=spent,
         periods=periods,
+        reserved_units=_reserved_units(tx, scope, reserved),
         reservations=len(reserved),
         pending=len(tx.charges_in(name, ChargeState.PENDING)),
         anchor=anchor_text(scope.chain_link, scope.chain_hash),
     )
+
+
+def _reserved_units(tx: Transaction, scope: ScopeRow, reserved: list[ChargeRow]) -> int:
+    """Return what the worst-off unit would have lost if nothing but open reservations counted."""
+    if scope.terms.unit is PrivacyUnit.USER:
+        held: Counter[int] = Counter()
+        for charge in reserved:
+            held.update(dict.fromkeys(charge.periods, charge.loss_units))
+        return max(held.values(), default=0)
+    standings = Standings(tx, scope)
+    found = [standings.of(charge) for charge in reserved]
+    return worst_loss([one.held for one in found if one is not None])
 
 
 def _query_status(

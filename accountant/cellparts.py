@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["OuterLosses", "cell_losses"]
+
+_MOST_SEARCHES: Final = 1_000  # for the cells of one query
+_SHARED: Final = 8  # times the nodes of one search are for all of them together
+_LEAST_SHARE: Final = 64  # nodes: most searches need fewer
 
 
 def cell_losses(charge: RowCharge, query: RowCharge) -> NDArray[np.int64]:
@@ -41,8 +45,9 @@ class OuterLosses:
     Args:
         charges: those charges; their regions lie within the query's.
         query: the cells.
-        most_searches: cells that they tell apart up to which each is searched; beyond, a bound.
-        node_limit: per search, as in ``worst_row``.
+        searches: how often ``within`` will be asked. When that and the cells that the charges tell
+            apart make too many searches, bounds are returned.
+        node_limit: as in ``worst_row``, of any one search; each of many gets a smaller share.
     """
 
     def __init__(
@@ -50,15 +55,17 @@ class OuterLosses:
         charges: Sequence[RowCharge],
         query: RowCharge,
         *,
-        most_searches: int,
+        searches: int,
         node_limit: int,
     ) -> None:
         self._charges = charges
         self._cells = len(query.cells)
-        self._node_limit = node_limit
         self._parts = [_Parts(charge, query) for charge in charges]
         self._first, self._kind = told_apart([each.kinds for each in self._parts], self._cells)
-        self._apart = len(self._first) <= most_searches
+        wanted = searches * len(self._first)
+        self._apart = wanted <= _MOST_SEARCHES
+        share = max(_LEAST_SHARE, _SHARED * node_limit // (wanted if self._apart else searches))
+        self._node_limit = min(node_limit, share)
         self.exact = True
         """Whether everything returned so far is the loss of some row."""
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
 from accountant import chain, schema
+from accountant.charges import WindowKey
 from accountant.entries import (
+    FINAL,
     ChargeRow,
     ChargeState,
     PeriodTotal,
@@ -27,12 +29,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from accountant.chain import Happening, Link
-    from accountant.charges import WindowKey
     from accountant.records import SeenDecision, StoredDecision
 
-__all__ = ["ChargeRows"]
+__all__ = ["ChargeRows", "FinalLosses"]
 
 CHUNK = 1_000
+
+
+class FinalLosses(NamedTuple):
+    """Charges of one query that have ended for good: all that are alike, or one whose cells differ.
+
+    Args:
+        key: the window of the one; ``None`` for those that cost all their cells the same.
+        fingerprint: of the configuration.
+        cells: cells of one window.
+        periods: budget periods that each of them touches.
+        windows: how many.
+        units: what their dearest cells lost, added up.
+        latest_ms: start of the one that starts last.
+    """
+
+    key: WindowKey | None
+    fingerprint: str
+    cells: int
+    periods: tuple[int, ...]
+    windows: int
+    units: int
+    latest_ms: int
 
 
 class ChargeRows(Statements):
@@ -76,6 +99,29 @@ class ChargeRows(Statements):
     def charge_rows(self) -> Iterator[ChargeRow]:
         """Yield every charge."""
         yield from map(read_charge, self.rows("charges"))
+
+    # --- realised losses
+
+    def final_losses(
+        self, scope: str, query: str, *, end_ms: int, by_ms: int | None = None
+    ) -> list[FinalLosses]:
+        """Return a query's charges that count for good, of windows that end after an instant.
+
+        ``by_ms`` leaves out windows that start after it.
+        """
+        last_ms = 2**63 - 1 if by_ms is None else by_ms
+        bound = {"scope": scope, "query": query, "end_ms": end_ms, "by_ms": last_ms}
+        return [_final_losses(row, query) for row in self._all(_finals(), bound)]
+
+    def final_losses_since(self, scope: str, query: str, number: int) -> list[FinalLosses]:
+        """Return a query's charges that came to count for good after a link."""
+        bound = {"scope": scope, "query": query, "link": number}
+        return [_final_losses(row, query) for row in self._all(_finals_since(), bound)]
+
+    def latest_final(self, query: str) -> tuple[int, tuple[int, ...]] | None:
+        """Return start and periods of the charge that counts for good and starts last."""
+        found = self._one(_latest_final(), {"query": query})
+        return None if found is None else (found["start_ms"], _periods(found))
 
     # --- loss by period
 
@@ -238,7 +284,7 @@ class ChargeRows(Statements):
     def adopted_rows(self, scope: str, end_ms: int = -(2**63)) -> list[dict[str, Any]]:
         """Return the adopted decisions of a budget that end after an instant, or all."""
         rows = self._all(_adopted(), {"scope": scope, "end_ms": end_ms})
-        return [{**row, "periods": tuple(json.loads(row["periods"]))} for row in rows]
+        return [{**row, "periods": _periods(row)} for row in rows]
 
 
 @cache
@@ -256,6 +302,66 @@ def _in_state(state: ChargeState) -> Any:
     # The state stands in the text, so that the planner can use the partial index.
     where = (table.c.scope == sa.bindparam("scope"), sa.text(f"state = '{state.value}'"))
     return sa.select(table).where(*where)
+
+
+def _alike(*where: Any, source: Any = None) -> Any:
+    """Add up charges that count for good; those whose cells differ stay single."""
+    table = schema.charges
+    alone = table.c.costs.is_not(None)
+    start = sa.case((alone, table.c.start_ms)).label("start_ms")
+    end = sa.case((alone, table.c.end_ms)).label("end_ms")
+    by = (start, end, table.c.fingerprint, table.c.cells, table.c.periods)
+    lost = sa.func.coalesce(table.c.settled_units, table.c.units)  # spent: never settled
+    added = (
+        sa.func.count().label("windows"),
+        sa.func.sum(lost).label("lost"),
+        sa.func.max(table.c.start_ms).label("latest_ms"),
+    )
+    final = table.c.state.in_([state.value for state in FINAL])
+    found = sa.select(*by, *added).select_from(table if source is None else source)
+    return found.where(final, *where).group_by(*by)
+
+
+@cache
+def _finals() -> Any:
+    table = schema.charges
+    of = [table.c[name] == sa.bindparam(name) for name in ("scope", "query")]
+    after = table.c.end_ms > sa.bindparam("end_ms")
+    return _alike(*of, after, table.c.start_ms <= sa.bindparam("by_ms"))
+
+
+@cache
+def _finals_since() -> Any:
+    table, link = schema.charges, schema.links
+    of = [link.c[name] == sa.bindparam(name) for name in ("scope", "query")]
+    ended = (link.c.kind == chain.LinkKind.ENDED.value, link.c.link > sa.bindparam("link"))
+    return _alike(*of, *ended, source=link.join(table, _same_window(table, link)))
+
+
+@cache
+def _latest_final() -> Any:
+    table = schema.charges
+    final = table.c.state.in_([state.value for state in FINAL])
+    latest = (table.c.start_ms.desc(), table.c.end_ms.desc())
+    columns = sa.select(table.c.start_ms, table.c.periods)
+    return columns.where(table.c.query == sa.bindparam("query"), final).order_by(*latest).limit(1)
+
+
+def _final_losses(row: Mapping[str, Any], query: str) -> FinalLosses:
+    start_ms, end_ms = row["start_ms"], row["end_ms"]
+    return FinalLosses(
+        key=None if start_ms is None else WindowKey(end_ms, query, start_ms),
+        fingerprint=row["fingerprint"],
+        cells=row["cells"],
+        periods=_periods(row),
+        windows=row["windows"],
+        units=int(row["lost"]),
+        latest_ms=row["latest_ms"],
+    )
+
+
+def _periods(row: Mapping[str, Any]) -> tuple[int, ...]:
+    return tuple(json.loads(row["periods"]))
 
 
 @cache

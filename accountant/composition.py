@@ -43,7 +43,6 @@ __all__ = [
     "worst_row",
 ]
 
-_MOST_SEARCHES: Final = 1_000  # searches that the cells of one query may need before it is a bound
 _KEPT: Final = 64  # charges whose loss per cell is kept at hand
 _MOST_PRODUCTS: Final = 2**17  # patterns of two attributes combined at a time
 
@@ -73,7 +72,7 @@ def loss_by_predicate(
     Args:
         charges: what was charged; the query's own charge counts only if it is among them.
         query: the cells, with their region and group-by; its cost is not looked at.
-        node_limit: per search, as in ``worst_row``.
+        node_limit: as in ``worst_row``, of any one search; each of many gets a smaller share.
 
     Raises:
         ValueError: as ``worst_row``.
@@ -89,9 +88,7 @@ def loss_by_predicate(
     inner = list(compress(within, grouped_within))
     outer = [each for each, is_inner in zip(within, grouped_within, strict=True) if not is_inner]
     patterns, split, exact = _patterns(inner, query.group_by, only_maximal=not outer)
-    rest = OuterLosses(
-        outer, query, most_searches=_MOST_SEARCHES // len(patterns), node_limit=node_limit
-    )
+    rest = OuterLosses(outer, query, searches=len(patterns), node_limit=node_limit)
     units = np.zeros(len(query.cells), dtype=np.int64)
     # Neighbouring patterns share most charges, and a period may have more than fit in memory.
     losses = lru_cache(maxsize=_KEPT)(lambda at: cell_losses(inner[at], query))
@@ -126,7 +123,7 @@ def _patterns(
     everyone = (1 << len(charges)) - 1
     by_attribute: list[tuple[str, list[int]]] = []
     for name in sorted({name for each in charges for name in each.region.attributes} - {*fixed}):
-        # ``elementary`` keeps one value set's bit per charge: no constraint holds every class.
+        # A charge that does not constrain the attribute is in every class.
         classes = elementary([each.region.values(name) for each in charges])
         kept = maximal(classes) if only_maximal else classes
         by_attribute.append((name, list(dict.fromkeys(each.members for each in kept))))

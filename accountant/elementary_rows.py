@@ -80,8 +80,9 @@ def _attribute(name: str, regions: Sequence[Region], asking: Sequence[int]) -> A
     merged = -(-len(kept) * len(regions) // _MOST_CELLS)
     firsts = kept[:: max(1, merged)]
     holds = np.zeros((len(firsts), len(regions)), dtype=np.bool_)
+    columns = np.array(asking)
     for at, each in enumerate(kept):
-        holds[at // max(1, merged), asking] |= bits_of(classes[each].members, len(asking))
+        holds[at // max(1, merged), columns] |= bits_of(classes[each].members, len(asking))
     packed = np.packbits(holds, axis=1, bitorder="little")
     return Attribute(
         name,

@@ -160,7 +160,19 @@ def read_scope(row: Mapping[str, Any]) -> ScopeRow:
 
 
 def read_charge(row: Mapping[str, Any]) -> ChargeRow:
-    """Return a charge."""
+    """Return a charge.
+
+    Raises:
+        ValueError: a column holds what no charge has; the window is named.
+    """
+    try:
+        return _charge(row)
+    except (ValueError, TypeError) as error:
+        what = f"window [{row['start_ms']}, {row['end_ms']}) of {row['query']!r}"
+        raise ValueError(f"{what}: its charge cannot be read: {error}") from None
+
+
+def _charge(row: Mapping[str, Any]) -> ChargeRow:
     return ChargeRow(
         key=read_key(row),
         scope=row["scope"],

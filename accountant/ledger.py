@@ -15,10 +15,9 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
-from accountant import admission, adoption, audit, compaction, registry, verify
+from accountant import admission, adoption, registry
 from accountant.entries import ENDED, ChargeState, LedgerRow
 from accountant.errors import LedgerError, LogChangedError
-from accountant.pinning import PinnedLedger
 from accountant.records import (
     Admission,
     BudgetTerms,
@@ -32,10 +31,11 @@ from accountant.records import (
     SeenDecision,
     StoredDecision,
 )
+from accountant.reported import ReportedLedger
 from accountant.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from accountant.charges import CellCosts, WindowKey
     from accountant.entries import QueryRow
@@ -60,7 +60,7 @@ CLOCK_GRAIN_MS = 100
 """Frequent writes move the clock's mark in steps, so that they do not queue up for its row."""
 
 
-class Ledger(PinnedLedger):
+class Ledger(ReportedLedger):
     """The accountant's memory. Open one per process with :meth:`open`; share it among threads."""
 
     @classmethod
@@ -402,40 +402,6 @@ class Ledger(PinnedLedger):
                     now_ms=self._tick(tx),
                 )
             return len(fresh)
-
-    # --- reports
-
-    def status(self) -> LedgerStatus:
-        """Return how much of every wall is left, and how far every query is."""
-        with self._store.read() as tx:
-            return audit.status(tx)
-
-    def verify(self, anchors: Mapping[str, Mapping[int, bytes]] | None = None) -> list[str]:
-        """Recompute everything from the charges alone; return what contradicts them.
-
-        Args:
-            anchors: links of the chain that were noted elsewhere, by budget: number and hash.
-        """
-        with self._store.read() as tx:
-            return verify.problems(tx, anchors or {})
-
-    def compact(self, scope: str, before_ms: int) -> int:
-        """Delete charges of the past, keeping what they left behind; return how many.
-
-        No answer, total or status changes; see :mod:`accountant.compaction` for what stays.
-        """
-        with self._store.write() as tx:
-            for query in tx.queries():
-                if query.scope == scope:
-                    self._query(tx, query.query, lock=True)
-            gone = compaction.compact(tx, self._scope(tx, scope, lock=True), before_ms)
-            self._tick(tx)
-            return gone
-
-    def export(self) -> Iterator[dict[str, Any]]:
-        """Yield every row but partials, marks and the hash key, as JSON-ready objects."""
-        with self._store.read() as tx:
-            yield from audit.export(tx)
 
     # --- one transaction's steps
 

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountant.colouring import colouring_bound
-from accountant.composing import composition_named
+from accountant.composing import Track, composition_named
 from accountant.elementary_rows import attributes_of, bits_of
 from accountant.rowsearch import RowSearch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from accountant.composing import Composition, Loss, Track
+    from accountant.composing import Composition, Loss
     from accountant.predicates import Region, Value
 
 __all__ = ["Overlap", "maximum_overlap", "utility_gain"]
@@ -73,9 +73,11 @@ def maximum_overlap(
 ) -> Overlap:
     """Return the largest composed loss of the regions that one row is in.
 
-    Guarantee: ``value <= maximum overlap <= upper_bound`` always, and equality without limits. With
-    "sum" and integers or fractions everything is exact; floats count as the rationals they are.
-    Roots and Renyi epsilons are floats rounded up.
+    Guarantee: ``value <= maximum overlap <= upper_bound`` always. Without limits the two are equal,
+    but for Renyi curves of different shapes (the worst rows of different orders need not be one),
+    more than 200 attributes linked to one another, or more classes of values than memory holds.
+    With "sum" everything is exact, and floats count as the rationals they are. Roots and Renyi
+    epsilons are floats rounded up; Renyi curves are as accurate as ``dp-accounting`` has them.
 
     Args:
         regions: where each mechanism looks; an empty one counts nothing.
@@ -116,7 +118,10 @@ def maximum_overlap(
         return lambda: clock() >= end_s
 
     counted = [at for at, region in enumerate(regions) if not region.empty]
-    tracks = composed.tracks([weights[at] for at in counted])
+    tracks = [
+        Track(tuple(track.costs[at] for at in counted), track.report)
+        for track in composed.tracks(weights)
+    ]
     problem = _Problem([regions[at] for at in counted])
     costing = [any(track.costs[at] for track in tracks) for at in range(len(counted))]
     plain, number = _composed(tracks, costing)
@@ -125,8 +130,8 @@ def maximum_overlap(
     witness: Mapping[str, Value] = {}
     nodes = 0
     searched: set[int] = set()
-    # Only one track: one search. Else go on with the track that says least about the row found; its
-    # bound may be lower, and once it was searched already no other one helps that row.
+    # With one track this is one search. With more, the next one is that which reports the least
+    # for the row just found: no other one could bring the bound down to that row's loss.
     while number not in searched and (any(costing) or not searched):
         searched.add(number)
         found = problem.search(

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Held", "worst_instant", "worst_loss"]
 
+_WRAPS = 2**63
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
@@ -123,8 +125,10 @@ def _worst_cells(charges: Sequence[Held], within: tuple[int, int] | None) -> int
                 before = cells.get(charge.cells, np.int64(0))
                 cells[charge.cells] = before + sign * charge.costs
         if ceiling > worst:
+            # Sums of cells wrap at 64 bits and back again; only where none can is one read.
             dearest = sum(int(each.max()) for each in cells.values())
-            worst = max(worst, sum(level.values()) + dearest)
+            exact = ceiling < _WRAPS
+            worst = max(worst, sum(level.values()) + dearest if exact else ceiling)
     return worst
 
 

@@ -1,17 +1,27 @@
 """What a configuration will cost, before any data is read.
 
-Guarantee: the worst case given here is what the filter would hold if every window of every alarm
-were decided; a plan that fits is never refused. Under unit ``event`` it is a SAFE BOUND: alarms are
-taken to overlap wherever their windows may (see :mod:`accountant.overlap`).
+Guarantee: the worst case given here is the largest loss that the filter (:mod:`accountant.filter`)
+can hold against one privacy unit if every window of every alarm ends at its worst: a plan that fits
+is never refused. Under unit ``user`` it is exact over the periods looked at. Under unit ``event``
+it says whether it is exact: it is a safe bound where windows that share rows may miss each other in
+time, or where there are too many regions to name every row (see :mod:`accountant.shapes`).
+
+Every worst case is the largest of some sums, called *loads* here: how many cells of each alarm one
+privacy unit can reach together, in one period or at one row.
+
+Source: MIDE, Theorem 5, and Parallel Composition, Theorem 6 (unit ``event``); sequential
+composition over the cells that one person reaches (unit ``user``).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from accountant.units import PrivacyUnit, from_loss_units
+from accountant.shapes import ANYWHERE, Shape, row_classes
+from accountant.sharing import Covering, Sharing, sharing_of
+from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, from_loss_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +29,21 @@ if TYPE_CHECKING:
 
     from accountant.records import BudgetTerms
 
-__all__ = ["AlarmCost", "AlarmPlan", "BudgetPlan", "ScopePlan", "plan_budget"]
+__all__ = [
+    "AlarmCost",
+    "AlarmPlan",
+    "BudgetPlan",
+    "Load",
+    "ScopePlan",
+    "epsilon_needed",
+    "loads_of",
+    "plan_budget",
+    "room_units",
+    "worst_of",
+]
+
+Load: TypeAlias = tuple[int, ...]
+"""Cells of each alarm, in order, that one privacy unit can reach together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +57,12 @@ class AlarmCost:
         limit: the least epsilon any mechanism can pay for the same promise.
         cells_per_unit: cells of one window that one privacy unit reaches.
         overlap: most of its windows that cover one instant.
-        windows_per_period: most of its windows that touch one budget period; ``None`` when there is
-            no end to them (``lifetime``), or under unit ``event``.
+        windows_per_period: windows that touch a budget period, for every kind of period; the same
+            kinds in the same order for all alarms of a budget. ``None`` when there is no end to
+            them (``lifetime``), or under unit ``event``.
+        shape: which rows its cells cover; for the plan, a region may also say when.
+        steady: whether every instant lies in ``overlap`` of its windows.
+        windows: names its windows: alarms of the same name have the same ones.
     """
 
     query: str
@@ -43,7 +71,10 @@ class AlarmCost:
     limit: float
     cells_per_unit: int = 1
     overlap: int = 1
-    windows_per_period: int | None = None
+    windows_per_period: tuple[int, ...] | None = None
+    shape: Shape = ANYWHERE
+    steady: bool = True
+    windows: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +85,12 @@ class AlarmPlan:
         query: its name.
         epsilon: exact loss of one cell of one window.
         limit: the theoretical minimum for its promise.
-        worst_units: its share of its budget's worst case, in loss units; ``None`` without end.
+        worst_units: what it costs the worst-off privacy unit by itself, in loss units, per period
+            or over all time under unit ``event``; ``None`` without end.
         windows_fit: how many of its windows the wall holds per period (per instant under unit
             ``event``) if it were alone; ``None`` when they cost nothing.
+        cells: how many of its cells one privacy unit reaches at most, per period or at one row;
+            ``None`` without end.
     """
 
     query: str
@@ -64,6 +98,7 @@ class AlarmPlan:
     limit: float
     worst_units: int | None
     windows_fit: int | None
+    cells: int | None
 
     @property
     def ratio(self) -> float:
@@ -80,12 +115,17 @@ class ScopePlan:
         alarms: their shares.
         worst_units: loss of the worst-off privacy unit if every window is decided; ``None`` when
             there is no end to them.
-        windows_fit: rounds (one window of every alarm) that fit per period when nothing else is
-            drawn; under unit ``event``, ``None``: disjoint windows go on for ever.
+        windows_fit: rounds (one window of every alarm that runs in one period) that fit per period
+            when nothing else is drawn; under unit ``event``, ``None``: disjoint windows go on for
+            ever.
         fits: whether no window of a bounded plan is ever refused; without end, whether one round
             fits.
-        bound: how ``worst_units`` was found.
-        suggestion: what to change when it doesn't fit, or when it runs out; else empty.
+        exact: whether some unit can lose as much as ``worst_units``.
+        bound: how ``worst_units`` was found, in words.
+        cells: under unit ``user``, the most cells that one person reaches in a period, over all
+            alarms and feeds; ``None`` without end, and under unit ``event``.
+        sharing: under unit ``event``, which alarms share rows.
+        suggestion: what to do when it doesn't fit, or when it runs out; else empty.
     """
 
     terms: BudgetTerms
@@ -93,7 +133,10 @@ class ScopePlan:
     worst_units: int | None
     windows_fit: int | None
     fits: bool
+    exact: bool
     bound: str
+    cells: int | None
+    sharing: Sharing | None
     suggestion: str
 
 
@@ -119,7 +162,7 @@ class BudgetPlan:
 
     @property
     def suggestion(self) -> str:
-        """What to change, one line per budget that needs it."""
+        """What to do, one line per budget that needs it."""
         return "\n".join(scope.suggestion for scope in self.scopes if scope.suggestion)
 
 
@@ -131,7 +174,8 @@ def plan_budget(terms: Sequence[BudgetTerms], alarms: Sequence[AlarmCost]) -> Bu
         alarms: what draws on them; each names one of the budgets as its scope.
 
     Raises:
-        ValueError: an alarm names a scope that isn't among ``terms``.
+        ValueError: an alarm names a scope that isn't among ``terms``, or alarms of one budget know
+            of different kinds of periods.
     """
     by_scope: dict[str, list[AlarmCost]] = defaultdict(list)
     for alarm in alarms:
@@ -141,94 +185,189 @@ def plan_budget(terms: Sequence[BudgetTerms], alarms: Sequence[AlarmCost]) -> Bu
     return BudgetPlan(tuple(_scope_plan(one, by_scope[one.scope]) for one in terms))
 
 
+def loads_of(unit: PrivacyUnit, alarms: Sequence[AlarmCost]) -> tuple[Load, ...]:
+    """Return what one privacy unit can reach together; without end, one window of every alarm.
+
+    No load covers less than the filter can come to hold: under unit ``event`` there is one for
+    every class of rows that :func:`accountant.overlap.worst_loss` tells apart, under unit ``user``
+    one for every kind of period.
+
+    Args:
+        unit: the budget's privacy unit.
+        alarms: all that draw on it.
+
+    Raises:
+        ValueError: the alarms know of different kinds of periods.
+    """
+    if unit is PrivacyUnit.EVENT:
+        return _row_loads(alarms)
+    counts = [alarm.windows_per_period for alarm in alarms]
+    if None in counts:
+        return (tuple(alarm.cells_per_unit for alarm in alarms),)
+    cells = [alarm.cells_per_unit for alarm in alarms]
+    periods = zip(*(count for count in counts if count is not None), strict=True)
+    return tuple(
+        dict.fromkeys(
+            tuple(count * each for count, each in zip(period, cells, strict=True))
+            for period in periods
+        )
+    )
+
+
+def worst_of(loads: Sequence[Load], units: Sequence[int]) -> int:
+    """Return the largest loss of any load, in loss units.
+
+    Args:
+        loads: cells of each alarm.
+        units: loss of one cell of each alarm, in loss units.
+    """
+    return max(
+        (sum(map(int.__mul__, load, units)) for load in loads),
+        default=0,
+    )
+
+
+def room_units(loads: Sequence[Load], units: Sequence[int], at: int, wall: int) -> int | None:
+    """Return the most that one cell of an alarm may cost for every load to stay under the wall.
+
+    Args:
+        loads: cells of each alarm.
+        units: loss of one cell of each alarm, in loss units.
+        at: position of the alarm; its own entry of ``units`` is not read.
+        wall: in loss units.
+
+    Returns:
+        The largest such loss, at most the wall; ``None`` when not even 0 will do.
+    """
+    others = [*units[:at], 0, *units[at + 1 :]]
+    room = wall
+    for load in loads:
+        left = wall - worst_of([load], others)
+        if left < 0:
+            return None
+        if load[at]:
+            room = min(room, left // load[at])
+    return room
+
+
+def epsilon_needed(units: int) -> str:
+    """Return the least ``epsilon_max`` of four decimals that holds a loss.
+
+    Args:
+        units: the loss, in loss units.
+    """
+    step = UNITS_PER_EPSILON // 10_000
+    whole, rest = divmod(-(-units // step), 10_000)
+    return f"{whole}.{rest:04d}"
+
+
 def _scope_plan(terms: BudgetTerms, alarms: Sequence[AlarmCost]) -> ScopePlan:
     wall = terms.epsilon_max_units
-    shares = [_times(terms, alarm) for alarm in alarms]
-    plans = tuple(
-        AlarmPlan(
-            query=alarm.query,
-            epsilon=from_loss_units(alarm.epsilon_units),
-            limit=alarm.limit,
-            worst_units=None if times is None else times * alarm.epsilon_units,
-            windows_fit=_quotient(wall, _per_window(terms, alarm)),
-        )
-        for alarm, times in zip(alarms, shares, strict=True)
-    )
-    one_round = sum(_per_window(terms, alarm) for alarm in alarms)
-    endless = None in shares
-    worst = None if endless else sum(plan.worst_units or 0 for plan in plans)
-    # Endless alarms run until the wall is reached; that they start at all is what can be promised.
-    fits = (one_round if worst is None else worst) <= wall
     event = terms.unit is PrivacyUnit.EVENT
+    endless = not event and any(alarm.windows_per_period is None for alarm in alarms)
+    loads = loads_of(terms.unit, alarms)
+    units = [alarm.epsilon_units for alarm in alarms]
+    most = worst_of(loads, units)
+    one_round = most if endless else _one_round(loads, alarms)
+    sharing = None
+    exact = not endless
+    if event:
+        sharing = sharing_of(
+            [Covering(one.query, one.shape, one.overlap * one.epsilon_units) for one in alarms]
+        )
+        exact = _attained(sharing, alarms, most)
+    # Endless alarms run until the wall is reached; that they start at all is what can be promised.
+    fits = most <= wall
     return ScopePlan(
         terms=terms,
-        alarms=plans,
-        worst_units=worst,
+        alarms=tuple(
+            _alarm_plan(terms, alarm, None if endless else max(load[at] for load in loads))
+            for at, alarm in enumerate(alarms)
+        ),
+        worst_units=None if endless else most,
         windows_fit=None if event else _quotient(wall, one_round),
         fits=fits,
-        bound="safe bound (every overlap of windows counted)" if event else "sum over cells",
-        suggestion=_suggestion(terms, alarms, shares, fits=fits),
+        exact=exact,
+        bound=_bound(exact=exact) if event else "sum over cells",
+        cells=None if event or endless else max((sum(load) for load in loads), default=0),
+        sharing=sharing,
+        suggestion=_suggestion(terms, most, fits=fits, endless=endless),
     )
 
 
-def _per_window(terms: BudgetTerms, alarm: AlarmCost) -> int:
-    """Loss of one privacy unit from one window."""
-    cells = 1 if terms.unit is PrivacyUnit.EVENT else alarm.cells_per_unit
-    return cells * alarm.epsilon_units
+def _alarm_plan(terms: BudgetTerms, alarm: AlarmCost, cells: int | None) -> AlarmPlan:
+    per_window = alarm.epsilon_units
+    if terms.unit is PrivacyUnit.USER:
+        per_window *= alarm.cells_per_unit
+    return AlarmPlan(
+        query=alarm.query,
+        epsilon=from_loss_units(alarm.epsilon_units),
+        limit=alarm.limit,
+        worst_units=None if cells is None else cells * alarm.epsilon_units,
+        windows_fit=_quotient(terms.epsilon_max_units, per_window),
+        cells=cells,
+    )
 
 
-def _times(terms: BudgetTerms, alarm: AlarmCost) -> int | None:
-    """How many cells of the alarm one privacy unit reaches at worst."""
-    if terms.unit is PrivacyUnit.EVENT:
-        return alarm.overlap
-    if alarm.windows_per_period is None:
-        return None
-    return alarm.windows_per_period * alarm.cells_per_unit
+def _row_loads(alarms: Sequence[AlarmCost]) -> tuple[Load, ...]:
+    """Return how many windows of each alarm one row can be in: as the filter tells rows apart."""
+    shapes = frozenset(alarm.shape for alarm in alarms)
+    classes = row_classes(shapes)
+    if classes is None:
+        # Then the filter adds up whatever meets the window it is asked about.
+        regions = {shape: shape.as_region for shape in shapes}
+        classes = tuple(
+            frozenset(two for two in shapes if regions[two].overlaps(regions[one]))
+            for one in sorted(shapes)
+        )
+    loads = [tuple(a.overlap if a.shape in one else 0 for a in alarms) for one in classes]
+    # An alarm that no row can be in adds to no other, but each of its windows has to fit.
+    reached = frozenset().union(*classes)
+    loads += [
+        tuple(int(other is alarm) for other in alarms)
+        for alarm in alarms
+        if alarm.shape not in reached
+    ]
+    return tuple(dict.fromkeys(loads))
+
+
+def _one_round(loads: Sequence[Load], alarms: Sequence[AlarmCost]) -> int:
+    """Return the loss of one window of every alarm that runs in one period, at worst."""
+    rounds = [
+        tuple(one.cells_per_unit if cells else 0 for cells, one in zip(load, alarms, strict=True))
+        for load in loads
+    ]
+    return worst_of(rounds, [alarm.epsilon_units for alarm in alarms])
+
+
+def _attained(sharing: Sharing, alarms: Sequence[AlarmCost], worst: int) -> bool:
+    """Whether some row loses the worst case: all who hold it cover it as often as they can."""
+    overlap = sharing.overlap
+    members = [alarms[at] for at in overlap.members]
+    together = all(one.steady for one in members) or (
+        len({one.windows for one in members}) == 1 and all(one.overlap == 1 for one in members)
+    )
+    return overlap.exact and overlap.value == worst and together
+
+
+def _bound(*, exact: bool) -> str:
+    return "exact maximum overlap" if exact else "safe bound: windows may overlap less"
 
 
 def _quotient(wall: int, cost: int) -> int | None:
     return wall // cost if cost else None
 
 
-def _suggestion(
-    terms: BudgetTerms, alarms: Sequence[AlarmCost], shares: Sequence[int | None], *, fits: bool
-) -> str:
-    wall = terms.epsilon_max_units
-    one_round = sum(_per_window(terms, alarm) for alarm in alarms)
-    if None in shares:
-        rounds = _quotient(wall, one_round)
-        if not fits:
-            least = _decimal(from_loss_units(one_round))
-            return f"{terms.scope}: not one window of every alarm fits; they need {least}"
-        if rounds is None:
-            return ""
-        return f"{terms.scope}: about {rounds} windows of every alarm fit, then all are denied"
-    if fits:
+def _suggestion(terms: BudgetTerms, most: int, *, fits: bool, endless: bool) -> str:
+    wall, scope = terms.epsilon_max_units, terms.scope
+    needed = epsilon_needed(most)
+    if not fits:
+        what = "not one window of every alarm fits" if endless else "not every window fits"
+        return (
+            f'{scope}: {what}; that takes epsilon_max: "{needed}", or a change that '
+            "`tocsin plan` names"
+        )
+    rounds = _quotient(wall, most)
+    if not endless or rounds is None:
         return ""
-    times = sum(share or 0 for share in shares)
-    needed = sum(
-        (share or 0) * one.epsilon_units for share, one in zip(shares, alarms, strict=True)
-    )
-    dearest = max(
-        zip(shares, alarms, strict=True), key=lambda pair: (pair[0] or 0) * pair[1].epsilon_units
-    )[1]
-    fewer = (
-        "use tumbling windows or fewer alarms"
-        if terms.unit is PrivacyUnit.EVENT
-        else "use longer or fewer windows (`active`), fewer alarms"
-    )
-    return (
-        f"{terms.scope}: {times} cells may cost at most "
-        f"{_decimal(from_loss_units(wall) / times, up=False)} each; {fewer}, "
-        f"a larger tolerance or max_fnr (first on {dearest.query!r}), "
-        f'or set epsilon_max: "{_decimal(from_loss_units(needed))}"'
-    )
-
-
-def _decimal(value: Fraction, *, up: bool = True) -> str:
-    """Return four decimals, rounded up (what is needed) or down (what is allowed)."""
-    scaled = value * 10_000
-    whole = (
-        -(-scaled.numerator // scaled.denominator) if up else scaled.numerator // scaled.denominator
-    )
-    return f"{whole / 10_000:.4f}"
+    return f"{scope}: about {rounds} windows of every alarm fit, then all are denied"

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from accountant.charges import Charge
+    from accountant.charges import CellCosts, Charge
     from accountant.units import PrivacyUnit
 
 __all__ = [
     "Admission",
     "BudgetTerms",
+    "FinalCharge",
     "LedgerStatus",
     "LogIdentity",
     "Outcome",
@@ -185,8 +186,8 @@ class Admission(StrEnum):
     """Its worst case did not fit under the wall."""
     TOO_OLD = "too_old"
     MISSED = "missed"
-    """It was not asked for in its turn, or under a configuration that a change or a retirement
-    ended: it can only be denied."""
+    """It was not asked for in its turn, or ended before it was answered (denied, or under a
+    configuration that a change or a retirement ended): it can only be denied."""
 
 
 class Outcome(StrEnum):
@@ -283,6 +284,21 @@ class SeenDecision:
 
 
 @dataclass(frozen=True, slots=True)
+class FinalCharge:
+    """What one window lost for good, cell by cell.
+
+    Args:
+        key: the window.
+        fingerprint: of the configuration it was decided under.
+        cost: realised loss per cell; the reservation where nobody knows it.
+    """
+
+    key: WindowKey
+    fingerprint: str
+    cost: CellCosts
+
+
+@dataclass(frozen=True, slots=True)
 class ScopeStatus:
     """How much of one wall is left.
 
@@ -293,6 +309,7 @@ class ScopeStatus:
         spent_units: loss of the worst-off unit, realised where windows have ended, at worst where
             they are reserved: maximum over rows under unit ``event``, over periods under ``user``.
         periods: under unit ``user``, the same by period start (ms), the 64 latest.
+        reserved_units: the same if nothing but open reservations counted; never more than spent.
         reservations: windows reserved and not yet decided.
         pending: windows whose answer waits for the end of earlier ones.
         anchor: ``NUMBER:HASH`` of the chain's last link, to note elsewhere.
@@ -303,6 +320,7 @@ class ScopeStatus:
     epsilon_max_units: int
     spent_units: int
     periods: Mapping[int, int]
+    reserved_units: int
     reservations: int
     pending: int
     anchor: str

@@ -226,7 +226,7 @@ def _classes(
     for at in tables:
         charge, k = charges[at], charges[at].group_by.index(name)
         codes[at] = lift[charge.cells, k][charge.cells.column(k).codes[live[at]]]
-        rows_of_tables.append(_rowstold_apart(charge, k, live[at], codes[at], len(values.values)))
+        rows_of_tables.append(_rows_told_apart(charge, k, live[at], codes[at], len(values.values)))
     member = np.array([holds(each, values) for each in sets], dtype=np.bool_)
     member = member.reshape(len(sets), len(values.values))
     first, class_of = told_apart([*losses, *rows_of_tables, *member], len(values.values))
@@ -271,7 +271,7 @@ def _union(
     return Column(np.arange(len(values)), tuple(values), places), lift
 
 
-def _rowstold_apart(
+def _rows_told_apart(
     charge: RowCharge,
     attribute: int,
     live: NDArray[np.intp],

@@ -142,7 +142,10 @@ class RowSearch:
         self.nodes += 1
         if len(part.attributes) == 1:
             return self._heaviest_class(part)
-        best, bound = self._bounded(part, cutoff, ceiling, _NODE_STEPS if depth else _ROOT_STEPS)
+        steps = _NODE_STEPS if depth else _ROOT_STEPS
+        if len(part.attributes) == 2:  # one decided, the other one's best class is exact
+            steps = 1
+        best, bound = self._bounded(part, cutoff, ceiling, steps)
         if bound <= max(cutoff, best.value) or best.value >= ceiling:
             return Found(best.value, bound, best.choice)
         if self._halted() or depth >= _DEEPEST:
@@ -208,21 +211,20 @@ class RowSearch:
         """Improve a row one attribute at a time until no class of one attribute is better."""
         rows = list(rows)
         inside = [holds[row] for holds, row in zip(part.holds, rows, strict=True)]
+        agreeing = sum(inside, np.zeros(len(part.rough)))  # attributes whose class is in the region
         weight = -1.0
         improved = True
         while improved:
             improved = False
             for at, holds in enumerate(part.holds):
-                rest = part.rough.copy()
-                for other, held in enumerate(inside):
-                    if other != at:
-                        rest *= held
-                totals = holds @ rest
+                others = agreeing - inside[at]
+                totals = holds @ (part.rough * (others == len(rows) - 1))
                 row = int(totals.argmax())
                 if totals[row] > weight:
                     weight, rows[at], inside[at] = float(totals[row]), row, holds[row]
+                    agreeing = others + holds[row]
                     improved = True
-        value = self._weigh(part.regions[np.all(inside, axis=0)])
+        value = self._weigh(part.regions[agreeing == len(rows)])
         choice = {
             attribute: int(classes[row])
             for attribute, classes, row in zip(part.attributes, part.classes, rows, strict=True)
@@ -278,8 +280,16 @@ class RowSearch:
             rows = np.array(list(first.values()), dtype=np.int64)
             holds.append((held[rows] | ~asks[at]).astype(np.float64))
             classes.append(rows)
-        rough = self._rough[regions]
-        return Part(regions, attributes, asks.astype(np.float64), holds, classes, rough, shares)
+        return Part(
+            regions,
+            attributes,
+            # In this order sums over attributes have one result on every machine.
+            np.ascontiguousarray(asks, dtype=np.float64),
+            holds,
+            classes,
+            self._rough[regions],
+            np.ascontiguousarray(shares),
+        )
 
 
 def _groups(asks: NDArray[np.bool_]) -> list[list[int]]:

@@ -61,12 +61,13 @@ def row_classes(shapes: frozenset[Shape]) -> tuple[frozenset[Shape], ...] | None
     masks = {sum(1 << i for i, region in enumerate(regions) if not region.empty)}
     for attribute in sorted({name for region in regions for name in region.attributes}):
         parts = elementary([region.values(attribute) for region in regions])
-        members = _maximal(part.members for part in parts)
-        if len(members) * len(masks) > 16 * MOST_CLASSES:
+        members = _maximal((part.members for part in parts), 16 * MOST_CLASSES)
+        if members is None or len(members) * len(masks) > 16 * MOST_CLASSES:
             return None
-        masks = _maximal(mask & part for mask in masks for part in members)
-        if len(masks) > MOST_CLASSES:
+        found = _maximal((mask & part for mask in masks for part in members), MOST_CLASSES)
+        if found is None:
             return None
+        masks = found
     return tuple(
         frozenset(shape for i, shape in enumerate(order) if mask >> i & 1)
         for mask in sorted(masks)
@@ -74,11 +75,14 @@ def row_classes(shapes: frozenset[Shape]) -> tuple[frozenset[Shape], ...] | None
     )
 
 
-def _maximal(masks: Iterable[int]) -> set[int]:
+def _maximal(masks: Iterable[int], most: int) -> set[int] | None:
+    """Return the masks that no other contains, or ``None`` as soon as there are more than most."""
     kept: list[int] = []
     for mask in sorted(set(masks), key=int.bit_count, reverse=True):
         if not any(mask & other == mask for other in kept):
             kept.append(mask)
+            if len(kept) > most:
+                return None
     return set(kept)
 
 

@@ -5,22 +5,24 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from accountant.charges import WindowKey
+from accountant.charges import UniformCost, WindowKey
 from accountant.entries import FINAL, ChargeState
 from accountant.filter import Standing, filter_for
 from accountant.levelcost import LevelCosts
 from accountant.overlap import Held
+from accountant.records import FinalCharge
 from accountant.shapes import ANYWHERE, Shape
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from accountant.charges import CellCosts
     from accountant.entries import ChargeRow, ScopeRow
     from accountant.filter import BudgetFilter
     from accountant.rows import Transaction
 
-__all__ = ["Standings", "held_now"]
+__all__ = ["Standings", "final_charge", "held_now"]
 
 _OPEN = (ChargeState.PENDING, ChargeState.RESERVED)
 
@@ -104,14 +106,16 @@ class Standings:
 
     def _standing(self, charge: ChargeRow, units: int, *, is_open: bool) -> Standing:
         shape = self.shape(charge.key.query, charge.fingerprint)
-        own = f"{charge.key.query} {charge.fingerprint}"
-        costs = None if charge.costs is None else LevelCosts.decode(charge.costs).as_array()
+        cells = shape.grouping or f"{charge.key.query} {charge.fingerprint}"
+        costs = None
+        if charge.costs is not None and self._terms.unit is PrivacyUnit.EVENT:
+            costs = LevelCosts.decode(charge.costs).as_array()
         held = Held(
             charge.key.start_ms,
             charge.key.end_ms,
             units,
             shape,
-            cells=shape.grouping or own,
+            cells=f"{charge.cells} {cells}",
             costs=costs,
         )
         return Standing(held, is_open, charge.periods)
@@ -129,6 +133,16 @@ def held_now(tx: Transaction, scope: ScopeRow, since_ms: int) -> list[Held]:
     granted = [standings.of(one) for one in charges if one.state is not ChargeState.PENDING]
     found = [*granted, *standings.adopted(since_ms)]
     return [one.held for one in found if one is not None]
+
+
+def final_charge(charge: ChargeRow) -> FinalCharge:
+    """Return what a settled or spent charge lost for good."""
+    cost: CellCosts = UniformCost(charge.units, charge.cells)
+    if charge.state is ChargeState.SETTLED:
+        cost = UniformCost(charge.settled_units or 0, charge.cells)
+    if charge.costs is not None:
+        cost = LevelCosts.decode(charge.costs)
+    return FinalCharge(charge.key, charge.fingerprint, cost)
 
 
 def _add(units: dict[int, int], periods: Iterable[int], change: int) -> None:

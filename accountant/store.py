@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sqlite3
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -131,6 +132,44 @@ class Store:
             finally:
                 _unlock(connection, number, held=held)
 
+    def backup(self, path: Path) -> None:
+        """Copy a SQLite database to a new file, while others go on reading and writing it.
+
+        The copy is one snapshot, complete in one file that only its owner may read, and on the disk
+        when this returns.
+
+        Args:
+            path: where nothing is yet; its directory exists.
+
+        Raises:
+            LedgerError: the path is taken, or the database is PostgreSQL, which has tools for this.
+            DependencyError: the copy cannot be written.
+        """
+        if not self._sqlite:
+            raise LedgerError(
+                f"the ledger {self.name} lies in PostgreSQL, which copies itself",
+                hint="run `pg_dump --format=custom`; see docs/operations.md",
+            )
+        if path.exists():
+            raise LedgerError(f"{path} is there already", hint="give a new name for every copy")
+        part = path.with_name(f".{path.name}.part")
+        try:
+            part.unlink(missing_ok=True)  # of a copy that was cut off
+            with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)) as file:
+                with closing(self._engine.raw_connection()) as connection:
+                    connection.cursor().execute("VACUUM INTO ?", (str(part),))
+                os.fsync(file.fileno())
+            part.rename(path)
+            _sync_directory(path.parent)
+        except (sqlite3.Error, exc.SQLAlchemyError, OSError) as error:
+            with suppress(OSError):
+                part.unlink()
+            raise DependencyError(
+                f"the ledger {self.name} cannot be copied to {path}: "
+                f"{getattr(error, 'strerror', None) or error}",
+                hint="let this user write there, and free space; the ledger is as it was",
+            ) from None
+
     @contextmanager
     def translated(self) -> Iterator[None]:
         """Turn the drivers' errors into ours, without a stored value in their text."""
@@ -223,6 +262,15 @@ def _open_private(path: str) -> int:
         raise DependencyError(
             f"the ledger {path} cannot be opened: {error.strerror}", hint=HINTS["unable to open"]
         ) from None
+
+
+def _sync_directory(path: Path) -> None:
+    """Make a new name outlive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:

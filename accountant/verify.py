@@ -7,19 +7,22 @@ is followed link by link, and every decision is held against its charge.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from accountant import admission, chain
 from accountant.charges import UniformCost
-from accountant.entries import ENDED, ChargeRow, ChargeState, PeriodTotal
+from accountant.entries import ENDED, FINAL, ChargeRow, ChargeState, PeriodTotal, read_key
+from accountant.filter import EventFilter
 from accountant.levelcost import LevelCosts
 from accountant.overlap import worst_loss
 from accountant.records import Admission, Outcome
+from accountant.shapes import row_classes
 from accountant.standing import Standings
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from accountant.charges import CellCosts, WindowKey
     from accountant.entries import ScopeRow
@@ -46,22 +49,41 @@ def problems(tx: Transaction, anchors: Mapping[str, Mapping[int, bytes]]) -> lis
 def _problems(tx: Transaction, anchors: Mapping[str, Mapping[int, bytes]]) -> list[str]:
     charges = {charge.key: charge for charge in tx.charge_rows()}
     decisions = list(tx.rows("decisions"))
+    unreadable = _unreadable_costs(charges.values())
     found = [
+        *unreadable.values(),
         *_sequence_problems(tx, decisions),
         *(line for charge in charges.values() for line in _charge_problems(charge)),
         *_decision_problems(charges, decisions),
         *_cursor_problems(tx, charges, decisions),
     ]
+    for key in unreadable:
+        charges[key] = replace(charges[key], costs=None)
     for scope in tx.scopes():
-        mine = [one for one in charges.values() if one.scope == scope.terms.scope]
+        mine = sorted(
+            (one for one in charges.values() if one.scope == scope.terms.scope),
+            key=lambda one: one.key,
+        )
         standings = Standings(tx, scope)
         if scope.terms.unit is PrivacyUnit.EVENT:
             found += _event_problems(scope, standings, mine)
         else:
             found += _user_problems(tx, scope, standings, mine)
         found += _frontier_problems(scope, mine)
-        found += _pending_problems(tx, scope)
+        if not unreadable:
+            found += _pending_problems(tx, scope)
         found += _chain_problems(tx, scope, mine, anchors.get(scope.terms.scope, {}))
+    return found
+
+
+def _unreadable_costs(charges: Iterable[ChargeRow]) -> dict[WindowKey, str]:
+    found: dict[WindowKey, str] = {}
+    for charge in charges:
+        try:
+            if charge.costs is not None:
+                LevelCosts.decode(charge.costs)
+        except ValueError as error:
+            found[charge.key] = f"{_where(charge)}: its costs cannot be read: {error}"
     return found
 
 
@@ -93,7 +115,10 @@ def _charge_problems(charge: ChargeRow) -> Iterator[str]:
     elif settled:
         yield from _settlement_problems(charge)
     granted = charge.state in {ChargeState.RESERVED, ChargeState.SETTLED}
-    if granted and charge.admission is not Admission.RESERVED:
+    answered = charge.admission is not Admission.PENDING
+    if (granted and charge.admission is not Admission.RESERVED) or (
+        answered is (charge.state is ChargeState.PENDING)
+    ):
         yield f"{where}: it is {charge.state.value} but was {charge.admission.value}"
 
 
@@ -104,9 +129,8 @@ def _settlement_problems(charge: ChargeRow) -> Iterator[str]:
     if charge.costs is not None:
         try:
             cost = LevelCosts.decode(charge.costs)
-        except ValueError as error:
-            yield f"{_where(charge)}: its costs cannot be read: {error}"
-            return
+        except ValueError:
+            return  # said already
     if (cost.worst_units, cost.cells) != (worst, charge.cells) or (
         cost.largest_sum_units(charge.cells_per_unit) != loss
     ):
@@ -158,18 +182,28 @@ def _cursor_problems(
 def _event_problems(
     scope: ScopeRow, standings: Standings, charges: list[ChargeRow]
 ) -> Iterator[str]:
-    name, wall = scope.terms.scope, scope.terms.epsilon_max_units
-    own = [standings.of(one) for one in charges if one.state is not ChargeState.PENDING]
-    granted = [one for one in own if one is not None]
-    held = worst_loss([one.held for one in granted])
-    if held > wall:
-        yield f"budget {name!r}: {held} units are held at one instant, the wall is {wall}"
-    final = [one.held for one in (*granted, *standings.adopted()) if not one.open]
-    worst = max(scope.compacted_worst_units, worst_loss(final))
-    if worst != scope.settled_worst_units:
+    # Whatever was granted fitted above all that came before it at worst, so above what that became.
+    judge = EventFilter(scope.terms.epsilon_max_units, [])
+    for charge in charges:
+        standing = standings.of(charge)
+        if standing is None or charge.state not in {ChargeState.RESERVED, ChargeState.SETTLED}:
+            continue
+        shape = standings.shape(charge.key.query, charge.fingerprint)
+        if judge.answer(charge.asked, shape) is not Admission.RESERVED:
+            yield f"{_where(charge)}: with the windows before it, it passes the wall"
+        judge.hold(standing)
+    ended = [standings.of(one) for one in charges if one.state in FINAL]
+    final = [one.held for one in (*ended, *standings.adopted()) if one is not None]
+    least = most = worst_loss(final)
+    shapes = {one.shape for one in final}
+    if row_classes(frozenset(shapes)) is None:
+        # A bound depends on how many regions are looked at together; settling looks at fewer.
+        least = max(worst_loss([one for one in final if one.shape == shape]) for shape in shapes)
+    least, most = (max(each, scope.compacted_worst_units) for each in (least, most))
+    if not least <= scope.settled_worst_units <= most:
         yield (
-            f"budget {name!r}: {scope.settled_worst_units} units stand as settled, "
-            f"the charges say {worst}"
+            f"budget {scope.terms.scope!r}: {scope.settled_worst_units} units stand as settled, "
+            f"the charges say {most}"
         )
 
 
@@ -205,34 +239,56 @@ def _pending_problems(tx: Transaction, scope: ScopeRow) -> Iterator[str]:
 def _chain_problems(
     tx: Transaction, scope: ScopeRow, charges: list[ChargeRow], anchors: Mapping[int, bytes]
 ) -> Iterator[str]:
-    """Follow the chain; a link that does not fit is named and taken as it stands."""
-    by_key = {charge.key: charge for charge in charges}
+    """Follow the chain, and ask it for every charge and adopted decision."""
     adopted = {one["digest"]: one for one in tx.adopted_rows(scope.terms.scope)}
-    number, last = scope.base_link, scope.base_hash
     told: dict[WindowKey, chain.LinkKind] = {}
+    vouched: set[str | None] = set()
     for link in tx.links(scope.terms.scope):
-        what = f"window [{link.key.start_ms}, {link.key.end_ms}) of {link.key.query!r}"
-        number += 1
-        if link.number != number:
-            yield f"budget {scope.terms.scope!r}: link {number} of the chain is missing"
-            number = link.number
-        happened = _happened(link, by_key, adopted)
-        if happened is None:
-            yield f"{what}: link {link.number} tells of it, and it is not there"
-        elif chain.extend(number - 1, last, [happened])[0].hash != link.hash:
-            yield f"{what}: it is not what link {link.number} of the chain vouches for"
-        if anchors.get(number, link.hash) != link.hash:
-            yield f"budget {scope.terms.scope!r}: link {number} is not the one that was noted"
-        last = link.hash
-        told[link.key] = link.kind
-    if (number, last) != (scope.chain_link, scope.chain_hash):
-        yield f"budget {scope.terms.scope!r}: its chain ends at link {scope.chain_link}, not there"
-    if anchors and max(anchors) > number:
-        yield f"budget {scope.terms.scope!r}: link {max(anchors)} was noted, the chain is shorter"
+        if link.kind is chain.LinkKind.ADOPTED:
+            vouched.add(link.adopted)
+        elif told.get(link.key) in {link.kind, chain.LinkKind.ENDED}:
+            yield f"{_window(link.key)}: link {link.number} tells of it once more"
+        else:
+            told[link.key] = link.kind
+    yield from _link_problems(tx, scope, {one.key: one for one in charges}, adopted, anchors)
     for charge in charges:
         kind = chain.LinkKind.ENDED if charge.state in ENDED else chain.LinkKind.SERVED
         if told.get(charge.key) is not kind:
             yield f"{_where(charge)}: the chain does not tell how it is {charge.state.value}"
+    if not scope.base_link:  # compaction drops the links of adopted decisions, and keeps these
+        for digest in sorted(adopted.keys() - vouched):
+            yield f"{_window(read_key(adopted[digest]))}: the chain does not tell of its adoption"
+
+
+def _link_problems(
+    tx: Transaction,
+    scope: ScopeRow,
+    charges: Mapping[WindowKey, ChargeRow],
+    adopted: Mapping[str, dict[str, Any]],
+    anchors: Mapping[int, bytes],
+) -> Iterator[str]:
+    """Compare hashes; a link that does not fit is named and taken as it stands."""
+    budget = f"budget {scope.terms.scope!r}"
+    number, last = scope.base_link, scope.base_hash
+    if anchors.get(number, last) != last:
+        yield f"{budget}: link {number} is not the one that was noted"
+    for link in tx.links(scope.terms.scope):
+        number += 1
+        if link.number != number:
+            yield f"{budget}: link {number} of the chain is missing"
+            number = link.number
+        happened = _happened(link, charges, adopted)
+        if happened is None:
+            yield f"{_window(link.key)}: link {number} tells of it, and it is not there"
+        elif chain.extend(number - 1, last, [happened])[0].hash != link.hash:
+            yield f"{_window(link.key)}: it is not what link {number} of the chain vouches for"
+        if anchors.get(number, link.hash) != link.hash:
+            yield f"{budget}: link {number} is not the one that was noted"
+        last = link.hash
+    if (number, last) != (scope.chain_link, scope.chain_hash):
+        yield f"{budget}: its chain ends at link {scope.chain_link}, not there"
+    if anchors and max(anchors) > number:
+        yield f"{budget}: link {max(anchors)} was noted, the chain is shorter"
 
 
 def _happened(
@@ -256,5 +312,8 @@ def _frontier_problems(scope: ScopeRow, charges: list[ChargeRow]) -> Iterator[st
 
 
 def _where(charge: ChargeRow) -> str:
-    key = charge.key
+    return _window(charge.key)
+
+
+def _window(key: WindowKey) -> str:
     return f"window [{key.start_ms}, {key.end_ms}) of {key.query!r}"

@@ -12,27 +12,20 @@ from typing import TYPE_CHECKING
 
 from accountant.errors import DependencyError
 from accountant.ledger import Ledger
-from accountant.plan import AlarmCost, plan_budget
-from accountant.records import BudgetTerms, QueryRegistration
-from accountant.units import floor_loss_units, to_loss_units
 from operators.noise import NoiseSource
-from operators.registry import create
 from stream.decide import Decider
-from stream.definition import definition_json
 from stream.metrics import Metrics
-from stream.release import cells_per_unit, scope_of
+from stream.registration import registration, scopes_of, terms_of
 from stream.steps import no_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from accountant.plan import BudgetPlan
     from accountant.records import LogIdentity
-    from operators.base import Plan
     from stream.model import Alarms
     from stream.steps import StepHook
 
-__all__ = ["Runtime", "assemble", "budget_plan", "open_ledger", "operator_plans", "wall_clock_ms"]
+__all__ = ["Runtime", "assemble", "open_ledger", "wall_clock_ms"]
 
 
 def wall_clock_ms() -> int:
@@ -72,35 +65,6 @@ def open_ledger(alarms: Alarms, *, clock_ms: Callable[[], int] = wall_clock_ms) 
     return Ledger.open(alarms.settings.ledger_url, clock_ms=clock_ms, entropy=NoiseSource().token)
 
 
-def operator_plans(alarms: Alarms) -> dict[str, Plan]:
-    """Return every alarm's worst case, from configuration alone."""
-    return {
-        query.id: create(query.mechanism, query.test, query.promise).plan
-        for query in alarms.queries.values()
-    }
-
-
-def budget_plan(alarms: Alarms) -> BudgetPlan:
-    """Say what every alarm costs and whether the budget carries them all."""
-    plans = operator_plans(alarms)
-    budget = alarms.budget
-    costs = [
-        AlarmCost(
-            query=query.id,
-            scope=scope_of(query, alarms),
-            epsilon_units=to_loss_units(plans[query.id].epsilon),
-            limit=plans[query.id].limit,
-            cells_per_unit=cells_per_unit(query, budget),
-            overlap=query.calendar.overlap,
-            windows_per_period=(
-                budget.periods.most_windows(query.calendar) if budget.periods else None
-            ),
-        )
-        for query in alarms.queries.values()
-    ]
-    return plan_budget([_terms(alarms, scope) for scope in _scopes(alarms)], costs)
-
-
 def assemble(
     alarms: Alarms,
     ledger: Ledger,
@@ -124,21 +88,12 @@ def assemble(
         ConfigChangedError: the ledger was registered with another configuration.
         LogChangedError: a feed's log is not the registered one.
     """
-    for scope in _scopes(alarms):
-        ledger.register_budget(_terms(alarms, scope))
+    for scope in scopes_of(alarms):
+        ledger.register_budget(terms_of(alarms, scope))
     for identity in identities.values():
         ledger.register_log(identity)
     for query in alarms.queries.values():
-        ledger.register_query(
-            QueryRegistration(
-                query=query.id,
-                scope=scope_of(query, alarms),
-                feed=query.feed.name,
-                fingerprint=query.fingerprint,
-                definition=definition_json(query, alarms.budget),
-                first_start_ms=first_start_ms[query.id],
-            )
-        )
+        ledger.register_query(registration(query, alarms, first_start_ms[query.id]))
     decider = Decider(
         alarms=alarms,
         ledger=ledger,
@@ -173,17 +128,3 @@ def _make_own_folder(url: str) -> None:
             f"the ledger's folder {folder} cannot be made: {error.strerror}",
             hint="set `ledger` to a place that can be written to",
         ) from error
-
-
-def _scopes(alarms: Alarms) -> list[str]:
-    return sorted({scope_of(query, alarms) for query in alarms.queries.values()})
-
-
-def _terms(alarms: Alarms, scope: str) -> BudgetTerms:
-    budget = alarms.budget
-    return BudgetTerms(
-        scope=scope,
-        unit=budget.unit,
-        epsilon_max_units=floor_loss_units(budget.epsilon_max),
-        period=budget.periods.describe() if budget.periods else "",
-    )

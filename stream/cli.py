@@ -17,8 +17,8 @@ from prometheus_client import write_to_textfile
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from stream.alarms import encode, epsilon_text
-from stream.build import budget_plan, open_ledger
+from stream.alarms import encode
+from stream.build import open_ledger
 from stream.commandline import (
     CONFIG,
     ErrorGroup,
@@ -27,13 +27,16 @@ from stream.commandline import (
     paths_by_feed,
     refuse_hopeless,
 )
-from stream.console import ReplayView, alarms_table, budget_bars, ledger_place, plan_tables
+from stream.console import ReplayView, alarms_table, budget_bars, ledger_place
 from stream.embedded import Replay
 from stream.ledger_commands import ledger
+from stream.orphans import orphan_warning, orphans
+from stream.outlook import outlook
+from stream.plan_view import plan_lines, plan_tables
+from stream.planning import budget_plan
 from stream.release import alarm_records, decision_record
 
 if TYPE_CHECKING:
-    from accountant.plan import AlarmPlan, ScopePlan
     from accountant.records import StoredDecision
     from stream.alarms import Alarm, DecisionRecord
     from stream.embedded import ReplaySummary
@@ -65,15 +68,12 @@ def check(file: Path) -> None:
 def plan(file: Path, *, as_json: bool) -> None:
     """Say what a configuration costs, before any data is read."""
     alarms = load_alarms(file)
-    planned = budget_plan(alarms)
+    looked = outlook(alarms)
     if not as_json:
-        mechanisms = {query.id: query.mechanism for query in alarms.queries.values()}
-        Console().print(*plan_tables(planned, mechanisms), sep="\n")
+        Console().print(*plan_tables(looked, alarms), sep="\n")
         return
-    for scope in planned.scopes:
-        for alarm in scope.alarms:
-            echo_json(_alarm_line(alarm, scope, alarms))
-        echo_json(_budget_line(scope))
+    for line in plan_lines(looked, alarms):
+        echo_json(line)
 
 
 @main.command()
@@ -193,6 +193,8 @@ def _replay_files(
     files = paths_by_feed(alarms, given)
     with open_ledger(alarms) as opened:
         replaying = Replay(alarms, opened, files)
+        for orphan in orphans(alarms, opened.status()):
+            click.echo(f"warning: {orphan_warning(orphan)}", err=True)
         if as_json:
             with closing(replaying.all_decisions()) as decisions:
                 for decision in decisions:
@@ -241,35 +243,3 @@ def _echo_records(alarms: Alarms, decision: StoredDecision) -> None:
 
 def _print_record(record: DecisionRecord | Alarm) -> None:
     click.echo(encode(record))
-
-
-def _alarm_line(alarm: AlarmPlan, scope: ScopePlan, alarms: Alarms) -> dict[str, object]:
-    query = alarms.queries[alarm.query]
-    return {
-        "record": "alarm",
-        "alarm": alarm.query,
-        "budget": scope.terms.scope,
-        "mechanism": query.mechanism,
-        "max_fnr": float(query.promise.max_fnr),
-        "tolerance": query.promise.tolerance,
-        "epsilon": f"{float(alarm.epsilon):.12f}",
-        "limit": alarm.limit,
-        "ratio": alarm.ratio,
-        "worst": None if alarm.worst_units is None else epsilon_text(alarm.worst_units),
-        "windows_fit": alarm.windows_fit,
-    }
-
-
-def _budget_line(scope: ScopePlan) -> dict[str, object]:
-    return {
-        "record": "budget",
-        "budget": scope.terms.scope,
-        "unit": scope.terms.unit.value,
-        "epsilon_max": epsilon_text(scope.terms.epsilon_max_units),
-        "period": scope.terms.period,
-        "worst": None if scope.worst_units is None else epsilon_text(scope.worst_units),
-        "bound": scope.bound,
-        "fits": scope.fits,
-        "windows_fit": scope.windows_fit,
-        "suggestion": scope.suggestion,
-    }

@@ -1,6 +1,7 @@
-"""What a person at a terminal sees: a replay as it runs, plans, budgets, ledgers.
+"""What a person at a terminal sees: a replay as it runs, budgets, ledgers.
 
-Only configuration and released values are shown (promise 6).
+Only configuration and released values are shown (promise 6), but for the losses that the custodian
+asks for by name.
 """
 
 from __future__ import annotations
@@ -25,31 +26,33 @@ from rich.table import Table
 from rich.text import Text
 
 from accountant.units import PrivacyUnit, from_loss_units
-from stream.alarms import epsilon_text, iso_utc
+from stream.alarms import iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from types import TracebackType
     from typing import Self
 
     from rich.console import Console, RenderableType
 
-    from accountant.plan import BudgetPlan, ScopePlan
     from accountant.records import LedgerStatus, ScopeStatus
     from stream.alarms import Alarm
+    from stream.losses import Losses
+    from stream.model import Query
 
 __all__ = [
     "ReplayView",
     "alarms_table",
     "budget_bars",
     "ledger_place",
-    "plan_tables",
+    "losses_table",
     "status_tables",
 ]
 
 _LAST_ALARMS = 8
 _BAR_CELLS = 24
 _LATEST = 3
+_DEAREST = 20
 _FRAMES_PER_S = 4
 
 
@@ -153,19 +156,6 @@ def budget_bars(status: LedgerStatus) -> list[Text]:
     return [_bar(scope) for scope in status.scopes.values()]
 
 
-def plan_tables(plan: BudgetPlan, mechanisms: Mapping[str, str]) -> list[RenderableType]:
-    """Return a table per budget, with what it says below.
-
-    Args:
-        plan: every budget.
-        mechanisms: name of every alarm's mechanism.
-    """
-    shown: list[RenderableType] = []
-    for scope in plan.scopes:
-        shown += [_plan_table(scope, mechanisms), _verdict(scope)]
-    return shown
-
-
 def status_tables(status: LedgerStatus) -> list[RenderableType]:
     """Return the ledger's budgets and alarms."""
     table = Table(title=f"ledger {status.ledger_id}")
@@ -181,7 +171,27 @@ def status_tables(status: LedgerStatus) -> list[RenderableType]:
             denied or "0",
             str(query.unpublished),
         )
-    return [table, *budget_bars(status)]
+    shown: list[RenderableType] = [table]
+    for bar, scope in zip(budget_bars(status), status.scopes.values(), strict=True):
+        waiting = f"{scope.reservations} reserved, {scope.pending} pending"
+        anchor = Text(f"  anchor {scope.scope}={scope.anchor}", no_wrap=True, overflow="ignore")
+        shown += [bar, Text(f"  {waiting}"), anchor]
+    return shown
+
+
+def losses_table(query: Query, losses: Losses) -> Table:
+    """Return the dearest predicates of an alarm; private, unlike everything else here."""
+    since = "nothing has settled" if losses.since_ms is None else _short(iso_utc(losses.since_ms))
+    table = Table(title=f"{query.id}: loss by predicate ({since})")
+    table.add_column("predicate")
+    table.add_column("epsilon" if losses.exact else "epsilon at most", justify="right")
+    dearest = sorted(enumerate(losses.units.tolist()), key=lambda one: (-one[1], one[0]))
+    for index, units in dearest[:_DEAREST]:
+        predicate = ", ".join(query.domain.predicate(index).values()) or "(all)"
+        table.add_row(predicate, _decimals(units))
+    if len(dearest) > _DEAREST:
+        table.caption = f"and {len(dearest) - _DEAREST} more; --json shows all"
+    return table
 
 
 def ledger_place(url: str) -> str:
@@ -204,49 +214,6 @@ def _bar(scope: ScopeStatus) -> Text:
         f"  {_decimals(scope.spent_units)} of {_decimals(scope.epsilon_max_units)}"
         f" ({round(100 * share)}%), worst-off {whose}",
     )
-
-
-def _plan_table(scope: ScopePlan, mechanisms: Mapping[str, str]) -> Table:
-    terms = scope.terms
-    renewed = f", period: {terms.period}" if terms.period else ""
-    table = Table(
-        title=f"budget {terms.scope}: epsilon_max {epsilon_text(terms.epsilon_max_units)}"
-        f" per {terms.unit.value}{renewed}",
-        title_justify="left",
-    )
-    table.add_column("alarm")
-    table.add_column("mechanism")
-    for heading in ("epsilon", "limit", "ratio", f"per {_span(scope)}", "windows fit"):
-        table.add_column(heading, justify="right")
-    for alarm in scope.alarms:
-        table.add_row(
-            alarm.query,
-            mechanisms[alarm.query],
-            f"{float(alarm.epsilon):.3f}",
-            f"{alarm.limit:.3f}",
-            f"{alarm.ratio:.3f}",
-            "no end" if alarm.worst_units is None else _decimals(alarm.worst_units),
-            "all" if alarm.windows_fit is None else str(alarm.windows_fit),
-        )
-    return table
-
-
-def _span(scope: ScopePlan) -> str:
-    if scope.terms.unit is PrivacyUnit.EVENT:
-        return "event"
-    return "lifetime" if scope.terms.period == "lifetime" else "period"
-
-
-def _verdict(scope: ScopePlan) -> Text:
-    wall = _decimals(scope.terms.epsilon_max_units)
-    if scope.worst_units is None:
-        head = f"worst case: no end, epsilon_max {wall} ends it"
-    else:
-        head = f"worst case {_decimals(scope.worst_units)} of {wall} ({scope.bound})"
-    text = Text.assemble(
-        head, ": ", ("fits", "green") if scope.fits else ("does not fit", "bold red")
-    )
-    return Text.assemble(text, "\n", scope.suggestion) if scope.suggestion else text
 
 
 def _decimals(units: int) -> str:

@@ -138,6 +138,7 @@ class Replay:
             raise
         self._mark_published()
         self.runtime.metrics.ledger(self._ledger.status())
+        self.runtime.metrics.realised(self._ledger)
 
     def _decide(self) -> Iterator[StoredDecision]:
         if not self._todo:

@@ -9,20 +9,24 @@ happened. Everything else is the custodian's. ``docs/metrics.md`` lists every na
 
 from __future__ import annotations
 
+import math
+import time
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from accountant import errors
 from accountant.records import Outcome, PartialStatus
-from accountant.units import PrivacyUnit, from_loss_units, to_loss_units
+from accountant.units import from_loss_units
+from stream.loss_metrics import LossFamilies
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from prometheus_client import Metric
 
+    from accountant.expost import Realised
     from accountant.records import LedgerStatus, StoredDecision
     from operators.base import Plan
     from stream.model import Alarms
@@ -32,8 +36,19 @@ __all__ = ["Metrics"]
 _DECISION_BUCKETS_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 _CUT_TO_ALARM_BUCKETS_S = (0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 900.0)
 
+_REALISED_EVERY_S: Final = 15.0
+"""Adding realised losses up takes time, and nobody scrapes much more often."""
+
 _UNEXPECTED = "unexpected"
 _REFUSALS = (*(name for name in errors.__all__ if name != "TocsinError"), _UNEXPECTED)
+
+
+class RealisedLosses(Protocol):
+    """What knows realised losses: :class:`accountant.ledger.Ledger`."""
+
+    def realised(self, query: str, period: int | None = None, *, cells: int) -> Realised:
+        """Return what each cell of a query has really lost."""
+        ...
 
 
 class _Registry(CollectorRegistry):
@@ -55,9 +70,16 @@ class Metrics:
     Args:
         alarms: the checked configuration.
         plans: worst case of every query, by id.
+        monotonic_s: says when realised losses are due again.
     """
 
-    def __init__(self, alarms: Alarms, plans: Mapping[str, Plan]) -> None:
+    def __init__(
+        self,
+        alarms: Alarms,
+        plans: Mapping[str, Plan],
+        *,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Make every series that the configuration names."""
         self.public: CollectorRegistry = _Registry()
         """Configuration and released values only."""
@@ -65,13 +87,9 @@ class Metrics:
         """Everything else: exact counts, drops, lags, spending."""
         self._public = _Public(self.public, alarms, plans)
         self._custodian = _Custodian(self.custodian, alarms)
-        contribution = alarms.budget.contribution
-        by_user = alarms.budget.unit is PrivacyUnit.USER
-        self._loss_units = {
-            query.id: to_loss_units(plans[query.id].epsilon)
-            * (min(contribution.predicates_per_window, len(query.domain)) if by_user else 1)
-            for query in alarms.queries.values()
-        }
+        self._cells = {query.id: len(query.domain) for query in alarms.queries.values()}
+        self._monotonic_s = monotonic_s
+        self._realised_due_s = -math.inf
 
     def events_read(self, feed: str, count: int) -> None:
         """Add records read from a feed's log, those read again after a restart included."""
@@ -123,17 +141,26 @@ class Metrics:
             self._custodian.sequence.labels(query.query).set(query.sequence)
         for scope in status.scopes.values():
             self._custodian.spent.labels(scope.scope).set(_epsilon(scope.spent_units))
-            # The dearest window of the scope, for each one open; never more than what is held.
-            dearest = max(
-                (
-                    self._loss_units.get(query.query, scope.spent_units)
-                    for query in status.queries.values()
-                    if query.scope == scope.scope
-                ),
-                default=scope.spent_units,
-            )
-            reserved = min(scope.reservations * dearest, scope.spent_units)
-            self._custodian.reserved.labels(scope.scope).set(_epsilon(reserved))
+            self._custodian.reserved.labels(scope.scope).set(_epsilon(scope.reserved_units))
+            self._custodian.pending.labels(scope.scope).set(scope.pending)
+
+    def realised(self, ledger: RealisedLosses) -> None:
+        """Show what the predicates of every query have really lost.
+
+        Reads the ledger, so call it from a thread that may wait, as often as the status is shown:
+        it does nothing until some seconds after the last time. One caller at a time.
+
+        Args:
+            ledger: with every query registered.
+
+        Raises:
+            DependencyError, LedgerError: as the ledger does; what was shown stays.
+        """
+        if self._monotonic_s() < self._realised_due_s:
+            return
+        losses = [ledger.realised(query, cells=cells) for query, cells in self._cells.items()]
+        self._custodian.losses.show(losses)
+        self._realised_due_s = self._monotonic_s() + _REALISED_EVERY_S
 
     def refused(self, error: BaseException) -> None:
         """Count an error that stopped the worker, by its class; its text goes nowhere."""
@@ -196,10 +223,19 @@ class _Custodian:
         )
         self.reserved = Gauge(
             "tocsin_budget_reserved_epsilon",
-            "At most this much of the spent epsilon belongs to windows reserved but not decided.",
+            "Loss of the worst-off privacy unit if nothing but open reservations counted.",
             ["scope"],
             registry=registry,
         )
+        self.pending = Gauge(
+            "tocsin_budget_pending_windows",
+            "Windows whose answer waits for the end of earlier ones.",
+            ["scope"],
+            registry=registry,
+        )
+        domains = {query.id: query.domain for query in alarms.queries.values()}
+        self.losses = LossFamilies(domains, alarms.budget.epsilon_max)
+        registry.register(self.losses)
         self.events = Counter(
             "tocsin_events_total",
             "Records read, those read again after a restart included.",

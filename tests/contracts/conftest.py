@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from accountant.ledger import Ledger
 
-__all__ = ["clock", "fresh", "ledger", "ledger_url", "opened", "postgres"]
+__all__ = ["clock", "fresh", "ledger", "ledger_url", "new_url", "opened", "postgres"]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -43,19 +43,20 @@ def opened(ledger_url: str, clock: Clock) -> Iterator[Callable[[], Ledger]]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def fresh(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Ledger]]:
-    """A function that opens another empty ledger; all are closed at the end."""
+def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
+    """A function that returns the URL of another empty database."""
     number = count()
+    if request.param == "sqlite":
+        return lambda: f"sqlite:///{tmp_path}/ledger-{next(number)}.db"
+    make: Callable[[], str] = request.getfixturevalue("postgres").new_database
+    return make
+
+
+@pytest.fixture
+def fresh(new_url: Callable[[], str]) -> Iterator[Callable[[], Ledger]]:
+    """A function that opens another empty ledger; all are closed at the end."""
     with ExitStack() as stack:
-
-        def make() -> Ledger:
-            if request.param == "sqlite":
-                url = f"sqlite:///{tmp_path}/ledger-{next(number)}.db"
-            else:
-                url = request.getfixturevalue("postgres").new_database()
-            return stack.enter_context(open_ledger(url))
-
-        yield make
+        yield lambda: stack.enter_context(open_ledger(new_url()))
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
+import pytest
+
 from accountant.records import Admission, Outcome
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import Series, decide_all, open_ledger, requests, set_up, settle
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 DECIDERS = 8
 FIT = 7
+FIT_REFUNDING = 4
 WINDOWS = 5
 UNTIL_MS = WINDOWS * 10
 QUERIES = [Series(name, period=10**9) for name in ("a", "b", "c")]
@@ -33,28 +36,33 @@ def outcomes(ledger: Ledger) -> list[tuple[Outcome, bytes]]:
     return [(one.outcome, one.alarms) for one in found if one is not None]
 
 
-def check(ledger: Ledger) -> None:
-    """Exactly as many as fit were granted: the first in the fixed order, each decided once."""
-    granted = [outcome for outcome, _ in outcomes(ledger) if outcome is Outcome.DECIDED]
-    assert len(granted) == FIT
+def check(ledger: Ledger, fit: int = FIT, *, refunding: bool = False) -> None:
+    """Exactly those were granted that fit in the fixed order, each decided once."""
     order = [request.charge.key for request in requests(QUERIES, UNTIL_MS)]
-    allowed = [ledger.admission(key) for key in order]
-    refused = len(order) - FIT
-    assert allowed == [Admission.RESERVED] * FIT + [Admission.REFUSED] * refused
-    assert ledger.status().scopes["s"].spent_units == FIT
-    numbers = {name: query.sequence for name, query in ledger.status().queries.items()}
+    spent, wanted = 0, []
+    for key in order:
+        granted = spent < fit
+        wanted.append(Admission.RESERVED if granted else Admission.REFUSED)
+        spent += granted and not (refunding and key.start_ms // 10 % 2 == 0)
+    assert [ledger.admission(key) for key in order] == wanted
+    decided = [outcome for outcome, _ in outcomes(ledger) if outcome is Outcome.DECIDED]
+    assert len(decided) == wanted.count(Admission.RESERVED)
+    status = ledger.status()
+    assert (status.scopes["s"].spent_units, status.scopes["s"].pending) == (spent, 0)
+    numbers = {name: query.sequence for name, query in status.queries.items()}
     assert numbers == {series.query: WINDOWS for series in QUERIES}
     assert ledger.verify() == []
 
 
-def test_threads_grant_exactly_what_fits(ledger: Ledger) -> None:
+@pytest.mark.parametrize(("fit", "refunding"), [(FIT, False), (FIT_REFUNDING, True)])
+def test_threads_grant_exactly_what_fits(ledger: Ledger, fit: int, *, refunding: bool) -> None:
     """Eight threads on one ledger decide every window once and pass the wall never."""
-    set_up(ledger, PrivacyUnit.USER, FIT, QUERIES)
+    set_up(ledger, PrivacyUnit.USER, fit, QUERIES)
     failures: list[BaseException] = []
 
     def run(name: str) -> None:
         try:
-            decide_all(ledger, QUERIES, UNTIL_MS, name)
+            decide_all(ledger, QUERIES, UNTIL_MS, name, refunding=refunding)
         except BaseException as error:  # noqa: BLE001  # handed to the test
             failures.append(error)
 
@@ -64,15 +72,18 @@ def test_threads_grant_exactly_what_fits(ledger: Ledger) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
-    check(ledger)
+    check(ledger, fit, refunding=refunding)
 
 
 def test_processes_grant_exactly_what_fits(ledger: Ledger, ledger_url: str) -> None:
-    """Eight processes, each with a ledger of its own, do the same."""
-    set_up(ledger, PrivacyUnit.USER, FIT, QUERIES)
+    """Eight processes, each with a ledger of its own, do the same, refunds and all."""
+    set_up(ledger, PrivacyUnit.USER, FIT_REFUNDING, QUERIES)
     arguments = [str(DECIDERS), str(UNTIL_MS), *(series.query for series in QUERIES)]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.ledger_deciders", ledger_url, "together", *arguments],
+        [
+            *(sys.executable, "-m", "tests.support.ledger_deciders", ledger_url),
+            *("refunding", *arguments),
+        ],
         cwd=ROOT,
         check=False,
         capture_output=True,
@@ -80,7 +91,7 @@ def test_processes_grant_exactly_what_fits(ledger: Ledger, ledger_url: str) -> N
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    check(ledger)
+    check(ledger, FIT_REFUNDING, refunding=True)
 
 
 def test_a_killed_decider_leaves_its_reservation(
@@ -100,7 +111,8 @@ def test_a_killed_decider_leaves_its_reservation(
         assert process.stdout.readline() == "reserved\n"
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
-    assert ledger.status().scopes["s"].reservations == FIT
+    status = ledger.status().scopes["s"]
+    assert (status.reservations, status.pending) == (FIT, len(QUERIES) * WINDOWS - FIT)
     assert ledger.verify() == []
     assert settle(ledger, QUERIES[0], 0).sequence == 1
     decide_all(opened(), QUERIES, UNTIL_MS, "after")

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant import audit
+from accountant import verify
 from accountant.charges import WindowKey
 from accountant.errors import ClockError, ConfigChangedError, LedgerError, LogChangedError
+from accountant.predicates import Region
 from accountant.records import (
     Admission,
     LogIdentity,
@@ -21,6 +22,7 @@ from accountant.records import (
     QueryRegistration,
 )
 from accountant.rows import Transaction
+from accountant.shapes import Shape
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
     TOPIC_ID,
@@ -226,12 +228,100 @@ def test_overlapping_windows_add_up_under_unit_event(ledger: Ledger) -> None:
     set_up(ledger, PrivacyUnit.EVENT, 4, [A, HOP])
     ledger.admit("s", requests([A, HOP], 60))
     # In the order of window ends, `a` comes first: hop 0 fits on top of a0 and a1; hop 1 meets
-    # a1 (1) + hop 0 (2) at [10, 20) and is refused; hop 2 fits again.
-    assert admissions(ledger, HOP, 4) == [
-        *(Admission.RESERVED, Admission.REFUSED),
-        *(Admission.RESERVED, Admission.REFUSED),
-    ]
-    assert set(admissions(ledger, A, 6)) == {Admission.RESERVED}
+    # a1 (1) + hop 0 (2) at [10, 20) and waits for them, hop 2 for hop 1, hop 3 for both.
+    yes, no, wait = Admission.RESERVED, Admission.REFUSED, Admission.PENDING
+    assert admissions(ledger, HOP, 4) == [yes, wait, wait, wait]
+    for index in range(2):
+        settle(ledger, A, index)
+    assert admissions(ledger, HOP, 4) == [yes, wait, wait, wait]
+    settle(ledger, HOP, 0)
+    # hop 1 is refused; so hop 2 fits again, and hop 3 waits for it.
+    assert admissions(ledger, HOP, 4) == [yes, no, yes, wait]
+    deny(ledger, HOP, 1, "budget")
+    for index in range(2, 4):
+        settle(ledger, A, index)
+    settle(ledger, HOP, 2)
+    assert admissions(ledger, HOP, 4) == [yes, no, yes, no]
+    assert set(admissions(ledger, A, 6)) == {yes}
+    assert ledger.verify() == []
+
+
+def test_an_answer_comes_as_soon_as_nothing_can_change_it(ledger: Ledger) -> None:
+    """Windows that fit in any case, or in none, do not wait for earlier ones."""
+    b, c = Series("b", units=3, period=10**9), Series("c", units=1, period=10**9)
+    d = Series("d", units=6, period=10**9)
+    set_up(ledger, PrivacyUnit.USER, 5, [b, c, d])
+    ledger.admit("s", requests([b, c, d], 20))
+    yes, no, wait = Admission.RESERVED, Admission.REFUSED, Admission.PENDING
+    # Order: b0 (3), c0 (1), d0 (6), b1 (3), c1 (1). b1 waits, and c1 fits unless b1 is granted.
+    assert [ledger.admission(one.key(0)) for one in (b, c, d)] == [yes, yes, no]
+    assert [ledger.admission(one.key(1)) for one in (b, c, d)] == [wait, wait, no]
+    assert refuses(ledger, c, 1), "nothing is reserved for it yet"
+    settle(ledger, b, 0, units=2)
+    assert [ledger.admission(one.key(1)) for one in (b, c)] == [wait, wait]
+    settle(ledger, c, 0, units=1)
+    assert [ledger.admission(one.key(1)) for one in (b, c)] == [no, yes]
+    assert ledger.status().scopes["s"].pending == 0
+    assert ledger.verify() == []
+
+
+def test_later_windows_never_speak_against_earlier_ones(ledger: Ledger) -> None:
+    """What a later window was granted is not counted when an earlier one gets its answer."""
+    long = Series("long", size=20, step=20, units=3, period=10**9)
+    small = Series("small", units=1, period=10**9)
+    set_up(ledger, PrivacyUnit.USER, 5, [long, small])
+    ledger.admit("s", requests([long, small], 40))
+    yes, wait = Admission.RESERVED, Admission.PENDING
+    # Order: small0, long0, small1, small2, long1, small3: with 5 units, small2 and all that follow
+    # wait, and none of them is counted while one before it is answered.
+    assert admissions(ledger, small, 4) == [yes, yes, wait, wait]
+    assert admissions(ledger, long, 2) == [yes, wait]
+    settle(ledger, small, 0, units=0)
+    assert admissions(ledger, small, 4) == [yes, yes, yes, wait]
+    settle(ledger, long, 0, units=0)
+    assert admissions(ledger, small, 4) == [yes, yes, yes, wait]
+    assert admissions(ledger, long, 2) == [yes, yes]
+    settle(ledger, small, 1)
+    settle(ledger, small, 2)
+    settle(ledger, long, 1)
+    assert admissions(ledger, small, 4) == [yes, yes, yes, Admission.REFUSED]
+    assert ledger.verify() == []
+
+
+def test_cells_that_cost_little_leave_room_where_they_are(ledger: Ledger) -> None:
+    """Under unit event a refund counts cell by cell where two queries have the same cells."""
+    by_room = Shape(grouping="room")
+    one, two = (Series(name, units=2, shape=by_room) for name in ("one", "two"))
+    set_up(ledger, PrivacyUnit.EVENT, 3, [one, two])
+    ledger.admit("s", requests([one, two], 30))
+    assert admissions(ledger, two, 3) == [Admission.PENDING] * 3
+    settle(ledger, one, 0, cells=(2, 0, 0, 1))
+    settle(ledger, one, 1, cells=(1, 1, 0, 1))
+    assert admissions(ledger, two, 2) == [Admission.REFUSED, Admission.RESERVED]
+    deny(ledger, two, 0, "budget")
+    decision = settle(ledger, two, 1, cells=(0, 2, 2, 0))
+    assert decision.epsilon_units == 2, "what is published is the worst case"
+    # Cell 1 lost 1 + 2; the largest cells of both add up to no more.
+    assert ledger.status().scopes["s"].spent_units == 3
+    assert ledger.verify() == []
+
+
+def test_queries_over_other_rows_do_not_add_up(ledger: Ledger) -> None:
+    """Disjoint regions compose in parallel; one that overlaps both meets the worse of them."""
+    north, south = (
+        Series(name, units=2, shape=Shape(Region.where(city=name).canonical))
+        for name in ("north", "south")
+    )
+    both = Series("zz", units=1)
+    set_up(ledger, PrivacyUnit.EVENT, 3, [north, south, both])
+    ledger.admit("s", requests([north, south, both], 10))
+    assert [ledger.admission(one.key(0)) for one in (north, south, both)] == [
+        Admission.RESERVED
+    ] * 3
+    assert ledger.status().scopes["s"].spent_units == 3
+    for one in (north, south, both):
+        settle(ledger, one, 0)
+    assert ledger.status().scopes["s"].spent_units == 3
     assert ledger.verify() == []
 
 
@@ -253,10 +343,17 @@ def test_periods_add_up_under_unit_user(ledger: Ledger) -> None:
     b = Series("b", units=1, period=30)
     set_up(ledger, PrivacyUnit.USER, 10, [a, b])
     ledger.admit("s", requests([a, b], 60))
-    # Per period: a0 (4), b0 (1), a1 (4), b1 (1); then nothing fits until the next period.
-    yes, no = Admission.RESERVED, Admission.REFUSED
-    assert admissions(ledger, a, 6) == [yes, yes, no, yes, yes, no]
-    assert admissions(ledger, b, 6) == [yes, yes, no, yes, yes, no]
+    # Per period: a0 (4), b0 (1), a1 (4), b1 (1); then nothing fits until the next period, unless
+    # one of these ends for less.
+    yes, no, wait = Admission.RESERVED, Admission.REFUSED, Admission.PENDING
+    assert admissions(ledger, a, 6) == [yes, yes, wait, yes, yes, wait]
+    assert admissions(ledger, b, 6) == [yes, yes, wait, yes, yes, wait]
+    assert ledger.status().scopes["s"].periods == {0: 10, 30: 10}
+    for one in (a, b):
+        for index in range(2):
+            settle(ledger, one, index)
+    assert admissions(ledger, a, 6) == [yes, yes, no, yes, yes, wait]
+    assert admissions(ledger, b, 6) == [yes, yes, no, yes, yes, wait]
     assert ledger.status().scopes["s"].periods == {0: 10, 30: 10}
 
 
@@ -321,21 +418,68 @@ def test_settling_is_refused_out_of_turn_or_beyond_the_reservation(ledger: Ledge
     assert refuses(ledger, B, 1), "window 0 comes first"
     with pytest.raises(LedgerError, match="more than was reserved"):
         settle(ledger, B, 0, units=3)
+    with pytest.raises(LedgerError, match="more than was reserved"):
+        settle(ledger, B, 0, cells=(0, 0, 3, 0))
+    with pytest.raises(LedgerError, match="more than was reserved"):
+        settle(ledger, B, 0, cells=(1, 1, 1))  # of another number of cells
     with pytest.raises(ConfigChangedError):
         settle(ledger, Series("b", units=2, fingerprint="f2"), 0)
     assert ledger.status().queries["b"].sequence == 0
-    assert settle(ledger, B, 0, units=1).epsilon_units == 1
+    assert settle(ledger, B, 0, units=1).epsilon_units == 2, "the worst case is what is public"
+    assert ledger.status().scopes["s"].spent_units == 2  # window 1 is still reserved at worst
+    assert ledger.verify() == []
 
 
-def test_a_cheaper_settlement_refunds_nothing(ledger: Ledger) -> None:
-    """What is refused must not depend on realised costs, which depend on data."""
-    b = Series("b", units=2, period=10**9)
-    set_up(ledger, PrivacyUnit.USER, 4, [b])
-    ledger.admit("s", requests([b], 20))
+def test_a_cheaper_settlement_refunds_at_once(ledger: Ledger) -> None:
+    """What is left over of a reservation can be had by the windows that come after it."""
+    b = Series("b", units=2, cells_per_unit=2, period=10**9)
+    set_up(ledger, PrivacyUnit.USER, 8, [b])
+    ledger.admit("s", requests([b], 50))
+    yes, no, wait = Admission.RESERVED, Admission.REFUSED, Admission.PENDING
+    assert admissions(ledger, b, 5) == [yes, yes, wait, wait, wait]
     settle(ledger, b, 0, units=0)
-    settle(ledger, b, 1, units=1)
-    ledger.admit("s", requests([b], 30))
-    assert ledger.admission(b.key(2)) is Admission.REFUSED
+    assert admissions(ledger, b, 5) == [yes, yes, yes, wait, wait]
+    settle(ledger, b, 1, cells=(0, 1, 1, 0))  # someone in two cells lost 2
+    assert admissions(ledger, b, 5) == [yes, yes, yes, wait, wait]
+    assert ledger.status().scopes["s"].periods == {0: 6}
+    settle(ledger, b, 2, cells=(2, 0, 0, 0))
+    assert admissions(ledger, b, 5) == [yes, yes, yes, yes, wait]
+    settle(ledger, b, 3)
+    assert admissions(ledger, b, 5) == [yes, yes, yes, yes, no]
+    assert ledger.status().scopes["s"].periods == {0: 8}
+    assert ledger.verify() == []
+
+
+def test_a_window_denied_while_it_waits_misses_its_answer(ledger: Ledger) -> None:
+    """Nobody waits for a window that is over, and what waits behind it moves up."""
+    a, b = Series("a", period=10**9), Series("b", period=10**9)
+    set_up(ledger, PrivacyUnit.USER, 1, [a, b])
+    ledger.admit("s", requests([a, b], 20))
+    yes, wait, missed = Admission.RESERVED, Admission.PENDING, Admission.MISSED
+    assert (admissions(ledger, a, 2), admissions(ledger, b, 2)) == ([yes, wait], [wait, wait])
+    deny(ledger, b, 0)
+    assert (admissions(ledger, a, 2), admissions(ledger, b, 2)) == ([yes, wait], [missed, wait])
+    deny(ledger, a, 0)
+    assert (admissions(ledger, a, 2), admissions(ledger, b, 2)) == ([yes, yes], [missed, wait])
+    settle(ledger, a, 1, units=0)
+    assert ledger.admission(b.key(1)) is yes
+    assert ledger.verify() == []
+
+
+@pytest.mark.parametrize("unit", list(PrivacyUnit))
+def test_what_ends_many_windows_answers_once(ledger: Ledger, unit: PrivacyUnit) -> None:
+    """Retiring a query gives all of it back before anyone else is answered."""
+    period = 10**9 if unit is PrivacyUnit.USER else 0
+    gone, stays = (Series(name, 40, 10, 2, period=period) for name in ("gone", "stays"))
+    set_up(ledger, unit, 3, [gone, stays])
+    ledger.admit("s", requests([gone, stays], 70))
+    assert admissions(ledger, gone, 4) == [Admission.RESERVED, *[Admission.PENDING] * 3]
+    assert admissions(ledger, stays, 4) == [Admission.PENDING] * 4
+    ledger.retire_query("gone")
+    assert admissions(ledger, gone, 4) == [Admission.MISSED] * 4
+    assert admissions(ledger, stays, 4) == [Admission.RESERVED, *[Admission.PENDING] * 3]
+    assert ledger.status().scopes["s"].reservations == 1
+    assert ledger.status().scopes["s"].spent_units == 2
     assert ledger.verify() == []
 
 
@@ -407,7 +551,7 @@ def test_numbers_over_the_whole_ledger_are_caught(
     """Broken twin: one series of numbers for all queries tells the order of storage."""
     own = Transaction.next_sequence
     monkeypatch.setattr(Transaction, "next_sequence", lambda tx, _query: own(tx, "all"))
-    monkeypatch.setattr(audit, "problems", lambda _tx: [])
+    monkeypatch.setattr(verify, "problems", lambda _tx, _anchors: [])
     with pytest.raises(AssertionError):
         numbers_tell_no_order(fresh)
 
@@ -540,7 +684,7 @@ def test_tampering_is_found(ledger: Ledger, unit: PrivacyUnit) -> None:
     for name, statement in changes.items():
         with suppress(_Undo), ledger._store.write() as tx:
             tx._connection.exec_driver_sql(statement)
-            assert audit.problems(tx), name
+            assert verify.problems(tx, {}), name
             raise _Undo
     assert ledger.verify() == []
 

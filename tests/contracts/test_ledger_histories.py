@@ -1,213 +1,259 @@
-"""Random histories of a ledger: the wall stands, and what is refused depends on no data."""
+"""Random transcripts of a ledger: whatever the interleaving, the fixed order gives the answers."""
 
 from __future__ import annotations
 
-import json
+import base64
 from collections import Counter
+from dataclasses import replace
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
-from accountant import admission, schema
-from accountant.filter import EventFilter, UserFilter
-from accountant.records import Admission
+from accountant import admission
+from accountant import filter as filter_module
+from accountant import standing as standing_module
+from accountant.entries import ChargeRow
+from accountant.filter import BudgetFilter, EventFilter, Standing, UserFilter
+from accountant.levelcost import LevelCosts
+from accountant.records import Admission, Outcome, SeenDecision
 from accountant.units import PrivacyUnit
+from tests.support.exports import charge_units, replayed
 from tests.support.ledgers import Series, deny, open_ledger, requests, set_up, settle
+from tests.support.transcripts import Play, random_case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from accountant.ledger import Ledger
     from accountant.overlap import Held
+    from accountant.shapes import Shape
 
-WALL = 5
-LAST_MS = 120
-EXAMPLES = {"sqlite": 15, "postgresql": 6}
-
-Step = tuple[str, int, int]
+PLAYS = {"sqlite": 6, "postgresql": 2}
+CASES_FOR_A_TWIN = 60
 
 
-def series_of(unit: PrivacyUnit) -> list[Series]:
-    """Return tumbling, hopping and long windows of different costs."""
-    period = 60 if unit is PrivacyUnit.USER else 0
-    return [
-        Series("a", units=1, period=period),
-        Series("hop", size=20, step=10, units=2, period=period),
-        Series("long", size=40, step=40, units=1, cells_per_unit=2 if period else 1, period=period),
-    ]
-
-
-def histories() -> st.SearchStrategy[list[Step]]:
-    """Draw steps: ask for windows up to an instant, decide some windows of a query, open anew."""
-    ask = st.tuples(st.just("ask"), st.integers(1, LAST_MS // 10), st.just(0))
-    decide = st.tuples(st.just("decide"), st.integers(0, 2), st.integers(1, 3))
-    refuse = st.tuples(st.just("deny"), st.integers(0, 2), st.just(1))
-    again = st.tuples(st.just("open"), st.just(0), st.just(0))
-    return st.lists(st.one_of(ask, decide, decide, refuse, again), min_size=4, max_size=12)
-
-
-class History:
-    """Plays steps on a ledger and checks the wall after each."""
-
-    def __init__(self, url: str, unit: PrivacyUnit, *, denials: bool = True) -> None:
-        self.url = url
-        self.unit = unit
-        self.denials = denials
-        self.series = series_of(unit)
-        self.ledger: Ledger = open_ledger(url)
-        _clear(self.ledger)
-        set_up(self.ledger, unit, WALL, self.series)
-
-    def play(self, steps: Iterable[Step]) -> None:
-        """Play all steps, then compare the ledger with its own export."""
-        try:
-            for step in steps:
-                self._step(*step)
-                if step[0] == "ask":  # nothing else can add to what is held
-                    self._check_wall()
-            assert self.ledger.verify() == []
-            self._check_replay()
-        finally:
-            self.ledger.close()
-
-    def _step(self, what: str, first: int, second: int) -> None:
-        if what == "ask":
-            self.ledger.admit("s", requests(self.series, first * 10))
-        elif what == "open":
-            self.ledger.close()
-            self.ledger = open_ledger(self.url)
-        else:
-            for _ in range(second):
-                self._decide(self.series[first], denied=what == "deny" and self.denials)
-
-    def _decide(self, series: Series, *, denied: bool) -> None:
-        index = self.ledger.cursor(series.query) // series.step
-        frontier = self.ledger.frontier("s")
-        if frontier is None or series.key(index) > frontier:
-            return
-        if self.ledger.admission(series.key(index)) is Admission.RESERVED and not denied:
-            settle(self.ledger, series, index)
-        else:
-            deny(self.ledger, series, index)
-
-    def _held(self) -> list[dict[str, Any]]:
-        return [
-            row
-            for row in self.ledger.export()
-            if row["record"] == "charges" and row["state"] in {"reserved", "settled"}
-        ]
-
-    def _check_wall(self) -> None:
-        """Add up what every instant, or everyone in a period, may have lost."""
-        loss: Counter[int] = Counter()
-        for row in self._held():
-            if self.unit is PrivacyUnit.EVENT:
-                loss.update(dict.fromkeys(range(row["start_ms"], row["end_ms"]), row["loss_units"]))
-            else:
-                loss.update(dict.fromkeys(json.loads(row["periods"]), row["loss_units"]))
-        worst = max(loss.values(), default=0)
-        assert worst <= WALL
-        assert self.ledger.status().scopes["s"].spent_units >= worst
-
-    def _check_replay(self) -> None:
-        """The exported charges give the totals that the ledger keeps."""
-        totals: Counter[int] = Counter()
-        for row in self._held():
-            totals.update(dict.fromkeys(json.loads(row["periods"]), row["loss_units"]))
-        stored = self.ledger.export()
-        kept = {row["period_ms"]: row["held_units"] for row in stored if row["record"] == "totals"}
-        assert {at: units for at, units in kept.items() if units} == +totals
-
-
-def prove(property_: Callable[[list[Step]], None], examples: int) -> None:
-    """Run a property over random histories; no shrinking: a counterexample is enough."""
-    checked = settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    checked(given(histories())(property_))()
-
-
-def walls_stand(url: str, unit: PrivacyUnit) -> None:
-    """Check random histories of one budget."""
-    kind = "sqlite" if url.startswith("sqlite") else "postgresql"
-    prove(lambda steps: History(url, unit).play(steps), EXAMPLES[kind])
+def play(url: str, unit: PrivacyUnit, seed: int, interleaving: int = 0) -> None:
+    """Play one case in one interleaving."""
+    case = random_case(Random(f"{unit} {seed}"), unit)
+    Play(case, Random(f"{seed} {interleaving}"), lambda: open_ledger(url)).run()
 
 
 @pytest.mark.parametrize("unit", list(PrivacyUnit))
-def test_the_wall_stands(ledger_url: str, unit: PrivacyUnit) -> None:
-    """Whatever is asked, decided, denied and reopened in any order, the wall is never passed."""
-    walls_stand(ledger_url, unit)
-
-
-def test_refusals_depend_on_the_schedule_alone(tmp_path: Any) -> None:
-    """However deciding interleaves with asking, the same windows are refused."""
-    url = f"sqlite:///{tmp_path}/ledger.db"
-    found: set[tuple[str, ...]] = set()
-
-    def play(steps: list[Step]) -> None:
-        history = History(url, PrivacyUnit.EVENT, denials=False)
-        history.play([*steps, ("ask", LAST_MS // 10, 0)])
-        with open_ledger(url) as ledger:
-            asked = requests(history.series, LAST_MS)
-            found.add(tuple(ledger.admission(one.charge.key).value for one in asked))
-
-    prove(play, 6)
-    assert len(found) == 1
-    assert {"reserved", "refused"} == set(found.pop())
-
-
-class ForgetsReservations(EventFilter):
-    """Broken twin: counts nothing that it didn't see itself."""
-
-    def __init__(self, epsilon_max_units: int, held: Iterable[Held]) -> None:
-        del held
-        super().__init__(epsilon_max_units, [])
-
-
-class ResetsEveryPeriod(EventFilter):
-    """Broken twin: forgives an event what it lost in an earlier period of 30 ms."""
-
-    def reserve(self, charge: Any) -> bool:
-        """Forget what started before the period of this window's end."""
-        since = (charge.key.end_ms - 1) // 30 * 30
-        self._held = [one for one in self._held if one.start_ms >= since]
-        return super().reserve(charge)
-
-
-class ForgetsPeriods(UserFilter):
-    """Broken twin: looks at the first period only."""
-
-    def reserve(self, charge: Any) -> bool:
-        """Ask for one period, hold all."""
-        first = charge.periods[0]
-        return self._held_units.get(first, 0) + charge.loss_units <= self._wall
-
-
-@pytest.mark.parametrize("twin", [ForgetsReservations, ResetsEveryPeriod, ForgetsPeriods])
-def test_broken_filters_are_caught(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, twin: Any
+def test_answers_follow_the_order_whatever_the_interleaving(
+    new_url: Callable[[], str], unit: PrivacyUnit
 ) -> None:
-    """The same check finds filters that forget."""
-    unit = PrivacyUnit.USER if issubclass(twin, UserFilter) else PrivacyUnit.EVENT
+    """Every answer, and all that was spent, is what serving windows one by one gives."""
+    kind = "sqlite" if new_url().startswith("sqlite") else "postgresql"
+    for number in range(PLAYS[kind]):
+        play(new_url(), unit, number // 2, number % 2)
 
-    def broken(_unit: object, wall: int, *, held: Any, held_units: Any) -> Any:
-        return twin(wall, held_units if unit is PrivacyUnit.USER else held)
 
-    monkeypatch.setattr(admission, "filter_for", broken)
+@pytest.mark.parametrize("unit", list(PrivacyUnit))
+def test_an_export_replays_at_every_length(ledger: Ledger, unit: PrivacyUnit) -> None:
+    """With 1 to 100 charges of every kind, the exported rows add up to what the ledger says."""
+    period = 200 if unit is PrivacyUnit.USER else 0
+    series = Series("q", 20, 10, 2, cells_per_unit=2 if period else 1, period=period)
+    set_up(ledger, unit, 24 if period else 4, [series])
+    ends = Counter[str]()
+    for index in range(100):
+        ends[_end_somehow(ledger, series, index)] += 1
+        rows = list(ledger.export())
+        assert sum(row["record"] == "charges" for row in rows) == index + 1
+        status = ledger.status().scopes["s"]
+        if period:
+            found = {at: units for (_, at), (units, _) in replayed(rows).items()}
+            assert found == dict(status.periods)
+        else:
+            assert status.spent_units == worst_by_hand(rows)
+        if index % 10 == 9:
+            assert ledger.verify() == []
+    wanted = {"settled", "cells", "denied", "refused", "too_old", "missed", "spent"}
+    assert set(ends) == wanted
+    assert min(ends.values()) > 2
+
+
+def _end_somehow(ledger: Ledger, series: Series, index: int) -> str:
+    """Ask for the next window, end it in one of many ways, and say how."""
+    kind = index % 8
+    if kind == 4:
+        deny(ledger, series, index)
+        return "missed"
+    (request,) = requests([replace(series, first=series.key(index).start_ms)], 20 + 10 * index)
+    ledger.admit("s", [replace(request, too_old=kind == 5)])
+    if kind == 5:
+        deny(ledger, series, index, "too_old")
+        return "too_old"
+    if ledger.admission(series.key(index)) is Admission.REFUSED:
+        deny(ledger, series, index, "budget")
+        return "refused"
+    if kind == 6:
+        deny(ledger, series, index)
+        return "denied"
+    if kind == 7:
+        key = series.key(index)
+        periods = request.charge.periods
+        place = ("other", "q", "s", key.start_ms + 1, key.end_ms, index, Outcome.DECIDED, 1, 0)
+        after = SeenDecision(*place, next_start_ms=key.start_ms + 10, periods=periods)
+        ledger.mark_spent([after])
+        return "spent"
+    cells = (2, 1, 0, 0) if kind % 2 else None
+    settle(ledger, series, index, cells=cells, units=None if cells else kind // 2)
+    return "cells" if cells else "settled"
+
+
+def worst_by_hand(rows: Sequence[dict[str, Any]]) -> int:
+    """Add up every instant of the exported charges of one query, cell by cell."""
+    worst = 0
+    for at in range(0, 1_100, 5):
+        cells, beside = [0] * 4, 0
+        for row in rows:
+            if row["record"] not in {"charges", "adopted"}:
+                continue
+            if not row["start_ms"] <= at < row["end_ms"]:
+                continue
+            if row["record"] == "adopted":
+                beside += row["loss_units"]
+            elif row["costs"] is not None:
+                costs = LevelCosts.decode(base64.b64decode(row["costs"])).as_array().tolist()
+                cells = [one + more for one, more in zip(cells, costs, strict=True)]
+            else:
+                cells = [one + charge_units(row)[0] for one in cells]
+        worst = max(worst, max(cells) + beside)
+    return worst
+
+
+def as_they_stand(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: refuses what does not fit now, so that a refund counts once it happens by."""
+    for one in (EventFilter, UserFilter):
+        _answering(patch, one, {Admission.PENDING: Admission.REFUSED})
+
+
+def forgets_reservations(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: counts nothing of what has not ended."""
+    for one in (EventFilter, UserFilter):
+        _answering(patch, one, {Admission.PENDING: Admission.RESERVED})
+
+
+def resets_every_period(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: forgives an event what it lost in an earlier period of 30 ms."""
+    own = EventFilter.answer
+
+    def answer(self: EventFilter, charge: Any, shape: Shape) -> Admission:
+        since_ms = (charge.key.end_ms - 1) // 30 * 30
+        recent = [one for one in self._standing if one.held.start_ms >= since_ms]
+        return own(EventFilter(self._wall, recent), charge, shape)
+
+    patch.setattr(EventFilter, "answer", answer)
+
+
+def drops_a_shape(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: takes regions that differ for regions that share no row."""
+    own = filter_module.worst_loss
+
+    def worst_loss(charges: Sequence[Held], *, within: Any, meeting: Shape) -> int:
+        return own([one for one in charges if one.shape == meeting], within=within)
+
+    patch.setattr(filter_module, "worst_loss", worst_loss)
+
+
+def refunds_twice(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: gives back twice what a settlement left over."""
+    own = ChargeRow.final_units
+
+    def final_units(self: ChargeRow) -> int:
+        realised: int = own.fget(self)  # type: ignore[attr-defined]  # it is a property
+        settled = self.settled_loss_units is not None
+        return max(0, 2 * realised - self.loss_units) if settled else realised
+
+    patch.setattr(ChargeRow, "final_units", property(final_units))
+
+
+def forgets_periods(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: looks at the first period only."""
+    own = UserFilter.answer
+
+    def answer(self: UserFilter, charge: Any, shape: Shape) -> Admission:
+        return own(self, _with_periods(charge, charge.periods[:1]), shape)
+
+    patch.setattr(UserFilter, "answer", answer)
+
+
+def sees_later_windows(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: counts windows that come later in the order, for what they hold by now."""
+    own = standing_module.Standings.judge
+
+    def judge(self: Any, **given: Any) -> BudgetFilter:
+        later = [one for one in map(self.of, given.pop("without", ())) if one is not None]
+        given["ended_or_open"] = list(given["ended_or_open"])
+        made = own(self, **given)
+        for one in later if isinstance(made, EventFilter) else ():
+            made.hold(one)
+        return made
+
+    patch.setattr(standing_module.Standings, "judge", judge)
+
+
+def never_answers(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: ends windows and answers nobody."""
+
+    def answers(*_: object) -> Iterator[Any]:
+        return iter(())
+
+    patch.setattr(admission, "answers", answers)
+
+
+def forgets_pending(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: takes it that what waits for an answer will be refused."""
+    own = standing_module.Standings.of
+
+    def of(self: Any, charge: ChargeRow) -> Standing | None:
+        return None if charge.admission is Admission.PENDING else own(self, charge)
+
+    patch.setattr(standing_module.Standings, "of", of)
+
+
+TWINS: list[tuple[Callable[[pytest.MonkeyPatch], None], PrivacyUnit]] = [
+    *((as_they_stand, unit) for unit in PrivacyUnit),
+    *((forgets_reservations, unit) for unit in PrivacyUnit),
+    (resets_every_period, PrivacyUnit.EVENT),
+    (drops_a_shape, PrivacyUnit.EVENT),
+    *((refunds_twice, unit) for unit in PrivacyUnit),
+    (forgets_periods, PrivacyUnit.USER),
+    *((sees_later_windows, unit) for unit in PrivacyUnit),
+    *((never_answers, unit) for unit in PrivacyUnit),
+    (forgets_pending, PrivacyUnit.EVENT),
+]
+
+
+@pytest.mark.parametrize(("twin", "unit"), TWINS)
+def test_broken_twins_are_caught(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    twin: Callable[[pytest.MonkeyPatch], None],
+    unit: PrivacyUnit,
+) -> None:
+    """The same check finds filters that forget, forgive, or look at the time of day."""
+    twin(monkeypatch)
+
+    def play_many() -> None:
+        for seed in range(CASES_FOR_A_TWIN):
+            play(f"sqlite:///{tmp_path}/ledger-{seed}.db", unit, seed)
+
     with pytest.raises(AssertionError):
-        walls_stand(f"sqlite:///{tmp_path}/ledger.db", unit)
+        play_many()
 
 
-def _clear(ledger: Ledger) -> None:
-    """Empty every table but the ledger's own row."""
-    with ledger._store.write() as tx:
-        numbered = ("partials", "charges", "decisions", "sequences")
-        for name in (*numbered, "totals", "queries", "logs", "scopes"):
-            tx._connection.execute(getattr(schema, name).delete())
+def _answering(patch: pytest.MonkeyPatch, judge: Any, instead: dict[Admission, Admission]) -> None:
+    own = judge.answer
+
+    def answer(self: BudgetFilter, charge: Any, shape: Shape) -> Admission:
+        found = own(self, charge, shape)
+        return instead.get(found, found)
+
+    patch.setattr(judge, "answer", answer)
+
+
+def _with_periods(charge: Any, periods: tuple[int, ...]) -> Any:
+    return type(charge)(charge.key, charge.cost, charge.cells_per_unit, periods)

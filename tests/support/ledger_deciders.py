@@ -1,8 +1,8 @@
 """Run as a program: deciders in processes of their own, on a ledger that is set up already.
 
 ``python -m tests.support.ledger_deciders URL together N UNTIL_MS QUERY...`` decides every window in
-N processes at once. ``... URL reserve 1 UNTIL_MS QUERY...`` reserves, says so and waits to be
-killed.
+N processes at once, ``... URL refunding ...`` does so with every other window costing nothing.
+``... URL reserve 1 UNTIL_MS QUERY...`` reserves, says so and waits to be killed.
 """
 
 from __future__ import annotations
@@ -29,16 +29,18 @@ def main(url: str, task: str, processes: str, until_ms: str, *queries: str) -> i
     for number in range(int(processes)):
         child = os.fork()
         if child == 0:
-            _decide(url, all_series, int(until_ms), str(number))
+            _decide(url, all_series, int(until_ms), str(number), refunding=task == "refunding")
         children.append(child)
     return max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
 
 
-def _decide(url: str, all_series: list[Series], until_ms: int, name: str) -> None:
+def _decide(
+    url: str, all_series: list[Series], until_ms: int, name: str, *, refunding: bool
+) -> None:
     code = 1
     try:
         with open_ledger(url) as ledger:
-            decide_all(ledger, all_series, until_ms, name)
+            decide_all(ledger, all_series, until_ms, name, refunding=refunding)
         code = 0
     except BaseException:  # noqa: BLE001  # the parent reads the code, the reader the trace
         traceback.print_exc()

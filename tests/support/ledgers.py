@@ -11,6 +11,7 @@ import numpy as np
 from accountant.charges import Charge, UniformCost, WindowKey
 from accountant.errors import LedgerError
 from accountant.ledger import Ledger
+from accountant.levelcost import LevelCosts
 from accountant.records import (
     Admission,
     BudgetTerms,
@@ -20,10 +21,13 @@ from accountant.records import (
     Request,
     StoredDecision,
 )
+from accountant.shapes import ANYWHERE, Shape
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from accountant.charges import CellCosts
 
 FINGERPRINT = "f1"
 TOPIC_ID = "topic-1"
@@ -43,7 +47,10 @@ class Clock:
 
 @dataclass(frozen=True)
 class Series:
-    """One query's windows: every ``step`` from 0 on, ``size`` long; a cell costs ``units``."""
+    """One query's windows: every ``step`` from ``first`` on, ``size`` long.
+
+    A cell costs ``units`` at worst and covers rows of ``shape``.
+    """
 
     query: str
     size: int = 10
@@ -52,10 +59,12 @@ class Series:
     cells_per_unit: int = 1
     period: int = 0
     fingerprint: str = FINGERPRINT
+    first: int = 0
+    shape: Shape = ANYWHERE
 
     def key(self, index: int) -> WindowKey:
         """Return window ``index``."""
-        start = index * self.step
+        start = self.first + index * self.step
         return WindowKey(end_ms=start + self.size, query=self.query, start_ms=start)
 
     def request(self, index: int, *, too_old: bool = False) -> Request:
@@ -86,8 +95,12 @@ def terms(unit: PrivacyUnit, wall: int, scope: str = "s") -> BudgetTerms:
 
 
 def registration(series: Series, scope: str = "s", definition: str = "{}") -> QueryRegistration:
-    """Register a series under its name, from time 0 on."""
-    return QueryRegistration(series.query, scope, "feed", series.fingerprint, definition, 0)
+    """Register a series under its name, from its first window on."""
+    return QueryRegistration(
+        *(series.query, scope, "feed", series.fingerprint, definition),
+        first_start_ms=series.first,
+        shape=series.shape,
+    )
 
 
 def set_up(ledger: Ledger, unit: PrivacyUnit, wall: int, all_series: Sequence[Series]) -> None:
@@ -112,13 +125,22 @@ def requests(
 
 
 def settle(
-    ledger: Ledger, series: Series, index: int, *, alarms: bytes = b"[]", units: int | None = None
+    ledger: Ledger,
+    series: Series,
+    index: int,
+    *,
+    alarms: bytes = b"[]",
+    units: int | None = None,
+    cells: Sequence[int] | None = None,
 ) -> StoredDecision:
-    """Settle a window at its worst case, or at ``units`` a cell."""
+    """Settle a window at its worst case, at ``units`` a cell, or cell by cell."""
+    cost: CellCosts = UniformCost(series.units if units is None else units, CELLS)
+    if cells is not None:
+        cost = LevelCosts.of(np.array(cells, dtype=np.int64))
     return ledger.settle(
         series.key(index),
         fingerprint=series.fingerprint,
-        cost=UniformCost(series.units if units is None else units, CELLS),
+        cost=cost,
         alarms=alarms,
         alarm_count=0,
         next_start_ms=series.key(index + 1).start_ms,
@@ -155,21 +177,50 @@ def partial(
     )
 
 
-def decide_all(ledger: Ledger, all_series: Sequence[Series], until_ms: int, name: str) -> None:
+def decide_all(
+    ledger: Ledger,
+    all_series: Sequence[Series],
+    until_ms: int,
+    name: str,
+    *,
+    refunding: bool = False,
+) -> None:
     """Behave as one of many deciders: reserve everything, then decide every window in turn.
 
-    Others do the same at the same time, so a window may be decided between two calls.
+    Others do the same at the same time, so a window may be decided between two calls. A query stops
+    where a window waits for others, and goes on once they have ended. Windows cost what was
+    reserved, or if ``refunding``, every other one nothing.
     """
     ledger.admit("s", requests(all_series, until_ms))
-    for series in all_series:
-        for index in range(until_ms // series.step):
-            key = series.key(index)
-            if key.end_ms > until_ms or ledger.decision(key) is not None:
-                continue
-            if ledger.admission(key) is Admission.RESERVED:
-                settle(ledger, series, index, alarms=name.encode())
-            else:
-                deny(ledger, series, index, "budget")
+    left = {
+        series: [
+            index
+            for index in range((until_ms - series.first) // series.step + 1)
+            if series.key(index).end_ms <= until_ms
+        ]
+        for series in all_series
+    }
+    while any(left.values()):
+        for series, indices in left.items():
+            while indices and _decided(
+                ledger, series, indices[0], name, indices[0] % 2 if refunding else None
+            ):
+                del indices[0]
+
+
+def _decided(
+    ledger: Ledger, series: Series, index: int, name: str, units: int | None
+) -> StoredDecision | None:
+    """Decide a window unless it waits for others."""
+    known = ledger.decision(series.key(index))
+    if known is not None:
+        return known
+    answer = ledger.admission(series.key(index))
+    if answer is Admission.PENDING:
+        return None
+    if answer is Admission.RESERVED:
+        return settle(ledger, series, index, alarms=name.encode(), units=units)
+    return deny(ledger, series, index, "budget")
 
 
 def refuses(ledger: Ledger, series: Series, index: int) -> bool:

@@ -2,92 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
-from click.testing import CliRunner
 
 from stream.alarms import schema
-from stream.cli import main
-
-if TYPE_CHECKING:
-    from click.testing import Result
+from tests.support.commands import configuration, events, json_lines, tocsin
 
 ROOT = Path(__file__).parents[2]
-HOUR_MS = 3_600_000
-
-CONFIG = """\
-feeds:
-  badges:
-    topic: building.badges
-    time: ts
-    unit: person
-    fields:
-      person: string
-      room: {domain: [lab, hall]}
-      n: {type: integer, clip: [0, 10]}
-      ts: timestamp
-    history: {from: 1970-01-01, until: 1970-01-02}
-budget: {unit: BUDGET_UNIT, epsilon_max: "EPSILON_MAX"PERIOD}
-alarms:
-  crowd:
-    sql: |
-      SELECT room FROM badges
-      GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
-      HAVING AGGREGATE
-    max_fnr: 0.05
-    tolerance: TOLERANCE
-"""
-
-
-def configuration(
-    folder: Path,
-    *,
-    unit: str = "event",
-    epsilon_max: str = "4",
-    aggregate: str = "COUNT(*) > 30",
-    tolerance: int = 1,
-) -> str:
-    """Write a configuration and return its path."""
-    period = ", period: lifetime" if unit == "user" else ""
-    text = (
-        CONFIG.replace("BUDGET_UNIT", unit)
-        .replace("EPSILON_MAX", epsilon_max)
-        .replace("PERIOD", period)
-        .replace("AGGREGATE", aggregate)
-        .replace("TOLERANCE", str(tolerance))
-    )
-    path = folder / "alarms.yaml"
-    path.write_text(text, encoding="utf-8")
-    return str(path)
-
-
-def events(folder: Path, name: str = "badges.jsonl") -> str:
-    """Write two hundred people in the hall at 05:00, and nobody else; return the path."""
-    lines = [
-        json.dumps({"person": f"p{i}", "room": "hall", "n": 1, "ts": 5 * HOUR_MS + i})
-        for i in range(200)
-    ]
-    path = folder / name
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return str(path)
-
-
-def tocsin(*arguments: str) -> Result:
-    """Run the command in this process."""
-    return CliRunner().invoke(main, arguments, catch_exceptions=False)
-
-
-def json_lines(result: Result) -> list[dict[str, Any]]:
-    """Return standard output as JSON objects, one a line."""
-    assert result.exit_code == 0, result.stderr
-    return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 def test_version_is_printed() -> None:
@@ -263,70 +188,6 @@ def test_wrong_use_is_bad_input(tmp_path: Path, arguments: tuple[str, ...], text
     result = tocsin(*(places.get(word, word) for word in arguments))
     assert (result.exit_code, result.stdout) == (2, "")
     assert text in result.stderr
-
-
-def test_ledger_is_shown_verified_and_exported(tmp_path: Path) -> None:
-    """Status, verify and export agree with what was decided; the hash key stays inside."""
-    path = configuration(tmp_path)
-    tocsin("run", path, "--replay", events(tmp_path))
-    status = json_lines(tocsin("ledger", path, "status", "--json"))
-    assert [line["record"] for line in status] == ["ledger", "budget", "alarm"]
-    assert float(status[1]["spent"]) == pytest.approx(1.3863, abs=1e-4)
-    assert (status[2]["decided"], status[2]["next"]) == (24, "1970-01-02T00:00:00.000Z")
-    assert "crowd" in tocsin("ledger", path, "status").stdout
-    assert tocsin("ledger", path, "verify").stdout == "ok\n"
-    rows = json_lines(tocsin("ledger", path, "export"))
-    assert sum(row["record"] == "decisions" for row in rows) == 24
-    assert not any("hash_key" in row for row in rows)
-
-
-def test_verify_finds_a_ledger_that_was_tampered_with(tmp_path: Path) -> None:
-    """A charge changed behind Tocsin's back is named, with exit code 2."""
-    path = configuration(tmp_path)
-    tocsin("run", path, "--replay", events(tmp_path))
-    with sqlite3.connect(tmp_path / ".tocsin" / "alarms.db") as database:
-        database.execute("UPDATE tocsin_charges SET settled_units = settled_units + 1")
-    database.close()
-    result = tocsin("ledger", path, "verify")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "crowd" in result.stderr
-
-
-def test_changed_alarm_is_refused_until_it_is_accepted(tmp_path: Path) -> None:
-    """A changed threshold is refused by name; ``accept`` takes it on at the next window."""
-    path = Path(configuration(tmp_path))
-    early = path.read_text(encoding="utf-8").replace("until: 1970-01-02", "until: 1970-01-01T12:00")
-    path.write_text(early, encoding="utf-8")
-    command = ("run", str(path), "--replay", events(tmp_path))
-    assert tocsin(*command).exit_code == 0
-    changed = early.replace("> 30", "> 40").replace("1970-01-01T12:00", "1970-01-02")
-    path.write_text(changed, encoding="utf-8")
-    refused = tocsin(*command)
-    assert refused.exit_code == 2
-    assert "'crowd' differs from the registered one" in refused.stderr
-    accepted = tocsin("ledger", str(path), "accept")
-    assert accepted.stdout == "crowd: accepted, in force from 1970-01-01T12:00:00.000Z\n"
-    assert tocsin("ledger", str(path), "accept").stdout == "nothing has changed\n"
-    lines = json_lines(tocsin(*command, "--json"))
-    assert [line["outcome"] for line in lines if "alarm_id" not in line] == ["decided"] * 24
-    assert tocsin("ledger", str(path), "verify").stdout == "ok\n"
-
-
-def test_accepted_windows_may_be_cut_anew(tmp_path: Path) -> None:
-    """With longer windows, the next one that starts on the new calendar is decided next."""
-    path = Path(configuration(tmp_path))
-    early = path.read_text(encoding="utf-8").replace("until: 1970-01-02", "until: 1970-01-01T05:00")
-    path.write_text(early, encoding="utf-8")
-    command = ("run", str(path), "--replay", events(tmp_path))
-    tocsin(*command)
-    changed = early.replace("'1' HOUR", "'4' HOUR").replace("1970-01-01T05:00", "1970-01-02")
-    path.write_text(changed, encoding="utf-8")
-    accepted = tocsin("ledger", str(path), "accept")
-    assert "in force from 1970-01-01T08:00:00.000Z" in accepted.stdout
-    shown = tocsin(*command)
-    assert shown.exit_code == 0, shown.stderr
-    assert "4 decided now" in " ".join(shown.stdout.split())
-    assert tocsin("ledger", str(path), "verify").stdout == "ok\n"
 
 
 def test_custodian_report_holds_the_drops(tmp_path: Path) -> None:

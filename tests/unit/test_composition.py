@@ -39,35 +39,12 @@ GROUPS: dict[str, tuple[Value, ...]] = {
 }
 """Values that cells and conditions are made of."""
 
+HALVES = tuple(Fraction(each, 2) for each in range(-1, 10))
 ROWS: dict[str, tuple[Value, ...]] = {
-    "badge": (
-        -1,
-        0,
-        Fraction(1, 4),
-        Fraction(1, 2),
-        Fraction(3, 4),
-        1,
-        Fraction(3, 2),
-        2,
-        3,
-        "",
-        True,
-    ),
+    "badge": (*HALVES, Fraction(1, 4), Fraction(3, 4), "", True),
     "flag": (True, False, 0, 1, 2, "", "a", "aa", "b"),
     "room": ("", "\0", "a", "a\0", "b", "b\0", "c", "c\0", 0, False),
-    "time": (
-        -1,
-        0,
-        Fraction(1, 2),
-        1,
-        Fraction(3, 2),
-        2,
-        Fraction(5, 2),
-        3,
-        Fraction(7, 2),
-        "",
-        True,
-    ),
+    "time": (*HALVES, "", True),
 }
 """A value of every kind that conditions made of those can tell apart."""
 
@@ -140,11 +117,6 @@ def workload(seed: int) -> Workload:
     return Workload(charges, row_charge(rng, names, shared))
 
 
-def same(left: Value, right: Value) -> bool:
-    """Say whether two values are one: True is not 1."""
-    return isinstance(left, bool) == isinstance(right, bool) and left == right
-
-
 def along(name: str, flags: Sequence[object]) -> NDArray[np.int64]:
     """Put one number per value of an attribute along its axis."""
     shape = [1] * len(ROWS)
@@ -162,9 +134,12 @@ def inside(where: Region) -> NDArray[np.int64]:
 
 def in_cell(group_by: Sequence[str], cell: Sequence[Value]) -> NDArray[np.int64]:
     """Say for every row whether it has the values of a cell."""
-    rows = np.ones([1] * len(ROWS), dtype=np.int64)
+    rows = np.ones([1] * len(ROWS), dtype=np.int64)  # True is not 1
     for name, value in zip(group_by, cell, strict=True):
-        rows = rows * along(name, [same(each, value) for each in ROWS[name]])
+        rows = rows * along(
+            name,
+            [(type(each) is bool, each) == (type(value) is bool, value) for each in ROWS[name]],
+        )
     return rows
 
 
@@ -172,24 +147,23 @@ def every_row(charges: Sequence[RowCharge]) -> NDArray[np.int64]:
     """Add up what every row loses, cell by cell."""
     losses = np.zeros([len(values) for values in ROWS.values()], dtype=np.int64)
     for charge in charges:
-        for at, cell in enumerate(charge.cells.values):
-            losses += (
-                charge.costs.units(at) * inside(charge.region) * in_cell(charge.group_by, cell)
-            )
+        costs = zip(charge.cells.values, charge.costs.as_array(), strict=True)
+        by_cell = [cost * in_cell(charge.group_by, cell) for cell, cost in costs]
+        losses += sum(by_cell) * inside(charge.region)
     return losses
 
 
-def every_cell(charges: Sequence[RowCharge], query: RowCharge) -> list[int]:
+def every_cell(losses: NDArray[np.int64], query: RowCharge) -> list[int]:
     """Find the worst row of every cell of a query."""
-    losses = every_row(charges) * inside(query.region)
-    return [int((losses * in_cell(query.group_by, cell)).max()) for cell in query.cells.values]
+    within = losses * inside(query.region)
+    return [int((within * in_cell(query.group_by, cell)).max()) for cell in query.cells.values]
 
 
 @pytest.fixture(scope="module")
 def workloads() -> Workloads:
     """1,000 workloads, with the loss of every row."""
     made = [workload(seed) for seed in range(1000)]
-    return [(each, every_row(each.charges)) for each in made]
+    return [(each, every_row(each.charges).astype(np.int16)) for each in made]
 
 
 def wrong_rows(
@@ -201,7 +175,9 @@ def wrong_rows(
     for each, losses in workloads:
         found = answer(each.charges)
         right = found.value == found.upper_bound == losses.max() and found.exact
-        wrong += not (right and row_loss(each.charges, found.row) == found.value)
+        others = ({name: values[at] for name, values in ROWS.items()} for at in (0, 5))
+        rows = [found.row, *({**other, **found.row} for other in others)]
+        wrong += not (right and {row_loss(each.charges, row) for row in rows} == {found.value})
     return wrong
 
 
@@ -212,13 +188,8 @@ def wrong_cells(
     """Count the workloads whose losses per cell are not what brute force finds."""
     wrong = 0
     for each, losses in workloads:
-        within = losses * inside(each.query.region)
         found = answer(each.charges, each.query)
-        expected = [
-            int((within * in_cell(each.query.group_by, cell)).max())
-            for cell in each.query.cells.values
-        ]
-        wrong += not (found.exact and found.units.tolist() == expected)
+        wrong += not (found.exact and found.units.tolist() == every_cell(losses, each.query))
     return wrong
 
 
@@ -300,39 +271,39 @@ def test_a_truth_value_is_no_number(workloads: Workloads) -> None:
     def rows(charges: list[RowCharge]) -> WorstRow:
         return worst_row([twin(each) for each in charges])
 
-    assert wrong_rows(workloads[:300], rows) > 10
+    assert wrong_rows(workloads[:150], rows) > 5
 
 
-@pytest.mark.parametrize("node_limit", [1, 2, 3, 5])
+@pytest.mark.parametrize("node_limit", [1, 2, 3])
 def test_a_bound_is_never_below_the_truth(workloads: Workloads, node_limit: int) -> None:
     """A search cut short gives a row's loss on one side and a bound on the other, cells too."""
     open_searches = 0
-    for each, losses in workloads[::4]:
+    for each, losses in workloads[::10]:
         found = worst_row(each.charges, node_limit=node_limit)
         assert found.value == row_loss(each.charges, found.row)
         assert found.value <= losses.max() <= found.upper_bound
         assert found == worst_row(each.charges, node_limit=node_limit)
         open_searches += not found.exact
         cells = loss_by_predicate(each.charges, each.query, node_limit=node_limit)
-        expected = np.array(every_cell(each.charges, each.query))
+        expected = np.array(every_cell(losses, each.query))
         assert (cells.units == expected).all() if cells.exact else (cells.units >= expected).all()
-    assert open_searches > 0 or node_limit > 3
+    assert open_searches > 0 or node_limit > 1
 
 
-@pytest.mark.parametrize("limit", ["_MOST_SEARCHES", "_MOST_PRODUCTS"])
+@pytest.mark.parametrize("limit", ["cellparts._MOST_SEARCHES", "composition._MOST_PRODUCTS"])
 def test_cells_beyond_the_effort_get_safe_bounds(
     workloads: Workloads, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without searches per cell, or without telling sets of charges apart, no loss is too small."""
-    monkeypatch.setattr(f"accountant.composition.{limit}", 0)
+    monkeypatch.setattr(f"accountant.{limit}", 0)
     bounds = 0
-    for each, _ in workloads[::4]:
+    for each, losses in workloads[::10]:
         found = loss_by_predicate(each.charges, each.query)
-        expected = np.array(every_cell(each.charges, each.query))
+        expected = np.array(every_cell(losses, each.query))
         assert (found.units >= expected).all()
         assert not found.exact or (found.units == expected).all()
         bounds += not found.exact
-    assert bounds > 10
+    assert bounds > 5
 
 
 def test_the_loss_of_a_row_is_the_sum_over_its_cells(workloads: Workloads) -> None:
@@ -377,7 +348,7 @@ def split(rng: random.Random, charge: RowCharge) -> list[RowCharge]:
 def test_order_and_splitting_change_nothing(workloads: Workloads) -> None:
     """Charges shuffled, and cut by cost, region or cells, compose to the same losses."""
     rng = random.Random(8)
-    for each, losses in workloads[::3]:
+    for each, losses in workloads[::10]:
         pieces = [piece for charge in each.charges for piece in split(rng, charge)]
         rng.shuffle(pieces)
         found = worst_row(pieces)
@@ -449,53 +420,6 @@ def test_losses_that_leave_64_bits_are_refused() -> None:
         loss_by_predicate([huge], huge, node_limit=0)
 
 
-def test_charges_that_do_not_fit_are_refused() -> None:
-    """Cells, attributes and costs have to agree in number."""
-    with pytest.raises(ValueError, match="names an attribute once"):
-        RowCharge(Region(), ("room", "room"), Cells([("a", "a")]), UniformCost(1, 1))
-    with pytest.raises(ValueError, match="one value per group-by attribute"):
-        RowCharge(Region(), (), Cells.of("a"), UniformCost(1, 1))
-    with pytest.raises(ValueError, match="one cost per cell"):
-        RowCharge(Region(), ("room",), Cells.of("a", "b"), UniformCost(1, 1))
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        [],
-        [("a",), ("a",)],
-        [("a",), ("a", "b")],
-        [(float("nan"),)],
-        [(float("inf"),)],
-        [(None,)],
-        [(0.5,), (Fraction(1, 2),)],
-    ],
-)
-def test_cells_that_are_none_are_refused(values: list[tuple[Value, ...]]) -> None:
-    """No cell, one twice, ragged ones, and values that are no values."""
-    with pytest.raises(ValueError, match="cell"):
-        Cells(values)
-
-
-def test_cells_compare_by_content_and_find_their_place() -> None:
-    """Numbers are exact, truth values apart from numbers, order matters."""
-    cells = Cells.of(0.5, 1, True, "1")
-    assert [cells.find((each,)) for each in (Fraction(1, 2), 1.0, True, "1", 2, False)] == [
-        0,
-        1,
-        2,
-        3,
-        None,
-        None,
-    ]
-    assert cells == Cells.of(Fraction(1, 2), Fraction(1), True, "1")
-    assert hash(cells) == hash(Cells.of(Fraction(1, 2), 1, True, "1"))
-    assert cells != Cells.of(1, 0.5, True, "1")
-    assert Cells.of(1) != Cells.of(True)
-    assert Cells.single() == Cells([()])
-    assert "0.5" not in repr(cells)
-
-
 def test_a_hundred_thousand_cells_and_a_day_of_windows() -> None:
     """24 hopping windows over 100,000 cells on 12 levels compose in vectors, not cell by cell."""
     rng = np.random.default_rng(5)
@@ -513,10 +437,8 @@ def test_a_hundred_thousand_cells_and_a_day_of_windows() -> None:
     sums = losses[:-2] + losses[1:-1] + losses[2:]
     begin = time.perf_counter()
     worst = worst_row(charges)
-    middle = time.perf_counter()
     found = loss_by_predicate(charges, replace(charges[0], region=Region()))
-    end = time.perf_counter()
-    print(f"worst row {middle - begin:.3f} s, every cell {end - middle:.3f} s")
+    print(f"worst row and every cell: {time.perf_counter() - begin:.3f} s")
     assert worst.exact
     assert worst.value == sums.max()
     assert found.exact

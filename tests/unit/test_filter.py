@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given
@@ -11,8 +12,9 @@ import accountant.filter
 from accountant.charges import Charge, UniformCost, WindowKey
 from accountant.filter import BudgetFilter, EventFilter, Standing, UserFilter, filter_for
 from accountant.overlap import Held, worst_instant
+from accountant.predicates import Region
 from accountant.records import Admission
-from accountant.shapes import ANYWHERE
+from accountant.shapes import ANYWHERE, Shape
 from accountant.units import PrivacyUnit
 
 
@@ -66,13 +68,71 @@ def test_event_filter_resumes_from_what_is_held(asked: list[Charge], wall: int, 
     asked = sorted(asked, key=lambda each: each.key)
     whole = EventFilter(wall, [])
     answers = [granted(whole, one) for one in asked]
-    held = [
-        standing(one)
-        for one, yes in zip(asked[:cut], answers[:cut], strict=True)
-        if yes
-    ]
+    held = [standing(one) for one, yes in zip(asked[:cut], answers[:cut], strict=True) if yes]
     second = EventFilter(wall, held)
     assert [granted(second, one) for one in asked[cut:]] == answers[cut:]
+
+
+@st.composite
+def some_open(draw: st.DrawFn) -> tuple[list[Standing], list[Standing], Charge, PrivacyUnit]:
+    """Draw earlier windows, some open, one way for them to end, and a window to ask about."""
+    unit = draw(st.sampled_from(PrivacyUnit))
+    now, then = [], []
+    for _ in range(draw(st.integers(0, 6))):
+        start, size, units = (draw(st.integers(*span)) for span in ((0, 20), (1, 10), (0, 4)))
+        periods = tuple(range(start // 10 * 10, start + size, 10))
+        one = charge(start, start + size, units, periods if unit is PrivacyUnit.USER else ())
+        is_open = draw(st.booleans())
+        now.append(standing(one, is_open=is_open))
+        then.append(standing(one, draw(st.integers(0, units)) if is_open else units))
+    periods = (0, 10) if unit is PrivacyUnit.USER else ()
+    return now, then, charge(5, 15, draw(st.integers(0, 4)), periods), unit
+
+
+def judged(unit: PrivacyUnit, wall: int, earlier: list[Standing], asked: Charge) -> Admission:
+    """Return the answer of a filter that holds earlier windows one by one."""
+    judge = filter_for(unit, wall, standing=[], least_units={}, most_units={})
+    for one in earlier:
+        judge.hold(one)
+    return judge.answer(asked, ANYWHERE)
+
+
+@given(some_open(), st.integers(0, 8))
+def test_an_answer_given_early_is_the_last_word(
+    drawn: tuple[list[Standing], list[Standing], Charge, PrivacyUnit], wall: int
+) -> None:
+    """However the open windows end, an answer that was given stays; at both ends it differs."""
+    now, then, asked, unit = drawn
+    early, late = judged(unit, wall, now, asked), judged(unit, wall, then, asked)
+    assert late is not Admission.PENDING
+    assert early in {late, Admission.PENDING}
+    at_worst = [replace(one, open=False) for one in now]
+    at_least = [ended for ended, was in zip(at_worst, now, strict=True) if not was.open]
+    ends = {judged(unit, wall, one, asked) for one in (at_worst, at_least)}
+    assert (early is Admission.PENDING) is (len(ends) == 2)
+
+
+def test_only_rows_that_the_query_covers_count() -> None:
+    """A full wall over other rows does not stop a query; over shared ones it does."""
+    north, south, all_of = (
+        Shape(region.canonical)
+        for region in (Region.where(at="n"), Region.where(at="s"), Region.everything())
+    )
+    judge = EventFilter(3, [Standing(Held(0, 10, 3, north), open=False)])
+    one = charge(0, 10, 3)
+    assert judge.answer(one, south) is Admission.RESERVED
+    assert judge.answer(one, north) is Admission.REFUSED
+    assert judge.answer(one, all_of) is Admission.REFUSED
+    assert judge.answer(one, Shape(Region.nothing().canonical)) is Admission.RESERVED
+
+
+def test_open_windows_over_other_rows_keep_nobody_waiting() -> None:
+    """Whether a window waits depends on rows too."""
+    north, south = (Shape(Region.where(at=at).canonical) for at in "ns")
+    judge = EventFilter(3, [Standing(Held(0, 10, 3, north), open=True)])
+    assert judge.answer(charge(5, 15, 1), south) is Admission.RESERVED
+    assert judge.answer(charge(5, 15, 1), north) is Admission.PENDING
+    assert judge.answer(charge(5, 15, 4), north) is Admission.REFUSED
 
 
 def test_a_refused_charge_leaves_no_trace() -> None:
@@ -100,7 +160,10 @@ def test_no_period_means_no_budget() -> None:
 
 def test_each_unit_has_its_filter() -> None:
     """The factory knows both."""
-    made = {unit: type(filter_for(unit, 1, standing=[], least_units={}, most_units={})) for unit in PrivacyUnit}
+    made = {
+        unit: type(filter_for(unit, 1, standing=[], least_units={}, most_units={}))
+        for unit in PrivacyUnit
+    }
     assert made == {PrivacyUnit.EVENT: EventFilter, PrivacyUnit.USER: UserFilter}
 
 

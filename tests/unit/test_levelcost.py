@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accountant.charges import CellCosts, UniformCost
@@ -32,6 +32,7 @@ def sealed(header: tuple[int, int, int, int], body: bytes) -> bytes:
     return text + blake2b(text, digest_size=16).digest()
 
 
+@settings(deadline=None, max_examples=60)
 @given(losses)
 def test_every_cell_keeps_its_loss(units: list[int]) -> None:
     """Cells, array, levels, counts and the worst say what the plain list says."""
@@ -44,12 +45,14 @@ def test_every_cell_keeps_its_loss(units: list[int]) -> None:
     assert costs.index.dtype == np.uint8
 
 
+@settings(deadline=None, max_examples=60)
 @given(losses, st.integers(0, 45))
 def test_the_dearest_cells_add_up(units: list[int], cells: int) -> None:
     """The sum of the k largest is that of the sorted list, beyond 64 bits too."""
     assert of(units).largest_sum_units(cells) == sum(sorted(units, reverse=True)[:cells])
 
 
+@settings(deadline=None, max_examples=60)
 @given(losses)
 def test_stored_and_read_back(units: list[int]) -> None:
     """What is written reads back equal, with the same hash and digest."""
@@ -61,6 +64,7 @@ def test_stored_and_read_back(units: list[int]) -> None:
     assert again.as_array().tolist() == units
 
 
+@settings(deadline=None, max_examples=60)
 @given(losses, losses)
 def test_equal_exactly_if_every_cell_loses_the_same(left: list[int], right: list[int]) -> None:
     """Equality and the digest tell the same lists apart that Python does."""
@@ -68,6 +72,7 @@ def test_equal_exactly_if_every_cell_loses_the_same(left: list[int], right: list
     assert (of(left).digest == of(right).digest) == (left == right)
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.data(), losses)
 def test_a_flipped_bit_is_seen(data: st.DataObject, units: list[int]) -> None:
     """One bit turned anywhere in the stored bytes is refused."""
@@ -78,6 +83,7 @@ def test_a_flipped_bit_is_seen(data: st.DataObject, units: list[int]) -> None:
         LevelCosts.decode(bytes(text))
 
 
+@settings(deadline=None, max_examples=60)
 @given(losses, st.integers(0, 400), st.binary(max_size=4))
 def test_cut_off_or_longer_bytes_are_refused(units: list[int], kept: int, more: bytes) -> None:
     """A stored text is read whole or not at all."""
@@ -185,6 +191,7 @@ def test_uniform_costs_become_one_level() -> None:
 
     class Total:
         worst_units = 1
+        cells = 1
 
         def largest_sum_units(self, cells: int) -> int:
             return cells

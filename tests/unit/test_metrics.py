@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
@@ -19,11 +21,14 @@ from prometheus_client import CollectorRegistry, Counter, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
 from accountant.charges import WindowKey
-from accountant.errors import ClockError, ConfigError, TocsinError
+from accountant.errors import ClockError, ConfigError, DependencyError, TocsinError
+from accountant.expost import Realised
+from accountant.minentropy import min_entropy
 from accountant.records import LedgerStatus, Outcome, QueryStatus, ScopeStatus, StoredDecision
 from accountant.units import UNITS_PER_EPSILON, Contribution, PrivacyUnit
 from operators.atoms import Comparison, IntegerTest
 from operators.base import Plan, Promise
+from stream.loss_metrics import LossFamilies, dearest, predicate_label
 from stream.metrics import Metrics
 from stream.metrics_server import serve
 from stream.model import (
@@ -135,7 +140,7 @@ def _ended(query: str, hour: int, alarms: int, reason: str | None) -> StoredDeci
     )
 
 
-def _status(*, spent: int, reservations: int, unpublished: int = 3) -> LedgerStatus:
+def _status(*, spent: int, reserved: int, unpublished: int = 3) -> LedgerStatus:
     return LedgerStatus(
         ledger_id="l",
         scopes={
@@ -145,7 +150,10 @@ def _status(*, spent: int, reservations: int, unpublished: int = 3) -> LedgerSta
                 epsilon_max_units=4 * UNITS_PER_EPSILON,
                 spent_units=spent,
                 periods={},
-                reservations=reservations,
+                reserved_units=reserved,
+                reservations=2,
+                pending=7,
+                anchor="0:",
             )
         },
         queries={
@@ -162,6 +170,24 @@ def _status(*, spent: int, reservations: int, unpublished: int = 3) -> LedgerSta
             for name in ("crowd", "quiet")
         },
     )
+
+
+class _Losses:
+    """Stands for a ledger that knows what predicates have lost, in millionths of an epsilon."""
+
+    def __init__(self, *, complete: bool = True, away: bool = False, **costs: list[int]) -> None:
+        self.costs = {"crowd": [3, 1, 2], "quiet": [0, 0, 0], **costs}
+        self.complete = complete
+        self.away = away
+        self.asked = 0
+
+    def realised(self, query: str, period: int | None = None, *, cells: int) -> Realised:
+        self.asked += 1
+        if self.away and query == "quiet":
+            raise DependencyError("the ledger is away")
+        costs = np.array(self.costs[query], dtype=np.int64) * _MICRO
+        assert (cells, period) == (len(costs), None)
+        return Realised(query, 0, None, 1, costs, self.complete)
 
 
 def _text(registry: CollectorRegistry) -> str:
@@ -190,6 +216,12 @@ def _registered(metrics: Metrics) -> set[tuple[str, str, str, tuple[str, ...]]]:
     registries = {"public": metrics.public, "custodian": metrics.custodian}
     for seen_by, registry in registries.items():
         for metric in cast("Any", registry)._collector_to_names:
+            if isinstance(metric, LossFamilies):
+                found |= {
+                    (family.name, seen_by, family.type, tuple(cast("Any", family)._labelnames))
+                    for family in metric.collect()
+                }
+                continue
             suffix = "_total" if metric._type == "counter" else ""
             found.add((metric._name + suffix, seen_by, metric._type, tuple(metric._labelnames)))
     return found
@@ -211,6 +243,14 @@ def test_the_exact_names_are_kept() -> None:
         ("tocsin_build_info", "public"),
         ("tocsin_budget_spent_epsilon", "custodian"),
         ("tocsin_budget_reserved_epsilon", "custodian"),
+        ("tocsin_budget_pending_windows", "custodian"),
+        ("tocsin_expost_epsilon_max", "custodian"),
+        ("tocsin_expost_complete", "custodian"),
+        ("tocsin_min_entropy_nats", "custodian"),
+        ("tocsin_min_entropy_normalised", "custodian"),
+        ("tocsin_min_entropy_bracket_nats", "custodian"),
+        ("tocsin_predicate_epsilon", "custodian"),
+        ("tocsin_predicates_by_epsilon", "custodian"),
         ("tocsin_events_total", "custodian"),
         ("tocsin_events_dropped_total", "custodian"),
         ("tocsin_decision_seconds", "custodian"),
@@ -254,7 +294,8 @@ def _run(
     for second in seconds:
         metrics.decided(_decision(), second)
         metrics.decided(_denial(reason="conflict"), second)
-    metrics.ledger(_status(spent=len(reads) * _MICRO, reservations=len(seconds)))
+    metrics.ledger(_status(spent=len(reads) * _MICRO, reserved=len(seconds)))
+    metrics.realised(_Losses(crowd=[len(reads), sum(reads) + 1, 0], quiet=[len(drops)] * 3))
     metrics.refused(ClockError("the clock went back"))
     for decision in _RELEASED:
         metrics.published(decision, seconds[0] if seconds else None)
@@ -325,7 +366,8 @@ _PRIVATE_CALLS: dict[str, Callable[[Metrics], None]] = {
     "lag": lambda m: m.lag("badges", 0, 7),
     "partial_stored": lambda m: m.partial_stored("crowd", "conflict"),
     "decided": lambda m: m.decided(_decision(), 0.2),
-    "ledger": lambda m: m.ledger(_status(spent=5, reservations=1)),
+    "ledger": lambda m: m.ledger(_status(spent=5, reserved=1)),
+    "realised": lambda m: m.realised(_Losses()),
     "refused": lambda m: m.refused(ValueError("secret")),
 }
 
@@ -403,23 +445,15 @@ def test_custodian_values_are_exact() -> None:
 
 
 def test_the_ledger_is_shown_in_epsilon() -> None:
-    """Loss units become epsilon; open reservations count at the scope's dearest window."""
+    """Loss units become epsilon; what is reserved is what the ledger says."""
     metrics = _metrics()
-    metrics.ledger(_status(spent=3_500_000 * _MICRO, reservations=1))
+    metrics.ledger(_status(spent=3_500_000 * _MICRO, reserved=1_250_000 * _MICRO))
     custodian = metrics.custodian
     assert _value(custodian, "tocsin_budget_spent_epsilon", scope="user") == 3.5
-    # Two reachable cells of the dearer query, 1.386295 each.
-    assert _value(custodian, "tocsin_budget_reserved_epsilon", scope="user") == 2.77259
+    assert _value(custodian, "tocsin_budget_reserved_epsilon", scope="user") == 1.25
+    assert _value(custodian, "tocsin_budget_pending_windows", scope="user") == 7
     assert _value(custodian, "tocsin_ledger_sequence", query="quiet") == 17
     assert _value(custodian, "tocsin_unpublished_decisions", query="quiet") == 3
-
-
-@pytest.mark.parametrize(("reservations", "epsilon"), [(0, 0.0), (2, 3.5)])
-def test_reserved_is_never_more_than_spent(reservations: int, epsilon: float) -> None:
-    """Nothing open means nothing reserved, and what is reserved is part of what is spent."""
-    metrics = _metrics()
-    metrics.ledger(_status(spent=3_500_000 * _MICRO, reservations=reservations))
-    assert _value(metrics.custodian, "tocsin_budget_reserved_epsilon", scope="user") == epsilon
 
 
 def test_every_error_of_the_tree_has_a_series() -> None:
@@ -431,6 +465,150 @@ def test_every_error_of_the_tree_has_a_series() -> None:
 
     for kind in kinds(TocsinError):
         assert _value(metrics.custodian, "tocsin_refusals_total", kind=kind) == 0
+
+
+# ── Realised losses ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_realised_losses_are_shown_in_epsilon() -> None:
+    """The dearest predicate, the min-entropy, each dear predicate and how many lost how much."""
+    metrics = _metrics()
+    metrics.realised(_Losses(crowd=[3_000_000, 0, 500_000]))
+    custodian = metrics.custodian
+    assert _value(custodian, "tocsin_expost_epsilon_max", query="crowd") == 3
+    assert _value(custodian, "tocsin_expost_epsilon_max", query="quiet") == 0
+    assert _value(custodian, "tocsin_expost_complete", query="crowd") == 1
+    assert _series(custodian, "tocsin_predicate_epsilon") == {
+        ("crowd", "r1"): 3.0,
+        ("crowd", "r3"): 0.5,
+    }
+    within = _series(custodian, "tocsin_predicates_by_epsilon")
+    crowd = {float(le): count for (query, le), count in within.items() if query == "crowd"}
+    assert crowd == {
+        **{share * 4: 1 for share in (0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)},
+        0.8: 2,
+        2.0: 2,
+        4.0: 3,
+        math.inf: 3,
+    }
+    exact = min_entropy([3, 0, 0.5])
+    assert _value(custodian, "tocsin_min_entropy_nats", query="crowd") == exact.value
+    assert _value(custodian, "tocsin_min_entropy_normalised", query="crowd") == exact.normalised
+    width = _value(custodian, "tocsin_min_entropy_bracket_nats", query="crowd")
+    assert width == exact.upper - exact.lower
+    assert _value(custodian, "tocsin_min_entropy_normalised", query="quiet") == pytest.approx(1)
+
+
+def test_a_loss_at_a_bucket_is_inside() -> None:
+    """Buckets are compared in loss units: a loss of exactly a share counts, one unit more not."""
+    costs = np.array([4 * 10**9, 4 * 10**9 + 1, 4 * UNITS_PER_EPSILON], dtype=np.int64)
+    families = LossFamilies(_domains(3), Fraction(4))
+    families.show([Realised("q", 0, None, 1, costs, True)])
+    within = _samples(families, "tocsin_predicates_by_epsilon")
+    assert [within[le] for le in ("0.0", "0.004", "0.008", "4.0", "+Inf")] == [0, 1, 2, 3, 3]
+
+
+def test_an_incomplete_sum_is_marked() -> None:
+    """The custodian sees that compacted charges, or those still to be unpacked, are missing."""
+    metrics = _metrics()
+    metrics.realised(_Losses(complete=False))
+    assert _value(metrics.custodian, "tocsin_expost_complete", query="crowd") == 0
+
+
+def test_realised_losses_are_read_now_and_then() -> None:
+    """However often it is called, the ledger is asked every fifteen seconds, each query once."""
+    now_s = [100.0]
+    metrics = Metrics(_alarms(), _PLANS, monotonic_s=lambda: now_s[0])
+    losses = _Losses()
+    for second, asked in ((0, 2), (1, 2), (14.9, 2), (15, 4), (16, 4), (1e6, 6)):
+        now_s[0] = 100 + second
+        metrics.realised(losses)
+        assert losses.asked == asked
+
+
+def test_a_ledger_out_of_reach_leaves_what_was_shown() -> None:
+    """An error passes through, and the next call asks again."""
+    now_s = [0.0]
+    metrics = Metrics(_alarms(), _PLANS, monotonic_s=lambda: now_s[0])
+    metrics.realised(_Losses())
+    shown, now_s[0] = _text(metrics.custodian), 15.0
+    with pytest.raises(DependencyError):
+        metrics.realised(_Losses(away=True))
+    assert _text(metrics.custodian) == shown
+    metrics.realised(_Losses(crowd=[9, 9, 9]))
+    assert _text(metrics.custodian) != shown
+
+
+def test_labels_stay_bounded_whatever_becomes_dear() -> None:
+    """After many readings there are twenty predicates, those of the last one, and no others."""
+    rng = np.random.default_rng(7)
+    families = LossFamilies(_domains(1_000), Fraction(4))
+    lines = set()
+    for _ in range(50):
+        costs = rng.integers(0, 30, 1_000) * _MICRO
+        families.show([Realised("q", 0, None, 1, costs, True)])
+        shown = _samples(families, "tocsin_predicate_epsilon")
+        order = sorted(range(1_000), key=lambda cell: (-costs[cell], cell))
+        assert list(shown) == [f"r{cell}" for cell in order[:20]]
+        lines.add(sum(len(family.samples) for family in families.collect()))
+    assert lines == {5 + 20 + 12}
+
+
+@given(
+    costs=st.lists(st.integers(0, 5), min_size=1, max_size=40),
+    most=st.integers(0, 45),
+)
+def test_the_dearest_are_those_of_a_full_sort(costs: list[int], most: int) -> None:
+    """Ties go to the lowest cell, and who lost nothing is not among them."""
+    order = sorted((cell for cell, cost in enumerate(costs) if cost), key=lambda c: (-costs[c], c))
+    assert dearest(np.array(costs, dtype=np.int64), most) == order[:most]
+
+
+@pytest.mark.parametrize("levels", [1, 12, 10**6])
+def test_a_hundred_thousand_predicates_are_ranked_quickly(levels: int) -> None:
+    """The twenty dearest of 100,000 take less than 100 ms, equal or all different."""
+    costs = np.random.default_rng(3).integers(1, levels + 1, 100_000)
+
+    def seconds() -> float:
+        started_s = time.perf_counter()
+        assert len(dearest(costs)) == 20
+        return time.perf_counter() - started_s
+
+    assert min(seconds() for _ in range(3)) < 0.1
+
+
+def test_no_two_predicates_share_a_label() -> None:
+    """Two equal series would make Prometheus refuse the whole page."""
+    values = ("a", "a, b", "a\\", "b", ", b", "\\, b")
+    two = Domain(fields=("x", "y"), values=(values, values))
+    labels = [predicate_label(two, cell) for cell in range(len(two))]
+    assert len(set(labels)) == len(labels)
+    one = Domain(fields=("x",), values=(values,))
+    assert [predicate_label(one, cell) for cell in range(len(one))] == list(values)
+    assert predicate_label(Domain(fields=(), values=()), 0) == "(all)"
+
+
+def _domains(cells: int) -> dict[str, Domain]:
+    return {"q": Domain(fields=("room",), values=(tuple(f"r{n}" for n in range(cells)),))}
+
+
+def _samples(families: LossFamilies, name: str) -> dict[str, float]:
+    """Return a family's samples by their second label."""
+    found = [family for family in families.collect() if family.name == name]
+    return {
+        next(value for label, value in sample.labels.items() if label != "query"): sample.value
+        for sample in found[0].samples
+    }
+
+
+def _series(registry: CollectorRegistry, name: str) -> dict[tuple[str, ...], float]:
+    """Return a family's samples by their labels' values."""
+    return {
+        tuple(sample.labels.values()): sample.value
+        for family in registry.collect()
+        if family.name == name
+        for sample in family.samples
+    }
 
 
 # ── Servers ──────────────────────────────────────────────────────────────────────────────────────

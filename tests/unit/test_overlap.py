@@ -1,13 +1,23 @@
-"""The worst-placed event carries exactly the largest sum of charges that cover one instant."""
+"""The worst-placed event carries exactly the largest sum of charges that it shares."""
 
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
+from typing import TYPE_CHECKING
 
-from hypothesis import given
+import numpy as np
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accountant.overlap import Held, worst_instant
+from accountant import shapes
+from accountant.overlap import Held, worst_instant, worst_loss
+from accountant.predicates import Not, Region
+from accountant.shapes import Shape, row_classes
+
+if TYPE_CHECKING:
+    from random import Random
 
 spans = st.lists(
     st.builds(
@@ -53,3 +63,90 @@ def test_nothing_covers_nothing() -> None:
     """Without charges, or outside all of them, no loss is carried."""
     assert worst_instant([]) == 0
     assert worst_instant([Held(0, 10, 3)], within=(10, 20)) == 0
+
+
+REGIONS = [
+    Region.everything(),
+    Region.where(x=0),
+    Region.where(x=Not(0)),
+    Region.where(x={0, 1}),
+    Region.where(y=(0, 2)),
+    Region.where(y=(1, 3), x={1, 2}),
+    Region.nothing(),
+]
+ROWS = [{"x": x, "y": y} for x in range(4) for y in range(4)]
+
+
+@st.composite
+def held(draw: st.DrawFn) -> Held:
+    """Draw a charge over some rows, with equal cells or with cells that cost differently."""
+    start, size = draw(st.integers(0, 20)), draw(st.integers(1, 12))
+    shape = Shape(draw(st.sampled_from(REGIONS)).canonical, draw(st.sampled_from(["g", "h"])))
+    costs = draw(st.lists(st.integers(0, 5), min_size=3, max_size=3))
+    if draw(st.booleans()):
+        return Held(start, start + size, max(costs), shape, cells=shape.grouping)
+    array = np.array(costs, dtype=np.int64)
+    return Held(start, start + size, max(costs), shape, cells=shape.grouping, costs=array)
+
+
+def loss_by_hand(charges: list[Held], span: range, rows: list[dict[str, int]]) -> int:
+    """Add up every instant, row and pair of cells one by one."""
+    worst = 0
+    for at in span:
+        for row in rows:
+            near = [
+                one
+                for one in charges
+                if one.start_ms <= at < one.end_ms and one.shape.as_region.contains(row)
+            ]
+            for cells in product(range(3), repeat=2):
+                cell = dict(zip(("g", "h"), cells, strict=True))
+                loss = sum(
+                    one.loss_units if one.costs is None else int(one.costs[cell[one.cells]])
+                    for one in near
+                )
+                worst = max(worst, loss)
+    return worst
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(held(), max_size=7), st.integers(0, 25), st.integers(1, 12))
+def test_rows_and_cells_match_brute_force(charges: list[Held], first: int, size: int) -> None:
+    """The worst row over regions, cells and time is found exactly, anywhere and near a query."""
+    assert worst_loss(charges) == loss_by_hand(charges, range(40), ROWS)
+    for region in REGIONS:
+        meeting = Shape(region.canonical, "g")
+        rows = [row for row in ROWS if region.contains(row)]
+        found = worst_loss(charges, within=(first, first + size), meeting=meeting)
+        assert found == loss_by_hand(charges, range(first, first + size), rows)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(held(), min_size=1, max_size=6), st.integers(0, 6), st.randoms())
+def test_more_charges_never_lose_less(charges: list[Held], most: int, random: Random) -> None:
+    """Dropping a charge never raises the bound, whether or not all sets of regions are named."""
+    order = random.sample(charges, len(charges))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shapes, "MOST_CLASSES", most)
+        row_classes.cache_clear()
+        for region in REGIONS[:3]:
+            meeting = Shape(region.canonical)
+            bounds = [worst_loss(order[:n], meeting=meeting) for n in range(len(order) + 1)]
+            assert bounds == sorted(bounds)
+            rows = [row for row in ROWS if region.contains(row)]
+            assert bounds[-1] >= loss_by_hand(charges, range(40), rows)
+        bounds = [worst_loss(order[:n]) for n in range(len(order) + 1)]
+        assert bounds == sorted(bounds)
+        assert bounds[-1] >= loss_by_hand(charges, range(40), ROWS)
+    row_classes.cache_clear()
+
+
+def test_cells_too_dear_to_add_up_are_taken_to_meet() -> None:
+    """Where 64 bits would not hold a sum of cells, the sum of the dearest stands in for it."""
+    huge = 2**62
+    one = Held(0, 10, huge, cells="g", costs=np.array([huge, 0], dtype=np.int64))
+    two = Held(5, 15, huge, cells="g", costs=np.array([huge, 1], dtype=np.int64))
+    assert worst_loss([one, two]) == 2 * huge
+    assert worst_loss([one, two], within=(10, 15)) == huge
+    far = Held(0, 10, huge, cells="h", costs=np.array([0, huge], dtype=np.int64))
+    assert worst_loss([one, two, far]) == 3 * huge

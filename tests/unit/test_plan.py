@@ -5,12 +5,26 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from accountant.filter import UserFilter
-from accountant.plan import AlarmCost, plan_budget
-from accountant.records import BudgetTerms
+import accountant.shapes
+from accountant.charges import Charge, UniformCost, WindowKey
+from accountant.filter import BudgetFilter, EventFilter, Standing, UserFilter
+from accountant.overlap import Held, worst_loss
+from accountant.plan import (
+    AlarmCost,
+    epsilon_needed,
+    loads_of,
+    plan_budget,
+    room_units,
+    worst_of,
+)
+from accountant.predicates import Region
+from accountant.records import Admission, BudgetTerms
+from accountant.shapes import Shape
+from accountant.sharing import MOST_LISTED, NO_ROW
 from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, to_loss_units
-from tests.support.ledgers import Series
 
 EVENT = BudgetTerms("s", PrivacyUnit.EVENT, 4 * UNITS_PER_EPSILON, "")
 DAILY = BudgetTerms("s", PrivacyUnit.USER, 4 * UNITS_PER_EPSILON, "1d Europe/London")
@@ -19,41 +33,229 @@ LIFETIME = BudgetTerms("s", PrivacyUnit.USER, 4 * UNITS_PER_EPSILON, "lifetime")
 
 def alarm(epsilon: str, **changes: object) -> AlarmCost:
     """Return an alarm of some epsilon per cell."""
-    units = to_loss_units(Fraction(epsilon))
-    return AlarmCost(query="q", scope="s", epsilon_units=units, limit=1.0, **changes)  # type: ignore[arg-type]
+    parts: dict[str, object] = {"query": "q", "scope": "s", "limit": 1.0, **changes}
+    return AlarmCost(epsilon_units=to_loss_units(Fraction(epsilon)), **parts)  # type: ignore[arg-type]
+
+
+def where(**conditions: object) -> Shape:
+    """Return the shape of a region."""
+    return Shape(Region.where(**conditions).canonical)
+
+
+def grants(judge: BudgetFilter, charge: Charge, shape: Shape) -> bool:
+    """Ask for a window; when it is granted, it ends at its worst."""
+    if judge.answer(charge, shape) is not Admission.RESERVED:
+        return False
+    held = Held(charge.key.start_ms, charge.key.end_ms, charge.loss_units, shape)
+    judge.hold(Standing(held, open=False, periods=charge.periods))
+    return True
+
+
+def pile(alarms: list[AlarmCost]) -> list[tuple[Charge, Shape]]:
+    """Return the windows of all alarms, as many as overlap, all at one instant."""
+    return [
+        (Charge(WindowKey(1, f"{at} {copy}", 0), UniformCost(one.epsilon_units, 1), 1), one.shape)
+        for at, one in enumerate(alarms)
+        for copy in range(one.overlap)
+    ]
+
+
+shapes = st.builds(
+    lambda rooms, floors: Shape(Region.where(room=rooms, floor=floors).canonical),
+    st.sets(st.integers(0, 3), min_size=0, max_size=3),
+    st.sets(st.integers(0, 3), min_size=1, max_size=3),
+)
+covering = st.lists(
+    st.builds(
+        lambda units, overlap, shape: AlarmCost("q", "s", units, 1.0, overlap=overlap, shape=shape),
+        st.integers(0, 5),
+        st.integers(1, 3),
+        shapes,
+    ),
+    min_size=1,
+    max_size=6,
+)
 
 
 def test_fifteen_windows_a_day_get_four_fifteenths_each() -> None:
     """The design's example: 15 hourly windows a day under a wall of 4."""
-    costly = plan_budget([DAILY], [alarm("1.386", windows_per_period=15)])
+    costly = plan_budget([DAILY], [alarm("1.386", windows_per_period=(15,))])
     assert not costly.fits
     assert costly.scopes[0].worst_units == to_loss_units(Fraction("20.79"))
-    assert costly.scopes[0].windows_fit == 2
-    assert "at most 0.2666 each" in costly.suggestion
+    assert (costly.scopes[0].windows_fit, costly.scopes[0].cells) == (2, 15)
     assert 'epsilon_max: "20.7900"' in costly.suggestion
-    assert plan_budget([DAILY], [alarm("0.2666", windows_per_period=15)]).fits
+    assert plan_budget([DAILY], [alarm("0.2666", windows_per_period=(15,))]).fits
+    assert not plan_budget([DAILY], [alarm("0.2667", windows_per_period=(15,))]).fits
 
 
-def test_a_plan_that_just_fits_is_never_refused() -> None:
-    """The filter grants every window of a plan whose worst case is the wall itself."""
-    series = Series("q", units=UNITS_PER_EPSILON, cells_per_unit=2, period=20)
-    plan = plan_budget([DAILY], [alarm("1", windows_per_period=2, cells_per_unit=2)])
+def test_alarms_of_different_days_share_no_period() -> None:
+    """The worst case is that of one period: one on Mondays and one on Saturdays do not add up."""
+    monday = alarm("2.5", windows_per_period=(1, 0), cells_per_unit=1)
+    saturday = alarm("1.5", windows_per_period=(0, 2))
+    (plan,) = plan_budget([DAILY], [monday, saturday]).scopes
     assert plan.fits
-    assert plan.scopes[0].worst_units == DAILY.epsilon_max_units
-    judge = UserFilter(DAILY.epsilon_max_units, {})
-    assert all(judge.reserve(series.request(index).charge) for index in range(10))
+    assert plan.worst_units == to_loss_units(Fraction(3))
+    assert [one.worst_units for one in plan.alarms] == [
+        to_loss_units(Fraction("2.5")),
+        to_loss_units(Fraction(3)),
+    ]
+    assert (plan.windows_fit, plan.cells) == (1, 2)
+
+
+def test_kinds_of_periods_belong_together() -> None:
+    """Alarms of one budget know of the same kinds of periods."""
+    with pytest.raises(ValueError, match="zip"):
+        plan_budget(
+            [DAILY],
+            [alarm("1", windows_per_period=(1, 2)), alarm("1", windows_per_period=(1,))],
+        )
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 4), st.integers(1, 3), st.integers(0, 4), st.integers(0, 4)),
+        min_size=1,
+        max_size=4,
+    ),
+    st.integers(0, 30),
+)
+def test_user_plan_fits_exactly_if_the_filter_grants_everything(
+    drawn: list[tuple[int, int, int, int]], wall: int
+) -> None:
+    """Two kinds of periods, filled window by window: something is refused iff it does not fit."""
+    alarms = [
+        AlarmCost("q", "s", units, 1.0, cells_per_unit=cells, windows_per_period=(one, two))
+        for units, cells, one, two in drawn
+    ]
+    terms = BudgetTerms("s", PrivacyUnit.USER, wall, "1d")
+    judge = UserFilter(wall, {}, {})
+    granted = [
+        grants(judge, charge, Shape())
+        for period in (0, 1)
+        for at, each in enumerate(alarms)
+        for copy in range((each.windows_per_period or (0, 0))[period])
+        for charge in [
+            Charge(
+                WindowKey(1, f"{at} {copy}", 0),
+                UniformCost(each.epsilon_units, 9),
+                each.cells_per_unit,
+                (period,),
+            )
+        ]
+    ]
+    assert plan_budget([terms], alarms).fits is all(granted)
+
+
+@given(covering, st.integers(0, 40))
+def test_event_plan_fits_exactly_if_the_filter_grants_a_pile(
+    alarms: list[AlarmCost], wall: int
+) -> None:
+    """With all windows that may overlap at one instant, the filter refuses iff it doesn't fit."""
+    terms = BudgetTerms("s", PrivacyUnit.EVENT, wall, "")
+    (plan,) = plan_budget([terms], alarms).scopes
+    judge = EventFilter(wall, [])
+    granted = [grants(judge, charge, shape) for charge, shape in pile(alarms)]
+    assert plan.fits is all(granted)
+    held = [Held(0, 1, charge.loss_units, shape) for charge, shape in pile(alarms)]
+    lonely = [one.epsilon_units for one in alarms if one.shape.as_region.empty]
+    assert plan.worst_units == max(worst_loss(held), *lonely, 0)
+    assert plan.sharing is not None
+    assert plan.sharing.overlap.exact
+    assert plan.sharing.overlap.value == worst_loss(held)
+
+
+@given(covering, st.integers(0, 40))
+def test_event_plan_is_safe_with_too_many_regions(alarms: list[AlarmCost], wall: int) -> None:
+    """Where rows can't be told apart any more, a plan that fits is still never refused."""
+    terms = BudgetTerms("s", PrivacyUnit.EVENT, wall, "")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(accountant.shapes, "MOST_CLASSES", 1)
+        accountant.shapes.row_classes.cache_clear()
+        (plan,) = plan_budget([terms], alarms).scopes
+        for order in (pile(alarms), pile(alarms)[::-1]):
+            judge = EventFilter(wall, [])
+            granted = [grants(judge, charge, shape) for charge, shape in order]
+            assert all(granted) or not plan.fits
+    accountant.shapes.row_classes.cache_clear()
+
+
+@given(covering, st.integers(0, 40), st.data())
+def test_room_is_the_most_that_fits(
+    alarms: list[AlarmCost], wall: int, data: st.DataObject
+) -> None:
+    """An alarm may cost its room, and not one unit more."""
+    at = data.draw(st.integers(0, len(alarms) - 1))
+    loads = loads_of(PrivacyUnit.EVENT, alarms)
+    units = [one.epsilon_units for one in alarms]
+    fitting = [
+        room
+        for room in range(wall + 1)
+        if worst_of(loads, [*units[:at], room, *units[at + 1 :]]) <= wall
+    ]
+    assert room_units(loads, units, at, wall) == max(fitting, default=None)
 
 
 def test_disjoint_windows_cost_once_under_unit_event() -> None:
     """A tumbling alarm costs one window, a hopping one as often as it overlaps; all are added."""
-    plan = plan_budget([EVENT], [alarm("1.5"), alarm("1", overlap=2)])
+    (plan,) = plan_budget([EVENT], [alarm("1.5"), alarm("1", overlap=2)]).scopes
     assert plan.fits
-    assert plan.scopes[0].worst_units == to_loss_units(Fraction("3.5"))
-    assert "safe bound" in plan.scopes[0].bound
-    assert plan.scopes[0].windows_fit is None
+    assert plan.worst_units == to_loss_units(Fraction("3.5"))
+    assert (plan.bound, plan.exact) == ("exact maximum overlap", True)
+    assert plan.windows_fit is None
     over = plan_budget([EVENT], [alarm("1.5", overlap=3)])
     assert not over.fits
-    assert "tumbling" in over.suggestion
+    assert 'epsilon_max: "4.5000"' in over.suggestion
+
+
+def test_disjoint_rows_cost_the_dearest_only() -> None:
+    """Alarms on two rooms do not add up; one on both adds to either."""
+    lab = alarm("1.5", query="lab", shape=where(room="lab"))
+    hall = alarm("2", query="hall", shape=where(room="hall"))
+    both = alarm("1", query="both")
+    (plan,) = plan_budget([EVENT], [lab, hall, both]).scopes
+    assert plan.worst_units == to_loss_units(Fraction(3))
+    assert plan.exact
+    sharing = plan.sharing
+    assert sharing is not None
+    assert [(pair.left, pair.right, pair.separated_by) for pair in sharing.pairs] == [
+        ("lab", "hall", ("room",)),
+        ("lab", "both", ()),
+        ("hall", "both", ()),
+    ]
+    assert [pair.saving for pair in sharing.pairs] == [Fraction(3, 7), 0, 0]
+    assert (sharing.shared, sharing.separate, sharing.worst) == (2, 1, ("hall", "both"))
+    assert sharing.gain == Fraction(1, 3)
+
+
+def test_a_bound_that_windows_may_not_reach_is_called_one() -> None:
+    """Windows that may miss each other in time make a safe bound; equal ones never do."""
+    loose = alarm("1", steady=False, windows="a")
+    assert not plan_budget([EVENT], [loose, alarm("1", steady=False, windows="b")]).scopes[0].exact
+    assert plan_budget([EVENT], [loose, loose]).scopes[0].exact
+
+
+def test_an_alarm_without_rows_costs_no_row() -> None:
+    """It adds to no other alarm, but each of its windows has to fit."""
+    never = alarm("3", query="never", shape=Shape(Region.nothing().canonical))
+    (plan,) = plan_budget([EVENT], [alarm("3.5"), never]).scopes
+    assert plan.fits
+    assert plan.worst_units == to_loss_units(Fraction("3.5"))
+    assert plan.sharing is not None
+    assert plan.sharing.pairs[0].separated_by == (NO_ROW,)
+    dear = alarm("5", query="never", shape=never.shape)
+    assert not plan_budget([EVENT], [dear]).fits
+
+
+def test_pairs_of_many_alarms_are_counted() -> None:
+    """Beyond a dozen alarms pairs are not listed, and the counts still add up."""
+    alarms = [
+        alarm("0.1", query=f"q{at}", shape=where(room=at % 2)) for at in range(MOST_LISTED + 1)
+    ]
+    sharing = plan_budget([EVENT], alarms).scopes[0].sharing
+    assert sharing is not None
+    assert sharing.pairs == ()
+    assert (sharing.shared, sharing.separate) == (21 + 15, 7 * 6)
+    assert len(sharing.worst) == 7
 
 
 def test_a_lifetime_runs_out() -> None:
@@ -73,7 +275,7 @@ def test_each_alarm_shows_its_ratio_to_the_limit() -> None:
     shown = plan_budget([EVENT], [alarm("1.386")]).alarms[0]
     assert shown.epsilon == Fraction("1.386")
     assert shown.ratio == pytest.approx(1.386)
-    assert shown.windows_fit == 2
+    assert (shown.windows_fit, shown.cells) == (2, 1)
 
 
 def test_free_alarms_never_run_out() -> None:
@@ -84,7 +286,30 @@ def test_free_alarms_never_run_out() -> None:
     assert plan.suggestion == ""
 
 
+def test_a_wall_of_nothing_holds_nothing() -> None:
+    """An epsilon_max below a loss unit rounds to no budget at all."""
+    terms = BudgetTerms("s", PrivacyUnit.USER, 0, "1d")
+    (plan,) = plan_budget([terms], [alarm("1", windows_per_period=(1,))]).scopes
+    assert (plan.fits, plan.windows_fit) == (False, 0)
+
+
 def test_an_unknown_budget_is_refused() -> None:
     """Every alarm draws on a budget that exists."""
     with pytest.raises(ValueError, match="no budget"):
         plan_budget([], [alarm("1")])
+
+
+def test_a_budget_without_alarms_fits() -> None:
+    """Nothing costs nothing."""
+    assert plan_budget([EVENT, DAILY, LIFETIME], []).fits
+
+
+@pytest.mark.parametrize(
+    ("units", "text"), [(0, "0.0000"), (1, "0.0001"), (10**8, "0.0001"), (10**30 + 1, None)]
+)
+def test_needed_epsilon_is_rounded_up(units: int, text: str | None) -> None:
+    """Four decimals, never less than the loss, however large."""
+    shown = epsilon_needed(units)
+    assert text is None or shown == text
+    above = Fraction(shown) * UNITS_PER_EPSILON - units
+    assert 0 <= above < UNITS_PER_EPSILON // 10_000

@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from alembic import op
 
 from accountant import chain
-from accountant.entries import PeriodTotal, read_charge, read_key
+from accountant.entries import FINAL, PeriodTotal, read_charge, read_key
+from accountant.overlap import Held, worst_instant
 from accountant.shapes import ANYWHERE
 
 revision = "0002"
@@ -115,6 +116,9 @@ def _link_and_add_up(bind: sa.Connection, scope: str) -> None:
         for period in periods:
             so_far = held[period]
             held[period] = PeriodTotal(so_far.held + total.held, so_far.final + total.final)
+    ended = [charge for charge in charges if charge.state in FINAL]
+    settled = [Held(one.key.start_ms, one.key.end_ms, one.final_units) for one in ended]
+    settled += [Held(one["start_ms"], one["end_ms"], one["loss_units"]) for one in adopted]
     start = chain.genesis(scope)
     links = chain.extend(0, start, happened)
     for link in links:
@@ -144,8 +148,15 @@ def _link_and_add_up(bind: sa.Connection, scope: str) -> None:
         )
     bind.execute(
         sa.text(
-            "UPDATE tocsin_scopes SET base_hash = :start, chain_hash = :last, chain_link = :link "
+            "UPDATE tocsin_scopes SET base_hash = :start, chain_hash = :last, chain_link = :link, "
+            "settled_worst_units = CASE WHEN unit = 'event' THEN :worst ELSE 0 END "
             "WHERE scope = :scope"
         ),
-        {**given, "start": start, "last": links[-1].hash if links else start, "link": len(links)},
+        {
+            **given,
+            "start": start,
+            "last": links[-1].hash if links else start,
+            "link": len(links),
+            "worst": worst_instant(settled),
+        },
     )

@@ -1,0 +1,346 @@
+"""The smallest change of a configuration that makes its budget carry it.
+
+Each change is looked for by itself, on one alarm and on all alarms of a budget together. Costs are
+those of the real operators, planned anew with the changed promise, and verdicts those of the plan
+(:mod:`accountant.plan`). Mechanisms are taken to cost no more for a larger tolerance or max_fnr.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from accountant.errors import ConfigError
+from accountant.plan import epsilon_needed, loads_of, room_units, worst_of
+from accountant.units import to_loss_units
+from operators.registry import create
+from stream.declare import decimal
+from stream.planning import alarm_costs
+from stream.search import rounded, rounded_index, smallest
+from stream.stretching import WindowTrials, interval_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from accountant.plan import ScopePlan
+    from operators.base import Plan, Promise
+    from stream.model import Budget, Query
+
+__all__ = ["Change", "ChangeKind", "recommended", "smallest_changes"]
+
+_MOST_STEPS = 10_000
+_HALF = Fraction(1, 2)
+
+
+class ChangeKind(StrEnum):
+    """What is changed."""
+
+    TOLERANCE = "tolerance"
+    MAX_FNR = "max_fnr"
+    WINDOW = "window"
+    EPSILON_MAX = "epsilon_max"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The smallest change of one kind.
+
+    Args:
+        kind: what is changed.
+        alarms: on which alarms; none for the budget itself.
+        values: what to write, by alarm (by budget for ``epsilon_max``); empty when no change of
+            this kind is enough.
+        amount: by what share of themselves the numbers grow, added up: the smaller the better.
+    """
+
+    kind: ChangeKind
+    alarms: tuple[str, ...]
+    values: Mapping[str, str]
+    amount: float
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is such a change."""
+        return bool(self.values)
+
+
+def smallest_changes(
+    plan: ScopePlan, queries: Sequence[Query], plans: Mapping[str, Plan], budget: Budget
+) -> tuple[Change, ...]:
+    """Return the smallest changes after which a budget's plan fits; none when it fits already.
+
+    Looked at are tolerances that span up to 10,000 steps, max_fnr up to 0.5, and windows (of
+    hopping ones, steps) up to 500 multiples longer that cover as much time as before.
+
+    Args:
+        plan: of the budget.
+        queries: its alarms, in the plan's order.
+        plans: worst case of each, by id.
+        budget: unit, periods and caps.
+    """
+    if plan.fits:
+        return ()
+    bench = _Bench(plan, queries, plans, budget)
+    changes = []
+    everyone = range(len(queries))
+    for chosen in [*([at] for at in everyone), *([list(everyone)] if len(queries) > 1 else [])]:
+        changes += [bench.tolerance(chosen), bench.max_fnr(chosen), bench.window(chosen)]
+    return (*changes, bench.epsilon_max())
+
+
+def recommended(changes: Sequence[Change]) -> Change | None:
+    """Return the smallest change; a larger ``epsilon_max`` only where nothing else is enough."""
+    possible = [change for change in changes if change.possible]
+    return min(
+        possible,
+        key=lambda change: (change.kind is ChangeKind.EPSILON_MAX, change.amount),
+        default=None,
+    )
+
+
+class _Bench:
+    """One budget whose alarms are changed on trial."""
+
+    def __init__(
+        self,
+        plan: ScopePlan,
+        queries: Sequence[Query],
+        plans: Mapping[str, Plan],
+        budget: Budget,
+    ) -> None:
+        self._scope = plan.terms.scope
+        self._wall = plan.terms.epsilon_max_units
+        self._queries = queries
+        self._units = [to_loss_units(plans[query.id].epsilon) for query in queries]
+        costs = alarm_costs(self._scope, queries, plans, budget)
+        self._loads = loads_of(budget.unit, costs)
+        self._worst = worst_of(self._loads, self._units)
+        self._trials = WindowTrials(plan.terms, queries, costs, budget)
+        self._alike = _alike(queries, self._units)
+        self._planned: dict[tuple[int, Promise], int | None] = {}
+
+    def tolerance(self, chosen: Sequence[int]) -> Change:
+        """Widen the tolerance of some alarms; of several, by one factor of three digits."""
+        widened = self._one_tolerance(*chosen) if len(chosen) == 1 else self._tolerances(chosen)
+        values, amount = {}, 0.0
+        for at, tolerance in widened.items():
+            query = self._queries[at]
+            if tolerance > query.promise.tolerance:
+                values[query.id] = decimal(tolerance * (query.aggregate.granule or Fraction(1)))
+                amount += (2 * tolerance + 1) / (2 * query.promise.tolerance + 1) - 1
+        return self._change(ChangeKind.TOLERANCE, chosen, values, amount)
+
+    def max_fnr(self, chosen: Sequence[int]) -> Change:
+        """Raise max_fnr of some alarms; of several, of all that lie below one number."""
+        promises = {at: self._queries[at].promise for at in chosen}
+        highest = {at: _highest_rate(promise) for at, promise in promises.items()}
+
+        def raised(index: int) -> dict[int, Fraction]:
+            return {
+                at: max(promise.max_fnr, min(rounded(index), rounded(highest[at])))
+                for at, promise in promises.items()
+            }
+
+        def fits(index: int) -> bool:
+            return self._fits(
+                {at: replace(promises[at], max_fnr=rate) for at, rate in raised(index).items()}
+            )
+
+        def planned(index: int) -> int | None:
+            at = chosen[0]
+            return self._units_of(at, replace(promises[at], max_fnr=raised(index)[at]))
+
+        lowest = min(promise.max_fnr for promise in promises.values())
+        low = rounded_index(lowest)
+        low -= rounded(low) > lowest
+        most = max(highest.values())
+        share = Fraction(self._wall, self._worst)
+        if len(chosen) == 1:
+            share = Fraction(self._room(chosen[0]) or 0, self._units[chosen[0]] or 1)
+        found = None
+        if share and low < most:
+            guess = min(rounded_index(_guessed_rate(lowest, share)), most)
+            if len(chosen) == 1 and (tried := planned(guess)):  # correct the first guess
+                share *= Fraction(self._units[chosen[0]], tried)
+                guess = rounded_index(_guessed_rate(rounded(guess), share))
+            found = smallest(fits, low, most, guess)
+        values, amount = {}, 0.0
+        for at, rate in raised(found).items() if found is not None else ():
+            if rate > promises[at].max_fnr:
+                values[self._queries[at].id] = decimal(rate)
+                amount += float(rate / promises[at].max_fnr) - 1
+        return self._change(ChangeKind.MAX_FNR, chosen, values, amount)
+
+    def window(self, chosen: Sequence[int]) -> Change:
+        """Lengthen the windows of some alarms (of hopping ones, the steps) by whole multiples."""
+        possible = len(chosen) > 1 or self._room(chosen[0]) is not None
+        found = self._trials.smallest(chosen, self._first_multiple(chosen)) if possible else {}
+        values = {self._queries[at].id: interval_text(each.calendar) for at, each in found.items()}
+        amount = sum(each.times - 1 for each in found.values())
+        return self._change(ChangeKind.WINDOW, chosen, values, amount)
+
+    def epsilon_max(self) -> Change:
+        """Raise the wall itself, to four decimals."""
+        amount = self._worst / self._wall - 1 if self._wall else math.inf
+        values = {self._scope: epsilon_needed(self._worst)}
+        return Change(ChangeKind.EPSILON_MAX, (), values, amount)
+
+    def _change(
+        self, kind: ChangeKind, chosen: Sequence[int], values: Mapping[str, str], amount: float
+    ) -> Change:
+        alarms = tuple(self._queries[at].id for at in chosen)
+        return Change(kind, alarms, values, amount if values else math.inf)
+
+    def _one_tolerance(self, at: int) -> dict[int, int]:
+        promise, highest = self._queries[at].promise, self._highest_tolerance(at)
+
+        def fits(tolerance: int) -> bool:
+            return self._fits({at: replace(promise, tolerance=tolerance)})
+
+        guess = self._guessed_tolerance(at)
+        if guess is None:
+            return {}
+        found = smallest(fits, promise.tolerance, highest, guess)
+        return {} if found is None else {at: found}
+
+    def _tolerances(self, chosen: Sequence[int]) -> dict[int, int]:
+        highest = {at: self._highest_tolerance(at) for at in chosen}
+
+        def widened(index: int) -> dict[int, int]:
+            return {at: self._widened(at, rounded(index), highest[at]) for at in chosen}
+
+        def worst(index: int) -> int | None:
+            return self._worst_with(
+                {
+                    at: replace(self._queries[at].promise, tolerance=tolerance)
+                    for at, tolerance in widened(index).items()
+                }
+            )
+
+        def fits(index: int) -> bool:
+            found = worst(index)
+            return found is not None and found <= self._wall
+
+        if not self._wall:
+            return {}
+        most = rounded_index(Fraction(2 * _MOST_STEPS))
+        guess = min(rounded_index(Fraction(self._worst, self._wall)), most)
+        if tried := worst(guess):  # losses fall about as the factor grows: correct the first guess
+            guess = rounded_index(rounded(guess) * tried / self._wall)
+        found = smallest(fits, 0, most, guess)
+        return {} if found is None else widened(found)
+
+    def _first_multiple(self, chosen: Sequence[int]) -> int:
+        """Return a multiple of windows below which nothing can fit.
+
+        Where tumbling windows always run, each that is m times as long holds m of the others, so
+        that of n that touch a period at least n / m are left.
+        """
+        calendars = [self._queries[at].calendar for at in chosen]
+        if any(each.schedule is not None or each.overlap > 1 for each in calendars):
+            return 2
+        if len(chosen) > 1:
+            return max(2, self._worst // (self._wall + 1))
+        room = self._room(chosen[0]) or 0
+        return max(2, self._units[chosen[0]] // (room + 1))
+
+    def _fits(self, promises: Mapping[int, Promise]) -> bool:
+        """Whether the budget carries its alarms with some other promises."""
+        worst = self._worst_with(promises)
+        return worst is not None and worst <= self._wall
+
+    def _worst_with(self, promises: Mapping[int, Promise]) -> int | None:
+        """Return the worst case with some other promises; ``None`` if one cannot be kept."""
+        units = list(self._units)
+        for at, promise in promises.items():
+            planned = self._units_of(at, promise)
+            if planned is None:
+                return None
+            units[at] = planned
+        return worst_of(self._loads, units)
+
+    def _units_of(self, at: int, promise: Promise) -> int | None:
+        """Return what one cell costs under another promise; ``None`` if it cannot be kept."""
+        query = self._queries[at]
+        if promise == query.promise:
+            return self._units[at]
+        key = (self._alike[at], promise)
+        if key not in self._planned:
+            try:
+                plan = create(query.mechanism, query.test, promise).plan
+                self._planned[key] = to_loss_units(plan.epsilon)
+            except ConfigError:
+                self._planned[key] = None
+        return self._planned[key]
+
+    def _room(self, at: int) -> int | None:
+        """Return the most that one cell of an alarm may cost; ``None`` when 0 is too much."""
+        room = room_units(self._loads, self._units, at, self._wall)
+        return room or None
+
+    def _highest_tolerance(self, at: int) -> int:
+        """Return the largest tolerance that spans no more steps than are looked at."""
+        query = self._queries[at]
+        return max(query.promise.tolerance, (_MOST_STEPS * query.test.sensitivity - 1) // 2)
+
+    def _widened(self, at: int, factor: Fraction, highest: int) -> int:
+        """Return the tolerance whose uncertain region is wider by a factor."""
+        width = (2 * self._queries[at].promise.tolerance + 1) * factor
+        return min(math.ceil((width - 1) / 2), highest)
+
+    def _guessed_tolerance(self, at: int) -> int | None:
+        """Return about the tolerance that is needed; ``None`` when none will do.
+
+        Loss falls about as the uncertain region widens; one trial corrects the first guess.
+        """
+        room = self._room(at)
+        if room is None:
+            return None
+        promise, units = self._queries[at].promise, self._units[at]
+        highest = self._highest_tolerance(at)
+        guess = self._widened(at, Fraction(units, room), highest)
+        tried = self._units_of(at, replace(promise, tolerance=guess))
+        if not tried:
+            return guess
+        width = Fraction(2 * guess + 1) * tried / room
+        return min(math.ceil((width - 1) / 2), highest)
+
+
+def _alike(queries: Sequence[Query], units: Sequence[int]) -> list[int]:
+    """Return, per alarm, the first one that costs the same under the same promise.
+
+    Alarms that differ in their thresholds alone are taken to, unless they contradict it here: the
+    worst case is over all statistics, wherever the threshold lies among them.
+    """
+    firsts: dict[tuple[object, ...], int] = {}
+    costs: dict[tuple[object, ...], int] = {}
+    contradicted: set[tuple[object, ...]] = set()
+    kinds = []
+    for at, query in enumerate(queries):
+        test = query.test
+        kind = (query.mechanism, test.comparison, test.sensitivity, test.cells)
+        kinds.append(kind)
+        firsts.setdefault(kind, at)
+        if costs.setdefault((*kind, query.promise), units[at]) != units[at]:
+            contradicted.add(kind)
+    return [at if kind in contradicted else firsts[kind] for at, kind in enumerate(kinds)]
+
+
+def _guessed_rate(rate: Fraction, share: Fraction) -> Fraction:
+    """Return about the max_fnr that costs a share of what ``rate`` does: by its log odds."""
+    if not 0 < rate < _HALF:
+        return _HALF
+    odds = math.log(float((1 - rate) / rate)) * float(share)
+    return Fraction(1 / (1 + math.exp(odds)))
+
+
+def _highest_rate(promise: Promise) -> int:
+    """Return the index of the largest max_fnr that is looked at and that is no coin's toss."""
+    limit = _HALF if promise.max_fpr is None else min(_HALF, 1 - promise.max_fpr)
+    index = rounded_index(limit)
+    rate = rounded(index)
+    coin = rate + (rate if promise.max_fpr is None else promise.max_fpr) >= 1
+    return index - 1 if rate > _HALF or coin else index

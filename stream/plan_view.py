@@ -1,0 +1,339 @@
+"""How a plan is shown: tables for a person, JSON lines for a program.
+
+Only configuration is shown. Losses in tables are rounded to three decimals.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from accountant.sharing import MOST_LISTED, NO_ROW
+from accountant.units import PrivacyUnit, from_loss_units
+from stream.alarms import epsilon_text, iso_utc
+from stream.changes import ChangeKind
+from stream.localtime import load_zone
+from stream.planning import REFERENCE_MS
+from stream.stretching import duration_text
+from stream.windows import LocalCalendar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import tzinfo
+
+    from rich.console import RenderableType
+
+    from accountant.plan import AlarmPlan, ScopePlan
+    from accountant.sharing import Pair, Sharing
+    from stream.changes import Change
+    from stream.model import Alarms
+    from stream.outlook import ScopeOutlook
+    from stream.refusal import Refusal
+
+__all__ = ["change_text", "plan_lines", "plan_tables"]
+
+_KINDS = (ChangeKind.TOLERANCE, ChangeKind.MAX_FNR, ChangeKind.WINDOW)
+
+
+def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[RenderableType]:
+    """Return the tables and sentences of every budget.
+
+    Args:
+        looked: every budget.
+        alarms: the configuration.
+    """
+    shown: list[RenderableType] = []
+    for one in looked:
+        shown += [_costs_table(one.plan, alarms), _verdict(one.plan)]
+        if one.plan.sharing is not None and len(one.plan.alarms) > 1:
+            shown += _sharing_tables(one.plan.sharing, len(one.plan.alarms))
+        if one.plan.worst_units is None or not one.plan.fits:
+            shown.append(Text(_refusal_text(one, alarms)))
+        if one.changes:
+            shown += [_changes_table(one.changes), Text(_recommendation(one))]
+    return shown
+
+
+def plan_lines(looked: Sequence[ScopeOutlook], alarms: Alarms) -> Iterator[dict[str, object]]:
+    """Yield the same as JSON objects: alarms, their budget, its overlaps, its changes.
+
+    Args:
+        looked: every budget.
+        alarms: the configuration.
+    """
+    for one in looked:
+        for alarm in one.plan.alarms:
+            yield _alarm_line(alarm, one.plan, alarms)
+        yield _budget_line(one)
+        if one.plan.sharing is not None:
+            for pair in one.plan.sharing.pairs:
+                yield _pair_line(pair, one.plan)
+        for change in one.changes:
+            yield _change_line(change, one)
+
+
+def change_text(change: Change) -> str:
+    """Return a change as one sentence."""
+    if change.kind is ChangeKind.EPSILON_MAX:
+        return f'epsilon_max: "{next(iter(change.values.values()))}"'
+    written = ", ".join(f"{alarm} {value}" for alarm, value in change.values.items())
+    if len(change.values) > 1 and len(set(change.values.values())) == 1:
+        written = f"{next(iter(change.values.values()))} on {', '.join(change.values)}"
+    return f"{change.kind.value}: {written}"
+
+
+def _costs_table(plan: ScopePlan, alarms: Alarms) -> Table:
+    terms = plan.terms
+    renewed = f", period: {terms.period}" if terms.period else ""
+    table = Table(
+        title=f"budget {terms.scope}: epsilon_max {epsilon_text(terms.epsilon_max_units)}"
+        f" per {terms.unit.value}{renewed}",
+        title_justify="left",
+    )
+    table.add_column("alarm")
+    table.add_column("mechanism")
+    for heading in ("epsilon", "limit", "ratio", "cells", f"per {_span(plan)}", "windows fit"):
+        table.add_column(heading, justify="right")
+    for alarm in plan.alarms:
+        table.add_row(
+            alarm.query,
+            alarms.queries[alarm.query].mechanism,
+            f"{float(alarm.epsilon):.3f}",
+            f"{alarm.limit:.3f}",
+            f"{alarm.ratio:.3f}",
+            "no end" if alarm.cells is None else str(alarm.cells),
+            "no end" if alarm.worst_units is None else _decimals(alarm.worst_units),
+            "all" if alarm.windows_fit is None else str(alarm.windows_fit),
+        )
+    return table
+
+
+def _span(plan: ScopePlan) -> str:
+    if plan.terms.unit is PrivacyUnit.EVENT:
+        return "event"
+    return "lifetime" if plan.terms.period == "lifetime" else "period"
+
+
+def _verdict(plan: ScopePlan) -> Text:
+    wall = _decimals(plan.terms.epsilon_max_units)
+    if plan.worst_units is None:
+        head = f"worst case: no end, epsilon_max {wall} ends it"
+    else:
+        how = plan.bound if plan.cells is None else f"{plan.bound}: a person reaches {plan.cells}"
+        head = f"worst case {_decimals(plan.worst_units)} of {wall} ({how})"
+    verdict = ("fits", "green") if plan.fits else ("does not fit", "bold red")
+    text = Text.assemble(head, ": ", verdict)
+    if plan.fits and plan.suggestion:
+        text = Text.assemble(text, "\n", plan.suggestion)
+    return text
+
+
+def _sharing_tables(sharing: Sharing, alarms: int) -> list[RenderableType]:
+    shown: list[RenderableType] = []
+    if sharing.pairs:
+        table = Table(title="which alarms share rows", title_justify="left")
+        for heading in ("alarms", "share rows"):
+            table.add_column(heading)
+        for heading in ("sum", "worst row", "saved"):
+            table.add_column(heading, justify="right")
+        for pair in sharing.pairs:
+            table.add_row(
+                f"{pair.left}, {pair.right}",
+                "yes" if pair.shared else f"no: {_why(pair)}",
+                _decimals(pair.plain_units),
+                _decimals(pair.composed_units),
+                f"{float(pair.saving):.0%}",
+            )
+        shown.append(table)
+    overlap = sharing.overlap
+    counted = f", {sharing.shared} pairs share rows, {sharing.separate} do not"
+    shown.append(
+        Text(
+            f"all {alarms}: sum {_decimals(int(overlap.plain))}, worst row"
+            f" {_decimals(int(overlap.upper_bound))}"
+            f" ({'exact' if overlap.exact else 'safe bound'}): parallel composition saves"
+            f" {float(sharing.gain):.0%}{counted if alarms > MOST_LISTED else ''};"
+            f" worst row: {', '.join(sharing.worst) or 'none'}"
+        )
+    )
+    return shown
+
+
+def _why(pair: Pair) -> str:
+    if pair.separated_by == (NO_ROW,):
+        return "one can have no row"
+    return ", ".join(pair.separated_by)
+
+
+def _refusal_text(one: ScopeOutlook, alarms: Alarms) -> str:
+    refusal = one.refusal
+    if refusal is None:
+        return "no refusal: not in the windows looked at, or in the declared history"
+    granted = sum(refusal.granted.values())
+    after = f"after {granted} granted window{'' if granted == 1 else 's'}"
+    if one.plan.terms.unit is PrivacyUnit.EVENT:
+        start = datetime.fromtimestamp(refusal.start_ms / 1000, UTC)
+        return f"first refused: a window of {refusal.query}, {start:%A %H:%M} UTC, {after}"
+    periods = alarms.budget.periods
+    if periods is None or periods.calendar is None:
+        length = duration_text(refusal.start_ms - refusal.since_ms)
+        date = "" if refusal.since_ms == REFERENCE_MS else f" ({iso_utc(refusal.start_ms)})"
+        return f"first refused: windows of {refusal.query}, {length} after the start{date}, {after}"
+    return (
+        f"first refused: windows of {refusal.query} from {_clock(refusal, alarms)} on, {after}"
+        " (in the fullest period)"
+    )
+
+
+def _clock(refusal: Refusal, alarms: Alarms) -> str:
+    """Return when a window starts, by the clock of its period."""
+    calendar = alarms.budget.periods.calendar if alarms.budget.periods else None
+    if not isinstance(calendar, LocalCalendar):
+        return f"{duration_text(max(0, refusal.start_ms - refusal.since_ms))} into the period"
+    zone = load_zone(calendar.timezone)
+    start, since = _local(refusal.start_ms, zone), _local(refusal.since_ms, zone)
+    if calendar.size_days == 1:
+        return f"{start:%H:%M}"
+    return f"day {(start.date() - since.date()).days + 1}, {start:%H:%M}"
+
+
+def _local(time_ms: int, zone: tzinfo) -> datetime:
+    return datetime.fromtimestamp(time_ms / 1000, zone)
+
+
+def _changes_table(changes: Sequence[Change]) -> RenderableType:
+    """Return what each alarm, and all of them, would have to be changed to."""
+    table = Table(title="smallest change that makes it fit", title_justify="left")
+    table.add_column("of")
+    for kind in _KINDS:
+        table.add_column(kind.value)
+    groups: dict[tuple[str, ...], dict[ChangeKind, Change]] = {}
+    for change in changes:
+        if change.alarms:
+            groups.setdefault(change.alarms, {})[change.kind] = change
+    hidden = 0
+    for alarms, kinds in groups.items():
+        if len(groups) > MOST_LISTED and not any(one.possible for one in kinds.values()):
+            hidden += 1
+            continue
+        name = alarms[0] if len(alarms) == 1 else "all together"
+        table.add_row(name, *(_cell(kinds[kind]) for kind in _KINDS))
+    if hidden:
+        table.caption = f"{hidden} alarms for which no change alone is enough"
+    return table
+
+
+def _cell(change: Change) -> str:
+    if not change.possible:
+        return "no"
+    values = list(change.values.values())
+    if len(set(values)) == 1:
+        return values[0] + (f" on {len(values)}" if len(values) < len(change.alarms) else "")
+    listed = [f"{alarm} {value}" for alarm, value in change.values.items()]
+    more = len(listed) - MOST_LISTED
+    return "\n".join([*listed[:MOST_LISTED], *([f"and {more} more"] if more > 0 else [])])
+
+
+def _recommendation(one: ScopeOutlook) -> str:
+    best = one.recommended
+    wall = next((c for c in one.changes if c.kind is ChangeKind.EPSILON_MAX), None)
+    lines = []
+    if best is not None and best is not wall:
+        lines.append(f"recommended, the smallest of these: {change_text(best)}")
+    if wall is not None:
+        lines.append(f"or, for less privacy: {change_text(wall)}")
+    return "\n".join(lines)
+
+
+def _alarm_line(alarm: AlarmPlan, plan: ScopePlan, alarms: Alarms) -> dict[str, object]:
+    query = alarms.queries[alarm.query]
+    return {
+        "record": "alarm",
+        "alarm": alarm.query,
+        "budget": plan.terms.scope,
+        "mechanism": query.mechanism,
+        "max_fnr": float(query.promise.max_fnr),
+        "tolerance": query.promise.tolerance,
+        "epsilon": f"{float(alarm.epsilon):.12f}",
+        "limit": alarm.limit,
+        "ratio": alarm.ratio,
+        "cells": alarm.cells,
+        "worst": None if alarm.worst_units is None else epsilon_text(alarm.worst_units),
+        "windows_fit": alarm.windows_fit,
+    }
+
+
+def _budget_line(one: ScopeOutlook) -> dict[str, object]:
+    plan, best = one.plan, one.recommended
+    line: dict[str, object] = {
+        "record": "budget",
+        "budget": plan.terms.scope,
+        "unit": plan.terms.unit.value,
+        "epsilon_max": epsilon_text(plan.terms.epsilon_max_units),
+        "period": plan.terms.period,
+        "worst": None if plan.worst_units is None else epsilon_text(plan.worst_units),
+        "bound": plan.bound,
+        "exact": plan.exact,
+        "cells": plan.cells,
+        "fits": plan.fits,
+        "windows_fit": plan.windows_fit,
+        "first_refusal": _refusal_line(one.refusal),
+        "suggestion": plan.suggestion if best is None else change_text(best),
+    }
+    if plan.sharing is not None:
+        overlap = plan.sharing.overlap
+        line["overlap"] = {
+            "sum": epsilon_text(int(overlap.plain)),
+            "value": epsilon_text(int(overlap.value)),
+            "upper_bound": epsilon_text(int(overlap.upper_bound)),
+            "exact": overlap.exact,
+            "utility_gain": float(plan.sharing.gain),
+            "alarms": list(plan.sharing.worst),
+            "pairs_sharing": plan.sharing.shared,
+            "pairs_separate": plan.sharing.separate,
+        }
+    return line
+
+
+def _refusal_line(refusal: Refusal | None) -> dict[str, object] | None:
+    if refusal is None:
+        return None
+    return {
+        "alarm": refusal.query,
+        "since": iso_utc(refusal.since_ms),
+        "window_start": iso_utc(refusal.start_ms),
+        "window_end": iso_utc(refusal.end_ms),
+        "granted": dict(refusal.granted),
+    }
+
+
+def _pair_line(pair: Pair, plan: ScopePlan) -> dict[str, object]:
+    return {
+        "record": "overlap",
+        "budget": plan.terms.scope,
+        "alarms": [pair.left, pair.right],
+        "share_rows": pair.shared,
+        "separated_by": list(pair.separated_by),
+        "sum": epsilon_text(pair.plain_units),
+        "worst": epsilon_text(pair.composed_units),
+        "utility_gain": float(pair.saving),
+    }
+
+
+def _change_line(change: Change, one: ScopeOutlook) -> dict[str, object]:
+    return {
+        "record": "change",
+        "budget": one.plan.terms.scope,
+        "change": change.kind.value,
+        "alarms": list(change.alarms),
+        "values": dict(change.values) if change.possible else None,
+        "amount": change.amount if change.possible and change.amount < float("inf") else None,
+        "recommended": change is one.recommended,
+    }
+
+
+def _decimals(units: int) -> str:
+    return f"{float(from_loss_units(units)):.3f}"

@@ -1,0 +1,198 @@
+"""Longer windows: the same calendar with its windows, or the steps between them, stretched.
+
+A tumbling window is made longer under unit ``user``, where fewer windows in a period cost less; a
+hopping one gets longer steps, so that fewer windows overlap. Nothing is stretched so far that
+windows leave gaps, or that under a schedule they cover less time than before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from accountant.plan import loads_of, worst_of
+from accountant.units import PrivacyUnit
+from stream.occupancy import ActiveWindows, active_spans
+from stream.planning import REFERENCE_MS, period_table
+from stream.windows import FixedCalendar, LocalCalendar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from accountant.plan import AlarmCost
+    from accountant.records import BudgetTerms
+    from stream.model import Budget, Query
+    from stream.planning import PeriodTable
+    from stream.windows import Calendar
+
+__all__ = ["Stretched", "WindowTrials", "duration_text", "interval_text", "stretched"]
+
+_DAY_MS = 86_400_000
+_YEAR = (REFERENCE_MS, REFERENCE_MS + 366 * _DAY_MS)
+_MOST_TRIALS = 500
+_UNITS = ((3_600_000, "HOUR"), (60_000, "MINUTE"), (1_000, "SECOND"))
+
+
+@dataclass(frozen=True, slots=True)
+class Stretched:
+    """A calendar with longer windows or steps.
+
+    Args:
+        calendar: the new one.
+        times: how many times as long they are.
+    """
+
+    calendar: Calendar
+    times: int
+
+
+class WindowTrials:
+    """The alarms of one budget, whose windows are stretched on trial.
+
+    Args:
+        terms: the budget.
+        queries: its alarms.
+        costs: the same as the planner sees them.
+        budget: unit, periods and caps.
+    """
+
+    def __init__(
+        self,
+        terms: BudgetTerms,
+        queries: Sequence[Query],
+        costs: Sequence[AlarmCost],
+        budget: Budget,
+    ) -> None:
+        self._wall = terms.epsilon_max_units
+        self._calendars = [query.calendar for query in queries]
+        self._costs = costs
+        self._unit = budget.unit
+        self._table: PeriodTable | None = None
+        if budget.periods is not None and budget.periods.calendar is not None:
+            self._table = period_table(budget.periods)
+            self._counts = [self._table.windows(calendar) for calendar in self._calendars]
+            self._losses = [cost.epsilon_units * cost.cells_per_unit for cost in costs]
+            # Exact: sums may pass 64 bits.
+            totals = np.zeros(len(self._table.starts_ms), dtype=object)
+            for counts, loss in zip(self._counts, self._losses, strict=True):
+                totals += counts.astype(object) * loss
+            self._totals = totals
+
+    def smallest(self, chosen: Sequence[int], first: int) -> Mapping[int, Stretched]:
+        """Return the smallest common stretch of some alarms after which the budget carries all.
+
+        Args:
+            chosen: positions of the alarms.
+            first: multiple to begin with, 2 or more.
+
+        Returns:
+            New windows of the alarms that have to change; empty when no stretch is enough.
+        """
+        most = {at: self._most(at) for at in chosen}
+        for times in range(first, min(max(most.values()), first + _MOST_TRIALS) + 1):
+            longer = {
+                at: stretched(self._calendars[at], min(times, most[at]))
+                for at in chosen
+                if most[at] > 1
+            }
+            calendars = {at: each.calendar for at, each in longer.items()}
+            if self._fits(calendars) and all(map(self._covers, calendars, calendars.values())):
+                return longer
+        return {}
+
+    def _most(self, at: int) -> int:
+        """Return the largest multiple that can be of use."""
+        calendar = self._calendars[at]
+        size, step = _size_and_step(calendar)
+        if size != step:
+            return max(1, size // step)
+        if self._table is None:
+            return 1
+        length_ms = size * _DAY_MS if isinstance(calendar, LocalCalendar) else size
+        limit_ms = self._table.longest_ms
+        if calendar.schedule is not None:
+            starts_ms, ends_ms = active_spans(calendar.schedule, *_YEAR)
+            limit_ms = min(limit_ms, int((ends_ms - starts_ms).max(initial=0)))
+        return max(1, limit_ms // length_ms)
+
+    def _fits(self, changed: Mapping[int, Calendar]) -> bool:
+        if self._unit is PrivacyUnit.EVENT:
+            costs = list(self._costs)
+            for at, calendar in changed.items():
+                costs[at] = replace(costs[at], overlap=calendar.overlap)
+            units = [cost.epsilon_units for cost in costs]
+            return worst_of(loads_of(self._unit, costs), units) <= self._wall
+        if self._table is None:
+            return False
+        totals = self._totals.copy()
+        for at, calendar in changed.items():
+            more = self._table.windows(calendar) - self._counts[at]
+            totals += more.astype(object) * self._losses[at]
+        return bool(totals.max() <= self._wall)
+
+    def _covers(self, at: int, calendar: Calendar) -> bool:
+        """Whether other windows of an alarm cover as much time as its own, over a year."""
+        if calendar.schedule is None:
+            return True
+        before = ActiveWindows(self._calendars[at], *_YEAR).covered_ms
+        return ActiveWindows(calendar, *_YEAR).covered_ms >= before
+
+
+def stretched(calendar: Calendar, times: int) -> Stretched:
+    """Return tumbling windows ``times`` as long, or hopping ones with steps so much longer.
+
+    Raises:
+        ValueError: they are beyond what a calendar can hold.
+    """
+    size, step = _size_and_step(calendar)
+    new_size, new_step = (size * times if size == step else size), step * times
+    if isinstance(calendar, FixedCalendar):
+        return Stretched(replace(calendar, size_ms=new_size, step_ms=new_step), times)
+    if isinstance(calendar, LocalCalendar):
+        return Stretched(replace(calendar, size_days=new_size, step_days=new_step), times)
+    return Stretched(calendar, 1)
+
+
+def interval_text(calendar: Calendar) -> str:
+    """Return the window as one writes it into GROUP BY, without the time field."""
+    match calendar:
+        case LocalCalendar(size_days=size, step_days=step):
+            size_text, step_text = (f"INTERVAL '{days}' DAY" for days in (size, step))
+        case FixedCalendar(size_ms=size, step_ms=step):
+            size_text, step_text = _interval(size), _interval(step)
+        case _:
+            return calendar.describe()
+    if size == step:
+        return f"TUMBLE {size_text}"
+    return f"HOP {step_text}, {size_text}"
+
+
+def duration_text(length_ms: int) -> str:
+    """Return a length of time in its two largest units, as ``2 d 5 h``."""
+    parts: list[str] = []
+    rest_ms = length_ms
+    for unit_ms, name in ((_DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")):
+        number, rest_ms = divmod(rest_ms, unit_ms)
+        if number:
+            parts.append(f"{number} {name}")
+    return " ".join(parts[:2]) or f"{length_ms} ms"
+
+
+def _size_and_step(calendar: Calendar) -> tuple[int, int]:
+    """Return size and step in the calendar's own unit; both 1 for one that is not known."""
+    match calendar:
+        case FixedCalendar(size_ms=size, step_ms=step):
+            return size, step
+        case LocalCalendar(size_days=size, step_days=step):
+            return size, step
+        case _:
+            return 1, 1
+
+
+def _interval(length_ms: int) -> str:
+    for unit_ms, name in _UNITS:
+        if length_ms % unit_ms == 0:
+            return f"INTERVAL '{length_ms // unit_ms}' {name}"
+    return f"INTERVAL '{length_ms / 1000}' SECOND"

@@ -1,0 +1,264 @@
+"""The chain of charges: whoever changes the past behind the ledger's back is told on by name."""
+
+# ruff: noqa: S608 - statements are put together from names in this file
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+
+from accountant import chain, schema, verify
+from accountant.chain import LinkKind, read_anchor
+from accountant.entries import read_charge
+from accountant.levelcost import LevelCosts
+from accountant.records import SeenDecision
+from accountant.units import PrivacyUnit
+from tests.support.ledgers import Series, deny, requests, set_up, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accountant.ledger import Ledger
+    from accountant.records import StoredDecision
+    from accountant.rows import Transaction
+
+WALL = 12
+HOUR = 100
+
+
+def series(unit: PrivacyUnit) -> Series:
+    """Return hopping windows of two units a cell."""
+    period = HOUR if unit is PrivacyUnit.USER else 0
+    return Series("b", 20, 10, 2, cells_per_unit=2 if period else 1, period=period)
+
+
+def seen(decision: StoredDecision, unit: PrivacyUnit) -> SeenDecision:
+    """Return another ledger's decision of a window."""
+    periods = (0,) if unit is PrivacyUnit.USER else ()
+    key = decision.key
+    place = ("other", key.query, "s", key.start_ms, key.end_ms, 1, decision.outcome)
+    return SeenDecision(*place, 1, 3, next_start_ms=0, periods=periods)
+
+
+@pytest.fixture(params=list(PrivacyUnit))
+def unit(request: pytest.FixtureRequest) -> PrivacyUnit:
+    """Each privacy unit."""
+    found: PrivacyUnit = request.param
+    return found
+
+
+@pytest.fixture
+def told(ledger: Ledger, unit: PrivacyUnit) -> Ledger:
+    """A ledger with windows that ended in every way, open ones, and an adopted decision."""
+    b = series(unit)
+    set_up(ledger, unit, WALL, [b])
+    ledger.admit("s", requests([b], 90))
+    settle(ledger, b, 0, cells=(2, 1, 0, 0))
+    second = settle(ledger, b, 1, units=1)
+    deny(ledger, b, 2)
+    ledger.mark_spent([seen(second, unit)])
+    assert ledger.verify() == []
+    return ledger
+
+
+class _Undo(Exception):  # noqa: N818  # not an error: it rolls a transaction back
+    """Rolls a tampering back."""
+
+
+@contextmanager
+def tampered(ledger: Ledger) -> Iterator[Transaction]:
+    """Yield a transaction that is rolled back."""
+    with suppress(_Undo), ledger._store.write() as tx:
+        yield tx
+        raise _Undo
+
+
+def problems(tx: Transaction, anchors: dict[int, bytes] | None = None) -> str:
+    """Return what verify says, as text."""
+    return "\n".join(verify.problems(tx, {"s": anchors or {}}))
+
+
+def run(tx: Transaction, statement: str, **values: object) -> None:
+    """Run a statement."""
+    tx._connection.execute(sa.text(statement), values)
+
+
+COLUMNS: dict[str, object] = {
+    "admission": "refused",
+    "state": "spent",
+    "fingerprint": "f9",
+    "units": 3,
+    "cells": 5,
+    "cells_per_unit": 3,
+    "loss_units": 1,
+    "settled_units": 1,
+    "settled_loss_units": 1,
+    "costs": LevelCosts((0, 2), [0, 0, 0, 1]).encode(),  # type: ignore[arg-type]  # any integers
+    "periods": "[0, 100]",
+}
+
+
+def test_every_column_of_a_charge_is_vouched_for(told: Ledger) -> None:
+    """Whatever is changed of a charge that ended, verify names its window and the link."""
+    for column, value in COLUMNS.items():
+        with tampered(told) as tx:
+            run(tx, f"UPDATE tocsin_charges SET {column} = :value WHERE start_ms = 0", value=value)
+            found = problems(tx)
+        assert "window [0, 20) of 'b'" in found, column
+        assert "of the chain vouches for" in found, column
+
+
+def test_an_open_charge_is_vouched_for(told: Ledger) -> None:
+    """What was asked for stands on the chain before anything has become of it."""
+    for column in COLUMNS.keys() - {"admission", "costs"}:
+        with tampered(told) as tx:
+            change = f"UPDATE tocsin_charges SET {column} = :value WHERE start_ms = 40"
+            run(tx, change, value=COLUMNS[column])
+            found = problems(tx)
+        assert "window [40, 60) of 'b'" in found, column
+
+
+def test_what_cannot_be_read_is_named(told: Ledger) -> None:
+    """Costs that cannot be decoded, or words that no charge has, do not hide the window."""
+    for value in (b"", b"x" * 40):
+        with tampered(told) as tx:
+            run(tx, "UPDATE tocsin_charges SET costs = :value WHERE start_ms = 0", value=value)
+            found = problems(tx)
+        assert "window [0, 20) of 'b': its costs cannot be read" in found
+        assert "of the chain vouches for" in found
+    for column in ("state", "admission", "periods"):
+        with tampered(told) as tx:
+            run(tx, f"UPDATE tocsin_charges SET {column} = '?' WHERE start_ms = 0")
+            found = problems(tx)
+        assert "window [0, 20) of 'b': its charge cannot be read" in found, column
+
+
+def test_a_deleted_charge_is_missed(told: Ledger) -> None:
+    """The links still tell of it."""
+    with tampered(told) as tx:
+        run(tx, "DELETE FROM tocsin_charges WHERE start_ms = 10")
+        assert "window [10, 30) of 'b': link 2 tells of it, and it is not there" in problems(tx)
+
+
+def test_an_invented_charge_is_not_told_of(told: Ledger) -> None:
+    """A charge that was put in by hand has no link."""
+    with tampered(told) as tx:
+        run(tx, "UPDATE tocsin_charges SET start_ms = 1, end_ms = 3 WHERE start_ms = 70")
+        assert "window [1, 3) of 'b': the chain does not tell how it is" in problems(tx)
+
+
+def test_adopted_decisions_are_vouched_for(told: Ledger) -> None:
+    """What was taken over as spent stays spent, and an adoption put in by hand is none."""
+    names = [column.name for column in schema.adopted.columns]
+    other = ["'z'" if name == "digest" else name for name in names]
+    changes = (
+        "UPDATE tocsin_adopted SET loss_units = 0",
+        "UPDATE tocsin_adopted SET periods = '[7]'",
+        "DELETE FROM tocsin_adopted",
+        f"INSERT INTO tocsin_adopted SELECT {', '.join(other)} FROM tocsin_adopted",
+    )
+    for change in changes:
+        with tampered(told) as tx:
+            run(tx, change)
+            assert "window [10, 30) of 'b'" in problems(tx), change
+
+
+def test_a_deleted_link_is_named(told: Ledger) -> None:
+    """Whichever link goes, its number is missing or its charge is not told of."""
+    last = told.status().scopes["s"].anchor.partition(":")[0]
+    for number in range(1, int(last) + 1):
+        with tampered(told) as tx:
+            run(tx, f"DELETE FROM tocsin_links WHERE link = {number}")
+            found = problems(tx)
+        word = "its chain ends at link" if number == int(last) else f"link {number} of the chain is"
+        assert word in found
+
+
+def test_a_chain_cut_short_with_its_head_is_named(told: Ledger) -> None:
+    """Even where the head is set back with it, the charge at the end is not told of."""
+    number, _ = read_anchor(told.status().scopes["s"].anchor)
+    with tampered(told) as tx:
+        run(tx, "UPDATE tocsin_scopes SET chain_link = chain_link - 2")
+        run(tx, "DELETE FROM tocsin_links WHERE link > :last", last=number - 2)
+        before = "SELECT hash FROM tocsin_links WHERE link = :last"
+        run(tx, f"UPDATE tocsin_scopes SET chain_hash = ({before})", last=number - 2)
+        assert "does not tell how it is released" in problems(tx)
+
+
+def test_links_in_another_order_are_named(told: Ledger) -> None:
+    """Two links that change places fit nowhere."""
+    with tampered(told) as tx:
+        for old, new in ((2, 0), (3, 2), (0, 3)):
+            run(tx, f"UPDATE tocsin_links SET link = {new} WHERE link = {old}")
+        found = problems(tx)
+    for window in ("[10, 30)", "[20, 40)"):
+        assert f"window {window} of 'b': it is not what link" in found
+
+
+def test_an_inserted_link_is_named(told: Ledger) -> None:
+    """A link put in between breaks those behind it; one put at the end tells things twice."""
+    with tampered(told) as tx:
+        run(tx, "UPDATE tocsin_links SET link = -link - 1 WHERE link >= 3")
+        run(tx, "UPDATE tocsin_links SET link = -link WHERE link < 0")
+        run(tx, "UPDATE tocsin_scopes SET chain_link = chain_link + 1")
+        _copy_link(tx, 1, 3)
+        assert "window [0, 20) of 'b': it is not what link 3" in problems(tx)
+    with tampered(told) as tx:
+        number = int(told.status().scopes["s"].anchor.partition(":")[0]) + 1
+        _copy_link(tx, 1, number)
+        _rewrite(tx)
+        assert f"window [0, 20) of 'b': link {number} tells of it once more" in problems(tx)
+
+
+def test_a_rewritten_chain_is_caught_by_an_anchor(ledger: Ledger) -> None:
+    """Who changes the past and every link after it is told on by one link noted elsewhere."""
+    a = Series("a", units=2, period=HOUR)
+    set_up(ledger, PrivacyUnit.USER, WALL, [a])
+    ledger.admit("s", requests([a], 30))
+    first = dict([read_anchor(ledger.status().scopes["s"].anchor)])
+    settle(ledger, a, 0)
+    second = dict([read_anchor(ledger.status().scopes["s"].anchor)])
+    settle(ledger, a, 1)
+    assert ledger.verify({"s": first | second}) == []
+    with tampered(ledger) as tx:
+        cheaper = "settled_units = 1, settled_loss_units = 1"
+        run(tx, f"UPDATE tocsin_charges SET {cheaper} WHERE start_ms = 0")
+        run(tx, "UPDATE tocsin_totals SET held_units = held_units - 1")
+        run(tx, "UPDATE tocsin_totals SET final_units = final_units - 1")
+        assert "window [0, 10) of 'a'" in problems(tx)
+        _rewrite(tx)
+        assert problems(tx) == "", "without an anchor it cannot be seen"
+        assert problems(tx, first) == "", "the anchor was noted before what was changed"
+        (number,) = second
+        assert f"link {number} is not the one that was noted" in problems(tx, second)
+        assert f"link {number + 9} was noted" in problems(tx, {number + 9: b""})
+
+
+def _copy_link(tx: Transaction, source: int, target: int) -> None:
+    columns = [column.name for column in schema.links.columns]
+    names = ", ".join(name for name in columns if name != "link")
+    statement = f"INSERT INTO tocsin_links (link, {names}) SELECT {target}, {names}"
+    run(tx, f"{statement} FROM tocsin_links WHERE link = {source}")
+
+
+def _rewrite(tx: Transaction) -> None:
+    """Make a new chain over what the rows say now."""
+    charges = {
+        charge.key: charge for charge in (read_charge(row) for row in list(tx.rows("charges")))
+    }
+    number, last = 0, chain.genesis("s")
+    for link in list(tx.links("s")):
+        if link.kind is LinkKind.ADOPTED:
+            (row,) = tx.adopted_rows("s")
+            happened = chain.of_adopted(
+                link.key, "s", row["digest"], row["loss_units"], row["periods"]
+            )
+        else:
+            happened = chain.of_charge(charges[link.key], link.kind)
+        (new,) = chain.extend(number, last, [happened])
+        number, last = new.number, new.hash
+        run(tx, "UPDATE tocsin_links SET hash = :hash WHERE link = :link", hash=last, link=number)
+    tx.update_scope("s", chain_link=number, chain_hash=last)

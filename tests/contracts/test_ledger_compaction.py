@@ -1,0 +1,209 @@
+"""Compaction: the past gives way to what it left behind, and nothing that is alive can tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.chain import read_anchor
+from accountant.records import Admission, SeenDecision
+from accountant.units import PrivacyUnit
+from tests.support.exports import replayed
+from tests.support.ledgers import Series, deny, registration, requests, set_up, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accountant.ledger import Ledger
+    from accountant.records import StoredDecision
+
+PERIOD = 60
+
+
+def queries(unit: PrivacyUnit) -> list[Series]:
+    """Return a tumbling, a hopping and a long query."""
+    period = PERIOD if unit is PrivacyUnit.USER else 0
+    return [
+        Series("a", units=1, period=period),
+        Series("hop", 20, 10, 2, period=period),
+        Series("long", 40, 40, 1, cells_per_unit=2 if period else 1, period=period),
+    ]
+
+
+def wall(unit: PrivacyUnit) -> int:
+    """Return a wall that some windows pass."""
+    return 8 if unit is PrivacyUnit.USER else 4
+
+
+def end_until(ledger: Ledger, all_series: list[Series], until_ms: int) -> None:
+    """Ask for every window that ends by an instant, one by one, end it and publish it."""
+    asked = requests(all_series, until_ms)
+    for number, request in enumerate(asked, 1):
+        key = request.charge.key
+        if ledger.decision(key) is not None:
+            continue
+        ledger.admit("s", asked[:number])
+        one = next(series for series in all_series if series.query == key.query)
+        index = key.start_ms // one.step
+        kind = (key.start_ms // 10 + len(key.query)) % 4
+        if ledger.admission(key) is not Admission.RESERVED or kind == 3:
+            deny(ledger, one, index)
+        elif kind == 2:
+            settle(ledger, one, index, cells=(one.units, 0, 0, 0))
+        else:
+            settle(ledger, one, index, units=min(kind, one.units))
+        ledger.mark_published(key)
+
+
+def on_the_topic(decision: StoredDecision, **changes: object) -> SeenDecision:
+    """Return a decision as it stands on the topic."""
+    key = decision.key
+    one = SeenDecision(
+        *(decision.ledger_id, key.query, "s", key.start_ms, key.end_ms, decision.sequence),
+        *(decision.outcome, decision.epsilon_units, decision.alarm_count),
+        next_start_ms=key.end_ms,
+    )
+    return replace(one, **changes)  # type: ignore[arg-type]  # fields of a decision
+
+
+def kept(ledger: Ledger, kind: str) -> int:
+    """Return how many rows of a kind there are."""
+    return sum(row["record"] == kind for row in ledger.export())
+
+
+@pytest.mark.parametrize("unit", list(PrivacyUnit))
+def test_no_live_loss_changes(fresh: Callable[[], Ledger], unit: PrivacyUnit) -> None:
+    """A compacted ledger and one that never was go on alike, to the last link of the chain."""
+    all_series = queries(unit)
+    plain, compacted = fresh(), fresh()
+    for ledger in (plain, compacted):
+        set_up(ledger, unit, wall(unit), all_series)
+        end_until(ledger, all_series, 120)
+        ledger.admit("s", requests(all_series, 150))
+    before = compacted.status()
+    totals = replayed(compacted.export())
+    decisions = [compacted.decision(one.charge.key) for one in requests(all_series, 120)]
+    topic = [on_the_topic(one) for one in decisions if one is not None]
+
+    gone = compacted.compact("s", 110)
+
+    # The next windows start at 110 (hop) or later: all that ended by then goes, the rest stays.
+    assert gone == len(requests(all_series, 110))
+    assert compacted.compact("s", 110) == 0
+    assert compacted.status() == before
+    assert replayed(compacted.export()) == totals
+    assert compacted.unknown_decisions(topic) == []
+    assert compacted.unknown_decisions([replace(topic[0], alarm_count=9)]) != []
+    assert compacted.verify() == []
+    assert kept(compacted, "charges") == kept(plain, "charges") - gone
+    assert kept(compacted, "decisions") == kept(plain, "decisions")
+
+    for ledger in (plain, compacted):
+        end_until(ledger, all_series, 300)
+        assert ledger.verify() == []
+    later = [one.charge.key for one in requests(all_series, 300) if one.charge.key.end_ms > 110]
+    answers = [[ledger.admission(key) for key in later] for ledger in (plain, compacted)]
+    assert answers[0] == answers[1]
+    assert {Admission.RESERVED, Admission.REFUSED} <= set(answers[0])
+    assert plain.status().scopes == compacted.status().scopes
+    assert replayed(plain.export()) == replayed(compacted.export())
+    assert compacted.compact("s", 300) > 0
+    assert compacted.status().scopes == plain.status().scopes
+    assert compacted.verify() == []
+
+
+def test_windows_beside_what_is_gone_are_refused(ledger: Ledger) -> None:
+    """A query that comes later cannot reach back to rows whose losses were given up."""
+    a, new = Series("a", units=3), Series("new", size=20, step=20, units=2)
+    set_up(ledger, PrivacyUnit.EVENT, 4, [a])
+    end_until(ledger, [a], 60)
+    assert ledger.compact("s", 50) == 5
+    ledger.register_query(registration(new))
+    ledger.admit("s", requests([a, new], 100))
+    answers = [ledger.admission(new.key(index)) for index in range(5)]
+    assert answers == [*[Admission.MISSED] * 3, *[Admission.PENDING] * 2]
+    for index in range(3):
+        deny(ledger, new, index, "not_admitted")
+    assert ledger.verify() == []
+    assert ledger.compact("s", 100) == 1, "a5 goes; what never held anything stays behind it"
+    assert ledger.verify() == []
+
+
+def test_what_has_not_left_yet_stays(ledger: Ledger) -> None:
+    """An unpublished decision keeps its charge and its alarms, and all that came after it."""
+    a = Series("a", period=PERIOD)
+    set_up(ledger, PrivacyUnit.USER, 9, [a])
+    for index in range(5):
+        ledger.admit("s", requests([a], 10 * index + 10))
+        settle(ledger, a, index, alarms=f"[{index}]".encode())
+    ledger.admit("s", requests([a], 60))
+    ledger.mark_published(*(a.key(index) for index in (0, 1, 3)))
+    assert ledger.compact("s", 50) == 2
+    assert [one.alarms for one in ledger.unpublished("a", 10**9)] == [b"[2]", b"[4]"]
+    assert ledger.decision(a.key(0)).alarms == b""  # type: ignore[union-attr]  # it is settled
+    ledger.mark_published(a.key(2))
+    assert ledger.compact("s", 50) == 2
+    assert ledger.compact("s", 30) == 0
+    assert ledger.status().scopes["s"].periods == {0: 6}
+    assert ledger.verify() == []
+
+
+def test_what_waits_keeps_what_it_waits_for(ledger: Ledger) -> None:
+    """Nothing goes that a pending window may still be weighed against."""
+    a, long = Series("a", period=PERIOD), Series("long", 60, 60, 2, period=PERIOD)
+    set_up(ledger, PrivacyUnit.USER, 5, [a, long])
+    end_until(ledger, [a], 40)
+    ledger.admit("s", requests([a, long], 60))
+    assert ledger.admission(long.key(0)) is Admission.PENDING
+    before = ledger.status()
+    assert ledger.compact("s", 60) == 0
+    assert ledger.status() == before
+    for index in (4, 5):
+        settle(ledger, a, index, units=0)
+        ledger.mark_published(a.key(index))
+    assert ledger.admission(long.key(0)) is Admission.RESERVED
+    assert ledger.compact("s", 60) == 0
+    deny(ledger, long, 0, "budget")
+    assert ledger.compact("s", 60) == 6
+    ledger.mark_published(long.key(0))
+    assert ledger.compact("s", 60) == 1
+    assert ledger.verify() == []
+
+
+def test_a_noted_link_outlives_what_was_compacted(ledger: Ledger) -> None:
+    """Links noted at or behind the last one that went are still compared."""
+    a = Series("a", period=PERIOD)
+    set_up(ledger, PrivacyUnit.USER, 9, [a])
+    anchors: dict[int, bytes] = {}
+    for index in range(4):
+        ledger.admit("s", requests([a], 10 * index + 10))
+        anchors.update([read_anchor(ledger.status().scopes["s"].anchor)])
+        settle(ledger, a, index)
+        anchors.update([read_anchor(ledger.status().scopes["s"].anchor)])
+        ledger.mark_published(a.key(index))
+    assert sorted(anchors) == list(range(1, 9))
+    assert ledger.compact("s", 20) == 2
+    assert ledger.verify({"s": anchors}) == []
+    wrong = dict.fromkeys(anchors, b"?" * 16)
+    found = ledger.verify({"s": wrong})
+    assert [line for line in found if "was noted" in line] == found
+    assert len(found) == 4, "links 5 (the last that went) to 8"
+
+
+def test_a_decision_found_beside_what_is_gone_counts_on_top(ledger: Ledger) -> None:
+    """Another timeline's draw over rows whose losses were given up adds to the worst of them."""
+    a = Series("a", units=2)
+    set_up(ledger, PrivacyUnit.EVENT, 4, [a])
+    end_until(ledger, [a], 50)
+    spent = ledger.status().scopes["s"].spent_units
+    assert ledger.compact("s", 40) == 4
+    known = ledger.decision(a.key(0))
+    assert known is not None
+    assert ledger.mark_spent([on_the_topic(known, ledger_id="other", epsilon_units=3)]) == 1
+    assert ledger.status().scopes["s"].spent_units == spent + 3
+    assert ledger.verify() == []
+    assert ledger.mark_spent([on_the_topic(known, ledger_id="third", epsilon_units=1)]) == 1
+    assert ledger.status().scopes["s"].spent_units == spent + 4
+    assert ledger.verify() == []

@@ -1,0 +1,219 @@
+"""A ledger of schema version 1 opens under this code, and adds up."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+
+import accountant
+from accountant.records import Admission, SeenDecision
+from accountant.records import Outcome as Out
+from accountant.store import WRITE, Store, _engine
+from tests.support.exports import replayed
+from tests.support.ledgers import CELLS, FINGERPRINT, TOPIC_ID, Series, deny, requests, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accountant.ledger import Ledger
+
+DAY = 100
+EVENT, USER = Series("e", 20, 10, 3), Series("u", units=2, cells_per_unit=2, period=DAY)
+
+# By window: admission, state, what was settled a cell, how it was decided. As version 1 left them.
+HISTORY: list[tuple[str, str, int | None, str | None]] = [
+    ("reserved", "settled", 2, "decided"),
+    ("reserved", "settled", 1, "decided"),
+    ("reserved", "released", None, "denied"),
+    ("refused", "released", None, "denied"),
+    ("too_old", "released", None, "denied"),
+    ("missed", "released", None, "denied"),
+    ("reserved", "spent", None, None),
+    ("reserved", "reserved", None, None),
+    ("refused", "released", None, None),
+]
+SPENT, FIRST_OPEN, FRONTIER = 6, 7, 8
+
+
+def create_version_1(url: str) -> None:
+    """Create the first schema and fill it as its code did."""
+    store = Store(_engine(url))
+    with closing(store), store._connect(**{WRITE: True}) as connection, connection.begin():
+        config = Config()
+        migrations = Path(accountant.__file__).parent / "migrations"
+        config.set_main_option("script_location", str(migrations))
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        _fill(connection)
+
+
+def _fill(connection: sa.Connection) -> None:
+    _add(connection, "ledger", id=1, ledger_id="l", hash_key=b"k" * 32, clock_ms=5, created_ms=5)
+    log = {"cluster_id": "cluster", "topic_id": TOPIC_ID, "topic": "topic", "partitions": 2}
+    _add(connection, "logs", feed="feed", **log)
+    for series, scope, unit, worst in ((EVENT, "s", "event", 9), (USER, "t", "user", 0)):
+        last = series.key(FRONTIER)
+        _add(
+            connection,
+            "scopes",
+            scope=scope,
+            unit=unit,
+            epsilon_max_units=20,
+            period="",
+            frontier_end_ms=last.end_ms,
+            frontier_query=last.query,
+            frontier_start_ms=last.start_ms,
+            settled_worst_units=worst,
+        )
+        _add(
+            connection,
+            "queries",
+            query=series.query,
+            scope=scope,
+            feed="feed",
+            definition="{}",
+            fingerprint=FINGERPRINT,
+            cursor_ms=series.key(FIRST_OPEN).start_ms,
+            effective_from_ms=None,
+            retired=False,
+        )
+        for index in range(len(HISTORY)):
+            _add_window(connection, series, scope, index)
+        _add(connection, "sequences", query=series.query, last_sequence=SPENT)
+        _adopt(connection, series, scope)
+    # Version 1 counted every reservation in full: 4 windows of 4 units, and 2 adopted.
+    _add(connection, "totals", scope="t", period_ms=0, held_units=18)
+
+
+def _add_window(connection: sa.Connection, series: Series, scope: str, index: int) -> None:
+    admission, state, settled, outcome = HISTORY[index]
+    request = series.request(index)
+    window = {
+        "query": series.query,
+        "start_ms": request.charge.key.start_ms,
+        "end_ms": request.charge.key.end_ms,
+        "fingerprint": FINGERPRINT,
+    }
+    missed = admission == "missed"
+    _add(
+        connection,
+        "charges",
+        **window,
+        scope=scope,
+        admission=admission,
+        state=state,
+        settled_units=settled,
+        units=0 if missed else series.units,
+        cells=1 if missed else CELLS,
+        cells_per_unit=1 if missed else series.cells_per_unit,
+        loss_units=0 if missed else request.charge.loss_units,
+        periods=json.dumps([] if missed else request.charge.periods),
+    )
+    if outcome is not None:
+        decided = outcome == "decided"
+        _add(
+            connection,
+            "decisions",
+            **window,
+            sequence=index + 1,
+            outcome=outcome,
+            reason=None if decided else "no",
+            alarms=b"[]",
+            alarm_count=0,
+            epsilon_units=series.units * decided,
+            release_ms=0,
+            decided_at_ms=0,
+            published=True,
+        )
+
+
+def _adopt(connection: sa.Connection, series: Series, scope: str) -> None:
+    """Add another timeline's decision of the window behind the one it made count as spent."""
+    seen = adopted(series, scope)
+    _add(
+        connection,
+        "adopted",
+        digest=seen.digest,
+        ledger_id="other",
+        sequence=9,
+        query=series.query,
+        start_ms=seen.start_ms,
+        end_ms=seen.end_ms,
+        scope=scope,
+        outcome="decided",
+        epsilon_units=1,
+        cells_per_unit=seen.cells_per_unit,
+        loss_units=seen.loss_units,
+        periods=json.dumps(seen.periods),
+        alarm_count=0,
+        adopted_at_ms=5,
+    )
+
+
+def adopted(series: Series, scope: str) -> SeenDecision:
+    """Return the adopted decision as it stands on the topic."""
+    key = series.key(SPENT)
+    return SeenDecision(
+        *("other", series.query, scope, key.start_ms, key.end_ms, 9, Out.DECIDED, 1, 0),
+        next_start_ms=series.key(FIRST_OPEN).start_ms,
+        cells_per_unit=series.cells_per_unit,
+        periods=(0,) if series.period else (),
+    )
+
+
+def _add(connection: sa.Connection, table: str, **values: Any) -> None:
+    names, places = ", ".join(values), ", ".join(f":{name}" for name in values)
+    connection.execute(
+        sa.text(f"INSERT INTO tocsin_{table} ({names}) VALUES ({places})"),  # noqa: S608  # ours
+        values,
+    )
+
+
+def test_version_1_is_brought_up_to_date(ledger_url: str, opened: Callable[[], Ledger]) -> None:
+    """Nothing contradicts the charges, losses are realised ones, and the past stays known."""
+    create_version_1(ledger_url)
+    ledger = opened()
+    assert ledger.verify() == []
+    replayed(ledger.export())
+    scopes = ledger.status().scopes
+    # Windows 6 and 7 and the adopted one (1) share rows: 3 + 3 + 1; all that is settled is less.
+    assert scopes["s"].spent_units == 7
+    # Settled 2 * 2 and 1 * 2, spent 4, reserved 4, adopted 2.
+    assert scopes["t"].periods == {0: 16}
+    assert {one.reservations for one in scopes.values()} == {1}
+    for series, scope in ((EVENT, "s"), (USER, "t")):
+        assert ledger.unknown_decisions([adopted(series, scope)]) == []
+        assert ledger.admission(series.key(3)) is Admission.REFUSED
+    opened().close()
+    assert ledger.verify() == []
+
+
+def test_a_migrated_ledger_goes_on(ledger_url: str, opened: Callable[[], Ledger]) -> None:
+    """What was open is settled, what comes next is answered, and the chain goes on."""
+    create_version_1(ledger_url)
+    ledger = opened()
+    anchors = {name: one.anchor for name, one in ledger.status().scopes.items()}
+    for series, scope in ((EVENT, "s"), (USER, "t")):
+        settle(ledger, series, FIRST_OPEN, units=1)
+        deny(ledger, series, FIRST_OPEN + 1)
+        ledger.admit(scope, requests([series], series.key(FIRST_OPEN + 3).end_ms))
+        assert ledger.admission(series.key(FIRST_OPEN + 2)) is Admission.RESERVED
+        settle(ledger, series, FIRST_OPEN + 2, cells=(1, 0, 0, 1))
+    status = ledger.status().scopes
+    assert status["s"].spent_units == 5  # window 6 took 3 as spent, 1 was adopted, 7 cost 1
+    assert status["t"].periods == {0: 14 + 2, DAY: 4}
+    noted = {name: dict([_anchor(text)]) for name, text in anchors.items()}
+    assert ledger.verify(noted) == []
+    assert ledger.verify({"s": dict.fromkeys(noted["s"], b"")}) != []
+    replayed(ledger.export())
+
+
+def _anchor(text: str) -> tuple[int, bytes]:
+    number, _, digest = text.partition(":")
+    return int(number), bytes.fromhex(digest)

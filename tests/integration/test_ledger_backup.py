@@ -1,0 +1,174 @@
+"""Backup and restore as ``docs/operations.md`` has them, while a writer goes on."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from pathlib import Path
+from shutil import copyfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.chain import read_anchor
+from accountant.errors import DependencyError, LedgerError
+from accountant.store import Store
+from accountant.units import PrivacyUnit
+from stream.alarms import decode_decision, encode
+from stream.build import open_ledger
+from stream.config import load
+from stream.embedded import Replay
+from stream.release import decision_record, seen_decision
+from tests.support import ledgers
+from tests.support.commands import configuration, events, json_lines, tocsin
+
+if TYPE_CHECKING:
+    from accountant.records import SeenDecision, StoredDecision
+    from stream.model import Alarms
+    from tests.support.postgres import Postgres
+
+WINDOWS = 96
+
+
+def configured(folder: Path) -> str:
+    """Return a configuration of many windows."""
+    folder.mkdir()
+    path = Path(configuration(folder, unit="user", epsilon_max="400"))
+    text = path.read_text(encoding="utf-8").replace("'1' HOUR", "'15' MINUTE")
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def anchor_of(path: str) -> str:
+    """Return the anchor to note, as ``verify --anchor`` takes it."""
+    lines = tocsin("ledger", path, "verify").stdout.splitlines()
+    assert lines[0] == "ok", lines
+    return lines[1].removeprefix("anchor ")
+
+
+def spent(path: str) -> float:
+    """Return what the one budget has spent."""
+    return float(json_lines(tocsin("ledger", path, "status", "--json"))[1]["spent"])
+
+
+def published(alarms: Alarms, decisions: list[StoredDecision]) -> list[SeenDecision]:
+    """Return decisions as they are read back from the decisions topic."""
+    query = alarms.queries["crowd"]
+    records = [encode(decision_record(query, alarms.budget, one)) for one in decisions]
+    seen = [seen_decision(decode_decision(record), alarms) for record in records]
+    return [one for one in seen if one is not None]
+
+
+def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path: Path) -> None:
+    """The copy verifies with the anchor of its time, not with a later one; the gap is adopted."""
+    path = configured(tmp_path / "live")
+    alarms = load(Path(path), environ={})
+    released: list[StoredDecision] = []
+    some, copied = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with open_ledger(alarms) as ledger:
+            for decision in Replay(alarms, ledger, {"badges": [Path(events(tmp_path))]}).run():
+                released.append(decision)
+                if len(released) == WINDOWS // 8:
+                    some.set()
+                if len(released) == WINDOWS - 8:
+                    copied.wait(60)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert some.wait(30)
+    copy = tmp_path / "copies" / "one.db"
+    copy.parent.mkdir()
+    told = tocsin("ledger", path, "backup", str(copy))
+    copied.set()
+    writer.join()
+    assert told.exit_code == 0, told.output
+    assert len(released) == WINDOWS
+    first, anchor = told.stdout.splitlines()
+    assert first == f"copied to {copy}"
+    assert [one.name for one in copy.parent.iterdir()] == ["one.db"]
+    assert copy.stat().st_mode & 0o077 == 0
+
+    restored = configured(tmp_path / "restored")
+    (tmp_path / "restored" / ".tocsin").mkdir()
+    copyfile(copy, tmp_path / "restored" / ".tocsin" / "alarms.db")
+    noted = anchor.removeprefix("anchor ")
+    assert tocsin("ledger", restored, "verify", "--anchor", noted).exit_code == 0
+    older = tocsin("ledger", restored, "verify", "--anchor", anchor_of(path))
+    assert (older.exit_code, older.stdout) == (2, "")
+    assert "the chain is shorter" in older.stderr
+
+    again = load(Path(restored), environ={})
+    seen = published(again, released)
+    with open_ledger(again) as ledger:
+        held = ledger.status().queries["crowd"]
+        assert WINDOWS // 8 <= held.decided < WINDOWS
+        lost = ledger.unknown_decisions(seen)
+        assert lost == seen[held.decided :]
+        assert ledger.mark_spent(seen) == len(lost)
+        assert ledger.unknown_decisions(seen) == []
+        assert ledger.verify() == []
+    assert spent(restored) >= spent(path)
+    assert tocsin("ledger", restored, "verify", "--anchor", noted).exit_code == 0
+    shown = tocsin("run", restored, "--replay", events(tmp_path))
+    assert "0 decided now" in " ".join(shown.stdout.split())
+
+
+@pytest.mark.parametrize("place", ["taken", "nowhere/copy.db", "file/copy.db"])
+def test_a_place_that_cannot_hold_a_copy_is_refused(tmp_path: Path, place: str) -> None:
+    """What is there is never overwritten, and a missing directory is said."""
+    (tmp_path / "taken").write_text("mine")
+    (tmp_path / "file").touch()
+    before = sorted(tmp_path.iterdir())
+    store = Store.open(f"sqlite:///{tmp_path}/ledger.db", connect_timeout_s=1)
+    error = LedgerError if place == "taken" else DependencyError
+    with pytest.raises(error, match=r"copied|taken") as caught:
+        store.backup(tmp_path / place)
+    store.close()
+    assert caught.value.hint
+    assert (tmp_path / "taken").read_text() == "mine"
+    assert {one for one in tmp_path.iterdir() if "ledger.db" not in one.name} == set(before)
+
+
+def test_what_a_cut_off_copy_left_is_written_over(tmp_path: Path) -> None:
+    """A copy that was killed leaves a part under another name; the next one begins anew."""
+    (tmp_path / ".copy.db.part").write_bytes(b"x" * 4096)
+    store = Store.open(f"sqlite:///{tmp_path}/ledger.db", connect_timeout_s=1)
+    store.backup(tmp_path / "copy.db")
+    store.close()
+    assert not (tmp_path / ".copy.db.part").exists()
+    assert (tmp_path / "copy.db").read_bytes().startswith(b"SQLite format 3")
+
+
+@pytest.mark.integration
+def test_postgresql_is_copied_by_its_own_tools(postgres: Postgres, tmp_path: Path) -> None:
+    """``pg_dump`` beside a writer gives one snapshot, which ``pg_restore`` brings back."""
+    series = ledgers.Series("q", period=10**9)
+    url, dump = postgres.new_database(), tmp_path / "ledger.dump"
+    with ledgers.open_ledger(url) as ledger:
+        ledgers.set_up(ledger, PrivacyUnit.USER, 10**6, [series])
+        ledgers.decide_all(ledger, [series], 100, "first")
+        noted = read_anchor(ledger.status().scopes["s"].anchor)
+        store = Store.open(url, connect_timeout_s=1)
+        with pytest.raises(LedgerError, match="PostgreSQL") as caught:
+            store.backup(dump)
+        store.close()
+        assert "pg_dump --format=custom" in caught.value.hint
+        writer = threading.Thread(target=ledgers.decide_all, args=(ledger, [series], 400, "later"))
+        writer.start()
+        _run(postgres, "pg_dump", "--format=custom", f"--file={dump}", f"--dbname={url}")
+        writer.join()
+        ledgers.decide_all(ledger, [series], 500, "last")
+        later = read_anchor(ledger.status().scopes["s"].anchor)
+    restored = postgres.new_database()
+    _run(postgres, "pg_restore", "--exit-on-error", f"--dbname={restored}", str(dump))
+    with ledgers.open_ledger(restored) as ledger:
+        assert ledger.verify({"s": dict([noted])}) == []
+        assert any("noted" in line for line in ledger.verify({"s": dict([later])}))
+
+
+def _run(postgres: Postgres, program: str, *arguments: str) -> None:
+    """Run one of the server's own tools, of the server's version."""
+    folder = Path(postgres._server.bin_path)
+    subprocess.run([str(folder / program), *arguments], check=True)

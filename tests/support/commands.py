@@ -1,0 +1,84 @@
+"""What tests of the command line share: a small configuration, its events, and the command."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from click.testing import CliRunner
+
+from stream.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+HOUR_MS = 3_600_000
+
+CONFIG = """\
+feeds:
+  badges:
+    topic: building.badges
+    time: ts
+    unit: person
+    fields:
+      person: string
+      room: {domain: [lab, hall]}
+      n: {type: integer, clip: [0, 10]}
+      ts: timestamp
+    history: {from: 1970-01-01, until: 1970-01-02}
+budget: {unit: BUDGET_UNIT, epsilon_max: "EPSILON_MAX"PERIOD}
+alarms:
+  crowd:
+    sql: |
+      SELECT room FROM badges
+      GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
+      HAVING AGGREGATE
+    max_fnr: 0.05
+    tolerance: TOLERANCE
+"""
+
+
+def configuration(
+    folder: Path,
+    *,
+    unit: str = "event",
+    epsilon_max: str = "4",
+    aggregate: str = "COUNT(*) > 30",
+    tolerance: int = 1,
+) -> str:
+    """Write a configuration and return its path."""
+    period = ", period: lifetime" if unit == "user" else ""
+    text = (
+        CONFIG.replace("BUDGET_UNIT", unit)
+        .replace("EPSILON_MAX", epsilon_max)
+        .replace("PERIOD", period)
+        .replace("AGGREGATE", aggregate)
+        .replace("TOLERANCE", str(tolerance))
+    )
+    path = folder / "alarms.yaml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def events(folder: Path, name: str = "badges.jsonl") -> str:
+    """Write two hundred people in the hall at 05:00, and nobody else; return the path."""
+    lines = [
+        json.dumps({"person": f"p{i}", "room": "hall", "n": 1, "ts": 5 * HOUR_MS + i})
+        for i in range(200)
+    ]
+    path = folder / name
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def tocsin(*arguments: str) -> Result:
+    """Run the command in this process."""
+    return CliRunner().invoke(main, arguments, catch_exceptions=False)
+
+
+def json_lines(result: Result) -> list[dict[str, Any]]:
+    """Return standard output as JSON objects, one a line."""
+    assert result.exit_code == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]

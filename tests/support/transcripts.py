@@ -1,0 +1,347 @@
+"""Random schedules and transcripts of a ledger, and what must become of them, worked out by hand.
+
+A *case* is a budget, some queries and an oracle that says of every window how it would end: denied,
+or decided at these losses, cell by cell. :func:`expected` serves a case strictly one window after
+the other, each ended before the next is asked about, by plain loops over instants and rows.
+:class:`Play` drives a real ledger through the same case in a random interleaving of everything that
+callers do, and compares.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from accountant.predicates import Not, Region
+from accountant.records import Admission
+from accountant.shapes import Shape
+from accountant.units import PrivacyUnit
+from tests.support.exports import replayed
+from tests.support.ledgers import CELLS, Series, deny, requests, set_up, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from random import Random
+
+    from accountant.charges import WindowKey
+    from accountant.ledger import Ledger
+
+__all__ = ["Case", "Play", "expected", "random_case"]
+
+GRAIN_MS = 5
+LAST_MS = 90
+INSTANTS = range(0, LAST_MS + 1, GRAIN_MS)
+"""No window starts or ends between two of these."""
+
+Cells = tuple[int, ...]
+Row = tuple[int, int]
+
+# What may be asked of a row's two attributes, and which values meet it.
+X: list[tuple[dict[str, Any], frozenset[int]]] = [
+    ({}, frozenset(range(4))),
+    ({"x": 0}, frozenset({0})),
+    ({"x": Not(0)}, frozenset({1, 2, 3})),
+    ({"x": {0, 1}}, frozenset({0, 1})),
+    ({"x": {1, 2}}, frozenset({1, 2})),
+    ({"x": set()}, frozenset()),
+]
+Y: list[tuple[dict[str, Any], frozenset[int]]] = [
+    ({}, frozenset({0, 1})),
+    ({"y": 0}, frozenset({0})),
+    ({"y": 1}, frozenset({1})),
+]
+ROWS: list[Row] = [(x, y) for x in range(4) for y in range(2)]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A series, the rows that its region holds, and which cell a row is in."""
+
+    series: Series
+    rows: frozenset[Row]
+
+    @property
+    def cells(self) -> str:
+        """What its cells are."""
+        return self.series.shape.grouping or self.series.query
+
+    def cell(self, row: Row) -> int:
+        """Return the cell of a row: its ``x``, its ``y``, or anything else the query looks at."""
+        return {"x": row[0], "y": row[1]}.get(self.series.shape.grouping, (row[0] + row[1]) % CELLS)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A budget, its queries, and how every window would end."""
+
+    unit: PrivacyUnit
+    wall: int
+    queries: Mapping[str, Query]
+    ends: Mapping[WindowKey, Cells | None]
+    too_old: frozenset[WindowKey]
+
+    @property
+    def series(self) -> list[Series]:
+        """The schedules."""
+        return [query.series for query in self.queries.values()]
+
+    def worst(self, key: WindowKey) -> Cells:
+        """Return what a window costs at worst."""
+        return (self.queries[key.query].series.units,) * CELLS
+
+    def periods(self, key: WindowKey) -> range:
+        """Return the periods that a window touches."""
+        size = self.queries[key.query].series.period
+        return range(key.start_ms // size * size, key.end_ms, size)
+
+    def dearest(self, key: WindowKey, cells: Cells) -> int:
+        """Return what somebody loses who reaches the dearest cells of a window."""
+        reached = self.queries[key.query].series.cells_per_unit
+        return sum(sorted(cells, reverse=True)[:reached])
+
+    def losses(
+        self, held: Mapping[WindowKey, Cells], rows: Iterable[Row], instants: range = INSTANTS
+    ) -> Iterator[int]:
+        """Yield what rows lose, at every instant, cells of different groupings taken to meet."""
+        for row in rows:
+            for at in instants:
+                cells: defaultdict[str, Counter[int]] = defaultdict(Counter)
+                for key, costs in held.items():
+                    query = self.queries[key.query]
+                    if key.start_ms <= at < key.end_ms and row in query.rows:
+                        cells[query.cells].update(dict(enumerate(costs)))
+                yield sum(max(each.values()) for each in cells.values())
+
+    def true_losses(self, held: Mapping[WindowKey, Cells]) -> Iterator[int]:
+        """Yield what rows lose, at every instant, each in the cells that it really is in."""
+        for row in ROWS:
+            for at in INSTANTS:
+                yield sum(
+                    costs[self.queries[key.query].cell(row)]
+                    for key, costs in held.items()
+                    if key.start_ms <= at < key.end_ms and row in self.queries[key.query].rows
+                )
+
+    def period_losses(self, held: Mapping[WindowKey, Cells]) -> Counter[int]:
+        """Return what one person loses at most, by period."""
+        losses: Counter[int] = Counter()
+        for key, costs in held.items():
+            losses.update(dict.fromkeys(self.periods(key), self.dearest(key, costs)))
+        return losses
+
+    def fits(self, key: WindowKey, held: Mapping[WindowKey, Cells]) -> bool:
+        """Say whether a window's worst case fits beside what is held."""
+        room = self.wall - self.dearest(key, self.worst(key))
+        if self.unit is PrivacyUnit.USER:
+            losses = self.period_losses(held)
+            return all(losses[period] <= room for period in self.periods(key))
+        inside = range(key.start_ms, key.end_ms, GRAIN_MS)
+        return max(self.losses(held, self.queries[key.query].rows, inside), default=0) <= room
+
+    def spent(self, held: Mapping[WindowKey, Cells]) -> int:
+        """Return what the worst-off unit lost."""
+        if self.unit is PrivacyUnit.USER:
+            return max(self.period_losses(held).values(), default=0)
+        return max(self.losses(held, ROWS), default=0)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the fixed order makes of a case: every answer, and what the decided windows cost."""
+
+    answers: Mapping[WindowKey, Admission]
+    held: Mapping[WindowKey, Cells]
+
+
+def expected(case: Case) -> Expected:
+    """Serve every window in order, each ended before the next is asked about."""
+    answers: dict[WindowKey, Admission] = {}
+    held: dict[WindowKey, Cells] = {}
+    for key in sorted(case.ends):
+        fits = case.fits(key, held)
+        answers[key] = Admission.RESERVED if fits else Admission.REFUSED
+        if key in case.too_old:
+            answers[key] = Admission.TOO_OLD
+        end = case.ends[key]
+        if answers[key] is Admission.RESERVED and end is not None:
+            held[key] = end
+    return Expected(answers, held)
+
+
+def random_case(rng: Random, unit: PrivacyUnit) -> Case:
+    """Draw a budget with two to four queries of many kinds, and an oracle."""
+    period = rng.choice([30, 60, 10**6]) if unit is PrivacyUnit.USER else 0
+    calendars = [(10, 10, 0), (20, 10, 0), (30, 10, 5), (60, 30, 0), (25, 15, 5), (5, 30, 10)]
+    queries = {}
+    for name in rng.sample(["a", "b", "c", "d"], rng.randint(2, 4)):
+        size, step, first = rng.choice(calendars)
+        (x, xs), (y, ys) = rng.choices(X, [6, 3, 3, 3, 3, 1])[0], rng.choice(Y)
+        series = Series(
+            *(name, size, step, rng.choices(range(4), [1, 3, 4, 3])[0]),
+            cells_per_unit=rng.randint(1, CELLS) if period else 1,
+            period=period,
+            first=first,
+            shape=Shape(Region.of({**x, **y}).canonical, rng.choice(["", "x", "x", "y"])),
+        )
+        queries[name] = Query(series, frozenset((a, b) for a in xs for b in ys))
+    ends: dict[WindowKey, Cells | None] = {}
+    refunds = rng.choice((0.3, 0.9, 1.0))
+    for request in requests([query.series for query in queries.values()], LAST_MS):
+        ends[request.charge.key] = _random_end(rng, request.charge.cost.units, refunds)
+    old = frozenset(key for key in ends if rng.random() < 0.03)
+    wall = rng.randint(2, 12) if period else rng.randint(2, 6)
+    return Case(unit, wall, queries, ends, old)
+
+
+@dataclass
+class Play:
+    """Plays a case on an empty ledger, in an interleaving of its own.
+
+    Args:
+        case: what to play.
+        rng: draws the interleaving.
+        reopen: opens the ledger.
+    """
+
+    case: Case
+    rng: Random
+    reopen: Callable[[], Ledger]
+    answers: dict[WindowKey, Admission] = field(default_factory=dict)
+    ended: dict[WindowKey, Cells] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Play until every window has ended, and check all along."""
+        self.ledger = self.reopen()
+        try:
+            set_up(self.ledger, self.case.unit, self.case.wall, self.case.series)
+            steps: list[Callable[[], None]] = [self._ask, self._compact, self._open_anew]
+            weights = [4, 1, 1] + [6] * len(self.case.queries)
+            steps += [lambda one=one: self._decide(one) for one in self.case.queries.values()]
+            for _ in range(self.rng.randint(5, 25)):
+                self.rng.choices(steps, weights)[0]()
+                self._check()
+            self._finish()
+            self._check_end()
+        finally:
+            self.ledger.close()
+
+    def _ask(self, until_ms: int | None = None) -> None:
+        if until_ms is None:
+            until_ms = self.rng.randrange(0, LAST_MS + 1, GRAIN_MS)
+        asked = [request for series in self.case.series for request in requests([series], until_ms)]
+        marked = [
+            type(one)(one.charge, one.fingerprint, too_old=one.charge.key in self.case.too_old)
+            for one in sorted(asked, key=lambda each: each.charge.key)
+        ]
+        self.ledger.admit("s", marked)
+
+    def _open_anew(self) -> None:
+        self.ledger.close()
+        self.ledger = self.reopen()
+
+    def _compact(self) -> None:
+        self.ledger.mark_published(*self.ended)
+        before = self.ledger.status()
+        self.ledger.compact("s", self.rng.randrange(0, LAST_MS + 1, GRAIN_MS))
+        assert self.ledger.status() == before
+
+    def _decide(self, query: Query, most: int | None = None) -> int:
+        """Decide the next windows of a query, as many as drawn or as can be; say how many."""
+        decided = 0
+        for _ in range(self.rng.randint(1, 4) if most is None else most):
+            index = (self.ledger.cursor(query.series.query) - query.series.first) // (
+                query.series.step
+            )
+            key = query.series.key(index)
+            if key not in self.case.ends or not self._end(query.series, index, key):
+                break
+            decided += 1
+        return decided
+
+    def _end(self, series: Series, index: int, key: WindowKey) -> bool:
+        end = self.case.ends[key]
+        frontier = self.ledger.frontier("s")
+        asked = frontier is not None and key <= frontier
+        if end is None and (asked or self.rng.random() < 0.3):
+            deny(self.ledger, series, index)
+            self.ended[key] = (0,) * CELLS
+            return True
+        if not asked:
+            return False
+        answer = self.ledger.admission(key)
+        if answer is Admission.PENDING:
+            return False
+        self.answers[key] = answer
+        if answer is Admission.RESERVED and end is not None:
+            one = end[0] if len(set(end)) == 1 and self.rng.random() < 0.5 else None
+            settle(self.ledger, series, index, units=one, cells=None if one is not None else end)
+            self.ended[key] = end
+        else:
+            deny(self.ledger, series, index, str(answer))
+            self.ended[key] = (0,) * CELLS
+        return True
+
+    def _finish(self) -> None:
+        """Decide what is left, in any order of queries: some query can always go on."""
+        self._ask(LAST_MS)
+        while len(self.ended) < len(self.case.ends):
+            order = list(self.case.queries.values())
+            self.rng.shuffle(order)
+            assert sum(self._decide(query, len(self.case.ends)) for query in order), "stuck"
+            self._check()
+
+    def _check(self) -> None:
+        """Check the wall, every answer that is still open, and the ledger against itself."""
+        worst, least, granted, waiting = self._standing()
+        for key in waiting:
+            before = {one: cells for one, cells in worst.items() if one < key}
+            assert not self.case.fits(key, before), f"{key} waits, though it fits in any case"
+            before = {one: cells for one, cells in least.items() if one < key}
+            assert self.case.fits(key, before), f"{key} waits, though it can never fit"
+        if self.case.unit is PrivacyUnit.EVENT:
+            assert max(self.case.true_losses(granted), default=0) <= self.case.wall
+        assert self.case.spent(granted) <= self.case.wall
+        assert self.ledger.verify() == []
+
+    def _standing(self) -> tuple[dict[WindowKey, Cells], dict[WindowKey, Cells], Any, Any]:
+        """Return what windows may cost at worst, at least, what is granted, and what waits."""
+        worst, granted = dict(self.ended), dict(self.ended)
+        waiting = []
+        for row in self.ledger.export():
+            if row["record"] != "charges" or row["state"] not in {"pending", "reserved"}:
+                continue
+            (key,) = (
+                one
+                for one in self.case.ends
+                if (one.query, one.start_ms) == (row["query"], row["start_ms"])
+            )
+            worst[key] = self.case.worst(key)
+            if row["state"] == "reserved":
+                granted[key] = worst[key]
+            else:
+                waiting.append(key)
+        return worst, self.ended, granted, waiting
+
+    def _check_end(self) -> None:
+        """Compare every answer and what was spent with the fixed order."""
+        wanted = expected(self.case)
+        for key, answer in sorted(self.answers.items()):
+            assert answer is wanted.answers[key], key
+        spent = {key: cells for key, cells in self.ended.items() if any(cells)}
+        assert spent == {key: cells for key, cells in wanted.held.items() if any(cells)}
+        status = self.ledger.status().scopes["s"]
+        assert (status.reservations, status.pending) == (0, 0)
+        assert status.spent_units == self.case.spent(wanted.held)
+        replayed(self.ledger.export())
+
+
+def _random_end(rng: Random, worst: int, refunds: float) -> Cells | None:
+    """Draw a denial, a full cost, an even one below it, or one cell by cell."""
+    if rng.random() < 0.1:
+        return None
+    if rng.random() > refunds:
+        return (worst,) * CELLS
+    if rng.random() < 0.4:
+        return (rng.randint(0, worst),) * CELLS
+    return tuple(rng.choice((0, 0, rng.randint(0, worst))) for _ in range(CELLS))

@@ -1,0 +1,109 @@
+"""Every link covers all before it and everything it tells of."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+
+from accountant.chain import (
+    HASH_BYTES,
+    Happening,
+    LinkKind,
+    anchor_text,
+    as_served,
+    extend,
+    genesis,
+    of_adopted,
+    of_charge,
+    read_anchor,
+)
+from accountant.charges import WindowKey
+from accountant.entries import ChargeRow, ChargeState
+from accountant.records import Admission
+
+KEY = WindowKey(20, "q", 10)
+OPEN = ChargeRow(
+    *(KEY, "s", Admission.RESERVED, ChargeState.RESERVED, "f", 2, 4, 1, 2, None, None, None),
+    periods=(0, 10),
+)
+SETTLED = replace(
+    OPEN, state=ChargeState.SETTLED, settled_units=1, settled_loss_units=1, costs=b"c"
+)
+CHANGES: dict[str, object] = {
+    "key": WindowKey(21, "q", 10),
+    "scope": "t",
+    "admission": Admission.REFUSED,
+    "state": ChargeState.SPENT,
+    "fingerprint": "g",
+    "units": 3,
+    "cells": 5,
+    "cells_per_unit": 2,
+    "loss_units": 3,
+    "settled_units": 0,
+    "settled_loss_units": 0,
+    "costs": b"d",
+    "periods": (0, 20),
+}
+
+
+def test_a_link_tells_of_every_column() -> None:
+    """Whatever is changed of a charge changes what its last link says."""
+    assert CHANGES.keys() == {field.name for field in fields(ChargeRow)}
+    told = of_charge(SETTLED, LinkKind.ENDED).text
+    for name, value in CHANGES.items():
+        changed = replace(SETTLED, **{name: value})
+        assert of_charge(changed, LinkKind.ENDED).text != told, name
+
+
+def test_what_was_asked_for_stands_whatever_becomes_of_it() -> None:
+    """The first link of a charge can still be checked once the charge has ended."""
+    asked = of_charge(OPEN, LinkKind.SERVED)
+    assert of_charge(SETTLED, LinkKind.SERVED) == asked
+    assert as_served(OPEN) == asked
+    assert as_served(SETTLED).kind is LinkKind.ENDED
+
+
+def test_adoptions_are_told_of_in_full() -> None:
+    """A changed loss, period, budget or digest is another text."""
+    vouched = (KEY, "s", "digest", 3, (0,))
+    told = of_adopted(*vouched)
+    others = [
+        *((KEY, "t", "digest", 3, (0,)), (KEY, "s", "other", 3, (0,))),
+        *((KEY, "s", "digest", 4, (0,)), (KEY, "s", "digest", 3, (0, 1))),
+    ]
+    assert told.adopted == "digest"
+    assert told.text not in {of_adopted(*one).text for one in others}
+
+
+def test_a_hash_covers_all_before_it() -> None:
+    """Splitting what happens changes nothing; changing, dropping or swapping any of it does."""
+    happened = [Happening(LinkKind.SERVED, KEY, f"text {number}") for number in range(4)]
+    start = genesis("s")
+    whole = extend(0, start, happened)
+    assert [link.number for link in whole] == [1, 2, 3, 4]
+    assert {len(link.hash) for link in whole} == {HASH_BYTES}
+    first = extend(0, start, happened[:2])
+    assert first + extend(2, first[-1].hash, happened[2:]) == whole
+    others = [
+        [happened[1], happened[0], *happened[2:]],
+        happened[1:],
+        [*happened, happened[0]],
+        [happened[0], *happened],
+    ]
+    last = {extend(0, start, other)[-1].hash for other in others}
+    assert whole[-1].hash not in last | {extend(1, start, happened)[-1].hash}
+    assert extend(0, genesis("t"), happened)[-1].hash != whole[-1].hash
+    assert extend(7, start, []) == []
+
+
+def test_anchors_read_back() -> None:
+    """What status shows can be handed to verify."""
+    assert read_anchor(anchor_text(12, genesis("s"))) == (12, genesis("s"))
+
+
+@pytest.mark.parametrize("text", ["", "12", "12:", "x:" + "0" * 32, "-1:" + "0" * 32, "1:00"])
+def test_what_is_no_anchor_is_refused(text: str) -> None:
+    """Anything but NUMBER:HASH is an error that says so."""
+    with pytest.raises(ValueError, match="NUMBER:HASH"):
+        read_anchor(text)

@@ -1,0 +1,391 @@
+"""``tocsin ledger FILE ...``: what each command prints, changes and refuses."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from shutil import copytree
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from accountant.charges import Charge, UniformCost, WindowKey
+from accountant.records import Request
+from stream.build import open_ledger
+from stream.cli import main
+from stream.config import load
+from stream.orphans import orphans
+from tests.support.commands import HOUR_MS, configuration, events, json_lines, tocsin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from click.testing import Result
+
+DAY = "1970-01-02"
+
+
+@pytest.fixture(scope="module")
+def day_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A function that returns the folder of a decided day, by budget unit; run once each."""
+
+    @cache
+    def run(unit: str) -> Path:
+        folder = tmp_path_factory.mktemp(unit)
+        path = configuration(folder, unit=unit, epsilon_max="40")
+        assert tocsin("run", path, "--replay", events(folder)).exit_code == 0
+        return folder
+
+    return run
+
+
+@pytest.fixture
+def decided(day_of: Callable[[str], Path], tmp_path: Path) -> str:
+    """A configuration under unit ``event`` whose day has been decided; the test's own copy."""
+    return str(copytree(day_of("event"), tmp_path, dirs_exist_ok=True) / "alarms.yaml")
+
+
+@pytest.fixture
+def decided_users(day_of: Callable[[str], Path], tmp_path: Path) -> str:
+    """The same under unit ``user``, period ``lifetime``."""
+    return str(copytree(day_of("user"), tmp_path, dirs_exist_ok=True) / "alarms.yaml")
+
+
+def edited(path: str, *changes: tuple[str, str]) -> None:
+    """Replace words of a configuration."""
+    text = Path(path).read_text(encoding="utf-8")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def status_of(path: str) -> list[dict[str, Any]]:
+    """Return the status as JSON, one object a record."""
+    return json_lines(tocsin("ledger", path, "status", "--json"))
+
+
+def anchors_of(result: Result) -> list[str]:
+    """Return the anchors that a command ended with."""
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    return [line.removeprefix("anchor ") for line in lines if line.startswith("anchor ")]
+
+
+def execute(folder: Path, statement: str) -> None:
+    """Change a ledger behind Tocsin's back."""
+    with closing(sqlite3.connect(folder / ".tocsin" / "alarms.db")) as database, database:
+        database.execute(statement)
+
+
+def test_ledger_is_shown_verified_and_exported(decided: str) -> None:
+    """Status, verify and export agree with what was decided; the hash key stays inside."""
+    status = json_lines(tocsin("ledger", decided, "status", "--json"))
+    assert [line["record"] for line in status] == ["ledger", "budget", "alarm"]
+    assert float(status[1]["spent"]) == pytest.approx(1.3863, abs=1e-4)
+    assert (status[2]["decided"], status[2]["next"]) == (24, "1970-01-02T00:00:00.000Z")
+    assert "crowd" in tocsin("ledger", decided, "status").stdout
+    assert tocsin("ledger", decided, "verify").stdout.startswith("ok\n")
+    rows = json_lines(tocsin("ledger", decided, "export"))
+    assert sum(row["record"] == "decisions" for row in rows) == 24
+    assert not any("hash_key" in row for row in rows)
+
+
+def test_verify_finds_a_ledger_that_was_tampered_with(tmp_path: Path, decided: str) -> None:
+    """A charge changed behind Tocsin's back is named, with exit code 2."""
+    with sqlite3.connect(tmp_path / ".tocsin" / "alarms.db") as database:
+        database.execute("UPDATE tocsin_charges SET settled_units = settled_units + 1")
+    database.close()
+    result = tocsin("ledger", decided, "verify")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "window [0, 3600000) of 'crowd'" in result.stderr
+
+
+def test_changed_alarm_is_refused_until_it_is_accepted(tmp_path: Path) -> None:
+    """A changed threshold is refused by name; ``accept`` takes it on at the next window."""
+    path = Path(configuration(tmp_path))
+    early = path.read_text(encoding="utf-8").replace("until: 1970-01-02", "until: 1970-01-01T12:00")
+    path.write_text(early, encoding="utf-8")
+    command = ("run", str(path), "--replay", events(tmp_path))
+    assert tocsin(*command).exit_code == 0
+    changed = early.replace("> 30", "> 40").replace("1970-01-01T12:00", "1970-01-02")
+    path.write_text(changed, encoding="utf-8")
+    refused = tocsin(*command)
+    assert refused.exit_code == 2
+    assert "'crowd' differs from the registered one" in refused.stderr
+    accepted = tocsin("ledger", str(path), "accept")
+    assert accepted.stdout == "crowd: accepted, in force from 1970-01-01T12:00:00.000Z\n"
+    assert tocsin("ledger", str(path), "accept").stdout == "nothing has changed\n"
+    lines = json_lines(tocsin(*command, "--json"))
+    assert [line["outcome"] for line in lines if "alarm_id" not in line] == ["decided"] * 24
+    assert tocsin("ledger", str(path), "verify").exit_code == 0
+
+
+def test_accepted_windows_may_be_cut_anew(tmp_path: Path) -> None:
+    """With longer windows, the next one that starts on the new calendar is decided next."""
+    path = Path(configuration(tmp_path))
+    early = path.read_text(encoding="utf-8").replace("until: 1970-01-02", "until: 1970-01-01T05:00")
+    path.write_text(early, encoding="utf-8")
+    command = ("run", str(path), "--replay", events(tmp_path))
+    tocsin(*command)
+    changed = early.replace("'1' HOUR", "'4' HOUR").replace("1970-01-01T05:00", "1970-01-02")
+    path.write_text(changed, encoding="utf-8")
+    accepted = tocsin("ledger", str(path), "accept")
+    assert "in force from 1970-01-01T08:00:00.000Z" in accepted.stdout
+    shown = tocsin(*command)
+    assert shown.exit_code == 0, shown.stderr
+    assert "4 decided now" in " ".join(shown.stdout.split())
+    assert tocsin("ledger", str(path), "verify").exit_code == 0
+
+
+# --- verify with anchors
+
+
+def test_verify_ends_with_anchors_that_status_shows_too(tmp_path: Path) -> None:
+    """What ``verify`` prints is taken by ``--anchor``, now and after more windows."""
+    path = configuration(tmp_path)
+    edited(path, (f"until: {DAY}", "until: 1970-01-01T12:00"))
+    tocsin("run", path, "--replay", events(tmp_path))
+    noted = anchors_of(tocsin("ledger", path, "verify"))
+    budget = status_of(path)[1]
+    assert noted == [f"feed:badges={budget['anchor']}"]
+    assert f"anchor {noted[0]}\n" in tocsin("ledger", path, "status").stdout
+    assert (budget["reservations"], budget["pending"]) == (0, 0)
+    edited(path, ("until: 1970-01-01T12:00", f"until: {DAY}"))
+    tocsin("run", path, "--replay", events(tmp_path))
+    later = anchors_of(tocsin("ledger", path, "verify", "--anchor", noted[0]))
+    assert later != noted
+    both = ("--anchor", noted[0], "--anchor", later[0], "--anchor", later[0])
+    assert anchors_of(tocsin("ledger", path, "verify", *both)) == later
+
+
+def test_an_anchor_of_another_chain_is_found(decided: str) -> None:
+    """Another hash at a number, or a number beyond the end, ends with exit code 2."""
+    (noted,) = anchors_of(tocsin("ledger", decided, "verify"))
+    number, _, digest = noted.removeprefix("feed:badges=").partition(":")
+    for wrong in (f"{number}:{'0' * 32}", f"{int(number) + 1}:{digest}", f"1:{digest}"):
+        result = tocsin("ledger", decided, "verify", "--anchor", f"feed:badges={wrong}")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "noted" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "feed:badges", "feed:badges=", "=1:" + "0" * 32, "feed:badges=1", "feed:badges=1:0"),
+        *("feed:badges=-1:" + "0" * 32, "feed:badges=1:" + "g" * 32, "1:" + "0" * 32),
+        *("other=1:" + "0" * 32, "feed:badges=" + "9" * 5000 + ":" + "0" * 32),
+    ],
+)
+def test_a_malformed_anchor_or_unknown_budget_is_bad_input(tmp_path: Path, text: str) -> None:
+    """A sentence with a hint, and exit code 2."""
+    path = configuration(tmp_path)
+    with open_ledger(load(Path(path), environ={})):
+        pass
+    result = tocsin("ledger", path, "verify", "--anchor", text)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "hint:" in result.stderr
+
+
+def test_two_anchors_that_contradict_each_other_are_bad_input(decided: str) -> None:
+    """One link has one hash."""
+    same = ("--anchor", "feed:badges=3:" + "0" * 32, "--anchor", "feed:badges=3:" + "1" * 32)
+    result = tocsin("ledger", decided, "verify", *same)
+    assert result.exit_code == 2
+    assert "different hashes" in result.stderr
+
+
+def test_a_chain_that_cannot_be_read_is_said(tmp_path: Path, decided: str) -> None:
+    """Where the hash itself is no hash, ``verify`` still ends in a sentence."""
+    execute(tmp_path, "UPDATE tocsin_scopes SET chain_hash = 7")
+    result = tocsin("ledger", decided, "verify")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "feed:badges" in result.stderr
+
+
+# --- compact
+
+
+def test_compaction_changes_nothing_that_is_shown(tmp_path: Path, decided: str) -> None:
+    """Charges go; status, anchors, verification and a second run stay as they were."""
+    before = status_of(decided)
+    (noted,) = anchors_of(tocsin("ledger", decided, "verify"))
+    told = tocsin("ledger", decided, "compact", "--before", "1970-01-01T12:00")
+    assert told.stdout.splitlines() == [
+        "feed:badges: 12 charge(s) compacted, before 1970-01-01T12:00:00.000Z",
+        f"  before: anchor {noted}",
+        f"  after:  anchor {noted}",
+    ]
+    assert tocsin("ledger", decided, "compact").stdout.startswith("feed:badges: 12 charge(s)")
+    assert tocsin("ledger", decided, "compact").stdout.startswith("feed:badges: 0 charge(s)")
+    assert status_of(decided) == before
+    assert anchors_of(tocsin("ledger", decided, "verify", "--anchor", noted)) == [noted]
+    again = tocsin("run", decided, "--replay", events(tmp_path))
+    assert "24 decided by an earlier run" in " ".join(again.stdout.split())
+    kinds = [row["record"] for row in json_lines(tocsin("ledger", decided, "export"))]
+    assert (kinds.count("charges"), kinds.count("links"), kinds.count("decisions")) == (0, 0, 24)
+
+
+def test_an_anchor_at_or_before_the_base_is_not_taken_on_trust(decided: str) -> None:
+    """After compaction the last link is still compared; an earlier one cannot be, and says so."""
+    (noted,) = anchors_of(tocsin("ledger", decided, "verify"))
+    tocsin("ledger", decided, "compact")
+    wrong = noted[:-32] + "0" * 32
+    early = f"feed:badges=1:{'0' * 32}"
+    for anchor, text in ((wrong, "not the one that was noted"), (early, "cannot be compared")):
+        result = tocsin("ledger", decided, "verify", "--anchor", anchor)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert text in result.stderr
+
+
+def test_the_current_period_is_kept_by_default(tmp_path: Path) -> None:
+    """Under a period, what began before today's (in the budget's time zone) goes."""
+    path = configuration(tmp_path, unit="user", epsilon_max="40")
+    edited(path, ("period: lifetime", "period: 1d"))
+    tocsin("run", path, "--replay", events(tmp_path))
+    before = status_of(path)
+    told = tocsin("ledger", path, "compact").stdout
+    assert told.startswith("user: 24 charge(s) compacted, before ")
+    assert told.splitlines()[0].endswith("T00:00:00.000Z")
+    assert status_of(path) == before
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [("2999-01-01", "future"), ("yesterday", "ISO"), ("", "ISO"), ("1970-01-01T99", "ISO")],
+)
+def test_an_instant_that_makes_no_sense_is_bad_input(decided: str, before: str, text: str) -> None:
+    """What has not ended cannot be compacted."""
+    result = tocsin("ledger", decided, "compact", "--before", before)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert text in result.stderr
+
+
+# --- alarms that were removed
+
+GONE = """\
+  gone:
+    sql: SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR) HAVING COUNT(*) > 9
+    max_fnr: 0.05
+    tolerance: 1
+"""
+
+
+def with_an_orphan(folder: Path) -> str:
+    """Return a configuration that lacks an alarm which holds a reservation of its ledger."""
+    path = configuration(folder)
+    kept = Path(path).read_text(encoding="utf-8")
+    early = kept.replace(f"until: {DAY}", "until: 1970-01-01T12:00")
+    Path(path).write_text(early + GONE, encoding="utf-8")
+    assert tocsin("run", path, "--replay", events(folder)).exit_code == 0
+    alarms = load(Path(path), environ={})
+    noon_ms, one_ms = 12 * HOUR_MS, 13 * HOUR_MS
+    with open_ledger(alarms) as ledger:
+        requests = [
+            Request(
+                Charge(WindowKey(one_ms, name, noon_ms), UniformCost(2 * 10**12, 2), 1),
+                alarms.queries[name].fingerprint,
+            )
+            for name in ("crowd", "gone")
+        ]
+        ledger.admit("feed:badges", requests)
+    Path(path).write_text(kept, encoding="utf-8")
+    return path
+
+
+def test_a_removed_alarm_is_shown_and_retired(tmp_path: Path) -> None:
+    """Status warns of it; ``retire`` gives its reservations back, and the others go on."""
+    path = with_an_orphan(tmp_path)
+    warned = tocsin("ledger", path, "status")
+    assert "alarm 'gone' is in the ledger and not in the configuration" in warned.stderr
+    assert "tocsin ledger FILE retire gone" in warned.stderr
+    assert "2 reserved, 0 pending" in warned.stdout
+    shown = {line["alarm"]: line for line in status_of(path) if line["record"] == "alarm"}
+    assert (shown["crowd"]["configured"], shown["gone"]["configured"]) == (True, False)
+    assert "'gone'" in tocsin("ledger", path, "compact").stderr
+
+    retired = tocsin("ledger", path, "retire", "gone", "--yes")
+    assert (retired.exit_code, retired.stdout) == (0, "gone: retired\n")
+    assert tocsin("ledger", path, "retire", "gone").stdout == "gone: retired already\n"
+    after = tocsin("ledger", path, "status")
+    assert (after.stderr, "(retired)" in after.stdout) == ("", True)
+    assert status_of(path)[1]["reservations"] == 1
+    assert tocsin("ledger", path, "verify").exit_code == 0
+    assert tocsin("run", path, "--replay", events(tmp_path)).exit_code == 0
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write(GONE)
+    refused = tocsin("run", path, "--replay", events(tmp_path))
+    assert (refused.exit_code, "'gone' was retired" in refused.stderr) == (2, True)
+
+
+def test_retiring_asks_first(tmp_path: Path) -> None:
+    """Anything but yes leaves the alarm as it was."""
+    path = with_an_orphan(tmp_path)
+    command = ("ledger", path, "retire", "gone")
+    for answer in ("n\n", ""):
+        asked = CliRunner().invoke(main, command, input=answer)
+        assert asked.exit_code == 1
+        assert "end 'gone' on budget 'feed:badges' for good?" in asked.stderr
+        assert status_of(path)[1]["reservations"] == 2
+    assert CliRunner().invoke(main, command, input="y\n").exit_code == 0
+    assert status_of(path)[1]["reservations"] == 1
+
+
+def test_only_removed_alarms_can_be_retired(tmp_path: Path) -> None:
+    """An alarm that still runs is refused, and so is one that never was."""
+    path = with_an_orphan(tmp_path)
+    running = tocsin("ledger", path, "retire", "crowd", "--yes")
+    assert (running.exit_code, "remove it first" in running.stderr) == (2, True)
+    unknown = tocsin("ledger", path, "retire", "crow", "--yes")
+    assert unknown.exit_code == 2
+    assert "not in the configuration are: gone" in unknown.stderr
+
+
+def test_alarms_on_other_budgets_are_no_orphans(tmp_path: Path) -> None:
+    """Only alarms that draw on a budget of this configuration can make its windows wait."""
+    alarms = load(Path(with_an_orphan(tmp_path)), environ={})
+    with open_ledger(alarms) as ledger:
+        status = ledger.status()
+    assert orphans(alarms, status) == ["gone"]
+    elsewhere = {name: replace(q, scope="feed:doors") for name, q in status.queries.items()}
+    assert orphans(alarms, replace(status, queries=elsewhere)) == []
+
+
+# --- a budget that changed
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ([('epsilon_max: "40"', 'epsilon_max: "41"')], "epsilon_max '40' -> '41'"),
+        ([("period: lifetime", "period: 1d")], "period 'lifetime' -> "),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "accept", "compact"])
+def test_a_changed_budget_is_refused(
+    tmp_path: Path, decided_users: str, changes: list[tuple[str, str]], text: str, command: str
+) -> None:
+    """Every command that would act on it ends with exit code 2, names it and says what to do."""
+    before = tocsin("ledger", decided_users, "export").stdout
+    edited(decided_users, *changes)
+    arguments = (decided_users, "--replay", events(tmp_path)) if command == "run" else ()
+    result = tocsin(*((command, *arguments) if arguments else ("ledger", decided_users, command)))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"budget 'user' is another than the ledger's: {text}" in result.stderr
+    assert "hint: undo the change, or start a new ledger" in result.stderr
+    edited(decided_users, *((new, old) for old, new in changes))
+    assert tocsin("ledger", decided_users, "export").stdout == before
+
+
+def test_a_changed_unit_is_refused(tmp_path: Path, decided: str) -> None:
+    """The alarms would move to another budget: exit code 2 and a hint."""
+    edited(decided, ("unit: event", "unit: user"), ('"40"', '"40", period: 1d'))
+    for command in (("run", decided, "--replay", events(tmp_path)), ("ledger", decided, "accept")):
+        result = tocsin(*command)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "'feed:badges'" in result.stderr
+        assert "hint:" in result.stderr

@@ -1,0 +1,628 @@
+"""From a file to its plan: costs, the first refusal, and the smallest changes that make it fit."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import re
+import time
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accountant.charges import Charge, UniformCost, WindowKey
+from accountant.filter import EventFilter, Standing, UserFilter
+from accountant.overlap import Held
+from accountant.records import Admission
+from accountant.units import PrivacyUnit, to_loss_units
+from stream.changes import ChangeKind
+from stream.cli import main
+from stream.config import examine
+from stream.occupancy import ActiveWindows
+from stream.outlook import outlook
+from stream.planning import REFERENCE_MS, budget_plan, operator_plans, period_table, planned_shape
+from stream.registration import registration, shape_of
+from stream.release import cells_per_unit
+from stream.search import rounded, rounded_index, smallest
+from stream.stretching import duration_text
+from stream.windows import FixedCalendar, LocalCalendar, Periods, Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from stream.changes import Change
+    from stream.model import Alarms, Query
+    from stream.outlook import ScopeOutlook
+    from stream.windows import Calendar
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+
+HEAD = """\
+timezone: {timezone}
+feeds:
+  badges:
+    topic: building.badges
+    time: ts
+    unit: person
+    fields:
+      person: string
+      room: {{domain: [lab, hall, attic]}}
+      floor: {{type: integer, domain: [1, 2]}}
+      paid: {{type: float, clip: [0, 5], granule: "0.5"}}
+      ts: timestamp
+{history}
+budget: {{{budget}}}
+alarms:
+"""
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """One alarm of a file under test."""
+
+    window: str = "TUMBLE INTERVAL '1' HOUR"
+    where: str = ""
+    having: str = "COUNT(*) > 300"
+    group: str = "room, "
+    max_fnr: str = "0.05"
+    tolerance: str = "1"
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self, name: str) -> str:
+        """Return it as YAML."""
+        kind, _, length = self.window.partition(" ")
+        lines = [
+            f"  {name}:",
+            "    sql: |",
+            f"      SELECT {self.group.rstrip(', ') or 1} FROM badges {self.where}",  # noqa: S608 -- the language under test
+            f"      GROUP BY {self.group}{kind}(ts, {length})",
+            f"      HAVING {self.having}",
+            f"    max_fnr: {self.max_fnr}",
+            f"    tolerance: {self.tolerance}",
+            *(f"    {key}: {value}" for key, value in self.extra.items()),
+        ]
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Config:
+    """A file under test."""
+
+    alarms: Mapping[str, Alarm]
+    unit: str = "user"
+    epsilon_max: str = "4"
+    period: str = "1d"
+    history: str = ""
+    timezone: str = "UTC"
+    caps: str = ""
+
+    def write(self, folder: Path) -> Path:
+        """Write it and return its path."""
+        budget = f'unit: {self.unit}, epsilon_max: "{self.epsilon_max}"'
+        if self.unit == "user":
+            budget += f", period: {self.period}{self.caps}"
+        history = f"    history: {self.history}" if self.history else ""
+        text = HEAD.format(budget=budget, history=history, timezone=self.timezone)
+        path = folder / "alarms.yaml"
+        path.write_text(text + "".join(one.text(name) for name, one in self.alarms.items()))
+        return path
+
+    def load(self, folder: Path) -> Alarms:
+        """Write it and return what it means."""
+        report = examine(self.write(folder), environ={})
+        assert report.alarms is not None, [str(error) for error in report.errors]
+        return report.alarms
+
+    def look(self, folder: Path) -> ScopeOutlook:
+        """Write it and look ahead for its one budget."""
+        (one,) = outlook(self.load(folder))
+        return one
+
+    def changed(self, kind: ChangeKind, values: Mapping[str, str]) -> Config:
+        """Return the file with new values written into it."""
+        if kind is ChangeKind.EPSILON_MAX:
+            return replace(self, epsilon_max=next(iter(values.values())))
+        alarms = {
+            name: replace(one, **{kind.value: values[name]}) if name in values else one
+            for name, one in self.alarms.items()
+        }
+        return replace(self, alarms=alarms)
+
+    def one_step_less(self, change: Change) -> Config:
+        """Return the file with a change that falls short by the smallest step."""
+        less: dict[str, str] = {}
+        for name, value in change.values.items():
+            match change.kind:
+                case ChangeKind.TOLERANCE:
+                    step = Fraction("0.5") if "paid" in self.alarms[name].having else Fraction(1)
+                    less[name] = str(Fraction(value) - step)
+                case ChangeKind.MAX_FNR:
+                    rate = rounded(rounded_index(Fraction(value)) - 1)
+                    less[name] = str(max(rate, Fraction(self.alarms[name].max_fnr)))
+                case ChangeKind.WINDOW:
+                    new, old = (_lengths(text) for text in (value, self.alarms[name].window))
+                    less[name] = re.sub(r"'\d+'", f"'{new - old}'", value, count=1)
+                case ChangeKind.EPSILON_MAX:
+                    less[name] = str(Fraction(value) - Fraction(1, 10_000))
+        return self.changed(change.kind, less)
+
+
+def _lengths(window: str) -> int:
+    """Return the first length of a window's text."""
+    found = re.search(r"'(\d+)'", window)
+    assert found is not None
+    return int(found[1])
+
+
+def plan_json(path: Path) -> list[dict[str, Any]]:
+    """Return what ``tocsin plan FILE --json`` prints."""
+    result = CliRunner().invoke(main, ["plan", str(path), "--json"], catch_exceptions=False)
+    assert result.exit_code == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def fits(path: Path) -> bool:
+    """Whether ``tocsin plan`` says that every budget fits."""
+    return all(line["fits"] for line in plan_json(path) if line["record"] == "budget")
+
+
+def walk(query: Query, first: int, count: int) -> Iterator[WindowKey]:
+    """Yield the next active windows of an alarm."""
+    index = first
+    for _ in range(count):
+        index = query.calendar.next_active(index)
+        start_ms, end_ms = query.calendar.bounds(index)
+        yield WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)
+        index += 1
+
+
+HOP = "HOP INTERVAL '10' MINUTE, INTERVAL '1' HOUR"
+OVER_BUDGET = {
+    "one tumbling": Config({"a": Alarm()}),
+    "a short day": Config({"a": Alarm(extra={"active": '"Mon-Fri 08:00-20:00"'})}),
+    "two of a person": Config({"a": Alarm(), "b": Alarm(tolerance="30")}, epsilon_max="20"),
+    "caps": Config(
+        {"a": Alarm()}, caps=", contribution: {predicates_per_window: 2, events_per_cell: 3}"
+    ),
+    "sums": Config({"a": Alarm(having="SUM(paid) > 200", tolerance="2.5")}, epsilon_max="11"),
+    "a false alarm's rate": Config({"a": Alarm(extra={"max_fpr": "0.01"})}, epsilon_max="30"),
+    "hopping person": Config({"a": Alarm(window=HOP, tolerance="9")}, epsilon_max="15"),
+    "days in a week": Config(
+        {"a": Alarm(window="TUMBLE INTERVAL '1' DAY")}, period="1w", timezone="Europe/Berlin"
+    ),
+    "hopping event": Config({"a": Alarm(window=HOP)}, unit="event"),
+    "rooms": Config(
+        {
+            "a": Alarm(window=HOP, where="WHERE room = 'lab'"),
+            "b": Alarm(where="WHERE room IN ('hall', 'lab')"),
+            "c": Alarm(tolerance="3", where="WHERE room = 'attic'"),
+        },
+        unit="event",
+        epsilon_max="5",
+    ),
+    "one round of a lifetime": Config(
+        {"a": Alarm(), "b": Alarm()}, period="lifetime", epsilon_max="2"
+    ),
+    "a coin": Config({"a": Alarm()}, epsilon_max="0.1"),
+}
+
+
+@pytest.mark.parametrize("config", OVER_BUDGET.values(), ids=OVER_BUDGET)
+def test_every_change_makes_it_fit_and_one_step_less_does_not(
+    tmp_path: Path, config: Config
+) -> None:
+    """Each printed change, written into the file, is enough, and is the smallest that is."""
+    looked = config.look(tmp_path)
+    assert not looked.plan.fits
+    possible = [change for change in looked.changes if change.possible]
+    assert ChangeKind.EPSILON_MAX in {change.kind for change in possible}
+    for change in possible:
+        assert fits(config.changed(change.kind, change.values).write(tmp_path)), change
+        assert not fits(config.one_step_less(change).write(tmp_path)), change
+
+
+def test_no_smaller_change_was_overlooked(tmp_path: Path) -> None:
+    """Trying every tolerance, rate and multiple in turn finds the printed ones."""
+    config = OVER_BUDGET["one tumbling"]
+    looked = config.look(tmp_path)
+    printed = {change.kind: change.values.get("a") for change in looked.changes}
+
+    def first(kind: ChangeKind, candidates: Iterator[str]) -> str | None:
+        for value in candidates:
+            (one,) = budget_plan(config.changed(kind, {"a": value}).load(tmp_path)).scopes
+            if one.fits:
+                return value
+        return None
+
+    assert printed[ChangeKind.TOLERANCE] == first(
+        ChangeKind.TOLERANCE, (str(number) for number in range(2, 60))
+    )
+    assert printed[ChangeKind.WINDOW] == first(
+        ChangeKind.WINDOW, (f"TUMBLE INTERVAL '{hours}' HOUR" for hours in range(2, 25))
+    )
+    assert printed[ChangeKind.MAX_FNR] == first(
+        ChangeKind.MAX_FNR, (f"0.{digits}" for digits in range(380, 500))
+    )
+
+
+def test_impossible_changes_are_named_as_such(tmp_path: Path) -> None:
+    """What no change of one alarm can mend says no, in the table and in JSON."""
+    config = Config({"a": Alarm(), "b": Alarm()})
+    path = config.write(tmp_path)
+    lines = [line for line in plan_json(path) if line["record"] == "change"]
+    alone = [line for line in lines if len(line["alarms"]) == 1]
+    assert len(alone) == 6
+    assert all(line["values"] is None and line["amount"] is None for line in alone)
+    shown = CliRunner().invoke(main, ["plan", str(path)]).stdout
+    assert re.search(r"│ a +│ no +│ no +│ no +│", shown)
+    assert "all together" in shown
+
+
+def test_the_smallest_change_is_recommended(tmp_path: Path) -> None:
+    """Of all changes the smallest one is, a larger budget only where nothing else is enough."""
+    for config in OVER_BUDGET.values():
+        looked = config.look(tmp_path)
+        best = looked.recommended
+        assert best is not None
+        others = [
+            change.amount
+            for change in looked.changes
+            if change.possible and change.kind is not ChangeKind.EPSILON_MAX
+        ]
+        assert best.amount == min(others)
+    hopeless = Config({"a": Alarm(max_fnr="0.4", tolerance="9000")}, epsilon_max="0.0000001")
+    (last,) = [change for change in hopeless.look(tmp_path).changes if change.possible]
+    assert last.kind is ChangeKind.EPSILON_MAX
+
+
+def test_a_plan_that_fits_needs_no_change(tmp_path: Path) -> None:
+    """Nothing is refused, and nothing is recommended."""
+    looked = Config({"a": Alarm()}, unit="event").look(tmp_path)
+    assert (looked.plan.fits, looked.refusal, looked.changes) == (True, None, ())
+
+
+def test_windows_that_would_cover_less_are_not_recommended(tmp_path: Path) -> None:
+    """Six hours from midnight on fit no day of 07:00 to 22:00 without leaving much of it out."""
+    config = Config({"a": Alarm(extra={"active": '"Mon-Fri 07:00-22:00"'})})
+    kinds = {change.kind: change.possible for change in config.look(tmp_path).changes}
+    assert kinds[ChangeKind.TOLERANCE]
+    assert not kinds[ChangeKind.WINDOW]
+
+
+def refused_by_hand(alarms: Alarms, since_ms: int, until_ms: int, *, touching: bool) -> WindowKey:
+    """Return the first refusal of a walk that must meet one."""
+    key = walked(alarms, since_ms, until_ms, touching=touching)
+    assert key is not None
+    return key
+
+
+def walked(alarms: Alarms, since_ms: int, until_ms: int, *, touching: bool) -> WindowKey | None:
+    """Walk every window with the real filter, from the first one on, to the first refusal."""
+    plans = operator_plans(alarms)
+    wall = int(alarms.budget.epsilon_max * 10**12)
+    judge: EventFilter | UserFilter
+    user = alarms.budget.unit is PrivacyUnit.USER
+    judge = UserFilter(wall, {}, {}) if user else EventFilter(wall, [])
+    walks = []
+    for query in alarms.queries.values():
+        first = query.calendar.first_starting_at(since_ms)
+        while touching and query.calendar.bounds(first - 1)[1] > since_ms:
+            first -= 1
+        walks.append(key for key in walk(query, first, 3_000) if key.start_ms < until_ms)
+    for key in heapq.merge(*walks):
+        query = alarms.queries[key.query]
+        cost = UniformCost(to_loss_units(plans[query.id].epsilon), len(query.domain))
+        cells = cells_per_unit(query, alarms.budget)
+        charge = Charge(key, cost, cells, (0,) if user else ())
+        shape = shape_of(query)
+        if judge.answer(charge, shape) is not Admission.RESERVED:
+            return key
+        held = Held(key.start_ms, key.end_ms, charge.loss_units, shape)
+        judge.hold(Standing(held, open=False, periods=charge.periods))
+    return None
+
+
+WINDOWS = [
+    "TUMBLE INTERVAL '1' HOUR",
+    "TUMBLE INTERVAL '7' HOUR",
+    "TUMBLE INTERVAL '1' DAY",
+    HOP,
+    "HOP INTERVAL '2' HOUR, INTERVAL '5' HOUR",
+]
+ACTIVE = [
+    {},
+    {"active": '"Mon-Fri 07:00-22:00"'},
+    {"active": '"Fri-Sun 20:00-08:00"'},
+    {"active": '"Sat 22:00-24:00, Sun 00:00-24:00"'},
+]
+WHERE = ["", "WHERE room = 'lab'", "WHERE room <> 'lab'", "WHERE floor = 1", "WHERE paid > 2"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_plan_that_fits_is_never_refused(tmp_path: Path, seed: int) -> None:
+    """Random alarms under the least wall that fits: no day about a clock change has a refusal.
+
+    Under unit ``user`` a wall below it refuses some window of the fullest period.
+    """
+    random = Random(seed)
+    alarms = {
+        f"a{number}": Alarm(
+            window=random.choice(WINDOWS),
+            where=random.choice(WHERE),
+            tolerance=str(random.randint(1, 30)),
+            extra=random.choice([ACTIVE[0], random.choice(ACTIVE)]),
+        )
+        for number in range(random.randint(1, 4))
+    }
+    alarms = {
+        name: replace(one, extra={}) if "7' HOUR" in one.window or "DAY" in one.window else one
+        for name, one in alarms.items()
+    }
+    unit = random.choice(["user", "event"])
+    config = Config(alarms, unit=unit, epsilon_max="0.001", timezone="Europe/Berlin")
+    looked = config.look(tmp_path)
+    (needed,) = [one for one in looked.changes if one.kind is ChangeKind.EPSILON_MAX]
+    least = config.changed(needed.kind, needed.values)
+    assert least.look(tmp_path).plan.fits
+    if unit == "user":
+        short = least.one_step_less(needed).look(tmp_path)
+        assert short.refusal is not None
+    march_ms = REFERENCE_MS + 88 * DAY_MS  # a Friday; clocks change on Sunday, 2024-03-31
+    loaded = least.load(tmp_path)
+    periods = loaded.budget.periods
+    if periods is None or periods.calendar is None:
+        assert walked(loaded, march_ms, march_ms + 5 * DAY_MS, touching=False) is None
+        return
+    first = periods.calendar.first_starting_at(march_ms)
+    for index in range(first, first + 5):
+        assert walked(loaded, *periods.calendar.bounds(index), touching=True) is None
+
+
+@pytest.mark.parametrize("name", ["one tumbling", "two of a person", "hopping person", "caps"])
+def test_first_refusal_of_a_period_is_the_filters(tmp_path: Path, name: str) -> None:
+    """Leaping ahead by numbers finds the window that the filter refuses first."""
+    alarms = OVER_BUDGET[name].load(tmp_path)
+    (looked,) = outlook(alarms)
+    refusal = looked.refusal
+    assert refusal is not None
+    key = refused_by_hand(alarms, refusal.since_ms, refusal.since_ms + DAY_MS, touching=True)
+    assert (refusal.query, refusal.start_ms, refusal.end_ms) == (
+        key.query,
+        key.start_ms,
+        key.end_ms,
+    )
+
+
+@pytest.mark.parametrize("name", ["hopping event", "rooms"])
+def test_first_refusal_of_an_event_is_the_filters(tmp_path: Path, name: str) -> None:
+    """The reference week is walked with the real filter and the registered regions."""
+    alarms = OVER_BUDGET[name].load(tmp_path)
+    (looked,) = outlook(alarms)
+    key = refused_by_hand(alarms, REFERENCE_MS, REFERENCE_MS + 7 * DAY_MS, touching=False)
+    assert looked.refusal is not None
+    assert (looked.refusal.query, looked.refusal.end_ms) == (key.query, key.end_ms)
+
+
+@pytest.mark.parametrize("epsilon_max", ["7", "31", "290"])
+def test_first_refusal_of_a_lifetime_is_the_filters(tmp_path: Path, epsilon_max: str) -> None:
+    """Endless alarms, one with a schedule: after so many windows, at that window."""
+    alarms = Config(
+        {
+            "a": Alarm(extra={"active": '"Mon-Fri 07:00-22:00"'}),
+            "b": Alarm(window="TUMBLE INTERVAL '1' DAY", tolerance="9"),
+        },
+        period="lifetime",
+        epsilon_max=epsilon_max,
+        timezone="America/New_York",
+    ).load(tmp_path)
+    (looked,) = outlook(alarms)
+    key = refused_by_hand(alarms, REFERENCE_MS, REFERENCE_MS + 999 * DAY_MS, touching=False)
+    assert looked.refusal is not None
+    assert (looked.refusal.query, looked.refusal.end_ms) == (key.query, key.end_ms)
+
+
+def test_a_declared_history_is_where_a_lifetime_begins_and_ends(tmp_path: Path) -> None:
+    """A replay's refusal has a date; one that ends before the budget does has none."""
+    history = "{from: 2011-01-01, until: 2011-01-02}"
+    config = Config({"a": Alarm()}, period="lifetime", epsilon_max="7", history=history)
+    looked = config.look(tmp_path)
+    assert looked.refusal is not None
+    assert looked.refusal.granted == {"a": 5}
+    shown = CliRunner().invoke(main, ["plan", str(config.write(tmp_path))]).stdout
+    assert "5 h after the start (2011-01-01T05:00:00.000Z)" in " ".join(shown.split())
+    enough = replace(config, epsilon_max="34")
+    assert enough.look(tmp_path).refusal is None
+    assert replace(config, epsilon_max="33").look(tmp_path).refusal is not None
+
+
+def test_refusals_are_told_by_the_clock_of_the_period(tmp_path: Path) -> None:
+    """Within a local day by its clock, within a week by day and clock, else by how long."""
+    shown = {}
+    for period in ("1d", "1w", "12h"):
+        config = Config(
+            {"a": Alarm(extra={"active": '"Tue 09:00-17:00"'})},
+            period=period,
+            timezone="America/New_York",
+        )
+        result = CliRunner().invoke(main, ["plan", str(config.write(tmp_path))])
+        shown[period] = " ".join(result.stdout.split())
+    assert "first refused: windows of a from 11:00 on, after 2 granted windows" in shown["1d"]
+    assert "windows of a from day 2, 11:00 on" in shown["1w"]
+    assert re.search(r"windows of a from \d+ h into the period on", shown["12h"])
+
+
+def test_alarms_of_different_hours_share_no_row(tmp_path: Path) -> None:
+    """Schedules without a common minute compose in parallel, over the end of the week too."""
+    config = Config(
+        {
+            "night": Alarm(extra={"active": '"Sun 22:00-06:00"'}),
+            "morning": Alarm(extra={"active": '"Mon 06:00-12:00"'}),
+            "always": Alarm(),
+        },
+        unit="event",
+    )
+    looked = config.look(tmp_path)
+    assert looked.plan.fits
+    assert looked.plan.worst_units == 2 * to_loss_units(looked.plan.alarms[0].epsilon)
+    assert looked.plan.sharing is not None
+    separate = [pair.separated_by for pair in looked.plan.sharing.pairs]
+    assert separate == [("active (UTC)",), (), ()]
+
+
+def test_overlap_table_says_why(tmp_path: Path) -> None:
+    """The table and its JSON name the attribute that keeps two alarms apart, and what it saves."""
+    path = OVER_BUDGET["rooms"].write(tmp_path)
+    lines = plan_json(path)
+    pairs = {tuple(line["alarms"]): line for line in lines if line["record"] == "overlap"}
+    assert pairs["a", "b"]["share_rows"] is True
+    assert pairs["a", "c"]["separated_by"] == ["badges.room"]
+    assert pairs["a", "c"]["utility_gain"] == pytest.approx(0.0718, abs=1e-4)
+    (budget,) = [line for line in lines if line["record"] == "budget"]
+    assert budget["overlap"]["alarms"] == ["a", "b"]
+    assert budget["overlap"]["exact"] is True
+    shown = " ".join(CliRunner().invoke(main, ["plan", str(path)]).stdout.split())
+    assert "no: badges.room" in shown
+    assert "worst row: a, b" in shown
+
+
+def test_thirty_alarms_are_planned_quickly(tmp_path: Path) -> None:
+    """A file of 30 alarms that does not fit takes seconds at most, whatever the unit."""
+    for unit in ("user", "event"):
+        alarms = {
+            f"a{number}": Alarm(
+                having=f"COUNT(*) > {300 + number}",
+                window=HOP if number % 2 else "TUMBLE INTERVAL '15' MINUTE",
+                extra={"active": '"Mon-Fri 07:00-22:00"'} if number % 3 else {},
+            )
+            for number in range(30)
+        }
+        config = Config(alarms, unit=unit).load(tmp_path)
+        begun_s = time.perf_counter()
+        (looked,) = outlook(config)
+        assert time.perf_counter() - begun_s < 8  # a second or two on a machine that is not busy
+        assert not looked.plan.fits
+        assert looked.recommended is not None
+
+
+def test_registered_shape_is_what_the_query_covers(tmp_path: Path) -> None:
+    """Both ways into the ledger pin region and grouping; the same cells are one grouping."""
+    config = Config(
+        {
+            "a": Alarm(where="WHERE room = 'lab'"),
+            "b": Alarm(),
+            "c": Alarm(group="floor, "),
+            "d": Alarm(group="", extra={"active": '"Mon 08:00-12:00"'}),
+        }
+    )
+    alarms = config.load(tmp_path)
+    shapes = {name: shape_of(query) for name, query in alarms.queries.items()}
+    assert shapes["a"].grouping == shapes["b"].grouping
+    assert len({shape.grouping for shape in shapes.values()}) == 3
+    assert shapes["a"].region != shapes["b"].region
+    made = registration(alarms.queries["a"], alarms, 7)
+    assert (made.shape, made.first_start_ms, made.scope) == (shapes["a"], 7, "user")
+    assert planned_shape(alarms.queries["a"]) == shapes["a"]
+    assert planned_shape(alarms.queries["d"]).as_region.attributes[0] == "active (UTC)"
+
+
+calendars = st.one_of(
+    st.builds(
+        lambda size, step, schedule: FixedCalendar(size * 1_800_000, step * 1_800_000, schedule),
+        st.integers(1, 60),
+        st.integers(1, 60),
+        st.sampled_from(
+            [
+                None,
+                Schedule.parse("Mon-Fri 07:00-22:00", "Europe/Berlin"),
+                Schedule.parse("Sat 22:00-06:00, Mon-Tue 00:00-24:00", "America/New_York"),
+                Schedule.parse("Mon-Sun 00:00-24:00", "UTC"),
+            ]
+        ),
+    ),
+    st.builds(
+        lambda size, step, schedule: LocalCalendar(size, step, "Europe/Berlin", schedule),
+        st.integers(1, 9),
+        st.integers(1, 9),
+        st.sampled_from([None, Schedule.parse("Mon-Fri 00:00-24:00", "Europe/Berlin")]),
+    ),
+)
+
+
+@given(calendars, st.integers(0, 20_000), st.lists(st.integers(1, 200), min_size=1, max_size=6))
+def test_windows_are_counted_without_a_walk(
+    calendar: Calendar, first_hour: int, hours: list[int]
+) -> None:
+    """Per period, and per number, the counts are those of looking at every window."""
+    edges = HOUR_MS * np.cumsum([first_hour, *hours]).astype(np.int64)
+    starts, ends = edges[:-1], edges[1:]
+    active = ActiveWindows(calendar, int(edges[0]), int(edges[-1]))
+    index = calendar.first_starting_at(int(edges[0]))
+    while calendar.bounds(index - 1)[1] > int(edges[0]):
+        index -= 1
+    low, counts = index, [0] * len(hours)
+    while (bounds := calendar.bounds(index))[0] < int(edges[-1]):
+        if calendar.active(index):
+            for at, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+                counts[at] += bounds[0] < end and bounds[1] > start
+        index += 1
+    assert active.touching(starts, ends).tolist() == counts
+    assert active.between(low, index) == sum(calendar.active(at) for at in range(low, index))
+    assert active.first_ending_after(int(edges[0])) <= max(low, index)
+
+
+@pytest.mark.parametrize(
+    "period", [LocalCalendar(1, 1, "Europe/Berlin"), LocalCalendar(28, 28, "UTC")]
+)
+def test_kinds_of_periods_hold_the_most_windows(period: LocalCalendar) -> None:
+    """The fullest period looked at is the one that the period itself finds."""
+    periods = Periods(period)
+    for calendar in (
+        FixedCalendar(HOUR_MS, HOUR_MS, Schedule.parse("Mon-Fri 07:00-22:00", "Europe/Berlin")),
+        FixedCalendar(HOUR_MS, 600_000),
+        LocalCalendar(7, 1, "Europe/Berlin"),
+    ):
+        counted = int(period_table(periods).windows(calendar).max())
+        assert counted == periods.most_windows(calendar)
+
+
+@given(
+    st.integers(0, 60),
+    st.integers(0, 60),
+    st.integers(-5, 70),
+    st.one_of(st.none(), st.integers(-5, 70)),
+)
+def test_smallest_finds_the_edge(low: int, span: int, edge: int, guess: int | None) -> None:
+    """Wherever it begins, the search ends at the first number that fits, asking inside only."""
+    high = low + span
+
+    def at_least(number: int) -> bool:
+        assert low < number <= high
+        return number >= edge
+
+    expected = max(edge, low + 1)
+    assert smallest(at_least, low, high, guess) == (expected if expected <= high else None)
+
+
+@given(st.fractions(min_value=Fraction(1, 10**12), max_value=10**6))
+def test_three_digits_are_rounded_up(value: Fraction) -> None:
+    """The least number of three significant digits that is not below."""
+    index = rounded_index(value)
+    assert rounded(index - 1) < value <= rounded(index)
+    assert rounded_index(rounded(index)) == index
+    assert len(f"{rounded(index).numerator}".strip("0")) <= 3 or rounded(index) < 1
+
+
+def test_lengths_of_time_are_told_in_two_units() -> None:
+    """Days and hours, or whatever is largest."""
+    assert duration_text(37 * HOUR_MS) == "1 d 13 h"
+    assert duration_text(HOUR_MS + 1) == "1 h"
+    assert duration_text(7) == "7 ms"

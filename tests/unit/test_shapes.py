@@ -1,0 +1,97 @@
+"""Which queries one row can be in together: every maximal set is named, or none is."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accountant import shapes
+from accountant.predicates import Not, Region
+from accountant.shapes import ANYWHERE, MOST_CLASSES, Shape, row_classes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CONDITIONS = [
+    *({}, {"x": 0}, {"x": Not(0)}, {"x": {0, 1}}, {"x": (1, 4)}),
+    *({"y": "a"}, {"y": Not("a"), "x": {1, 2}}, {"z": True}, {"z": False, "y": {"a", "b"}}),
+    {"x": set()},
+]
+POOL = [Shape(Region.of(one).canonical, grouping) for one in CONDITIONS for grouping in ("", "g")]
+ROWS = [{"x": x, "y": y, "z": z} for x in range(5) for y in ("a", "b", "c") for z in (False, True)]
+
+some_shapes = st.frozensets(st.sampled_from(POOL), max_size=9)
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> Iterator[None]:
+    """Keep answers under another limit out of the cache."""
+    row_classes.cache_clear()
+    yield
+    row_classes.cache_clear()
+
+
+def by_hand(asked: frozenset[Shape]) -> set[frozenset[Shape]]:
+    """Return the maximal sets of shapes over all rows there are."""
+    found = {frozenset(one for one in asked if one.as_region.contains(row)) for row in ROWS}
+    return {one for one in found if one and not any(one < other for other in found)}
+
+
+@settings(max_examples=150)
+@given(some_shapes)
+def test_every_maximal_set_is_named(asked: frozenset[Shape]) -> None:
+    """The sets are those that looking at every row finds."""
+    found = row_classes(asked)
+    assert found is not None
+    assert set(found) == by_hand(asked)
+    assert len(found) == len(set(found))
+
+
+@settings(max_examples=150)
+@given(some_shapes, st.integers(0, 5))
+def test_giving_up_never_ends_with_more_shapes(asked: frozenset[Shape], most: int) -> None:
+    """Where too many sets cannot be named, those of more shapes cannot be named either."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shapes, "MOST_CLASSES", most)
+        row_classes.cache_clear()
+        order = sorted(asked)
+        gave_up = [row_classes(frozenset(order[:n])) is None for n in range(len(order) + 1)]
+        assert gave_up == sorted(gave_up)
+    row_classes.cache_clear()
+
+
+def test_many_attributes_are_too_many_to_name() -> None:
+    """Eleven pairs of disjoint regions have 2,048 maximal sets: none is named."""
+    pairs = [
+        Shape(Region.of({f"a{number}": side}).canonical) for number in range(11) for side in (0, 1)
+    ]
+    assert row_classes(frozenset(pairs)) is None
+    found = row_classes(frozenset(pairs[:20]))
+    assert found is not None
+    assert len(found) == MOST_CLASSES
+
+
+def test_nothing_shares_a_row_with_nothing() -> None:
+    """An empty region is in no set; no shapes have no set."""
+    nothing = Shape(Region.nothing().canonical)
+    assert row_classes(frozenset()) == ()
+    assert row_classes(frozenset([nothing])) == ()
+    assert row_classes(frozenset([nothing, ANYWHERE])) == (frozenset([ANYWHERE]),)
+
+
+def test_pairs_that_overlap_need_not_meet_all_together() -> None:
+    """Three regions of which any two share a row, and no row is in all three."""
+    ring = [Shape(Region.where(x=set(pair)).canonical) for pair in combinations(range(3), 2)]
+    found = row_classes(frozenset(ring))
+    assert found is not None
+    assert sorted(map(len, found)) == [2, 2, 2]
+
+
+def test_unreadable_regions_are_refused() -> None:
+    """A text that is no region does not pass for one."""
+    with pytest.raises(ValueError, match="JSON"):
+        row_classes(frozenset([Shape("{")]))
