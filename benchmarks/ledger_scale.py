@@ -110,7 +110,7 @@ def _ledger(directory: str) -> Ledger:
 
 def _fill(ledger: Ledger, series: Series, charges: int) -> None:
     """Put settled charges into the ledger as if they had been decided one after the other."""
-    with ledger._store.write() as tx:
+    with ledger._store.write() as tx:  # noqa: SLF001  # a million commits would take hours
         for first in range(0, charges, 10_000):
             rows = list(_settled(series, range(first, min(first + 10_000, charges))))
             tx.add_charges(rows)

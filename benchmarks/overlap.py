@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.colouring import colouring_bound, neighbours
-from accountant.elementary_rows import attributes_of, bits_of
 from accountant.maxoverlap import maximum_overlap, utility_gain
+from accountant.maxoverlap.classes import attributes_of, bits_of
+from accountant.maxoverlap.colouring import colouring_bound, neighbours
 from accountant.predicates import Region
 from benchmarks import report
 

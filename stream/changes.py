@@ -157,15 +157,15 @@ class _Bench:
         low = rounded_index(lowest)
         low -= rounded(low) > lowest
         most = max(highest.values())
-        share = Fraction(self._wall, self._worst)
+        units, room = self._worst, self._wall
         if len(chosen) == 1:
-            share = Fraction(self._room(chosen[0]) or 0, self._units[chosen[0]] or 1)
+            units, room = self._units[chosen[0]], self._room(chosen[0]) or 0
         found = None
-        if share and low < most:
-            guess = min(rounded_index(_guessed_rate(lowest, share)), most)
+        if room and low < most:
+            guess = min(rounded_index(_rate_between((lowest, units), None, room)), most)
             if len(chosen) == 1 and (tried := planned(guess)):  # correct the first guess
-                share *= Fraction(self._units[chosen[0]], tried)
-                guess = rounded_index(_guessed_rate(rounded(guess), share))
+                second = (rounded(guess), tried)
+                guess = rounded_index(_rate_between((lowest, units), second, room))
             found = smallest(fits, low, most, guess)
         values, amount = {}, 0.0
         for at, rate in raised(found).items() if found is not None else ():
@@ -329,12 +329,22 @@ def _alike(queries: Sequence[Query], units: Sequence[int]) -> list[int]:
     return [at if kind in contradicted else firsts[kind] for at, kind in enumerate(kinds)]
 
 
-def _guessed_rate(rate: Fraction, share: Fraction) -> Fraction:
-    """Return about the max_fnr that costs a share of what ``rate`` does: by its log odds."""
-    if not 0 < rate < _HALF:
+def _rate_between(
+    first: tuple[Fraction, int], second: tuple[Fraction, int] | None, room: int
+) -> Fraction:
+    """Return about the max_fnr that costs ``room``: losses are about linear in its log odds.
+
+    Args:
+        first: a max_fnr and what it costs.
+        second: another one; a toss of a coin, which costs nothing, if left out.
+        room: what it may cost.
+    """
+    (rate, units), (other, more) = first, second or (_HALF, 0)
+    if not 0 < rate < _HALF or not 0 < other <= _HALF or units == more:
         return _HALF
-    odds = math.log(float((1 - rate) / rate)) * float(share)
-    return Fraction(1 / (1 + math.exp(odds)))
+    low, high = (math.log(float((1 - each) / each)) for each in (rate, other))
+    odds = low + (high - low) * ((room - units) / (more - units))
+    return Fraction(1 / (1 + math.exp(min(max(odds, 0.0), 30.0))))
 
 
 def _highest_rate(promise: Promise) -> int:

@@ -290,12 +290,12 @@ def test_a_bound_is_never_below_the_truth(workloads: Workloads, node_limit: int)
     assert open_searches > 0 or node_limit > 1
 
 
-@pytest.mark.parametrize("limit", ["cellparts._MOST_SEARCHES", "composition._MOST_PRODUCTS"])
+@pytest.mark.parametrize("limit", ["cells._MOST_SEARCHES", "losses._MOST_PRODUCTS"])
 def test_cells_beyond_the_effort_get_safe_bounds(
     workloads: Workloads, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without searches per cell, or without telling sets of charges apart, no loss is too small."""
-    monkeypatch.setattr(f"accountant.{limit}", 0)
+    monkeypatch.setattr(f"accountant.composition.{limit}", 0)
     bounds = 0
     for each, losses in workloads[::10]:
         found = loss_by_predicate(each.charges, each.query)

@@ -10,13 +10,16 @@ import time
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import dp_accounting as accounting
+import networkx as nx
 import numpy as np
 import pytest
+from dp_accounting import rdp
 
-from accountant.colouring import colouring_bound, neighbours
-from accountant.composing import Gdp, PureSum, Rdp
-from accountant.elementary_rows import attributes_of
-from accountant.maxoverlap import maximum_overlap, utility_gain
+from accountant.maxoverlap import classes, maximum_overlap, utility_gain
+from accountant.maxoverlap.classes import attributes_of
+from accountant.maxoverlap.colouring import colouring_bound, neighbours
+from accountant.maxoverlap.composing import Gdp, PureSum, Rdp
 from accountant.predicates import Not, Region
 from benchmarks.overlap import census, uniform
 
@@ -404,17 +407,16 @@ def test_the_census_workload_of_the_paper_is_exact() -> None:
 
 def test_uniform_workloads_are_bounded_no_worse_than_by_dsatur() -> None:
     """However short the search, the bound is not above that of networkx's DSatur."""
-    networkx = pytest.importorskip("networkx")
     for seed in range(3):
         regions = uniform(np.random.default_rng(seed), 60)
-        graph = networkx.Graph()
+        graph = nx.Graph()
         graph.add_nodes_from(range(len(regions)))
         graph.add_edges_from(
             (left, right)
             for left, right in itertools.combinations(range(len(regions)), 2)
             if regions[left].overlaps(regions[right])
         )
-        colours = len(set(networkx.greedy_color(graph, strategy="DSATUR").values()))
+        colours = len(set(nx.greedy_color(graph, strategy="DSATUR").values()))
         found = maximum_overlap(regions, node_limit=2, time_limit_s=None)
         assert found.value <= found.upper_bound <= colours
 
@@ -443,16 +445,14 @@ def test_the_gain_counts_the_certain_saving() -> None:
 
 def test_too_many_classes_are_merged_safely(monkeypatch: pytest.MonkeyPatch) -> None:
     """With coarser classes the bound still holds, and the value is one of a row that exists."""
-    from accountant import elementary_rows  # noqa: PLC0415 - to patch its constant
-
-    monkeypatch.setattr(elementary_rows, "_MOST_CELLS", 60)
+    monkeypatch.setattr(classes, "_MOST_CELLS", 60)
     for seed in range(30):
         regions = ranges(seed, 14, attributes=3, values=12)
         regions = [Region.of({n: r.values(n) for n in r.attributes}) for r in regions]
         coarse = maximum_overlap(regions, time_limit_s=None)
-        monkeypatch.setattr(elementary_rows, "_MOST_CELLS", 10**9)
+        monkeypatch.setattr(classes, "_MOST_CELLS", 10**9)
         fine = maximum_overlap(regions, time_limit_s=None)
-        monkeypatch.setattr(elementary_rows, "_MOST_CELLS", 60)
+        monkeypatch.setattr(classes, "_MOST_CELLS", 60)
         assert fine.exact
         assert coarse.value <= fine.value <= coarse.upper_bound
         assert sum(region.contains(coarse.witness) for region in regions) == coarse.value
@@ -463,8 +463,6 @@ class TestRenyi:
 
     def test_gaussians_agree_with_brute_force(self) -> None:
         """For noise multipliers the answer is the worst row's epsilon, as the library has it."""
-        accounting = pytest.importorskip("dp_accounting")
-        rdp = pytest.importorskip("dp_accounting.rdp")
         for seed in range(12):
             regions = [region for region in workload(seed, regions=6) if not region.empty]
             rng = random.Random(seed)
@@ -481,8 +479,6 @@ class TestRenyi:
 
     def test_events_of_different_kinds_are_bounded(self) -> None:
         """Where no one order is the worst row's, the bound still holds for every row."""
-        accounting = pytest.importorskip("dp_accounting")
-        rdp = pytest.importorskip("dp_accounting.rdp")
         orders = (1.5, 2.0, 4.0, 16.0, 64.0)
         kinds = [
             accounting.GaussianDpEvent(0.8),
@@ -506,7 +502,6 @@ class TestRenyi:
 
     def test_bad_weights_and_orders_are_refused(self) -> None:
         """Noise of zero, what is no event, and events without a curve are refused."""
-        accounting = pytest.importorskip("dp_accounting")
         where = [Region.everything()]
         refused = [0, -1.0, math.nan, "x", True, accounting.UnsupportedDpEvent()]
         for weight in [*refused, accounting.NonPrivateDpEvent()]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.charges import UniformCost
+from accountant.composition.charges import Cells, RowCharge
 from accountant.predicates import Region
-from accountant.rowcharges import Cells, RowCharge
 
 if TYPE_CHECKING:
     from accountant.predicates import Value

@@ -21,27 +21,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.cellparts import OuterLosses, cell_losses
+from accountant.composition.cells import OuterLosses, cell_losses
+from accountant.composition.charges import RowCharge
+from accountant.composition.classes import holds, maximal
+from accountant.composition.worst import NODE_LIMIT, costly
 from accountant.predicates import Region, ValueSet, elementary
-from accountant.rowcharges import Cells, RowCharge, row_loss
-from accountant.rowclasses import holds, maximal
-from accountant.worstrow import NODE_LIMIT, WorstRow, costly, worst_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "NODE_LIMIT",
-    "Cells",
-    "PredicateLosses",
-    "RowCharge",
-    "WorstRow",
-    "loss_by_predicate",
-    "row_loss",
-    "worst_row",
-]
+__all__ = ["PredicateLosses", "loss_by_predicate"]
 
 _KEPT: Final = 64  # charges whose loss per cell is kept at hand
 _MOST_PRODUCTS: Final = 2**17  # patterns of two attributes combined at a time

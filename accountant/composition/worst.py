@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.rowclasses import row_problem
+from accountant.composition.classes import row_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
+    from accountant.composition.charges import RowCharge
+    from accountant.composition.classes import RowProblem
     from accountant.predicates import Value
-    from accountant.rowcharges import RowCharge
-    from accountant.rowclasses import RowProblem
 
 __all__ = ["NODE_LIMIT", "WorstRow", "costly", "worst_row"]
 

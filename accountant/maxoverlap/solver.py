@@ -4,8 +4,8 @@ Mechanisms that look at different rows compose in parallel. Over arbitrary regio
 of the worst row: the composition of the regions that hold it, maximised over rows (Parallel
 Composition, Theorem 6 and section 3.2). Finding it is NP-hard (Theorem 8), so the answer comes with
 an upper bound that NEVER understates the loss, whatever the time: the least of the search's own
-bound (``accountant.rowsearch``), a weighted DSatur colouring (``accountant.colouring``) and the
-plain composition of everything. An approximate clique is no such bound.
+bound, a weighted DSatur colouring (both beside this module) and the plain composition of
+everything. An approximate clique is no such bound.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.colouring import colouring_bound
-from accountant.composing import Track, composition_named
-from accountant.elementary_rows import attributes_of, bits_of
-from accountant.rowsearch import RowSearch
+from accountant.maxoverlap.classes import attributes_of, bits_of
+from accountant.maxoverlap.colouring import colouring_bound
+from accountant.maxoverlap.composing import Track, composition_named
+from accountant.maxoverlap.search import RowSearch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from accountant.composing import Composition, Loss
+    from accountant.maxoverlap.composing import Composition, Loss
     from accountant.predicates import Region, Value
 
 __all__ = ["Overlap", "maximum_overlap", "utility_gain"]

@@ -1,6 +1,6 @@
 """The heaviest row, by branch and bound over one class of values per attribute.
 
-A node bounds what is left by sharing weights out over attributes (``accountant.rowbounds``) and
+A node bounds what is left by sharing weights out over attributes (the module ``bounds``) and
 branches on the classes of one attribute. Attributes that no region links are searched one group
 after the other, as their weights add up. Weights are compared exactly; nothing is random and no
 clock is read, so the same input takes the same steps on every machine until it is told to stop.
@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.elementary_rows import bits_of
-from accountant.rowbounds import (
+from accountant.maxoverlap.bounds import (
     LARGEST_TOTAL,
     SHARE,
     Part,
@@ -27,14 +26,15 @@ from accountant.rowbounds import (
     even,
     stepped,
 )
+from accountant.maxoverlap.classes import bits_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from accountant.elementary_rows import Attribute
-    from accountant.rowbounds import Floats, Indexes
+    from accountant.maxoverlap.bounds import Floats, Indexes
+    from accountant.maxoverlap.classes import Attribute
 
 __all__ = ["Found", "RowSearch"]
 

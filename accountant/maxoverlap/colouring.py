@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.elementary_rows import bits_of
+from accountant.maxoverlap.classes import bits_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from accountant.elementary_rows import Attribute
+    from accountant.maxoverlap.classes import Attribute
 
 __all__ = ["colouring_bound", "neighbours"]
 

@@ -5,8 +5,8 @@ is grouped by the attribute and some row would lose more with one than with the 
 no charge tells apart form a class. A class whose every charge is matched or exceeded by another
 class is left out where that is cheap to see: no row needs it to lose the most.
 
-Everything else (``accountant.worstrow``) deals in classes. Source of the idea: the elementary
-predicates of MIDE, section 4, one attribute at a time instead of all intersections.
+Everything else (``accountant.composition.worst``) deals in classes. Source of the idea: the
+elementary predicates of MIDE, section 4, one attribute at a time instead of all intersections.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from accountant.composition.charges import Column, value_key
 from accountant.predicates import Elementary, elementary
-from accountant.rowcharges import Column, value_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from accountant.composition.charges import Cells, RowCharge
     from accountant.predicates import Value, ValueSet
-    from accountant.rowcharges import Cells, RowCharge
 
 __all__ = [
     "AttributeClasses",

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.composition.charges import Cells, RowCharge
+from accountant.composition.classes import holds, told_apart
+from accountant.composition.worst import worst_row
 from accountant.levelcost import LevelCosts
 from accountant.predicates import Region
-from accountant.rowcharges import Cells, RowCharge
-from accountant.rowclasses import holds, told_apart
-from accountant.worstrow import worst_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
