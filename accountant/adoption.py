@@ -64,7 +64,9 @@ def adopt(
         scope = scopes[one.scope]
         if (scope.terms.unit is PrivacyUnit.USER) != bool(one.periods):
             raise ValueError("a decision names its periods under unit user, and only there")
-        if not 0 <= one.loss_units < admission.LARGEST_LOSS_UNITS:
+        totals = tx.totals(one.scope, one.periods).values()
+        before = max((total.held for total in totals), default=0)
+        if not 0 <= one.loss_units < admission.LARGEST_LOSS_UNITS - before:
             raise LedgerError(f"the loss of {one.query!r} does not fit into the ledger")
         tx.add_adopted(one, adopted_at_ms=now_ms)
         spent = PeriodTotal(one.loss_units, one.loss_units)

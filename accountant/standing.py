@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from accountant.charges import UniformCost, WindowKey
 from accountant.entries import FINAL, ChargeState
 from accountant.filter import Standing, filter_for
-from accountant.levelcost import LevelCosts
+from accountant.levelcost import LevelCosts, StoredCosts
 from accountant.overlap import Held
 from accountant.records import FinalCharge
 from accountant.shapes import ANYWHERE, Shape
@@ -109,7 +109,7 @@ class Standings:
         cells = shape.grouping or f"{charge.key.query} {charge.fingerprint}"
         costs = None
         if charge.costs is not None and self._terms.unit is PrivacyUnit.EVENT:
-            costs = LevelCosts.decode(charge.costs).as_array()
+            costs = StoredCosts(charge.costs)
         held = Held(
             charge.key.start_ms,
             charge.key.end_ms,

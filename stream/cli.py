@@ -31,9 +31,9 @@ from stream.console import ReplayView, alarms_table, budget_bars, ledger_place
 from stream.embedded import Replay
 from stream.ledger_commands import ledger
 from stream.orphans import orphan_warning, orphans
-from stream.outlook import outlook
-from stream.plan_view import plan_lines, plan_tables
-from stream.planning import budget_plan
+from stream.planning.budget import budget_plan
+from stream.planning.outlook import outlook
+from stream.planning.view import plan_lines, plan_tables
 from stream.release import alarm_records, decision_record
 
 if TYPE_CHECKING:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stream.localtime import DAY_MS, TIME_LIMIT_MS
+from stream.localtime import TIME_LIMIT_MS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,9 +15,6 @@ if TYPE_CHECKING:
     from stream.windows import Calendar
 
 __all__ = ["Periods"]
-
-_REFERENCE_MS: Final = 1_704_067_200_000  # 2024-01-01, the start of a leap year
-_PERIODS_INSPECTED: Final = 740  # two years of days: every weekday, clock change and month
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,39 +79,3 @@ class Periods:
     def describe(self) -> str:
         """Return the period as one reads it; the ledger pins this text."""
         return "lifetime" if self.calendar is None else self.calendar.describe()
-
-    def most_windows(self, calendar: Calendar) -> int | None:
-        """Return the most active windows of a calendar in one period; ``None`` for lifetime.
-
-        For the plan: looked up over the periods that follow 2024-01-01, up to 740 of them. The
-        filter counts the windows themselves and does not rely on it.
-        """
-        if self.calendar is None:
-            return None
-        first = self.calendar.first_starting_at(_REFERENCE_MS)
-        until_ms = _REFERENCE_MS + 2 * 366 * DAY_MS
-        most = 0
-        for index in range(first, first + _PERIODS_INSPECTED):
-            start_ms, end_ms = self.calendar.bounds(index)
-            most = max(most, _active_touching(calendar, start_ms, end_ms))
-            if end_ms > until_ms:
-                break
-        return most
-
-
-def _active_touching(calendar: Calendar, start_ms: int, end_ms: int) -> int:
-    """Count the active windows that touch ``[start_ms, end_ms)``."""
-    last = calendar.first_starting_at(end_ms) - 1
-    first = bisect_right(range(last + 1), start_ms, key=lambda index: calendar.bounds(index)[1])
-    if calendar.schedule is None:
-        return last - first + 1
-    count = 0
-    until_ms = calendar.bounds(first)[0]
-    while (from_ms := calendar.schedule.next_start(until_ms)) is not None and from_ms < end_ms:
-        until_ms = calendar.schedule.covered_until(from_ms, calendar.bounds(last)[1])
-        opening = max(first, calendar.first_starting_at(from_ms))
-        closing = bisect_right(
-            range(last + 1), until_ms, key=lambda index: calendar.bounds(index)[1]
-        )
-        count += max(closing - opening, 0)
-    return count

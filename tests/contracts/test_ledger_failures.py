@@ -222,6 +222,29 @@ def test_windows_before_an_adopted_one_are_passed_over(ledger: Ledger) -> None:
     assert ledger.verify() == []
 
 
+@pytest.mark.parametrize("unit", list(PrivacyUnit))
+def test_waiting_windows_that_are_passed_over_count_as_spent(
+    ledger: Ledger, unit: PrivacyUnit
+) -> None:
+    """The other timeline may have granted them; none is answered while they are being passed."""
+    period = 10**9 if unit is PrivacyUnit.USER else 0
+    a, b = (Series(name, 40, 10, 2, period=period) for name in "ab")
+    set_up(ledger, unit, 3, [a, b])
+    ledger.admit("s", requests([a, b], 80))
+    assert ledger.status().scopes["s"].pending == 9
+    last = a.key(3)
+    place = ("other", "a", "s", last.start_ms, last.end_ms, 4, Outcome.DECIDED)
+    adopted = SeenDecision(*place, 1, 0, next_start_ms=40, periods=(0,) if period else ())
+    assert ledger.mark_spent([adopted]) == 1
+    answers = [[ledger.admission(one.key(index)) for index in range(4)] for one in (a, b)]
+    # a0 was granted; a1 and a2 were not, but who knows; a3 was decided elsewhere.
+    yes, missed, refused = Admission.RESERVED, Admission.MISSED, Admission.REFUSED
+    assert answers == [[yes, missed, missed, missed], [refused] * 4]
+    scope = ledger.status().scopes["s"]
+    assert (scope.spent_units, scope.pending) == (3 * 2 + 1, 0)
+    assert ledger.verify() == []
+
+
 def test_numbers_go_on_per_query_behind_what_was_seen(ledger: Ledger) -> None:
     """Adopting moves the numbers of the queries seen, registered or not, and of no other."""
     b, new = Series("b"), Series("new")

@@ -17,7 +17,7 @@ from stream.alarms import iso_utc
 from stream.build import open_ledger
 from stream.cli import main
 from stream.kafka.guard import check_ledger
-from stream.planning import operator_plans
+from stream.planning.budget import operator_plans
 from tests.support.hostile import WINDOW_MS
 from tests.support.scenario import Scenario, wait_until
 

@@ -78,6 +78,31 @@ def test_plan_speaks_json(tmp_path: Path) -> None:
     assert alarm["windows_fit"] == 5
     assert (budget["budget"], budget["epsilon_max"], budget["fits"]) == ("user", "7", True)
     assert "then all are denied" in budget["suggestion"]
+    refusal = budget["first_refusal"]
+    assert (refusal["alarm"], refusal["granted"]) == ("crowd", {"crowd": 5})
+    assert refusal["window_start"] == "1970-01-01T05:00:00.000Z"
+
+
+def test_run_refuses_at_the_window_that_the_plan_foretold(tmp_path: Path) -> None:
+    """The first denial of a replay is the first refusal of its plan."""
+    path = configuration(tmp_path, unit="user", epsilon_max="12.5")
+    _, budget = json_lines(tocsin("plan", path, "--json"))
+    lines = json_lines(tocsin("run", path, "--replay", events(tmp_path), "--json"))
+    denied = [line["window_start"] for line in lines if line.get("reason") == "budget"]
+    assert denied[0] == budget["first_refusal"]["window_start"]
+
+
+def test_plan_says_what_to_change(tmp_path: Path) -> None:
+    """Where it does not fit, the table ends with the smallest change, and the exit code stays 0."""
+    path = configuration(tmp_path, epsilon_max="1.38")
+    result = tocsin("plan", path)
+    assert result.exit_code == 0
+    assert "does not fit" in result.stdout
+    assert "recommended, the smallest of these: max_fnr: crowd 0.0506" in result.stdout
+    assert 'epsilon_max: "1.3863"' in result.stdout
+    changes = [line for line in json_lines(tocsin("plan", path, "--json")) if "change" in line]
+    assert [line["change"] for line in changes] == ["tolerance", "max_fnr", "window", "epsilon_max"]
+    assert [line["recommended"] for line in changes] == [False, True, False, False]
 
 
 def test_run_replays_to_json_lines_that_keep_their_schemas(tmp_path: Path) -> None:

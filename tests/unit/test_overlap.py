@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accountant import shapes
+from accountant.levelcost import LevelCosts
 from accountant.overlap import Held, worst_instant, worst_loss
 from accountant.predicates import Not, Region
 from accountant.shapes import Shape, row_classes
@@ -85,8 +86,8 @@ def held(draw: st.DrawFn) -> Held:
     costs = draw(st.lists(st.integers(0, 5), min_size=3, max_size=3))
     if draw(st.booleans()):
         return Held(start, start + size, max(costs), shape, cells=shape.grouping)
-    array = np.array(costs, dtype=np.int64)
-    return Held(start, start + size, max(costs), shape, cells=shape.grouping, costs=array)
+    level = LevelCosts.of(np.array(costs, dtype=np.int64))
+    return Held(start, start + size, max(costs), shape, cells=shape.grouping, costs=level)
 
 
 def loss_by_hand(charges: list[Held], span: range, rows: list[dict[str, int]]) -> int:
@@ -102,7 +103,9 @@ def loss_by_hand(charges: list[Held], span: range, rows: list[dict[str, int]]) -
             for cells in product(range(3), repeat=2):
                 cell = dict(zip(("g", "h"), cells, strict=True))
                 loss = sum(
-                    one.loss_units if one.costs is None else int(one.costs[cell[one.cells]])
+                    one.loss_units
+                    if one.costs is None
+                    else int(one.costs.as_array()[cell[one.cells]])
                     for one in near
                 )
                 worst = max(worst, loss)
@@ -144,9 +147,9 @@ def test_more_charges_never_lose_less(charges: list[Held], most: int, random: Ra
 def test_cells_too_dear_to_add_up_are_taken_to_meet() -> None:
     """Where 64 bits would not hold a sum of cells, the sum of the dearest stands in for it."""
     huge = 2**62
-    one = Held(0, 10, huge, cells="g", costs=np.array([huge, 0], dtype=np.int64))
-    two = Held(5, 15, huge, cells="g", costs=np.array([huge, 1], dtype=np.int64))
+    one = Held(0, 10, huge, cells="g", costs=LevelCosts.of(np.array([huge, 0])))
+    two = Held(5, 15, huge, cells="g", costs=LevelCosts.of(np.array([huge, 1])))
     assert worst_loss([one, two]) == 2 * huge
     assert worst_loss([one, two], within=(10, 15)) == huge
-    far = Held(0, 10, huge, cells="h", costs=np.array([0, huge], dtype=np.int64))
+    far = Held(0, 10, huge, cells="h", costs=LevelCosts.of(np.array([0, huge])))
     assert worst_loss([one, two, far]) == 3 * huge

@@ -18,8 +18,8 @@ from accountant.filter import EventFilter, Standing, UserFilter
 from accountant.overlap import Held
 from accountant.records import Admission
 from accountant.units import PrivacyUnit, to_loss_units
-from stream.occupancy import ActiveWindows
-from stream.planning import REFERENCE_MS, period_table
+from stream.planning.budget import REFERENCE_MS, period_table
+from stream.planning.occupancy import ActiveWindows
 from stream.registration import shape_of
 from stream.release import cells_per_unit
 

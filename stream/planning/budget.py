@@ -17,7 +17,7 @@ from accountant.predicates import Region, ValueSet
 from accountant.shapes import Shape
 from accountant.units import to_loss_units
 from operators.registry import create
-from stream.occupancy import ActiveWindows
+from stream.planning.occupancy import ActiveWindows
 from stream.registration import scopes_of, shape_of, terms_of
 from stream.release import cells_per_unit, scope_of
 from stream.windows import FixedCalendar, LocalCalendar

@@ -18,9 +18,9 @@ from accountant.plan import epsilon_needed, loads_of, room_units, worst_of
 from accountant.units import to_loss_units
 from operators.registry import create
 from stream.declare import decimal
-from stream.planning import alarm_costs
-from stream.search import rounded, rounded_index, smallest
-from stream.stretching import WindowTrials, interval_text
+from stream.planning.budget import alarm_costs
+from stream.planning.search import rounded, rounded_index, smallest
+from stream.planning.stretching import WindowTrials, interval_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,10 +14,10 @@ from rich.text import Text
 from accountant.sharing import MOST_LISTED, NO_ROW
 from accountant.units import PrivacyUnit, from_loss_units
 from stream.alarms import epsilon_text, iso_utc
-from stream.changes import ChangeKind
 from stream.localtime import load_zone
-from stream.planning import REFERENCE_MS
-from stream.stretching import duration_text
+from stream.planning.budget import REFERENCE_MS
+from stream.planning.changes import ChangeKind
+from stream.planning.stretching import duration_text
 from stream.windows import LocalCalendar
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from accountant.plan import AlarmPlan, ScopePlan
     from accountant.sharing import Pair, Sharing
-    from stream.changes import Change
     from stream.model import Alarms
-    from stream.outlook import ScopeOutlook
-    from stream.refusal import Refusal
+    from stream.planning.changes import Change
+    from stream.planning.outlook import ScopeOutlook
+    from stream.planning.refusal import Refusal
 
 __all__ = ["change_text", "plan_lines", "plan_tables"]
 
@@ -81,7 +81,10 @@ def change_text(change: Change) -> str:
         return f'epsilon_max: "{next(iter(change.values.values()))}"'
     written = ", ".join(f"{alarm} {value}" for alarm, value in change.values.items())
     if len(change.values) > 1 and len(set(change.values.values())) == 1:
-        written = f"{next(iter(change.values.values()))} on {', '.join(change.values)}"
+        which = (
+            "all alarms" if len(change.values) == len(change.alarms) else ", ".join(change.values)
+        )
+        written = f"{next(iter(change.values.values()))} on {which}"
     return f"{change.kind.value}: {written}"
 
 
@@ -93,7 +96,7 @@ def _costs_table(plan: ScopePlan, alarms: Alarms) -> Table:
         f" per {terms.unit.value}{renewed}",
         title_justify="left",
     )
-    table.add_column("alarm")
+    table.add_column("alarm", overflow="fold")
     table.add_column("mechanism")
     for heading in ("epsilon", "limit", "ratio", "cells", f"per {_span(plan)}", "windows fit"):
         table.add_column(heading, justify="right")
@@ -191,10 +194,12 @@ def _refusal_text(one: ScopeOutlook, alarms: Alarms) -> str:
 def _clock(refusal: Refusal, alarms: Alarms) -> str:
     """Return when a window starts, by the clock of its period."""
     calendar = alarms.budget.periods.calendar if alarms.budget.periods else None
+    start_ms = max(refusal.start_ms, refusal.since_ms)  # it may have begun in an earlier period
     if not isinstance(calendar, LocalCalendar):
-        return f"{duration_text(max(0, refusal.start_ms - refusal.since_ms))} into the period"
+        into = duration_text(start_ms - refusal.since_ms)
+        return f"{into} into the period" if start_ms > refusal.since_ms else "its start"
     zone = load_zone(calendar.timezone)
-    start, since = _local(refusal.start_ms, zone), _local(refusal.since_ms, zone)
+    start, since = _local(start_ms, zone), _local(refusal.since_ms, zone)
     if calendar.size_days == 1:
         return f"{start:%H:%M}"
     return f"day {(start.date() - since.date()).days + 1}, {start:%H:%M}"

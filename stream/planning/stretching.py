@@ -14,8 +14,8 @@ import numpy as np
 
 from accountant.plan import loads_of, worst_of
 from accountant.units import PrivacyUnit
-from stream.occupancy import ActiveWindows, active_spans
-from stream.planning import REFERENCE_MS, period_table
+from stream.planning.budget import REFERENCE_MS, period_table
+from stream.planning.occupancy import ActiveWindows, active_spans
 from stream.windows import FixedCalendar, LocalCalendar
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from accountant.plan import AlarmCost
     from accountant.records import BudgetTerms
     from stream.model import Budget, Query
-    from stream.planning import PeriodTable
+    from stream.planning.budget import PeriodTable
     from stream.windows import Calendar
 
 __all__ = ["Stretched", "WindowTrials", "duration_text", "interval_text", "stretched"]

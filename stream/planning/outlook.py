@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stream.changes import recommended, smallest_changes
-from stream.planning import budget_plan, operator_plans
-from stream.refusal import first_refusal
+from stream.planning.budget import budget_plan, operator_plans
+from stream.planning.changes import recommended, smallest_changes
+from stream.planning.refusal import first_refusal
 
 if TYPE_CHECKING:
     from accountant.plan import ScopePlan
-    from stream.changes import Change
     from stream.model import Alarms
-    from stream.refusal import Refusal
+    from stream.planning.changes import Change
+    from stream.planning.refusal import Refusal
 
 __all__ = ["ScopeOutlook", "outlook"]
 

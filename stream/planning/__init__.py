@@ -1,0 +1,1 @@
+"""What a configuration will cost and what to change, before any data is read."""
