@@ -48,6 +48,12 @@ kafka: $(RUN)  ## a local broker to play with, until Ctrl-C (PORT=9092)
 bench: system $(DEV)  ## rates and delays on this machine
 	$(BIN)/python -m benchmarks
 
+.PHONY: bench-accountant
+bench-accountant: $(DEV)  ## the ledger at scale, maximum overlap, min-entropy; writes their reports
+	$(BIN)/python -m benchmarks.ledger_scale --write
+	$(BIN)/python -m benchmarks.overlap --write
+	$(BIN)/python -m benchmarks.minentropy --write
+
 .PHONY: crash
 crash: system $(DEV)  ## the full crash matrix: kill -9 at every step, on real servers
 	$(PYTEST) tests/integration/test_crash_matrix.py --full --timeout=7200

@@ -46,7 +46,7 @@ def run(sizes: tuple[int, ...] = SIZES, periods: tuple[int, ...] = PERIODS) -> d
     for size in sizes:
         for unit in PrivacyUnit:
             results[f"{unit.value}_{size}_charges_admit_ms"] = _admit_ms(unit, size, size)
-    for many in periods:
+    for many in periods if sizes else ():
         label = f"user_{max(sizes)}_charges_{many}_periods_admit_ms"
         results[label] = _admit_ms(PrivacyUnit.USER, max(sizes), many)
     return results | _levels()
