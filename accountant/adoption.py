@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accountant import admission, chain
+from accountant import admission, chain, vouching
 from accountant.entries import ENDED, PeriodTotal
 from accountant.errors import LedgerError
 from accountant.overlap import Held
@@ -60,6 +60,8 @@ def adopt(
         now_ms: the clock.
     """
     since_ms = min(one.start_ms for one in fresh)
+    for scope in scopes.values():
+        vouching.check_state(tx, scope)
     for one in fresh:
         scope = scopes[one.scope]
         if (scope.terms.unit is PrivacyUnit.USER) != bool(one.periods):
@@ -88,6 +90,7 @@ def adopt(
         seen = (one for one in fresh if one.scope == name)
         held = [Held(one.start_ms, one.end_ms, one.loss_units) for one in seen]
         admission.adopted(tx, scope, held, since_ms)
+        vouching.vouch_if_changed(tx, name)
 
 
 def _pass_over(tx: Transaction, query: QueryRow, next_starts_ms: Sequence[int]) -> None:

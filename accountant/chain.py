@@ -16,12 +16,12 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from accountant.charges import WindowKey
 from accountant.entries import ENDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from accountant.charges import WindowKey
     from accountant.entries import ChargeRow
 
 __all__ = [
@@ -35,10 +35,12 @@ __all__ = [
     "genesis",
     "of_adopted",
     "of_charge",
+    "of_state",
     "read_anchor",
 ]
 
 HASH_BYTES = 16
+_NO_WINDOW = WindowKey(end_ms=1, query="", start_ms=0)
 
 
 class LinkKind(StrEnum):
@@ -47,6 +49,8 @@ class LinkKind(StrEnum):
     SERVED = "served"
     ENDED = "ended"
     ADOPTED = "adopted"
+    STATE = "state"
+    """Of the budget as a whole: its terms, its queries' rows, what compaction left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +61,14 @@ class Happening:
         kind: what.
         key: the window.
         text: everything the link vouches for, as canonical JSON.
-        adopted: digest of the adopted decision, for that kind.
+        told: what cannot be read elsewhere: the digest of an adopted decision; the whole text of a
+            state.
     """
 
     kind: LinkKind
     key: WindowKey
     text: str
-    adopted: str | None = None
+    told: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ class Link:
     number: int
     kind: LinkKind
     key: WindowKey
-    adopted: str | None
+    told: str | None
     hash: bytes
 
 
@@ -106,6 +111,11 @@ def of_adopted(
     return Happening(LinkKind.ADOPTED, key, _text(LinkKind.ADOPTED, key, vouched), digest)
 
 
+def of_state(text: str) -> Happening:
+    """Return what a link says about a budget as a whole; it names no window."""
+    return Happening(LinkKind.STATE, _NO_WINDOW, f"{LinkKind.STATE.value} {text}", text)
+
+
 def anchor_text(number: int, digest: bytes) -> str:
     """Return a link as ``NUMBER:HASH``, to note elsewhere."""
     return f"{number}:{digest.hex()}"
@@ -133,7 +143,7 @@ def extend(number: int, last: bytes, happened: Iterable[Happening]) -> list[Link
     links = []
     for one in happened:
         number, last = number + 1, _hash(last, f"{number + 1} {one.text}")
-        links.append(Link(number, one.kind, one.key, one.adopted, last))
+        links.append(Link(number, one.kind, one.key, one.told, last))
     return links
 
 

@@ -158,10 +158,14 @@ class ChargeRows(Statements):
     # --- which rows a query covers
 
     def add_shape(self, query: str, fingerprint: str, shape: Shape) -> None:
-        """Store which rows a query's cells cover under one configuration, unless it is known."""
+        """Store which rows a query's cells cover under one configuration."""
         values = {"query": query, "fingerprint": fingerprint, **fields(shape)}
-        statement = self._insert(schema.shapes).values(values).on_conflict_do_nothing()
-        self._connection.execute(statement)
+        self._connection.execute(schema.shapes.insert().values(values))
+
+    def shape(self, query: str, fingerprint: str) -> Shape | None:
+        """Return which rows a query's cells cover under one configuration."""
+        found = self._get(schema.shapes, {"query": query, "fingerprint": fingerprint})
+        return None if found is None else Shape(found["region"], found["grouping"])
 
     def shapes(self) -> dict[tuple[str, str], Shape]:
         """Return every shape by query and fingerprint."""
@@ -184,7 +188,7 @@ class ChargeRows(Statements):
                 "link": link.number,
                 "kind": link.kind.value,
                 **window_columns(link.key),
-                "adopted": link.adopted,
+                "told": link.told,
                 "hash": link.hash,
             }
             for link in links
@@ -200,7 +204,28 @@ class ChargeRows(Statements):
         statement = sa.select(table).where(table.c.scope == scope).order_by(table.c.link)
         for row in map(dict, self._connection.execute(statement).mappings()):
             kind = chain.LinkKind(row["kind"])
-            yield chain.Link(row["link"], kind, read_key(row), row["adopted"], bytes(row["hash"]))
+            yield chain.Link(row["link"], kind, read_key(row), row["told"], bytes(row["hash"]))
+
+    def last_state(self, scope: str) -> str | None:
+        """Return what the newest state link of a budget's chain says."""
+        table = schema.links
+        told = sa.select(table.c.told).where(
+            table.c.scope == scope,
+            sa.text("told IS NOT NULL"),
+            table.c.kind == chain.LinkKind.STATE.value,
+        )
+        newest: str | None = self._connection.scalar(told.order_by(table.c.link.desc()).limit(1))
+        return newest
+
+    def adoptions_told(self, scope: str) -> set[str]:
+        """Return the digests of adopted decisions that the chain still tells of."""
+        table = schema.links
+        told = sa.select(table.c.told).where(
+            table.c.scope == scope,
+            sa.text("told IS NOT NULL"),
+            table.c.kind == chain.LinkKind.ADOPTED.value,
+        )
+        return set(self._connection.scalars(told))
 
     # --- compaction
 

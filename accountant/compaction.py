@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from accountant import vouching
 from accountant.entries import ChargeState
 
 if TYPE_CHECKING:
@@ -39,8 +40,11 @@ def compact(tx: Transaction, scope: ScopeRow, before_ms: int) -> int:
     base = tx.last_compactable_link(name, horizon_ms)
     if base is None or base[0] <= scope.base_link:
         return 0
-    left: Counter[int] = Counter()
     gone = tx.charges_ended_by_link(name, base[0])
+    if not gone:
+        return 0
+    vouching.check_state(tx, scope)
+    left: Counter[int] = Counter()
     for charge in gone:
         left.update(dict.fromkeys(charge.periods, charge.final_units))
     tx.add_to_compacted(name, +left)
@@ -52,4 +56,5 @@ def compact(tx: Transaction, scope: ScopeRow, before_ms: int) -> int:
         compacted_before_ms=max(horizon_ms, scope.compacted_before_ms or horizon_ms),
         compacted_worst_units=scope.settled_worst_units,
     )
+    vouching.vouch(tx, name)
     return len(gone)

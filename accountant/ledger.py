@@ -35,7 +35,7 @@ from accountant.reported import ReportedLedger
 from accountant.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from accountant.charges import CellCosts, WindowKey
     from accountant.entries import QueryRow
@@ -171,7 +171,9 @@ class Ledger(ReportedLedger):
         with self._store.read() as tx:
             return self._scope(tx, scope).frontier
 
-    def admit(self, scope: str, requests: Sequence[Request]) -> None:
+    def admit(
+        self, scope: str, requests: Sequence[Request], *, alarms: Collection[str] | None = None
+    ) -> None:
         """Reserve worst cases in the fixed order of windows, ahead of any data.
 
         Requests at or before the frontier were served and are ignored. The others must be *every*
@@ -181,8 +183,11 @@ class Ledger(ReportedLedger):
         Args:
             scope: the budget.
             requests: in ascending order of their windows.
+            alarms: every query that the caller knows to draw on the budget. A caller who lacks one
+                would make its windows missed, at a time that depends on how fast it works.
 
         Raises:
+            LedgerError: another query draws on the budget, too.
             ConfigChangedError: a request carries another fingerprint than the registered one.
             ValueError: they are out of order.
         """
@@ -194,6 +199,8 @@ class Ledger(ReportedLedger):
             return
         with self._store.write() as tx:
             row = self._scope(tx, scope, lock=True)
+            if alarms is not None:
+                registry.all_known(tx.queries(), scope, alarms)
             fresh = [
                 request
                 for request in requests

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accountant import admission, registry
+from accountant import admission, registry, vouching
 from accountant.errors import ClockError, LedgerError
 
 if TYPE_CHECKING:
@@ -46,12 +46,18 @@ class PinnedLedger:
 
         Raises:
             ConfigChangedError: unit, epsilon_max or period is another than the stored one.
+            LedgerCorruptError: the stored one is not what its chain vouches for.
         """
         if not 0 <= terms.epsilon_max_units < admission.LARGEST_LOSS_UNITS:
             raise LedgerError(f"epsilon_max of {terms.scope!r} does not fit into the ledger")
         with self._store.write() as tx:
-            tx.add_scope(terms)
-            registry.same_budget(self._scope(tx, terms.scope).terms, terms)
+            added = tx.add_scope(terms)
+            scope = self._scope(tx, terms.scope, lock=True)
+            registry.same_budget(scope.terms, terms)
+            if added:
+                vouching.vouch(tx, terms.scope)
+            else:
+                vouching.check_state(tx, scope)
             self._tick(tx)
 
     def register_log(self, identity: LogIdentity) -> None:
@@ -69,15 +75,20 @@ class PinnedLedger:
         """Store a query the first time, later compare; return its cursor.
 
         Raises:
-            ConfigChangedError: it differs from the stored one, or was retired.
+            ConfigChangedError: it differs from the stored one, or was retired; its feed's events
+                were dated by another field, or drew on another budget under another feed's name.
+            LedgerCorruptError: the ledger holds other rows to be covered by it.
         """
         with self._store.write() as tx:
-            self._scope(tx, registration.scope)
             tx.add_query(registry.new_query(registration))
             row = self._query(tx, registration.query)
             registry.same_query(row, registration)
-            tx.add_shape(row.query, row.fingerprint, registration.shape)
+            _pin_shape(tx, self._scope(tx, registration.scope, lock=True), registration)
             self._tick(tx)
+            # The clock's row is locked now: who registers another query at the same time is seen.
+            queries = tx.queries()
+            registry.same_time(queries, registration)
+            registry.one_budget(tx.log(row.feed), tx.logs(), queries, registration)
             return row.cursor_ms
 
     def accept_change(self, registration: QueryRegistration, effective_from_ms: int) -> None:
@@ -92,7 +103,7 @@ class PinnedLedger:
             effective_from_ms: start of the first window it decides.
 
         Raises:
-            ConfigChangedError: scope or feed differ.
+            ConfigChangedError: scope or feed differ, or the field that dates events.
             LedgerError: windows from there on are decided already.
         """
         with self._store.write() as tx:
@@ -100,6 +111,7 @@ class PinnedLedger:
             if row.fingerprint == registration.fingerprint:
                 return
             registry.same_home(row, registration)
+            registry.same_time(tx.queries(), registration)
             if effective_from_ms < row.cursor_ms:
                 raise LedgerError(
                     f"query {row.query!r} is decided up to {row.cursor_ms} ms; "
@@ -108,7 +120,7 @@ class PinnedLedger:
                 )
             scope = self._scope(tx, row.scope, lock=True)
             admission.withdraw(tx, scope, row)
-            tx.add_shape(row.query, registration.fingerprint, registration.shape)
+            _pin_shape(tx, self._scope(tx, row.scope), registration)
             tx.update_query(
                 row.query,
                 fingerprint=registration.fingerprint,
@@ -168,3 +180,12 @@ class PinnedLedger:
         if now_ms - row.clock_ms > grain_ms:
             tx.advance(clock_ms=now_ms)
         return now_ms
+
+
+def _pin_shape(tx: Transaction, scope: ScopeRow, registration: QueryRegistration) -> None:
+    """Store which rows a query covers the first time, later compare; its budget is locked."""
+    if tx.shape(registration.query, registration.fingerprint) is None:
+        vouching.check_state(tx, scope)
+        tx.add_shape(registration.query, registration.fingerprint, registration.shape)
+        vouching.vouch(tx, scope.terms.scope)
+    registry.same_shape(tx.shape(registration.query, registration.fingerprint), registration)

@@ -6,24 +6,34 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from accountant.entries import QueryRow
-from accountant.errors import ConfigChangedError, LedgerError, LogChangedError
+from accountant.errors import (
+    ConfigChangedError,
+    LedgerCorruptError,
+    LedgerError,
+    LogChangedError,
+)
 from accountant.units import PrivacyUnit, from_loss_units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from accountant.charges import WindowKey
     from accountant.records import BudgetTerms, LogIdentity, QueryRegistration, Request
+    from accountant.shapes import Shape
 
 __all__ = [
+    "all_known",
     "in_turn",
     "new_query",
+    "one_budget",
     "requested",
     "same_budget",
     "same_fingerprint",
     "same_home",
     "same_log",
     "same_query",
+    "same_shape",
+    "same_time",
 ]
 
 ACCEPT = "undo the change, or take it on at a window boundary with `tocsin ledger FILE accept`"
@@ -31,6 +41,8 @@ NEW_LEDGER = (
     "undo the change, or start a new ledger: what the old one spent on these people stays spent"
 )
 MOST_DIFFERENCES = 5
+EVENT_TIME = ("feed", "time")
+"""Where a definition names the field that dates events."""
 
 
 def new_query(registration: QueryRegistration) -> QueryRow:
@@ -103,6 +115,57 @@ def same_home(stored: QueryRow, given: QueryRegistration) -> None:
             )
 
 
+def same_time(others: Iterable[QueryRow], given: QueryRegistration) -> None:
+    """Refuse to date events of a feed by another field than its queries did.
+
+    Windows are taken to share no event where their times do not overlap: an event with two times
+    would be charged as two.
+    """
+    time = _at(given.definition, EVENT_TIME)
+    for other in others:
+        before = _at(other.definition, EVENT_TIME) if other.feed == given.feed else None
+        if None not in (before, time) and before != time:
+            raise ConfigChangedError(
+                f"query {given.query!r} dates events of feed {given.feed!r} by {time!r}, "
+                f"{other.query!r} by {before!r}: one event would be charged as two",
+                hint=NEW_LEDGER,
+            )
+
+
+def one_budget(
+    log: LogIdentity | None,
+    logs: Iterable[LogIdentity],
+    queries: Iterable[QueryRow],
+    given: QueryRegistration,
+) -> None:
+    """Refuse a second budget for one topic under the name of another feed."""
+    if log is None:
+        return
+    same = {
+        one.feed
+        for one in logs
+        if one.feed != log.feed
+        and one.cluster_id == log.cluster_id
+        and (one.topic == log.topic or one.topic_id == log.topic_id)
+    }
+    for other in queries:
+        if other.feed in same and other.scope != given.scope:
+            raise ConfigChangedError(
+                f"feed {given.feed!r} reads topic {log.topic!r}, which draws on budget "
+                f"{other.scope!r} as feed {other.feed!r}: an event has one budget",
+                hint=f"call the feed {other.feed!r}; what was spent on its events stays spent",
+            )
+
+
+def same_shape(stored: Shape | None, given: QueryRegistration) -> None:
+    """Refuse to go on where the rows that a query covers are stored otherwise than they are."""
+    if stored != given.shape:
+        raise LedgerCorruptError(
+            f"the ledger holds other rows to be covered by {given.query!r} than its configuration",
+            hint="somebody changed the ledger, or workers of two versions run: use one version",
+        )
+
+
 def same_fingerprint(stored: QueryRow, fingerprint: str) -> None:
     """Refuse work done under another configuration, or for a retired query."""
     _not_retired(stored)
@@ -145,11 +208,38 @@ def requested(stored: QueryRow | None, request: Request, terms: BudgetTerms) -> 
         raise ValueError("a charge names its periods under unit user, and only there")
 
 
+def all_known(queries: Iterable[QueryRow], scope: str, known: Collection[str]) -> None:
+    """Refuse to serve a budget for somebody who does not know all that draws on it."""
+    others = sorted(
+        row.query
+        for row in queries
+        if row.scope == scope and not row.retired and row.query not in known
+    )
+    if others:
+        raise LedgerError(
+            f"budget {scope!r} is also drawn on by {', '.join(map(repr, others))}, which this "
+            "configuration does not have",
+            hint="run all alarms of a budget from one configuration; end one that was removed with "
+            f"`tocsin ledger FILE retire {others[0]}`",
+        )
+
+
 def _not_retired(stored: QueryRow) -> None:
     if stored.retired:
         raise ConfigChangedError(
             f"query {stored.query!r} was retired", hint="give the alarm a new name"
         )
+
+
+def _at(definition: str, path: tuple[str, ...]) -> Any:
+    """Return what a definition says at a path; ``None`` where it says nothing."""
+    try:
+        found = json.loads(definition)
+    except json.JSONDecodeError:
+        return None
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
 
 
 def _differences(old: str, new: str) -> Iterator[str]:

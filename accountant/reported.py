@@ -9,7 +9,7 @@ from accountant import audit, compaction, verify
 from accountant.entries import FINAL
 from accountant.expost import RealisedLosses
 from accountant.pinning import PinnedLedger
-from accountant.standing import final_charge
+from accountant.standing import adopted_charge, final_charge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,11 +70,14 @@ class ReportedLedger(PinnedLedger):
     def final_charges(self, scope: str, from_ms: int, until_ms: int) -> list[FinalCharge]:
         """Return what windows that overlap ``[from_ms, until_ms)`` lost for good.
 
-        For the custodian's eyes alone. What was compacted or adopted is not among them.
+        For the custodian's eyes alone. What was compacted is not among them; what was adopted is,
+        at its worst, as of a configuration that nobody knows.
         """
         with self._store.read() as tx:
             near = tx.charges_after(scope, from_ms, starting_before_ms=until_ms)
-        return [final_charge(one) for one in near if one.state in FINAL]
+            adopted = [one for one in tx.adopted_rows(scope, from_ms) if one["start_ms"] < until_ms]
+        found = [final_charge(one) for one in near if one.state in FINAL]
+        return [*found, *(adopted_charge(one) for one in adopted)]
 
     def export(self) -> Iterator[dict[str, Any]]:
         """Yield every row but partials, marks and the hash key, as JSON-ready objects."""

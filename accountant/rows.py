@@ -90,8 +90,8 @@ class Transaction(ChargeRows):
 
     # --- scopes, logs, queries
 
-    def add_scope(self, terms: BudgetTerms) -> None:
-        """Store a budget's terms unless it has some."""
+    def add_scope(self, terms: BudgetTerms) -> bool:
+        """Store a budget's terms unless it has some; say whether they were stored."""
         start = chain.genesis(terms.scope)
         values = {
             **fields(terms),
@@ -103,7 +103,7 @@ class Transaction(ChargeRows):
             "compacted_worst_units": 0,
         }
         statement = self._insert(schema.scopes).values(values).on_conflict_do_nothing()
-        self._connection.execute(statement)
+        return self._one(statement.returning(schema.scopes.c.scope)) is not None
 
     def scope(self, name: str, *, lock: bool = False) -> ScopeRow | None:
         """Return a budget."""
@@ -155,6 +155,10 @@ class Transaction(ChargeRows):
     def update_query(self, name: str, **values: Any) -> None:
         """Set columns of a query."""
         self._set(schema.queries, {"query": name}, values)
+
+    def logs(self) -> list[LogIdentity]:
+        """Return the log of every feed."""
+        return [LogIdentity(**row) for row in self.rows("logs")]
 
     # --- partials
 

@@ -173,9 +173,16 @@ links = sa.Table(
     sa.Column("query", sa.Text, nullable=False),
     sa.Column("start_ms", sa.BigInteger, nullable=False),
     sa.Column("end_ms", sa.BigInteger, nullable=False),
-    sa.Column("adopted", sa.Text),  # digest of an adopted decision
+    sa.Column("told", sa.Text),  # digest of an adopted decision; a budget's state
     sa.Column("hash", sa.LargeBinary, nullable=False),
     sa.Index("tocsin_links_by_window", "query", "start_ms", "end_ms"),
+    sa.Index(
+        "tocsin_links_told",
+        "scope",
+        "link",
+        sqlite_where=sa.text("told IS NOT NULL"),
+        postgresql_where=sa.text("told IS NOT NULL"),
+    ),
 )
 
 decisions = sa.Table(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accountant.charges import UniformCost, WindowKey
-from accountant.entries import FINAL, ChargeState
+from accountant.entries import FINAL, ChargeState, read_key
 from accountant.filter import Standing, filter_for
 from accountant.levelcost import LevelCosts, StoredCosts
 from accountant.overlap import Held
@@ -15,14 +15,14 @@ from accountant.shapes import ANYWHERE, Shape
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from accountant.charges import CellCosts
     from accountant.entries import ChargeRow, ScopeRow
     from accountant.filter import BudgetFilter
     from accountant.rows import Transaction
 
-__all__ = ["Standings", "final_charge", "held_now"]
+__all__ = ["Standings", "adopted_charge", "final_charge", "held_now"]
 
 _OPEN = (ChargeState.PENDING, ChargeState.RESERVED)
 
@@ -143,6 +143,11 @@ def final_charge(charge: ChargeRow) -> FinalCharge:
     if charge.costs is not None:
         cost = LevelCosts.decode(charge.costs)
     return FinalCharge(charge.key, charge.fingerprint, cost)
+
+
+def adopted_charge(row: Mapping[str, Any]) -> FinalCharge:
+    """Return what a decision of another timeline lost at worst, given as a row."""
+    return FinalCharge(read_key(row), "", UniformCost(row["loss_units"], 1))
 
 
 def _add(units: dict[int, int], periods: Iterable[int], change: int) -> None:

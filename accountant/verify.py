@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from accountant import admission, chain
+from accountant import admission, chain, vouching
 from accountant.charges import UniformCost
 from accountant.entries import ENDED, FINAL, ChargeRow, ChargeState, PeriodTotal, read_key
 from accountant.filter import EventFilter
@@ -245,7 +245,9 @@ def _chain_problems(
     vouched: set[str | None] = set()
     for link in tx.links(scope.terms.scope):
         if link.kind is chain.LinkKind.ADOPTED:
-            vouched.add(link.adopted)
+            vouched.add(link.told)
+        elif link.kind is chain.LinkKind.STATE:
+            continue
         elif told.get(link.key) in {link.kind, chain.LinkKind.ENDED}:
             yield f"{_window(link.key)}: link {link.number} tells of it once more"
         else:
@@ -255,6 +257,11 @@ def _chain_problems(
         kind = chain.LinkKind.ENDED if charge.state in ENDED else chain.LinkKind.SERVED
         if told.get(charge.key) is not kind:
             yield f"{_where(charge)}: the chain does not tell how it is {charge.state.value}"
+    if tx.last_state(scope.terms.scope) != vouching.state_text(tx, scope):
+        yield (
+            f"budget {scope.terms.scope!r}: its terms, its queries' rows or what compaction left "
+            "are not what its chain vouches for"
+        )
     if not scope.base_link:  # compaction drops the links of adopted decisions, and keeps these
         for digest in sorted(adopted.keys() - vouched):
             yield f"{_window(read_key(adopted[digest]))}: the chain does not tell of its adoption"
@@ -278,10 +285,11 @@ def _link_problems(
             yield f"{budget}: link {number} of the chain is missing"
             number = link.number
         happened = _happened(link, charges, adopted)
+        what = f"{budget}, its state" if link.kind is chain.LinkKind.STATE else _window(link.key)
         if happened is None:
-            yield f"{_window(link.key)}: link {number} tells of it, and it is not there"
+            yield f"{what}: link {number} tells of it, and it is not there"
         elif chain.extend(number - 1, last, [happened])[0].hash != link.hash:
-            yield f"{_window(link.key)}: it is not what link {number} of the chain vouches for"
+            yield f"{what}: it is not what link {number} of the chain vouches for"
         if anchors.get(number, link.hash) != link.hash:
             yield f"{budget}: link {number} is not the one that was noted"
         last = link.hash
@@ -295,11 +303,13 @@ def _happened(
     link: chain.Link, charges: Mapping[WindowKey, ChargeRow], adopted: Mapping[str, dict[str, Any]]
 ) -> chain.Happening | None:
     if link.kind is chain.LinkKind.ADOPTED:
-        row = adopted.get(link.adopted or "")
+        row = adopted.get(link.told or "")
         if row is None:
             return None
         vouched = (row["scope"], row["digest"], row["loss_units"], row["periods"])
-        return chain.of_adopted(link.key, *vouched)
+        return chain.of_adopted(read_key(row), *vouched)
+    if link.kind is chain.LinkKind.STATE:
+        return None if link.told is None else chain.of_state(link.told)
     charge = charges.get(link.key)
     return None if charge is None else chain.of_charge(charge, link.kind)
 

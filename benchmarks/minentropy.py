@@ -66,9 +66,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"write {REPORT.name}")
     options = parser.parse_args()
     note = report.machine()
-    text = "\n".join(
-        ["# Min-entropy: time and bracket", "", note, "", _WHAT, *_table(run()), ""]
-    )
+    text = "\n".join(["# Min-entropy: time and bracket", "", note, "", _WHAT, *_table(run()), ""])
     print(text)
     if options.write:
         REPORT.write_text(text, encoding="utf-8")

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from operators.atoms import IntegerTest
-    from operators.base import Operator, Promise
+    from operators.base import Operator, Plan, Promise
 
-__all__ = ["MECHANISMS", "create"]
+__all__ = ["MECHANISMS", "create", "price"]
 
 MECHANISMS: Final[tuple[str, ...]] = ("tslm",)
 """Mechanisms that keep the whole promise; the others are for experiments."""
@@ -23,6 +23,7 @@ _PLANNERS: Final[Mapping[str, Callable[[IntegerTest, Promise], Operator]]] = {
     "tslm": Tslm.planned,
     "nlm": Nlm.planned,
 }
+_PRICERS: Final[Mapping[str, Callable[[IntegerTest, Promise], Plan]]] = {"tslm": Tslm.priced}
 
 
 def create(
@@ -50,3 +51,18 @@ def create(
             hint=f"write one of: {known}",
         )
     return planner(test, promise)
+
+
+def price(mechanism: str, test: IntegerTest, promise: Promise) -> Plan:
+    """Return the plan of :func:`create`'s operator, without making what only decisions need.
+
+    Args:
+        mechanism: its name as in the configuration.
+        test: the query's integer test.
+        promise: what the analyst asked for.
+
+    Raises:
+        ConfigError: as :func:`create`.
+    """
+    pricer = _PRICERS.get(mechanism)
+    return create(mechanism, test, promise).plan if pricer is None else pricer(test, promise)

@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 
 from accountant.charges import UniformCost
 from accountant.errors import ConfigError
-from accountant.units import UNITS_PER_EPSILON, from_loss_units
+from accountant.units import UNITS_PER_EPSILON, from_loss_units, to_loss_units
 from operators.base import Decision, Plan
 from operators.noise import exp_neg_bounds
 
@@ -84,6 +84,25 @@ class Tslm:
         Raises:
             ConfigError: a promise that cannot be kept, is met by guessing, or spans too many steps.
         """
+        plan = cls.priced(test, promise)
+        units = to_loss_units(plan.epsilon)
+        _, beta = error_rates(promise)
+        steps = test.steps(promise.tolerance)
+        table, lowest = extremal_table(1 - beta, plan.epsilon, reach=steps)
+        table.setflags(write=False)
+        return cls(test=test, plan=plan, units=units, probabilities=table, lowest=lowest)
+
+    @classmethod
+    def priced(cls, test: IntegerTest, promise: Promise) -> Plan:
+        """Return the plan of :meth:`planned` without its table, which takes far longer to make.
+
+        Args:
+            test: the integer test.
+            promise: what the analyst asked for.
+
+        Raises:
+            ConfigError: as :meth:`planned`.
+        """
         alpha, beta = error_rates(promise)
         steps = test.steps(promise.tolerance)
         if steps > MOST_STEPS:
@@ -94,10 +113,7 @@ class Tslm:
             )
         limit = theoretical_limit(steps, alpha, beta)
         units = _least_units(steps, alpha, beta, start=round(limit * UNITS_PER_EPSILON))
-        table, lowest = extremal_table(1 - beta, from_loss_units(units), reach=steps)
-        table.setflags(write=False)
-        plan = Plan(mechanism="tslm", epsilon=from_loss_units(units), limit=limit)
-        return cls(test=test, plan=plan, units=units, probabilities=table, lowest=lowest)
+        return Plan(mechanism="tslm", epsilon=from_loss_units(units), limit=limit)
 
     def law(self, statistics: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Return every cell's exact probability of firing, in units of 2^-64.

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from accountant.chain import anchor_text, read_anchor
 from accountant.errors import ConfigError, LedgerCorruptError
+from stream.pinned import pinned_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -67,8 +67,7 @@ def chain_ends(ledger: Ledger) -> dict[str, ChainEnds]:
     Raises:
         LedgerCorruptError: they cannot be read.
     """
-    early = takewhile(lambda row: row["record"] in {"ledger", "scopes"}, ledger.export())
-    return {row["scope"]: _ends(row) for row in early if row["record"] == "scopes"}
+    return {row["scope"]: _ends(row) for row in pinned_rows(ledger, "scopes")}
 
 
 def base_problems(

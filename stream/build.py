@@ -15,6 +15,7 @@ from accountant.ledger import Ledger
 from operators.noise import NoiseSource
 from stream.decide import Decider
 from stream.metrics import Metrics
+from stream.pinned import refuse_changes
 from stream.registration import registration, scopes_of, terms_of
 from stream.steps import no_step
 
@@ -87,13 +88,18 @@ def assemble(
     Raises:
         ConfigChangedError: the ledger was registered with another configuration.
         LogChangedError: a feed's log is not the registered one.
+        LedgerError: an alarm that the configuration lacks draws on one of its budgets.
     """
-    for scope in scopes_of(alarms):
-        ledger.register_budget(terms_of(alarms, scope))
+    budgets = [terms_of(alarms, scope) for scope in scopes_of(alarms)]
+    queries = [registration(q, alarms, first_start_ms[q.id]) for q in alarms.queries.values()]
+    # What is refused leaves no trace: a new budget beside the old one would stay for good.
+    refuse_changes(ledger, budgets, identities.values(), queries)
+    for terms in budgets:
+        ledger.register_budget(terms)
     for identity in identities.values():
         ledger.register_log(identity)
-    for query in alarms.queries.values():
-        ledger.register_query(registration(query, alarms, first_start_ms[query.id]))
+    for query in queries:
+        ledger.register_query(query)
     decider = Decider(
         alarms=alarms,
         ledger=ledger,

@@ -17,7 +17,7 @@ from prometheus_client import write_to_textfile
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from stream.alarms import encode
+from stream.alarms import encode, iso_utc
 from stream.build import open_ledger
 from stream.commandline import (
     CONFIG,
@@ -30,13 +30,15 @@ from stream.commandline import (
 from stream.console import ReplayView, alarms_table, budget_bars, ledger_place
 from stream.embedded import Replay
 from stream.ledger_commands import ledger
-from stream.orphans import orphan_warning, orphans
+from stream.pinned import pinned_rows
 from stream.planning.budget import budget_plan
 from stream.planning.outlook import outlook
 from stream.planning.view import plan_lines, plan_tables
+from stream.registration import scopes_of
 from stream.release import alarm_records, decision_record
 
 if TYPE_CHECKING:
+    from accountant.ledger import Ledger
     from accountant.records import StoredDecision
     from stream.alarms import Alarm, DecisionRecord
     from stream.embedded import ReplaySummary
@@ -193,8 +195,7 @@ def _replay_files(
     files = paths_by_feed(alarms, given)
     with open_ledger(alarms) as opened:
         replaying = Replay(alarms, opened, files)
-        for orphan in orphans(alarms, opened.status()):
-            click.echo(f"warning: {orphan_warning(orphan)}", err=True)
+        _note_compaction(alarms, opened)
         if as_json:
             with closing(replaying.all_decisions()) as decisions:
                 for decision in decisions:
@@ -206,6 +207,17 @@ def _replay_files(
             click.echo(f"ledger  {ledger_place(alarms.settings.ledger_url)}")
         if report is not None:
             write_to_textfile(str(report), replaying.runtime.metrics.custodian)
+
+
+def _note_compaction(alarms: Alarms, opened: Ledger) -> None:
+    """Say that alarms which rang are not shown any more, where that is so."""
+    for row in pinned_rows(opened, "scopes"):
+        if row["compacted_before_ms"] is not None and row["scope"] in scopes_of(alarms):
+            click.echo(
+                f"note: budget {row['scope']!r} was compacted: which predicates rang before"
+                f" {iso_utc(row['compacted_before_ms'])} may not be shown any more",
+                err=True,
+            )
 
 
 def _show_replay(alarms: Alarms, replaying: Replay) -> None:
@@ -243,3 +255,7 @@ def _echo_records(alarms: Alarms, decision: StoredDecision) -> None:
 
 def _print_record(record: DecisionRecord | Alarm) -> None:
     click.echo(encode(record))
+
+
+if __name__ == "__main__":
+    main(prog_name="tocsin")

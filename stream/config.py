@@ -19,8 +19,9 @@ from stream.configmodel import EXAMPLES, MODELS, FileModel
 from stream.declare import build_budget, build_feeds, build_kafka, build_settings
 from stream.findings import Findings
 from stream.localtime import load_zone
-from stream.model import Alarms
+from stream.model import Alarms, Clock
 from stream.queries import QueryBuilder
+from stream.release import scope_of
 from stream.scalars import closest
 from stream.tables import Table, read_table
 from stream.yamlfile import Document, load_document
@@ -109,7 +110,7 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
         return None
     builder = QueryBuilder(feeds, tables, budget, zone, zone.key, findings)
     queries = {name: builder.build(name, alarm) for name, alarm in model.alarms.items()}
-    return Alarms(
+    alarms = Alarms(
         file=document.file,
         feeds=feeds,
         queries={name: query for name, query in queries.items() if query is not None},
@@ -117,6 +118,31 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
         kafka=kafka,
         settings=settings,
     )
+    _warn_of_ages(alarms, findings)
+    return alarms
+
+
+def _warn_of_ages(alarms: Alarms, findings: Findings) -> None:
+    """Warn of windows that may be too old before those that decide their answer have ended.
+
+    A window may wait for any that ends no later, of any alarm on its budget; those end at the
+    latest when their partitions have been waited for.
+    """
+    live = [each for each in alarms.queries.values() if each.feed.clock is Clock.APPEND_TIME]
+    for query in live:
+        scope = scope_of(query, alarms)
+        last = max(
+            (other for other in live if scope_of(other, alarms) == scope),
+            key=lambda other: other.grace_ms + other.decide_timeout_ms,
+        )
+        needed_ms = last.grace_ms + last.decide_timeout_ms - query.grace_ms
+        if query.max_age_ms <= needed_ms:
+            findings.warn(
+                ("alarms", query.id, "max_age"),
+                "a window may be denied as too old while its answer waits for one of"
+                f" `{last.id}`, which ends when grace and decide_timeout are over at the latest",
+                f"write max_age: {needed_ms // 1000 + 1}s or more, or a shorter decide_timeout",
+            )
 
 
 def _zone(model: FileModel, findings: Findings) -> ZoneInfo:

@@ -179,18 +179,26 @@ def status_tables(status: LedgerStatus) -> list[RenderableType]:
     return shown
 
 
-def losses_table(query: Query, losses: Losses) -> Table:
+def losses_table(query: Query, losses: Losses, unit: PrivacyUnit) -> Table:
     """Return the dearest predicates of an alarm; private, unlike everything else here."""
-    since = "nothing has settled" if losses.since_ms is None else _short(iso_utc(losses.since_ms))
-    table = Table(title=f"{query.id}: loss by predicate ({since})")
+    title, epsilon = f"{query.id}: {_when(losses.since_ms, unit)}", "epsilon"
+    if not losses.complete:
+        epsilon = "epsilon of what is left"
+    elif not losses.exact:
+        epsilon = "epsilon at most"
+    table = Table(title=title, title_justify="left", min_width=len(title))
     table.add_column("predicate")
-    table.add_column("epsilon" if losses.exact else "epsilon at most", justify="right")
+    table.add_column(epsilon, justify="right")
     dearest = sorted(enumerate(losses.units.tolist()), key=lambda one: (-one[1], one[0]))
     for index, units in dearest[:_DEAREST]:
         predicate = ", ".join(query.domain.predicate(index).values()) or "(all)"
         table.add_row(predicate, _decimals(units))
+    notes = []
     if len(dearest) > _DEAREST:
-        table.caption = f"and {len(dearest) - _DEAREST} more; --json shows all"
+        notes.append(f"and {len(dearest) - _DEAREST} more; --json shows all")
+    if not losses.complete:
+        notes.append("charges were compacted: predicates may have lost more")
+    table.caption = "\n".join(notes) or None
     return table
 
 
@@ -218,6 +226,13 @@ def _bar(scope: ScopeStatus) -> Text:
 
 def _decimals(units: int) -> str:
     return f"{float(from_loss_units(units)):.3f}"
+
+
+def _when(since_ms: int | None, unit: PrivacyUnit) -> str:
+    if since_ms is None:
+        return "nothing to add up"
+    of = "events of" if unit is PrivacyUnit.EVENT else "one person in the budget period from"
+    return f"{of} {_short(iso_utc(since_ms))} UTC"
 
 
 def _predicate(alarm: Alarm) -> str:

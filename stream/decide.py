@@ -168,7 +168,7 @@ class Decider:
         requests = heapq.merge(
             *(self._requests(q, key) for q in sharing), key=lambda request: request.charge.key
         )
-        self._ledger.admit(scope, list(requests))
+        self._ledger.admit(scope, list(requests), alarms={q.id for q in sharing})
 
     def _requests(self, query: Query, last: WindowKey) -> Iterator[Request]:
         """Yield the public schedule of one query from its oldest undecided window to ``last``."""

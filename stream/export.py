@@ -129,7 +129,7 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
     "totals": _schema(scope=_TEXT, period_ms=_WHOLE, held_units=_WHOLE, final_units=_WHOLE),
     "compacted": _schema(scope=_TEXT, period_ms=_WHOLE, final_units=_WHOLE),
     "links": _schema(
-        "adopted", scope=_TEXT, link=_WHOLE, kind=_TEXT, **_WINDOW, adopted=_TEXT, hash=_BYTES
+        "told", scope=_TEXT, link=_WHOLE, kind=_TEXT, **_WINDOW, told=_TEXT, hash=_BYTES
     ),
 }
 """Columns of every kind of record, in order."""

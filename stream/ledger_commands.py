@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import asdict
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -14,6 +13,7 @@ from rich.console import Console
 
 from accountant.errors import LedgerError
 from accountant.store import Store
+from stream.accepting import accept_changes
 from stream.alarms import epsilon_text, iso_utc
 from stream.anchors import anchor_line, base_problems, chain_ends, read_anchors
 from stream.build import open_ledger, wall_clock_ms
@@ -22,6 +22,7 @@ from stream.console import ledger_place, losses_table, status_tables
 from stream.export import write_parquet
 from stream.losses import predicate_losses
 from stream.orphans import orphan_warning, orphans
+from stream.pinned import pinned_rows, refuse_changes, refuse_moved
 from stream.registration import registration, scopes_of, terms_of
 from stream.scalars import instant_ms
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from accountant.records import LedgerStatus, QueryStatus
     from stream.model import Alarms
 
-__all__ = ["accept_changes", "ledger"]
+__all__ = ["ledger"]
 
 _BAD_INPUT = 2
 _CONNECT_S = 30.0
@@ -129,7 +130,11 @@ def verify(load: Callable[[], Alarms], anchors: tuple[str, ...]) -> None:
 
 @ledger.command()
 @click.argument("alarm")
-@click.option("--at", metavar="ISO", help="An instant; default: of the latest settled window.")
+@click.option(
+    "--at",
+    metavar="ISO",
+    help="An instant, in UTC without an offset. Default: that of the latest settled window.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Every predicate, one JSON object a line.")
 @click.pass_obj
 def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: bool) -> None:
@@ -145,8 +150,13 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
             f"the configuration has no alarm {alarm!r}",
             hint=f"it has {', '.join(alarms.queries)}",
         )
-    at_ms = None if at is None else _past_ms(at, wall_clock_ms())
+    at_ms = None if at is None else _past_ms(at, wall_clock_ms(), "--at")
     with _opened(alarms) as opened:
+        if alarm not in {row["query"] for row in pinned_rows(opened, "queries")}:
+            raise LedgerError(
+                f"the ledger does not have alarm {alarm!r} yet, so nothing of it was decided",
+                hint="start a worker or a replay with this configuration first",
+            )
         found = predicate_losses(alarms, opened, query, at_ms)
     since = None if found.since_ms is None else iso_utc(found.since_ms)
     if as_json:
@@ -159,10 +169,11 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
                     "predicate": query.domain.predicate(index),
                     "epsilon": epsilon_text(units),
                     "exact": found.exact,
+                    "complete": found.complete,
                 }
             )
         return
-    Console().print(losses_table(query, found))
+    Console().print(losses_table(query, found, alarms.budget.unit))
 
 
 @ledger.command()
@@ -196,17 +207,18 @@ def compact(load: Callable[[], Alarms], before: str | None) -> None:
     """Delete charges of the past, and keep what they left behind: no total changes."""
     alarms = load()
     now_ms = wall_clock_ms()
-    before_ms = _period_start_ms(alarms, now_ms) if before is None else _past_ms(before, now_ms)
+    before_ms = (
+        _period_start_ms(alarms, now_ms) if before is None else _past_ms(before, now_ms, "--before")
+    )
     with _opened(alarms) as opened:
-        _same_budgets(alarms, opened)
-        earlier = opened.status()
-        gone = {budget: opened.compact(budget, before_ms) for budget in earlier.scopes}
+        _refuse_other_budgets(alarms, opened)
+        gone = {budget: opened.compact(budget, before_ms) for budget in opened.status().scopes}
         later = opened.status()
     _warn_of_orphans(alarms, later)
     for budget, count in gone.items():
         click.echo(f"{budget}: {count} charge(s) compacted, before {iso_utc(before_ms)}")
-        click.echo(f"  before: {anchor_line(budget, earlier.scopes[budget].anchor)}")
-        click.echo(f"  after:  {anchor_line(budget, later.scopes[budget].anchor)}")
+    for budget in gone:
+        click.echo(anchor_line(budget, later.scopes[budget].anchor))
 
 
 @ledger.command()
@@ -237,8 +249,8 @@ def retire(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
             return
         if known[alarm].unpublished:
             click.echo(
-                f"note: {known[alarm].unpublished} decision(s) of {alarm!r} have not left, "
-                "and will not without it in a configuration",
+                f"note: {known[alarm].unpublished} decision(s) of {alarm!r} have not left; they "
+                "never will without it in a configuration, and nothing after them is compacted",
                 err=True,
             )
         if not yes:
@@ -277,12 +289,13 @@ def mark_spent(load: Callable[[], Alarms]) -> None:
     from stream.kafka.guard import seen_decisions  # noqa: PLC0415  # imports Kafka's client
 
     alarms = load()
-    seen = seen_decisions(alarms)
     with open_ledger(alarms) as opened:
+        refuse_moved(opened, [registration(q, alarms, 0) for q in alarms.queries.values()])
+        seen = seen_decisions(alarms, opened)
         for budget in scopes_of(alarms):
             opened.register_budget(terms_of(alarms, budget))
         adopted = opened.mark_spent(seen)
-    click.echo(f"{adopted} decision(s) taken over as spent, of {len(seen)} on the topic")
+    click.echo(f"{adopted} decision(s) taken over as spent, of {len(seen)} compared")
 
 
 @ledger.command()
@@ -294,43 +307,12 @@ def accept(load: Callable[[], Alarms]) -> None:
     """
     alarms = load()
     with _opened(alarms) as opened:
-        _same_budgets(alarms, opened)
+        _refuse_other_budgets(alarms, opened)
         lines = accept_changes(alarms, opened, now_ms=wall_clock_ms())
     for line in lines:
         click.echo(line)
     if not lines:
         click.echo("nothing has changed")
-
-
-def accept_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
-    """Accept every changed alarm; return one line for each.
-
-    A feed with a declared history is read again, so its change takes effect at the oldest undecided
-    window; a live one's at the first window that starts at or after ``now_ms``. The decider denies
-    the windows in between.
-
-    Raises:
-        LedgerError: the ledger refuses a change.
-    """
-    registered = _fingerprints(opened)
-    lines: list[str] = []
-    for query in alarms.queries.values():
-        if registered.get(query.id, query.fingerprint) == query.fingerprint:
-            continue
-        cursor_ms = opened.cursor(query.id)
-        floor_ms = cursor_ms if query.feed.history else max(cursor_ms, now_ms)
-        calendar = query.calendar
-        index = calendar.next_active(calendar.first_starting_at(floor_ms))
-        from_ms = calendar.bounds(index)[0]
-        opened.accept_change(registration(query, alarms, 0), from_ms)
-        lines.append(f"{query.id}: accepted, in force from {iso_utc(from_ms)}")
-    return lines
-
-
-def _fingerprints(opened: Ledger) -> dict[str, str]:
-    """Return the registered fingerprints; their rows stand before the long tables."""
-    early = takewhile(lambda row: row["record"] != "charges", opened.export())
-    return {row["query"]: row["fingerprint"] for row in early if row["record"] == "queries"}
 
 
 def _warn_of_orphans(alarms: Alarms, status: LedgerStatus) -> None:
@@ -342,16 +324,13 @@ def _others(alarms: Alarms, known: Mapping[str, QueryStatus]) -> str:
     return ", ".join(q.query for q in known.values() if q.query not in alarms.queries)
 
 
-def _same_budgets(alarms: Alarms, opened: Ledger) -> None:
+def _refuse_other_budgets(alarms: Alarms, opened: Ledger) -> None:
     """Refuse to work on a ledger under another budget than its own.
 
     Raises:
         ConfigChangedError: unit, epsilon_max or period differs.
     """
-    registered = opened.status().scopes
-    for budget in scopes_of(alarms):
-        if budget in registered:
-            opened.register_budget(terms_of(alarms, budget))
+    refuse_changes(opened, [terms_of(alarms, budget) for budget in scopes_of(alarms)], (), ())
 
 
 def _period_start_ms(alarms: Alarms, now_ms: int) -> int:
@@ -362,14 +341,14 @@ def _period_start_ms(alarms: Alarms, now_ms: int) -> int:
     return periods.touched(now_ms, now_ms + 1)[0]
 
 
-def _past_ms(text: str, now_ms: int) -> int:
+def _past_ms(text: str, now_ms: int, option: str) -> int:
     try:
         at_ms = instant_ms(text, ZoneInfo("UTC"))
     except ValueError as error:
-        raise click.BadParameter(f"{text!r} {error}", param_hint="--before") from None
+        raise click.BadParameter(f"{text!r} {error}", param_hint=option) from None
     if at_ms > now_ms:
         raise click.BadParameter(
-            f"{text!r} lies in the future: what is compacted has ended", param_hint="--before"
+            f"{text!r} lies in the future: only what has ended is looked at", param_hint=option
         )
     return at_ms
 

@@ -14,6 +14,7 @@ from accountant.charges import UniformCost
 from accountant.composition import Cells, RowCharge, loss_by_predicate
 from accountant.predicates import Region
 from accountant.units import PrivacyUnit
+from stream.pinned import pinned_rows
 from stream.regions import cells_of, group_by_of, region_of
 from stream.release import scope_of
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from accountant.expost import Realised
     from accountant.ledger import Ledger
     from accountant.records import FinalCharge
     from stream.model import Alarms, Query
@@ -35,12 +37,15 @@ class Losses:
     Args:
         units: loss units per predicate, shape (cells,), in the order of the domain.
         exact: whether some row of every predicate lost that; else they are safe bounds.
+        complete: whether nothing is missing: where charges were compacted, predicates may have lost
+            more than ``units``.
         since_ms: the instant (unit ``event``) or the start of the period (unit ``user``) meant;
             ``None`` where nothing has settled.
     """
 
     units: NDArray[np.int64]
     exact: bool
+    complete: bool
     since_ms: int | None
 
 
@@ -62,20 +67,37 @@ def predicate_losses(
     if alarms.budget.unit is PrivacyUnit.USER:
         periods = alarms.budget.periods
         period = periods.touched(at_ms, at_ms + 1)[0] if periods and at_ms is not None else None
-        realised = ledger.realised(query.id, period, cells=cells)
-        return Losses(realised.costs, realised.complete, realised.period)
+        realised = _realised(ledger, query.id, period, cells)
+        return Losses(realised.costs, realised.complete, realised.complete, realised.period)
     if at_ms is None:
         at_ms = ledger.realised(query.id, cells=cells).instant_ms
-    charges = (
-        [] if at_ms is None else ledger.final_charges(scope_of(query, alarms), at_ms, at_ms + 1)
-    )
+    scope = scope_of(query, alarms)
+    charges = [] if at_ms is None else ledger.final_charges(scope, at_ms, at_ms + 1)
     known = {one.id: _RowsOf(one) for one in alarms.queries.values()}
     asked = known[query.id]
     losses = loss_by_predicate(
         [_row_charge(charge, known.get(charge.key.query)) for charge in charges],
         RowCharge(asked.region, asked.group_by, asked.cells, UniformCost(0, cells)),
     )
-    return Losses(losses.units, losses.exact, at_ms)
+    complete = not _compacted(ledger, scope, at_ms)
+    return Losses(losses.units, losses.exact and complete, complete, at_ms)
+
+
+def _realised(ledger: Ledger, query: str, period: int | None, cells: int) -> Realised:
+    """Read until nothing waits: one reading unpacks a bounded number of windows."""
+    found = ledger.realised(query, period, cells=cells)
+    while not found.complete:
+        before, found = found, ledger.realised(query, period, cells=cells)
+        if found.windows == before.windows:
+            break
+    return found
+
+
+def _compacted(ledger: Ledger, scope: str, at_ms: int | None) -> bool:
+    """Whether windows that cover an instant may have been compacted."""
+    rows = pinned_rows(ledger, "scopes")
+    until_ms = next((row["compacted_before_ms"] for row in rows if row["scope"] == scope), None)
+    return until_ms is not None and (at_ms is None or at_ms < until_ms)
 
 
 class _RowsOf:

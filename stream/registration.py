@@ -6,11 +6,13 @@ import json
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from accountant.predicates import Region
 from accountant.records import BudgetTerms, QueryRegistration
 from accountant.shapes import Shape
 from accountant.units import floor_loss_units
 from stream.definition import definition_json
-from stream.regions import group_by_of, region_of
+from stream.model import FieldType
+from stream.regions import attribute_of, group_by_of, region_of
 from stream.release import scope_of
 
 if TYPE_CHECKING:
@@ -18,17 +20,33 @@ if TYPE_CHECKING:
 
 __all__ = ["registration", "scopes_of", "shape_of", "terms_of"]
 
+_READINGS = frozenset({FieldType.TIMESTAMP, FieldType.FLOAT})
+"""Types whose values are made of an event's strings or integers; others are taken as they are."""
+
 
 def shape_of(query: Query) -> Shape:
-    """Return which rows the cells of a query cover.
+    """Return which rows the cells of a query cover, also beside those of other configurations.
 
     Two queries have the same grouping exactly if they group by the same attributes with the same
     values in the same order: then cell for cell they cover the same values.
+
+    One event can hold a string under one declaration of a field and an instant under another, and
+    so may a large integer and the float next to it: what is read so is another attribute, and keeps
+    no rows apart from what is read otherwise.
     """
-    cells = [group_by_of(query), query.domain.values]
-    text = json.dumps(cells, separators=(",", ":"))
+    names = {
+        attribute_of(query.feed, name): f"{attribute_of(query.feed, name)} as {field.type.value}"
+        for name, field in query.feed.fields.items()
+        if field.type in _READINGS
+    }
+    region = region_of(query)
+    if not region.empty:
+        region = Region.of(
+            {names.get(name, name): region.values(name) for name in region.attributes}
+        )
+    text = json.dumps([group_by_of(query), query.domain.values], separators=(",", ":"))
     digest = blake2b(text.encode("ascii"), digest_size=16).hexdigest()
-    return Shape(region=region_of(query).canonical, grouping=digest)
+    return Shape(region=region.canonical, grouping=digest)
 
 
 def registration(query: Query, alarms: Alarms, first_start_ms: int) -> QueryRegistration:

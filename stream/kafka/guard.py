@@ -18,10 +18,11 @@ from stream.alarms import decode_decision, iso_utc
 from stream.kafka.security import aiokafka_arguments
 from stream.kafka.settings import require_kafka
 from stream.kafka.topics import admin_client, describe, plan, problems
+from stream.pinned import pinned_rows
 from stream.release import seen_decision
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from accountant.ledger import Ledger
     from accountant.records import LogIdentity, SeenDecision
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["check_feeds", "check_ledger", "check_unchanged", "seen_decisions"]
 
-_TAIL_RECORDS = 1_000
-_TAIL_S = 60.0  # a client goes on asking a broker that is gone
+_NEWEST = 1_000
+_CLOCKS_MS = 3_600_000  # how far the clocks of brokers may be apart
+_SILENT_S = 60.0  # a client goes on asking a broker that is gone
 
 
 def check_feeds(alarms: Alarms) -> dict[str, LogIdentity]:
@@ -73,7 +75,7 @@ def check_ledger(alarms: Alarms, ledger: Ledger) -> None:
         DependencyError: Kafka cannot be reached.
         LedgerRolledBackError: the decisions topic shows what the ledger does not know.
     """
-    unknown = ledger.unknown_decisions(seen_decisions(alarms))
+    unknown = ledger.unknown_decisions(seen_decisions(alarms, ledger))
     if unknown:
         first = min(decision.key for decision in unknown)
         raise LedgerRolledBackError(
@@ -84,8 +86,16 @@ def check_ledger(alarms: Alarms, ledger: Ledger) -> None:
         )
 
 
-def seen_decisions(alarms: Alarms) -> list[SeenDecision]:
-    """Return the newest published decisions of every partition of the decisions topic.
+def seen_decisions(alarms: Alarms, ledger: Ledger) -> list[SeenDecision]:
+    """Return the published decisions that the ledger may lack.
+
+    A ledger that was restored from an older copy lacks windows from its cursors on, and those were
+    published after they ended. So the topic is read back to the oldest cursor; that another ledger
+    serves it, its newest records tell, which are read in any case.
+
+    Args:
+        alarms: the configuration; alarms that are not in it are left out.
+        ledger: open; with none of the alarms in it, the whole topic is read.
 
     Raises:
         DependencyError: Kafka cannot be reached.
@@ -99,14 +109,42 @@ def seen_decisions(alarms: Alarms) -> list[SeenDecision]:
             f"topic {kafka.decisions_topic!r} does not exist, so what was released is not known",
             hint="correct kafka.decisions_topic, or create it with `tocsin topics FILE --apply`",
         )
+    cursors = {
+        row["query"]: row["cursor_ms"]
+        for row in pinned_rows(ledger, "queries")
+        if row["query"] in alarms.queries
+    }
+    found: list[SeenDecision] = []
+
+    def take(value: bytes | None, *, newest: bool) -> None:
+        seen = _seen(value, alarms)
+        if seen is not None and (newest or seen.start_ms >= cursors.get(seen.query, 0)):
+            found.append(seen)
+
     try:
-        values = asyncio.run(asyncio.wait_for(_tail(kafka, facts.partitions), _TAIL_S))
+        asyncio.run(_read(kafka, facts.partitions, _since_ms(alarms, cursors), take))
     except (KafkaError, OSError) as error:
         raise DependencyError(
             f"the decisions topic cannot be read ({type(error).__name__})",
             hint="check that Kafka is up and that this user may read the topic",
         ) from error
-    return [seen for value in values if (seen := _seen(value, alarms)) is not None]
+    return found
+
+
+def _since_ms(alarms: Alarms, cursors: Mapping[str, int]) -> int | None:
+    """Return when the first decision that a ledger may lack was published at the earliest.
+
+    ``None`` when it lacks none, since every alarm has passed its feed's history.
+    """
+    if not cursors:
+        return 0
+    histories = {name: alarms.queries[name].feed.history for name in cursors}
+    going_on = [
+        cursor_ms
+        for name, cursor_ms in cursors.items()
+        if (history := histories[name]) is None or cursor_ms < history[1]
+    ]
+    return max(min(going_on) - _CLOCKS_MS, 0) if going_on else None
 
 
 def _seen(value: bytes | None, alarms: Alarms) -> SeenDecision | None:
@@ -120,29 +158,46 @@ def _seen(value: bytes | None, alarms: Alarms) -> SeenDecision | None:
         return None
 
 
-async def _tail(kafka: KafkaSettings, partitions: int) -> list[bytes | None]:
+async def _read(
+    kafka: KafkaSettings, partitions: int, since_ms: int | None, take: Callable[..., None]
+) -> None:
     consumer = AIOKafkaConsumer(
         group_id=None,
         enable_auto_commit=False,
         isolation_level="read_committed",
         **aiokafka_arguments(kafka),
     )
-    try:
-        await consumer.start()
-        topic = kafka.decisions_topic
-        return await _read_tail(consumer, [TopicPartition(topic, p) for p in range(partitions)])
-    finally:
-        await consumer.stop()
+    topic = kafka.decisions_topic
+    async with asyncio.timeout(_SILENT_S) as silent:
+        try:
+            await consumer.start()
+            places = [TopicPartition(topic, number) for number in range(partitions)]
+            await _read_from(consumer, places, since_ms, take, silent)
+        finally:
+            await consumer.stop()
 
 
-async def _read_tail(consumer: Any, partitions: list[TopicPartition]) -> list[bytes | None]:
-    consumer.assign(partitions)
-    begin = await consumer.beginning_offsets(partitions)
-    end = await consumer.end_offsets(partitions)
-    for partition in partitions:
-        consumer.seek(partition, max(begin[partition], end[partition] - _TAIL_RECORDS))
-    values: list[bytes | None] = []
-    while any([await consumer.position(p) < end[p] for p in partitions]):
+async def _read_from(
+    consumer: Any,
+    places: list[TopicPartition],
+    since_ms: int | None,
+    take: Callable[..., None],
+    silent: asyncio.Timeout,
+) -> None:
+    """Hand every record since an instant, and the newest of every partition, to ``take``."""
+    consumer.assign(places)
+    begin = await consumer.beginning_offsets(places)
+    end = await consumer.end_offsets(places)
+    since: Mapping[Any, Any] = {}
+    if since_ms is not None:
+        since = await consumer.offsets_for_times(dict.fromkeys(places, since_ms))
+    newest = {place: max(begin[place], end[place] - _NEWEST) for place in places}
+    for place in places:
+        at = since.get(place)
+        consumer.seek(place, newest[place] if at is None else min(at.offset, newest[place]))
+    while any([await consumer.position(place) < end[place] for place in places]):
         batches = await consumer.getmany(timeout_ms=500)
-        values.extend(record.value for records in batches.values() for record in records)
-    return values
+        for place, records in batches.items():
+            silent.reschedule(asyncio.get_running_loop().time() + _SILENT_S)
+            for record in records:
+                take(record.value, newest=record.offset >= newest[place])

@@ -32,7 +32,6 @@ from stream.kafka.publish import Publisher
 from stream.kafka.security import faust_credentials
 from stream.kafka.settings import require_kafka
 from stream.metrics_server import serve
-from stream.orphans import orphan_warning, orphans
 from stream.retry import retrying
 from stream.steps import no_step
 
@@ -93,8 +92,6 @@ def run(
         step=step,
     )
     retrying(lambda: check_ledger(alarms, ledger))
-    for orphan in orphans(alarms, ledger.status()):
-        _log.warning(orphan_warning(orphan))
     with (
         serve(runtime.metrics, alarms.settings),
         tempfile.TemporaryDirectory(prefix="tocsin-faust-", ignore_cleanup_errors=True) as folder,

@@ -16,7 +16,7 @@ from accountant.plan import AlarmCost, plan_budget
 from accountant.predicates import Region, ValueSet
 from accountant.shapes import Shape
 from accountant.units import to_loss_units
-from operators.registry import create
+from operators.registry import price
 from stream.planning.occupancy import ActiveWindows
 from stream.registration import scopes_of, shape_of, terms_of
 from stream.release import cells_per_unit, scope_of
@@ -57,7 +57,7 @@ _WEEK_MINUTES = 7 * 1440
 def operator_plans(alarms: Alarms) -> dict[str, Plan]:
     """Return every alarm's worst case, from configuration alone."""
     return {
-        query.id: create(query.mechanism, query.test, query.promise).plan
+        query.id: price(query.mechanism, query.test, query.promise)
         for query in alarms.queries.values()
     }
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from accountant.errors import ConfigError
 from accountant.plan import epsilon_needed, loads_of, room_units, worst_of
 from accountant.units import to_loss_units
-from operators.registry import create
+from operators.registry import price
 from stream.declare import decimal
 from stream.planning.budget import alarm_costs
 from stream.planning.search import rounded, rounded_index, smallest
@@ -33,6 +33,7 @@ __all__ = ["Change", "ChangeKind", "recommended", "smallest_changes"]
 
 _MOST_STEPS = 10_000
 _HALF = Fraction(1, 2)
+_NEAR_A_COIN = Fraction(1, 4)
 
 
 class ChangeKind(StrEnum):
@@ -92,13 +93,12 @@ def smallest_changes(
 
 
 def recommended(changes: Sequence[Change]) -> Change | None:
-    """Return the smallest change; a larger ``epsilon_max`` only where nothing else is enough."""
+    """Return the smallest change; a larger ``epsilon_max`` only where nothing else is enough.
+
+    Before that comes a ``max_fnr`` above 0.25: an alarm that is nearly a coin's toss is of no use.
+    """
     possible = [change for change in changes if change.possible]
-    return min(
-        possible,
-        key=lambda change: (change.kind is ChangeKind.EPSILON_MAX, change.amount),
-        default=None,
-    )
+    return min(possible, key=lambda change: (_last_resort(change), change.amount), default=None)
 
 
 class _Bench:
@@ -270,7 +270,7 @@ class _Bench:
         key = (self._alike[at], promise)
         if key not in self._planned:
             try:
-                plan = create(query.mechanism, query.test, promise).plan
+                plan = price(query.mechanism, query.test, promise)
                 self._planned[key] = to_loss_units(plan.epsilon)
             except ConfigError:
                 self._planned[key] = None
@@ -307,6 +307,14 @@ class _Bench:
             return guess
         width = Fraction(2 * guess + 1) * tried / room
         return min(math.ceil((width - 1) / 2), highest)
+
+
+def _last_resort(change: Change) -> int:
+    """Return how unwelcome a change is, however small: 0, 1 or 2."""
+    if change.kind is ChangeKind.EPSILON_MAX:
+        return 2
+    rates = change.values.values() if change.kind is ChangeKind.MAX_FNR else ()
+    return int(any(Fraction(rate) > _NEAR_A_COIN for rate in rates))
 
 
 def _alike(queries: Sequence[Query], units: Sequence[int]) -> list[int]:

@@ -47,7 +47,7 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
     """
     shown: list[RenderableType] = []
     for one in looked:
-        shown += [_costs_table(one.plan, alarms), _verdict(one.plan)]
+        shown += [_costs_table(one.plan, alarms), _verdict(one)]
         if one.plan.sharing is not None and len(one.plan.alarms) > 1:
             shown += _sharing_tables(one.plan.sharing, len(one.plan.alarms))
         if one.plan.worst_units is None or not one.plan.fits:
@@ -98,7 +98,8 @@ def _costs_table(plan: ScopePlan, alarms: Alarms) -> Table:
     )
     table.add_column("alarm", overflow="fold")
     table.add_column("mechanism")
-    for heading in ("epsilon", "limit", "ratio", "cells", f"per {_span(plan)}", "windows fit"):
+    # Broken here, since a narrow terminal would rather break names of alarms.
+    for heading in ("epsilon", "limit", "ratio", "cells", f"per\n{_span(plan)}", "windows\nfit"):
         table.add_column(heading, justify="right")
     for alarm in plan.alarms:
         table.add_row(
@@ -120,18 +121,18 @@ def _span(plan: ScopePlan) -> str:
     return "lifetime" if plan.terms.period == "lifetime" else "period"
 
 
-def _verdict(plan: ScopePlan) -> Text:
+def _verdict(one: ScopeOutlook) -> Text:
+    plan = one.plan
     wall = _decimals(plan.terms.epsilon_max_units)
+    verdict = ("fits", "green") if plan.fits else ("does not fit", "bold red")
     if plan.worst_units is None:
-        head = f"worst case: no end, epsilon_max {wall} ends it"
+        head = f"worst case: no end; epsilon_max {wall}"
+        if plan.fits and one.refusal is not None:
+            verdict = ("fits at first", "yellow")
     else:
         how = plan.bound if plan.cells is None else f"{plan.bound}: a person reaches {plan.cells}"
         head = f"worst case {_decimals(plan.worst_units)} of {wall} ({how})"
-    verdict = ("fits", "green") if plan.fits else ("does not fit", "bold red")
-    text = Text.assemble(head, ": ", verdict)
-    if plan.fits and plan.suggestion:
-        text = Text.assemble(text, "\n", plan.suggestion)
-    return text
+    return Text.assemble(head, ": ", verdict)
 
 
 def _sharing_tables(sharing: Sharing, alarms: int) -> list[RenderableType]:
@@ -174,7 +175,7 @@ def _why(pair: Pair) -> str:
 def _refusal_text(one: ScopeOutlook, alarms: Alarms) -> str:
     refusal = one.refusal
     if refusal is None:
-        return "no refusal: not in the windows looked at, or in the declared history"
+        return f"first refused: none in {_looked_at(one, alarms)}"
     granted = sum(refusal.granted.values())
     after = f"after {granted} granted window{'' if granted == 1 else 's'}"
     if one.plan.terms.unit is PrivacyUnit.EVENT:
@@ -189,6 +190,15 @@ def _refusal_text(one: ScopeOutlook, alarms: Alarms) -> str:
         f"first refused: windows of {refusal.query} from {_clock(refusal, alarms)} on, {after}"
         " (in the fullest period)"
     )
+
+
+def _looked_at(one: ScopeOutlook, alarms: Alarms) -> str:
+    """Return where a refusal was looked for; see :mod:`stream.planning.refusal`."""
+    if alarms.budget.periods is not None and alarms.budget.periods.calendar is not None:
+        return "the fullest period"
+    if all(alarms.queries[alarm.query].feed.history for alarm in one.plan.alarms):
+        return "the declared history"
+    return "the week looked at" if one.plan.terms.unit is PrivacyUnit.EVENT else "ten years"
 
 
 def _clock(refusal: Refusal, alarms: Alarms) -> str:
@@ -235,8 +245,9 @@ def _cell(change: Change) -> str:
     if not change.possible:
         return "no"
     values = list(change.values.values())
-    if len(set(values)) == 1:
-        return values[0] + (f" on {len(values)}" if len(values) < len(change.alarms) else "")
+    everyone = len(values) == len(change.alarms)
+    if len(set(values)) == 1 and (everyone or len(values) > MOST_LISTED):
+        return values[0] + ("" if everyone else f" on {len(values)}")
     listed = [f"{alarm} {value}" for alarm, value in change.values.items()]
     more = len(listed) - MOST_LISTED
     return "\n".join([*listed[:MOST_LISTED], *([f"and {more} more"] if more > 0 else [])])
@@ -245,9 +256,9 @@ def _cell(change: Change) -> str:
 def _recommendation(one: ScopeOutlook) -> str:
     best = one.recommended
     wall = next((c for c in one.changes if c.kind is ChangeKind.EPSILON_MAX), None)
-    lines = []
+    lines = ["none of these changes is enough by itself"]
     if best is not None and best is not wall:
-        lines.append(f"recommended, the smallest of these: {change_text(best)}")
+        lines = [f"recommended: {change_text(best)}"]
     if wall is not None:
         lines.append(f"or, for less privacy: {change_text(wall)}")
     return "\n".join(lines)

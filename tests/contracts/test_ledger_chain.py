@@ -13,10 +13,11 @@ import sqlalchemy as sa
 from accountant import chain, schema, verify
 from accountant.chain import LinkKind, read_anchor
 from accountant.entries import read_charge
+from accountant.errors import LedgerCorruptError
 from accountant.levelcost import LevelCosts
 from accountant.records import SeenDecision
 from accountant.units import PrivacyUnit
-from tests.support.ledgers import Series, deny, requests, set_up, settle
+from tests.support.ledgers import Series, deny, registration, requests, set_up, settle, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,7 +141,7 @@ def test_a_deleted_charge_is_missed(told: Ledger) -> None:
     """The links still tell of it."""
     with tampered(told) as tx:
         run(tx, "DELETE FROM tocsin_charges WHERE start_ms = 10")
-        assert "window [10, 30) of 'b': link 2 tells of it, and it is not there" in problems(tx)
+        assert "window [10, 30) of 'b': link 4 tells of it, and it is not there" in problems(tx)
 
 
 def test_an_invented_charge_is_not_told_of(told: Ledger) -> None:
@@ -157,6 +158,7 @@ def test_adopted_decisions_are_vouched_for(told: Ledger) -> None:
     changes = (
         "UPDATE tocsin_adopted SET loss_units = 0",
         "UPDATE tocsin_adopted SET periods = '[7]'",
+        "UPDATE tocsin_adopted SET start_ms = -5, end_ms = -4",
         "DELETE FROM tocsin_adopted",
         f"INSERT INTO tocsin_adopted SELECT {', '.join(other)} FROM tocsin_adopted",
     )
@@ -191,7 +193,7 @@ def test_a_chain_cut_short_with_its_head_is_named(told: Ledger) -> None:
 def test_links_in_another_order_are_named(told: Ledger) -> None:
     """Two links that change places fit nowhere."""
     with tampered(told) as tx:
-        for old, new in ((2, 0), (3, 2), (0, 3)):
+        for old, new in ((4, 0), (5, 4), (0, 5)):
             run(tx, f"UPDATE tocsin_links SET link = {new} WHERE link = {old}")
         found = problems(tx)
     for window in ("[10, 30)", "[20, 40)"):
@@ -205,12 +207,12 @@ def test_an_inserted_link_is_named(told: Ledger) -> None:
         run(tx, "UPDATE tocsin_links SET link = -link WHERE link < 0")
         run(tx, "UPDATE tocsin_scopes SET chain_link = chain_link + 1")
         _copy_link(tx, 1, 3)
-        assert "window [0, 20) of 'b': it is not what link 3" in problems(tx)
+        assert "budget 's', its state: it is not what link 3" in problems(tx)
     with tampered(told) as tx:
         number = int(told.status().scopes["s"].anchor.partition(":")[0]) + 1
-        _copy_link(tx, 1, number)
+        _copy_link(tx, 4, number)
         _rewrite(tx)
-        assert f"window [0, 20) of 'b': link {number} tells of it once more" in problems(tx)
+        assert f"window [10, 30) of 'b': link {number} tells of it once more" in problems(tx)
 
 
 def test_a_rewritten_chain_is_caught_by_an_anchor(ledger: Ledger) -> None:
@@ -237,6 +239,36 @@ def test_a_rewritten_chain_is_caught_by_an_anchor(ledger: Ledger) -> None:
         assert f"link {number + 9} was noted" in problems(tx, {number + 9: b""})
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE tocsin_scopes SET epsilon_max_units = epsilon_max_units + 1",
+        "UPDATE tocsin_scopes SET period = 'later'",
+        "UPDATE tocsin_scopes SET compacted_before_ms = 0",
+        "UPDATE tocsin_scopes SET compacted_worst_units = 1",
+        "UPDATE tocsin_shapes SET region = 'false'",
+        "DELETE FROM tocsin_shapes",
+        "INSERT INTO tocsin_compacted VALUES ('s', 0, 0)",
+    ],
+)
+def test_what_no_charge_says_is_vouched_for_too(told: Ledger, change: str) -> None:
+    """Terms, rows of queries and what compaction left cannot be changed behind the chain's back."""
+    with tampered(told) as tx:
+        run(tx, change)
+        assert "are not what its chain vouches for" in problems(tx)
+
+
+def test_a_changed_budget_is_not_vouched_for_anew(ledger: Ledger) -> None:
+    """Nothing that is registered later covers up what was changed before it."""
+    set_up(ledger, PrivacyUnit.EVENT, WALL, [Series("a")])
+    with ledger._store.write() as tx:
+        run(tx, "UPDATE tocsin_shapes SET region = 'false'")
+    with pytest.raises(LedgerCorruptError, match="vouches for"):
+        ledger.register_query(registration(Series("b")))
+    with pytest.raises(LedgerCorruptError, match="vouches for"):
+        ledger.register_budget(terms(PrivacyUnit.EVENT, WALL))
+
+
 def _copy_link(tx: Transaction, source: int, target: int) -> None:
     columns = [column.name for column in schema.links.columns]
     names = ", ".join(name for name in columns if name != "link")
@@ -256,6 +288,8 @@ def _rewrite(tx: Transaction) -> None:
             happened = chain.of_adopted(
                 link.key, "s", row["digest"], row["loss_units"], row["periods"]
             )
+        elif link.kind is LinkKind.STATE:
+            happened = chain.of_state(link.told or "")
         else:
             happened = chain.of_charge(charges[link.key], link.kind)
         (new,) = chain.extend(number, last, [happened])

@@ -12,7 +12,13 @@ import pytest
 
 from accountant import verify
 from accountant.charges import WindowKey
-from accountant.errors import ClockError, ConfigChangedError, LedgerError, LogChangedError
+from accountant.errors import (
+    ClockError,
+    ConfigChangedError,
+    LedgerCorruptError,
+    LedgerError,
+    LogChangedError,
+)
 from accountant.predicates import Region
 from accountant.records import (
     Admission,
@@ -78,6 +84,52 @@ def test_log_never_changes(ledger: Ledger) -> None:
         ledger.register_log(LogIdentity("feed", "c", "t2", "topic", 2))
     with pytest.raises(LogChangedError, match="partitions 2 -> 3"):
         ledger.register_log(LogIdentity("feed", "c", "t1", "topic", 3))
+
+
+def test_a_topic_has_one_budget(ledger: Ledger) -> None:
+    """Another name for the feed is no fresh budget for the same events."""
+    for feed, topic_id, topic in (
+        ("one", "t1", "events"),
+        ("renamed", "t1", "moved"),
+        ("anew", "t2", "events"),
+        ("other", "t3", "others"),
+    ):
+        ledger.register_log(LogIdentity(feed, "c", topic_id, topic, 2))
+        ledger.register_budget(terms(PrivacyUnit.EVENT, 5, f"feed:{feed}"))
+    given = QueryRegistration("q-one", "feed:one", "one", "f1", "{}", 0)
+    assert ledger.register_query(given) == 0
+    for feed in ("renamed", "anew"):
+        second = replace(given, query=f"q-{feed}", scope=f"feed:{feed}", feed=feed)
+        with pytest.raises(ConfigChangedError, match="as feed 'one': an event has one budget"):
+            ledger.register_query(second)
+        shared = replace(second, scope="feed:one")  # as under unit user: one budget for all feeds
+        assert ledger.register_query(shared) == 0
+    ledger.register_query(replace(given, query="q-other", scope="feed:other", feed="other"))
+    assert sorted(ledger.status().queries) == ["q-anew", "q-one", "q-other", "q-renamed"]
+
+
+def test_events_keep_the_field_that_dates_them(ledger: Ledger) -> None:
+    """By two fields one event would lie in two windows that are taken to share none."""
+    ledger.register_budget(terms(PrivacyUnit.EVENT, 5))
+    dated = {name: json.dumps({"feed": {"time": name}}) for name in ("ts", "seen")}
+    given = QueryRegistration("q", "s", "feed", "f1", dated["ts"], 0)
+    ledger.register_query(given)
+    ledger.register_query(replace(given, query="elsewhere", feed="doors", definition=dated["seen"]))
+    with pytest.raises(ConfigChangedError, match="charged as two"):
+        ledger.register_query(replace(given, query="new", definition=dated["seen"]))
+    with pytest.raises(ConfigChangedError, match="charged as two"):
+        ledger.accept_change(replace(given, fingerprint="f2", definition=dated["seen"]), 20)
+    ledger.accept_change(replace(given, fingerprint="f2"), 20)
+    assert ledger.register_query(replace(given, fingerprint="f2")) == 0
+
+
+def test_rows_of_a_query_are_what_was_registered(ledger: Ledger) -> None:
+    """A region that was changed behind the ledger's back, or that two versions see otherwise."""
+    here = replace(A, shape=Shape(Region.where(x=1).canonical))
+    set_up(ledger, PrivacyUnit.EVENT, 5, [here])
+    with pytest.raises(LedgerCorruptError, match="other rows"):
+        ledger.register_query(registration(A))
+    assert ledger.register_query(registration(here)) == 0
 
 
 def test_query_change_is_named(ledger: Ledger) -> None:
@@ -701,3 +753,16 @@ def test_losses_fit_into_64_bits(ledger: Ledger) -> None:
         ledger.admit("s", requests([monster], 10))
     with pytest.raises(LedgerError, match="does not fit"):
         ledger.register_budget(terms(PrivacyUnit.EVENT, 2**62, "t"))
+
+
+def test_a_budget_is_served_only_for_who_knows_all_of_it(ledger: Ledger) -> None:
+    """Whoever lacks an alarm would make its windows missed: it is refused until that one is retired."""
+    a, b = Series("a"), Series("b")
+    set_up(ledger, PrivacyUnit.EVENT, 4, [a, b])
+    with pytest.raises(LedgerError, match="'b'"):
+        ledger.admit("s", requests([a], 20), alarms={"a"})
+    assert ledger.frontier("s") is None
+    ledger.admit("s", requests([a, b], 20), alarms={"a", "b"})
+    ledger.retire_query("b")
+    ledger.admit("s", requests([a], 40), alarms={"a"})
+    assert ledger.admission(a.key(3)) is Admission.RESERVED

@@ -129,6 +129,9 @@ def test_registry_plans_by_name_and_guards_the_baseline() -> None:
     assert registry.create("tslm", exceeds(1), promise).plan.mechanism == "tslm"
     nlm = registry.create("nlm", exceeds(1), promise, experimental=True)
     assert nlm.plan.mechanism == "nlm"
+    assert registry.price("tslm", exceeds(1), promise) == Tslm.planned(exceeds(1), promise).plan
+    with pytest.raises(ConfigError, match="experiments only"):
+        registry.price("nlm", exceeds(1), promise)
     for name, words in (("nlm", "experiments only"), ("laplace", "unknown mechanism")):
         with pytest.raises(ConfigError, match=words) as caught:
             registry.create(name, exceeds(1), promise)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accountant.charges import CellCosts
+    from accountant.records import LedgerStatus
 
 FINGERPRINT = "f1"
 TOPIC_ID = "topic-1"
@@ -221,6 +222,12 @@ def _decided(
     if answer is Admission.RESERVED:
         return settle(ledger, series, index, alarms=name.encode(), units=units)
     return deny(ledger, series, index, "budget")
+
+
+def without_anchors(status: LedgerStatus) -> LedgerStatus:
+    """Return a status without the ends of its chains: compaction adds a link."""
+    scopes = {name: replace(scope, anchor="") for name, scope in status.scopes.items()}
+    return replace(status, scopes=scopes)
 
 
 def refuses(ledger: Ledger, series: Series, index: int) -> bool:

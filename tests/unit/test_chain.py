@@ -72,7 +72,7 @@ def test_adoptions_are_told_of_in_full() -> None:
         *((KEY, "t", "digest", 3, (0,)), (KEY, "s", "other", 3, (0,))),
         *((KEY, "s", "digest", 4, (0,)), (KEY, "s", "digest", 3, (0, 1))),
     ]
-    assert told.adopted == "digest"
+    assert told.told == "digest"
     assert told.text not in {of_adopted(*one).text for one in others}
 
 

@@ -98,7 +98,7 @@ def test_plan_says_what_to_change(tmp_path: Path) -> None:
     result = tocsin("plan", path)
     assert result.exit_code == 0
     assert "does not fit" in result.stdout
-    assert "recommended, the smallest of these: max_fnr: crowd 0.0506" in result.stdout
+    assert "recommended: max_fnr: crowd 0.0506" in result.stdout
     assert 'epsilon_max: "1.3863"' in result.stdout
     changes = [line for line in json_lines(tocsin("plan", path, "--json")) if "change" in line]
     assert [line["change"] for line in changes] == ["tolerance", "max_fnr", "window", "epsilon_max"]

@@ -541,6 +541,48 @@ def test_two_feeds_do_not_share_a_topic(tmp_path: Path) -> None:
     assert "`badges` reads this topic already" in error.message
 
 
+SLOW = """\
+  slow:
+    sql: SELECT 1 FROM badges GROUP BY TUMBLE(ts, INTERVAL '1' HOUR) HAVING COUNT(*) > 5
+    max_fnr: 0.05
+    tolerance: 2
+    decide_timeout: 2h
+    grace: 1m
+"""
+
+
+@pytest.mark.parametrize(("age_s", "warned"), [(601, True), (7230, True), (7231, False)])
+def test_max_age_outlasts_what_a_window_may_wait_for(
+    tmp_path: Path, age_s: int, *, warned: bool
+) -> None:
+    """One alarm's windows wait for another's on the same budget; too old they are denied."""
+    text = edited("grace: 30s", f"grace: 30s\n    max_age: ⟦{age_s}s") + SLOW
+    report = examine(write(tmp_path, text), environ={})
+    assert report.alarms is not None
+    assert len(report.warnings) == warned
+    for warning in report.warnings:
+        assert (warning.line, warning.column) == place(text)
+        assert "`slow`" in warning.message
+        assert "max_age: 7231s" in warning.hint
+    alone = text.replace("unit: user", "unit: event").replace(
+        "FROM badges GROUP", "FROM doors GROUP"
+    )
+    alone = alone.replace("  period: 1d\n", "")
+    alone = "\n".join(line for line in alone.splitlines() if "contribution" not in line)
+    doors = GOOD[GOOD.index("  badges:") : GOOD.index("budget:")]
+    doors = doors.replace("badges:", "doors:").replace("building.badges", "building.doors")
+    other = examine(write(tmp_path, alone.replace("budget:", doors + "budget:", 1)), environ={})
+    assert other.alarms is not None
+    assert not other.warnings
+
+
+def test_an_alarm_by_itself_outlasts_its_own_timeout(tmp_path: Path) -> None:
+    """Its windows are too old before a partition was waited for."""
+    text = edited("grace: 30s", "decide_timeout: 1h\n    max_age: 1h")
+    (warning,) = examine(write(tmp_path, text), environ={}).warnings
+    assert "`fire-code`" in warning.message
+
+
 def test_warnings_do_not_stop_a_file(tmp_path: Path) -> None:
     """Tolerance 0, gaps between windows and impossible literals are said, not refused."""
     text = edited("tolerance: 9", "tolerance: ⟦0").replace(

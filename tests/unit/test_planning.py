@@ -275,17 +275,27 @@ def test_impossible_changes_are_named_as_such(tmp_path: Path) -> None:
 
 
 def test_the_smallest_change_is_recommended(tmp_path: Path) -> None:
-    """Of all changes the smallest one is, a larger budget only where nothing else is enough."""
+    """The smallest of all; near a coin's toss, or a larger budget, only where nothing else is."""
     for config in OVER_BUDGET.values():
         looked = config.look(tmp_path)
         best = looked.recommended
         assert best is not None
         others = [
-            change.amount
+            change
             for change in looked.changes
             if change.possible and change.kind is not ChangeKind.EPSILON_MAX
         ]
-        assert best.amount == min(others)
+        useful = [
+            change
+            for change in others
+            if change.kind is not ChangeKind.MAX_FNR or float(max(change.values.values())) <= 0.25
+        ]
+        assert best.amount == min(change.amount for change in useful or others)
+    alarm = Alarm(max_fnr="0.3", tolerance="4999")  # as wide as is looked at
+    coin = Config({"a": alarm}, unit="event", epsilon_max="0.00005")
+    best = coin.look(tmp_path).recommended
+    assert best is not None
+    assert best.kind is ChangeKind.MAX_FNR
     hopeless = Config({"a": Alarm(max_fnr="0.4", tolerance="9000")}, epsilon_max="0.0000001")
     (last,) = [change for change in hopeless.look(tmp_path).changes if change.possible]
     assert last.kind is ChangeKind.EPSILON_MAX
@@ -448,6 +458,9 @@ def test_a_declared_history_is_where_a_lifetime_begins_and_ends(tmp_path: Path) 
     assert "5 h after the start (2011-01-01T05:00:00.000Z)" in " ".join(shown.split())
     enough = replace(config, epsilon_max="34")
     assert enough.look(tmp_path).refusal is None
+    assert "no end; epsilon_max 7.000: fits at first" in shown
+    shown = CliRunner().invoke(main, ["plan", str(enough.write(tmp_path))]).stdout
+    assert "epsilon_max 34.000: fits\nfirst refused: none in the declared history" in shown
     assert replace(config, epsilon_max="33").look(tmp_path).refusal is not None
 
 

@@ -19,6 +19,7 @@ from stream.codecs import Batch
 from stream.columns import declared_schema
 from stream.model import AggregateKind, Codec, Domain, Feed, Field, FieldType
 from stream.regions import attribute_of, cells_of, group_by_of, region_of
+from stream.registration import shape_of
 from stream.sql import SqlProblem, parse_sql
 from stream.where import And, Comparator, Compare, Where
 from tests.unit import reference
@@ -278,6 +279,29 @@ def test_other_feeds_share_no_event() -> None:
     other = replace(query(), feed=replace(BADGES, name="doors"))
     assert attribute_of(other.feed, "room") == "doors.room"
     assert not region_of(other).overlaps(region_of(query()))
+
+
+def test_another_type_of_a_field_keeps_no_rows_apart() -> None:
+    """One event's value is a string, or an instant, as its field is declared: it is in both."""
+    text = replace(
+        query("", ()), where=Compare("ts", FieldType.STRING, Comparator.EQ, "2011-06-02T08:00:00Z")
+    )
+    text = replace(
+        text,
+        feed=replace(BADGES, fields={**BADGES.fields, "ts": Field("ts", FieldType.STRING)}),
+    )
+    instant = query("ts >= '2011-06-02T08:00:00Z'", ())
+    assert shape_of(text).as_region.overlaps(shape_of(instant).as_region)
+    earlier = query("ts < '2011-06-02T08:00:00Z'", ())
+    assert not shape_of(earlier).as_region.overlaps(shape_of(instant).as_region)
+    whole = query(f"size = {2**53 + 1}", ())  # as a float it is the number before
+    rounded = replace(
+        query("", ()),
+        where=Compare("size", FieldType.FLOAT, Comparator.EQ, float(2**53)),
+        feed=replace(BADGES, fields={**BADGES.fields, "size": Field("size", FieldType.FLOAT)}),
+    )
+    assert shape_of(whole).as_region.overlaps(shape_of(rounded).as_region)
+    assert shape_of(query("open AND NOT open", ())).as_region.empty
 
 
 def test_a_filter_of_an_unknown_form_leaves_all_open() -> None:

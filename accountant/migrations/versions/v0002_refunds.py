@@ -12,7 +12,9 @@ from alembic import op
 from accountant import chain
 from accountant.entries import FINAL, PeriodTotal, read_charge, read_key
 from accountant.overlap import Held, worst_instant
+from accountant.rows import Transaction
 from accountant.shapes import ANYWHERE
+from accountant.vouching import vouch
 
 revision = "0002"
 down_revision = "0001"
@@ -41,6 +43,7 @@ def upgrade() -> None:
     )
     for (scope,) in bind.execute(sa.text("SELECT scope FROM tocsin_scopes")).all():
         _link_and_add_up(bind, scope)
+        vouch(Transaction(bind), scope)
 
 
 def _widen() -> None:
@@ -87,10 +90,18 @@ def _add_tables() -> None:
         sa.Column("query", sa.Text, nullable=False),
         sa.Column("start_ms", sa.BigInteger, nullable=False),
         sa.Column("end_ms", sa.BigInteger, nullable=False),
-        sa.Column("adopted", sa.Text),
+        sa.Column("told", sa.Text),
         sa.Column("hash", sa.LargeBinary, nullable=False),
     )
     op.create_index("tocsin_links_by_window", "tocsin_links", ["query", "start_ms", "end_ms"])
+    told = sa.text("told IS NOT NULL")
+    op.create_index(
+        "tocsin_links_told",
+        "tocsin_links",
+        ["scope", "link"],
+        sqlite_where=told,
+        postgresql_where=told,
+    )
     op.create_table(
         "tocsin_compacted",
         sa.Column("scope", sa.Text, sa.ForeignKey("tocsin_scopes.scope"), primary_key=True),
@@ -125,7 +136,7 @@ def _link_and_add_up(bind: sa.Connection, scope: str) -> None:
         bind.execute(
             sa.text(
                 "INSERT INTO tocsin_links "
-                "VALUES (:scope, :link, :kind, :query, :start_ms, :end_ms, :adopted, :hash)"
+                "VALUES (:scope, :link, :kind, :query, :start_ms, :end_ms, :told, :hash)"
             ),
             {
                 **given,
@@ -134,7 +145,7 @@ def _link_and_add_up(bind: sa.Connection, scope: str) -> None:
                 "query": link.key.query,
                 "start_ms": link.key.start_ms,
                 "end_ms": link.key.end_ms,
-                "adopted": link.adopted,
+                "told": link.told,
                 "hash": link.hash,
             },
         )
