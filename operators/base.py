@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from accountant.charges import UniformCost
+    from accountant.charges import CellCosts
     from operators.noise import NoiseSource
 
 __all__ = ["Decision", "Operator", "Plan", "Promise"]
@@ -63,11 +63,11 @@ class Decision:
 
     Args:
         fired: shape (cells,), bool: which cells ring.
-        cost: realised loss per cell, never above the plan's.
+        cost: realised loss per cell, never above the plan's; ex post, where cells differ.
     """
 
     fired: NDArray[np.bool_]
-    cost: UniformCost
+    cost: CellCosts
 
 
 class Operator(Protocol):

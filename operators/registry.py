@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.errors import ConfigError
 from operators.nlm import Nlm
+from operators.progressive import Dppwlm, Ppwlm
 from operators.tslm import Tslm
 
 if TYPE_CHECKING:
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["MECHANISMS", "create", "price"]
 
-MECHANISMS: Final[tuple[str, ...]] = ("tslm",)
+MECHANISMS: Final[tuple[str, ...]] = ("tslm", "ppwlm", "dppwlm")
 """Mechanisms that keep the whole promise; the others are for experiments."""
 
 _PLANNERS: Final[Mapping[str, Callable[[IntegerTest, Promise], Operator]]] = {
     "tslm": Tslm.planned,
+    "ppwlm": Ppwlm.planned,
+    "dppwlm": Dppwlm.planned,
     "nlm": Nlm.planned,
 }
 _PRICERS: Final[Mapping[str, Callable[[IntegerTest, Promise], Plan]]] = {"tslm": Tslm.priced}

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["QueryBuilder"]
 
 _IDLE_SLACK_MS = 2_000  # finding a partition idle, storing, deciding
-_LATER = ("ppwlm", "dppwlm", "probe", "probe-ent", "svt", "decider")
+_LATER = ("probe", "probe-ent", "svt", "decider")
 _LARGEST_STATISTIC = 2**62
 _MOST_CELLS = 10_000_000
 _MOST_ROW_ERRORS = 20

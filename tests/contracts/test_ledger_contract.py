@@ -756,7 +756,7 @@ def test_losses_fit_into_64_bits(ledger: Ledger) -> None:
 
 
 def test_a_budget_is_served_only_for_who_knows_all_of_it(ledger: Ledger) -> None:
-    """Whoever lacks an alarm would make its windows missed: it is refused until that one is retired."""
+    """Whoever lacks an alarm would make its windows missed, and is refused until it is retired."""
     a, b = Series("a"), Series("b")
     set_up(ledger, PrivacyUnit.EVENT, 4, [a, b])
     with pytest.raises(LedgerError, match="'b'"):

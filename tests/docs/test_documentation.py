@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from operators import nlm, noise, tslm
+from operators import formula, gradual, nlm, noise, progressive, tslm
 from stream.cli import main
 from stream.config import examine
 
@@ -45,10 +45,12 @@ def test_readme_commands_exist() -> None:
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
 
 
-@pytest.mark.parametrize("module", [noise, tslm, nlm], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [noise, tslm, nlm, gradual, progressive, formula], ids=lambda module: module.__name__
+)
 def test_mechanisms_link_their_proofs(module: object) -> None:
     """A mechanism's module names the page that proves it, and the page exists."""
     text = Path(str(module.__file__)).read_text()  # type: ignore[attr-defined]
-    pages = re.findall(r"docs/proofs/[a-z]+\.md", text)
+    pages = re.findall(r"docs/proofs/[a-z-]+\.md", text)
     assert pages
     assert all((ROOT / page).exists() for page in pages)

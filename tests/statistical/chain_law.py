@@ -1,0 +1,183 @@
+"""Laws of the noise chain, computed without the code under test: from its definition, on a lattice.
+
+Decimals of 60 digits where a law is compared with its closed form, floats where a walk is searched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+DIGITS = 60
+
+Coin: TypeAlias = Callable[[Fraction, Fraction], Fraction]
+Floats: TypeAlias = NDArray[np.float64]
+
+
+def continuous_coin(coarse: Fraction, fine: Fraction) -> Fraction:
+    """Return the coin of continuous Laplace noise, wrong on integers."""
+    return (coarse / fine) ** 2
+
+
+def decimal(x: Fraction) -> Decimal:
+    """Return x to the digits of the context."""
+    return Decimal(x.numerator) / Decimal(x.denominator)
+
+
+def blurred(law: Sequence[Decimal], t: Fraction) -> list[Decimal]:
+    """Return a law on consecutive integers plus an independent DLap(t), cut to the same range."""
+    q = (-decimal(t)).exp()
+    norm = (1 - q) / (1 + q)
+    forward, backward = list(law), list(law)
+    for at in range(1, len(law)):
+        forward[at] += q * forward[at - 1]
+        backward[-1 - at] += q * backward[-at]
+    return [norm * (a + b - x) for a, b, x in zip(forward, backward, law, strict=True)]
+
+
+def marginals(levels: Sequence[Fraction], coin: Coin, reach: int) -> list[list[Decimal]]:
+    """Return the law of the chain's value per level on -reach..reach, from the finest down.
+
+    Args:
+        levels: rates, coarsest first.
+        coin: probability of staying put, of the coarse and the fine rate.
+        reach: where the lattice ends; what is cut off is q_1^reach in size.
+    """
+    with localcontext() as context:
+        context.prec = DIGITS
+        point = [Decimal(0)] * (2 * reach + 1)
+        point[reach] = Decimal(1)
+        laws = [blurred(point, levels[-1])]
+        for coarse, fine in zip(levels[-2::-1], levels[:0:-1], strict=True):
+            stay = decimal(coin(coarse, fine))
+            moved = blurred(laws[-1], coarse)
+            laws.append([stay * a + (1 - stay) * b for a, b in zip(laws[-1], moved, strict=True)])
+        return laws[::-1]
+
+
+def worst_loss(law: Sequence[Decimal], within: int) -> Decimal:
+    """Return the largest loss between neighbours, for outputs up to ``within`` from the middle."""
+    with localcontext() as context:
+        context.prec = DIGITS
+        middle = len(law) // 2
+        cut = law[middle - within : middle + within + 1]
+        return max(abs((a / b).ln()) for a, b in pairwise(cut))
+
+
+def laplace(t: float, distances: NDArray[np.int64]) -> Floats:
+    """Return P[DLap(t) = distance]."""
+    return np.asarray(math.tanh(t / 2) * np.exp(-t * np.abs(distances)), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Boundaries of one side, as a walk of the noise alone sees them.
+
+    Args:
+        levels: rates, coarsest first.
+        shifts: per level, the walk is lost at noise below -shift.
+        saved: per level, it is saved at noise of at least this (the last level: never read).
+        drop: probability of being lost at exactly -shift of the last level.
+    """
+
+    levels: tuple[float, ...]
+    shifts: tuple[int, ...]
+    saved: tuple[int, ...]
+    drop: float = 0.0
+
+
+def lattice_of(side: Side) -> NDArray[np.int64]:
+    """Return where noise of the coarsest level falls but for 1e-15 of the time."""
+    reach = math.ceil(34 / side.levels[0])
+    return np.arange(-reach, reach + 1)
+
+
+def finer_given_coarser(coarse: float, fine: float, lattice: NDArray[np.int64]) -> Floats:
+    """Return P[finer value (column) | coarser value (row)] of the exact chain.
+
+    A step over several levels has the law of a single one, as the ratio of the characteristic
+    functions of both ends does not know what lies between.
+    """
+    apart = lattice[None, :] - lattice[:, None]
+    stay = (math.sinh(coarse / 2) / math.sinh(fine / 2)) ** 2
+    kernel = (1 - stay) * laplace(coarse, apart) + stay * (apart == 0)
+    ahead = laplace(fine, lattice)
+    behind = laplace(coarse, lattice)
+    joint = kernel * ahead[None, :]
+    # Rows that no float can tell from impossible weigh nothing in any answer.
+    return np.divide(joint, behind[:, None], out=np.zeros_like(joint), where=behind[:, None] > 0)
+
+
+def worst_walk(
+    side: Side,
+    starts: Sequence[int] = (0,),
+    handed_on: Callable[[int, int], int] | None = None,
+) -> list[float]:
+    """Return the probability that the most hostile walk is lost, by dynamic programming.
+
+    The walk may begin at any level, sees the noise itself at every level it reads, and picks any
+    finer level next. It ends where it is lost or saved, at the latest at the last level.
+
+    Args:
+        side: the boundaries.
+        starts: s', how much noise is counted in the walk's favour; one answer for each.
+        handed_on: shift of a level (second) when it is read right after another (first, -1 at the
+            beginning); the side's own by default. A walk then begins at level 0.
+    """
+    lattice = lattice_of(side)
+    count = len(side.levels)
+    shift_of = handed_on or (lambda _at, to: side.shifts[to])
+
+    def reading(at: int, to: int, seen: NDArray[np.int64], onward: Floats) -> Floats:
+        shift = shift_of(at, to)
+        if to == count - 1:
+            return (seen < -shift) + side.drop * (seen == -shift)
+        return np.where(seen < -shift, 1.0, np.where(seen < side.saved[to], onward, 0.0))
+
+    onwards: dict[int, list[Floats]] = {start: [np.zeros(lattice.size)] for start in starts}
+    for at in reversed(range(count - 1)):
+        best = {start: np.zeros(lattice.size) for start in starts}
+        for to in range(at + 1, count):
+            law = finer_given_coarser(side.levels[at], side.levels[to], lattice)
+            for start in starts:
+                value = reading(at, to, lattice + start, onwards[start][count - 1 - to])
+                best[start] = np.maximum(best[start], law @ value)
+        for start in starts:
+            onwards[start].append(best[start])
+    first = range(count if handed_on is None else 1)
+    return [
+        max(
+            float(
+                laplace(side.levels[to], lattice)
+                @ reading(-1, to, lattice + start, onwards[start][count - 1 - to])
+            )
+            for to in first
+        )
+        for start in starts
+    ]
+
+
+def ever_passed(side: Side) -> list[float]:
+    """Return per level the probability that it is passed and no finer one, finest first drawn."""
+    lattice = lattice_of(side)
+    apart = lattice[None, :] - lattice[:, None]
+    law = laplace(side.levels[-1], lattice)
+    passed: list[float] = []
+    for at in reversed(range(len(side.levels))):
+        if passed:
+            coarse, fine = side.levels[at], side.levels[at + 1]
+            stay = (math.sinh(coarse / 2) / math.sinh(fine / 2)) ** 2
+            law = stay * law + (1 - stay) * (laplace(coarse, apart) @ law)
+        lost = (lattice < -side.shifts[at]).astype(np.float64)
+        lost += (lattice == -side.shifts[at]) * (0.0 if passed else side.drop)
+        passed.append(float(law @ lost))
+        law = law * (1 - lost)
+    return passed[::-1]

@@ -1,0 +1,113 @@
+"""Boundaries: monotone, within their shares, and tight; single cuts meet the theoretical limit."""
+
+from fractions import Fraction
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from accountant.units import from_loss_units
+from operators.boundaries import Cut, boundaries, crossing_bound, finest_cut
+from operators.tslm import theoretical_limit
+
+BETA = Fraction(1, 20)
+LEVELS = tuple(map(Fraction, ("1e-5", "0.01", "0.2", "0.5", "1.7")))
+EVEN = (Fraction(1),) * 5
+
+
+def test_shifts_fall_and_spend_the_bound() -> None:
+    """Finer levels have smaller shifts; what is spent is close to the bound and never above."""
+    found = boundaries(LEVELS, BETA, shape=EVEN)
+    assert all(coarse >= fine >= 0 for coarse, fine in pairwise(found.shifts))
+    assert BETA * Fraction(99, 100) < found.crossing <= BETA
+    assert found.spent == crossing_bound(LEVELS, found.shifts)
+    assert found.drop == 0
+
+
+def test_no_shift_can_be_less() -> None:
+    """One step less at any level spends more than its share and those of the finer levels."""
+    found = boundaries(LEVELS, BETA, shape=EVEN)
+    for at in range(len(LEVELS)):
+        shifts = list(found.shifts)
+        shifts[at] -= 1
+        if at + 1 < len(LEVELS) and shifts[at] < shifts[at + 1]:
+            continue
+        spent = sum(crossing_bound(LEVELS, shifts)[at:])
+        assert spent > BETA * (len(LEVELS) - at) / 5
+
+
+def test_weights_move_the_shifts() -> None:
+    """A level of more weight gets a smaller shift."""
+    even = boundaries(LEVELS, BETA, shape=EVEN)
+    coarse = boundaries(LEVELS, BETA, shape=(Fraction(9), *EVEN[1:]))
+    assert coarse.shifts[0] < even.shifts[0]
+    assert coarse.shifts[2] > even.shifts[2]
+
+
+def test_one_level_is_the_laplace_tail() -> None:
+    """At q = 1/4-like rates a single shift is the quantile of the discrete Laplace."""
+    for t, beta in product(
+        (Fraction(1, 100), Fraction(1), Fraction(3)), (BETA, Fraction(1, 10**9))
+    ):
+        (shift,) = boundaries([t], beta, shape=[Fraction(1)]).shifts
+        q = float(np.exp(-float(t)))
+        assert q ** (shift + 1) / (1 + q) <= float(beta)
+        assert shift == 0 or q**shift / (1 + q) > float(beta)
+
+
+def test_nearly_equal_levels_keep_their_precision() -> None:
+    """Rates that differ in the sixth digit, tiny and large: hardly anything is spent twice."""
+    levels = [Fraction(10**6 + i, 10**12) for i in range(8)] + [Fraction(1), Fraction(30)]
+    found = boundaries(levels, BETA, shape=[Fraction(1)] * 10)
+    assert found.crossing <= BETA
+    assert found.shifts[:8] == (found.shifts[7],) * 8
+    assert all(0 < spent < Fraction(1, 10**7) for spent in found.spent[:7])
+
+
+def test_a_chosen_cut_is_kept_or_refused() -> None:
+    """A cut within the finest share is used as it is; one beyond it is refused."""
+    cut = Cut(2, Fraction(1, 8))
+    found = boundaries(LEVELS, BETA, shape=(*EVEN[1:], Fraction(12)), finest=cut)
+    assert (found.shifts[-1], found.drop) == (2, Fraction(1, 8))
+    with pytest.raises(ValueError, match="exceeds its share"):
+        boundaries(LEVELS, BETA, shape=EVEN, finest=Cut(0))
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(BETA, BETA), (Fraction(1, 5), Fraction(1, 100))])
+@pytest.mark.parametrize("steps", [1, 2, 3, 4, 10, 11, 500])
+def test_a_single_cut_meets_the_limit(steps: int, alpha: Fraction, beta: Fraction) -> None:
+    """With its coin the cut is feasible at the limit, or near it for unequal bounds."""
+    limit = theoretical_limit(steps, alpha, beta)
+
+    def feasible(factor: float) -> bool:
+        t = from_loss_units(round(limit * factor * 10**12))
+        return finest_cut(t, steps, alpha, beta) is not None
+
+    assert not feasible(1 - 1e-9)
+    assert feasible(1 + 1e-9 if alpha == beta else 1.15)
+
+
+@pytest.mark.parametrize(
+    ("levels", "beta", "shape"),
+    [
+        ([], BETA, []),
+        ([Fraction(0)], BETA, [Fraction(1)]),
+        ([Fraction(2), Fraction(1)], BETA, [Fraction(1)] * 2),
+        ([Fraction(1)], Fraction(0), [Fraction(1)]),
+        ([Fraction(1)], Fraction(1), [Fraction(1)]),
+        ([Fraction(1)], BETA, [Fraction(0)]),
+        ([Fraction(1)], BETA, [Fraction(1)] * 2),
+    ],
+)
+def test_bad_input_is_refused(
+    levels: list[Fraction], beta: Fraction, shape: list[Fraction]
+) -> None:
+    """No levels, levels that fall, bounds outside (0, 1), weights of nothing."""
+    with pytest.raises(ValueError, match=r"levels|bound|weight"):
+        boundaries(levels, beta, shape=shape)
+
+
+def test_rising_shifts_are_refused() -> None:
+    """The recursion holds for shifts that fall from coarse to fine."""
+    with pytest.raises(ValueError, match="don't rise"):
+        crossing_bound(LEVELS, (1, 2, 3, 4, 5))

@@ -1,0 +1,69 @@
+"""Gradual release: shapes, refusals and repeatability; its law is tested by enumeration."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import operators.gradual
+from operators.gradual import GradualNoise, stay_probability
+from operators.noise import KeyedNoise
+
+LEVELS = (Fraction(1, 10), Fraction(1, 2), Fraction(2))
+
+
+@pytest.mark.parametrize("cells", [0, 1, 1000])
+def test_draws_one_chain_per_cell(cells: int) -> None:
+    """Rows are levels from coarse to fine, columns are cells."""
+    drawn = GradualNoise(LEVELS).draw(KeyedNoise(b"shape"), cells)
+    assert drawn.shape == (3, cells)
+    assert drawn.dtype == np.int64
+
+
+def test_coarser_levels_are_wider() -> None:
+    """The coarsest level spreads most."""
+    spread = np.abs(GradualNoise(LEVELS).draw(KeyedNoise(b"spread"), 20_000)).mean(axis=1)
+    assert spread[0] > 4 * spread[1] > 4 * spread[2]
+
+
+def test_a_single_level_is_plain_discrete_laplace() -> None:
+    """Without a coarser level, nothing else is drawn."""
+    drawn = GradualNoise((Fraction(1, 2),)).draw(KeyedNoise(b"one"), 100)
+    assert np.array_equal(drawn[0], KeyedNoise(b"one").discrete_laplace(Fraction(1, 2), 100))
+
+
+@pytest.mark.parametrize(
+    "levels", [(), (Fraction(0),), (Fraction(-1), Fraction(1)), (Fraction(1), Fraction(1)), (2, 1)]
+)
+def test_levels_that_do_not_rise_are_refused(levels: tuple[Fraction, ...]) -> None:
+    """Equal, falling, zero or missing levels have no chain."""
+    with pytest.raises(ValueError, match="gradual release"):
+        GradualNoise(levels)
+
+
+def test_a_level_below_the_slowest_rate_is_refused() -> None:
+    """The noise source refuses it when it draws."""
+    with pytest.raises(ValueError, match="2\\^-40"):
+        GradualNoise((Fraction(1, 1 << 41), Fraction(1))).draw(KeyedNoise(b"slow"), 1)
+
+
+def test_equal_levels_are_equal_chains() -> None:
+    """A chain is its levels."""
+    assert GradualNoise(LEVELS) == GradualNoise(LEVELS)
+    assert hash(GradualNoise(LEVELS)) == hash(GradualNoise(LEVELS))
+
+
+def test_coin_stays_between_its_limits() -> None:
+    """Nearly equal rates hardly ever move; far apart they nearly always do."""
+    near = stay_probability(Fraction(1), Fraction(10**9 + 1, 10**9)).floor(64)
+    far = stay_probability(Fraction(1, 10**12), Fraction(600)).floor(64)
+    assert near > 0.999999 * 2**64
+    assert far == 0
+
+
+def test_proof_page_exists() -> None:
+    """The page that the module names is there."""
+    root = Path(operators.gradual.__file__).parents[1]
+    assert "docs/proofs/gradual.md" in str(operators.gradual.__doc__)
+    assert (root / "docs/proofs/gradual.md").is_file()

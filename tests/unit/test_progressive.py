@@ -1,0 +1,184 @@
+"""PPWLM and DPPWLM: plans, extreme inputs, costs and speed; their promises are tested exactly."""
+
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import operators.progressive
+from accountant.errors import ConfigError
+from accountant.levelcost import LevelCosts
+from operators.atoms import Comparison, IntegerTest
+from operators.base import Promise
+from operators.noise import KeyedNoise
+from operators.progressive import Dppwlm, Grid, Ladder, Ppwlm
+
+BETA = Fraction(1, 20)
+MECHANISMS = (Ppwlm, Dppwlm)
+
+
+def atom(cells: int = 1, sensitivity: int = 1) -> IntegerTest:
+    """Return ``s > 1000`` in every cell."""
+    return IntegerTest(Comparison.GT, np.full(cells, 1000, dtype=np.int64), sensitivity)
+
+
+def column(*values: int) -> NDArray[np.int64]:
+    """Return statistics."""
+    return np.array(values, dtype=np.int64)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("sensitivity", [1, 7])
+@pytest.mark.parametrize("tolerance", [0, 1, 40])
+def test_plan_names_the_last_level(
+    mechanism: type[Ppwlm] | type[Dppwlm], sensitivity: int, tolerance: int
+) -> None:
+    """The worst case is the last level, less than half above the limit; levels rise to it."""
+    operator = mechanism.planned(atom(1, sensitivity), Promise(BETA, tolerance))
+    assert operator.plan.mechanism == mechanism.__name__.lower()
+    assert operator.plan.epsilon == Fraction(operator.ladder.units[-1], 10**12)
+    assert 1 < operator.plan.ratio < 1.45
+    assert operator.ladder.units[0] == 10**7
+    assert len(operator.ladder.units) == (4 if mechanism is Ppwlm else 10)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_far_cells_are_decided_for_next_to_nothing(
+    mechanism: type[Ppwlm] | type[Dppwlm],
+) -> None:
+    """The ends of int64 and anything a million steps away stop at the first level."""
+    operator = mechanism.planned(atom(4), Promise(BETA, 1))
+    info = np.iinfo(np.int64)
+    decision = operator.decide(
+        column(info.min, info.max, -10_000_000, 10_000_000), KeyedNoise(b"far")
+    )
+    assert decision.fired.tolist() == [False, True, False, True]
+    assert decision.cost == LevelCosts.uniform(operator.ladder.units[0], 4)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_costs_are_levels_of_the_ladder(mechanism: type[Ppwlm] | type[Dppwlm]) -> None:
+    """Each cell pays one of the levels, near cells usually the last."""
+    operator = mechanism.planned(atom(500), Promise(BETA, 3))
+    statistics = np.arange(500, dtype=np.int64) * 4
+    cost = operator.decide(statistics, KeyedNoise(b"levels")).cost
+    assert isinstance(cost, LevelCosts)
+    assert set(cost.levels) <= set(operator.ladder.units)
+    assert cost.units(250) == operator.ladder.units[-1]
+    assert cost.units(0) < operator.ladder.units[-1] / 2
+
+
+def test_a_single_cell_does_not_jump_to_the_dearest_level() -> None:
+    """With one cell every choice leaves the same min-entropy: the coarser level is taken."""
+    operator = Dppwlm.planned(atom(), Promise(BETA, 1))
+    counts = np.zeros(10, dtype=np.int64)
+    assert operator.following(0, column(5), counts) == 1
+
+
+def test_walk_skips_levels_that_decide_nobody() -> None:
+    """Many cells at 500 below: levels whose boundaries are thousands of steps out are passed by."""
+    operator = Dppwlm.planned(atom(1000), Promise(BETA, 1))
+    counts = np.zeros(10, dtype=np.int64)
+    chosen = operator.following(0, np.full(1000, -500, dtype=np.int64), counts)
+    assert operator.ladder.low[chosen] < 500
+
+
+def test_likely_undecided_meets_sampling() -> None:
+    """The expected number equals the share of steps of the chain that land inside."""
+    ladder = Ladder.planned(3, BETA, BETA, Grid(first=Fraction(1, 10)))
+    rng = np.random.default_rng(3)
+    for value, to in ((-9, 1), (0, 2), (4, 1), (2, 2)):
+        chain = ladder.chain.draw(KeyedNoise(rng.bytes(8)), 100_000)
+        finer = value - (chain[0] - chain[to])
+        inside = np.mean((finer >= -ladder.low[to]) & (finer < ladder.high[to]))
+        assert ladder.likely_undecided(0, to, column(value)) == pytest.approx(inside, abs=0.01)
+    assert ladder.likely_undecided(0, 3, column(0)) == 0
+
+
+def test_every_boundary_leaves_something_undecided() -> None:
+    """Lost and saved never overlap, whatever the bounds: the last level's tie lies in between."""
+    for steps in (1, 2, 5, 30):
+        for alpha, beta in (
+            (BETA, BETA),
+            (Fraction(1, 1000), Fraction(1, 2)),
+            (Fraction(2, 5), BETA),
+        ):
+            ladder = Ladder.planned(steps, alpha, beta, Grid(refinement=2))
+            assert all(
+                -low <= -ladder.low[-1] < high
+                for low, high in zip(ladder.low[:-1], ladder.high[:-1], strict=True)
+            )
+
+
+@pytest.mark.parametrize(
+    ("promise", "words"),
+    [
+        (Promise(Fraction(0), 1), "max_fnr"),
+        (Promise(Fraction(1, 2), 1), "tossing a coin"),
+        (Promise(BETA, -1), "tolerance"),
+        (Promise(BETA, 50_000), "100001 steps"),
+    ],
+)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_promises_that_cannot_be_kept_are_refused(
+    mechanism: type[Ppwlm] | type[Dppwlm], promise: Promise, words: str
+) -> None:
+    """As for every mechanism, with a hint."""
+    with pytest.raises(ConfigError, match=words) as caught:
+        mechanism.planned(atom(), promise)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"first": Fraction(0)},
+        {"rounds": 0},
+        {"refinement": 0},
+        {"rounds": 30, "refinement": 3},
+        {"finest_share": Fraction(1)},
+    ],
+)
+def test_impossible_grids_are_refused(bad: dict[str, Fraction | int]) -> None:
+    """No levels, too many, a rate of nothing, or nothing left for the other levels."""
+    with pytest.raises(ConfigError):
+        Grid(**bad)  # type: ignore[arg-type]  # one wrong value each
+
+
+def test_one_round_is_a_single_level_at_the_limit() -> None:
+    """A grid of one level is the threshold shift alone."""
+    operator = Ppwlm.planned(atom(), Promise(BETA, 1), grid=Grid(rounds=1))
+    assert operator.plan.ratio == pytest.approx(1, abs=1e-9)
+
+
+def test_most_steps_and_finest_rates_are_planned() -> None:
+    """A promise over 99,999 steps and one of 1e-12 have their levels in order."""
+    assert Ppwlm.planned(atom(), Promise(BETA, 49_999)).ladder.units[0] < 10**7
+    assert Ppwlm.planned(atom(), Promise(Fraction(1, 10**12), 1)).plan.ratio < 1.2
+
+
+def test_statistics_of_another_shape_are_refused() -> None:
+    """One statistic per cell."""
+    with pytest.raises(ValueError, match="one per threshold"):
+        Ppwlm.planned(atom(), Promise(BETA, 1)).decide(column(1, 2), KeyedNoise(b""))
+
+
+def test_a_hundred_thousand_cells_decide_in_a_second() -> None:
+    """DPPWLM with nobody decided before the last levels: the slowest data there are."""
+    cells = 100_000
+    operator = Dppwlm.planned(atom(cells), Promise(BETA, 10))
+    statistics = np.full(cells, 990, dtype=np.int64)
+    started = time.process_time()
+    decision = operator.decide(statistics, KeyedNoise(b"quick"))
+    assert time.process_time() - started < 1
+    assert decision.cost.cells == cells
+
+
+def test_proof_page_exists() -> None:
+    """The page that the module names is there."""
+    root = Path(operators.progressive.__file__).parents[1]
+    assert "docs/proofs/progressive.md" in str(operators.progressive.__doc__)
+    assert (root / "docs/proofs/progressive.md").is_file()
