@@ -19,6 +19,7 @@ path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script: the tree i
 from operators.atoms import Comparison, IntegerTest
 from operators.base import Promise
 from operators.noise import NoiseSource
+from operators.progressive import Dppwlm
 from operators.tslm import Tslm
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def run() -> dict[str, float]:
     Returns:
         Per rate t: our discrete Laplace variates/s, OpenDP's discrete (integer) and continuous
         (float) vector Laplace variates/s, and the ratio of ours to each; then TSLM decisions/s for
-        1e6 predicates in the operator alone, and the seconds of one such window. One thread.
+        1e6 predicates in the operator alone, the seconds of one such window, and those of a window
+        of 1e5 predicates by DPPWLM, spread about their thresholds and all upon them. One thread.
         OpenDP's figures include its lists in and out: its Python interface has no other way.
     """
     measured: dict[str, float] = {}
@@ -59,6 +61,13 @@ def run() -> dict[str, float]:
     seconds = _best(lambda: operator.decide(statistics, noise))
     measured["tslm_decisions_per_s"] = PREDICATES / seconds
     measured["tslm_window_of_1e6_s"] = seconds
+    some = PREDICATES // 10
+    progressive = Dppwlm.planned(
+        IntegerTest(Comparison.GT, thresholds[:some], 1), Promise(Fraction(1, 20), tolerance=9)
+    )
+    for name, asked in (("spread", statistics[:some]), ("on_threshold", thresholds[:some])):
+        seconds = _best(partial(progressive.decide, asked, noise))
+        measured[f"dppwlm_window_of_1e5_s[{name}]"] = seconds
     return measured
 
 

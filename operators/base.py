@@ -6,6 +6,7 @@ read), then decides windows. It does no I/O, reads no clock and holds no state b
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -44,7 +45,8 @@ class Plan:
     Args:
         mechanism: its name as in the configuration.
         epsilon: loss of one cell at worst; a whole number of loss units.
-        limit: the least epsilon any mechanism can pay for the same promise.
+        limit: the least epsilon any mechanism can pay for the same promise. For a formula it is a
+            lower bound, seldom reached: what its most demanding literal would cost alone.
     """
 
     mechanism: str
@@ -53,8 +55,8 @@ class Plan:
 
     @property
     def ratio(self) -> float:
-        """How many times the theoretical minimum is paid."""
-        return float(self.epsilon) / self.limit
+        """How many times the theoretical minimum is paid; infinite where that is nothing."""
+        return float(self.epsilon) / self.limit if self.limit else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,14 @@ class Operator(Protocol):
         """Decide every cell of one window.
 
         Args:
-            statistics: shape (cells,), the exact integer statistic ``s`` of every cell.
+            statistics: shape (statistics, cells), int64: the exact integer statistics of every
+                cell, in the order of the condition.
             noise: the cryptographic source; drawn from once per cell or more.
+
+        Returns:
+            Shape (cells,) decisions and the cost of each.
+
+        Raises:
+            ValueError: statistics of another shape or type.
         """
         ...

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     _Following: TypeAlias = Callable[[int, NDArray[np.int64], NDArray[np.int64]], int]
 
-__all__ = ["Dppwlm", "Grid", "Ladder", "Ppwlm"]
+__all__ = ["Dppwlm", "Grid", "Ladder", "Ppwlm", "least_rate", "likely_inside"]
 
 _FARTHEST: Final = np.int64(1 << 62)  # no noise carries a step count beyond int64 from here
 _NARROWEST: Final = 10  # the first level is at most the last one divided by this
@@ -155,14 +156,39 @@ class Ladder:
             ConfigError: the levels of the grid would coincide.
         """
         share = grid.shape[-1]
-        last, cut = _least_last(steps, alpha * share, beta * share)
-        units = grid.units(last)
+        last, cut = least_rate(steps, alpha * share, beta * share)
+        return cls.fitted(grid.units(last), steps, alpha, beta, shape=grid.shape, cut=cut)
+
+    @classmethod
+    def fitted(
+        cls,
+        units: tuple[int, ...],
+        steps: int,
+        alpha: Fraction,
+        beta: Fraction,
+        *,
+        shape: tuple[Fraction, ...],
+        cut: Cut,
+    ) -> Ladder:
+        """Choose the boundaries on given levels.
+
+        Args:
+            units: the levels in loss units, strictly rising, coarsest first.
+            steps: k >= 1.
+            alpha: bound on firing at s' <= -k.
+            beta: bound on missing at s' >= 0; alpha + beta < 1.
+            shape: weight of every level in both bounds, coarsest first; they add up to 1.
+            cut: that of the last level, within its part of both bounds.
+
+        Raises:
+            ValueError: a cut that exceeds its part, or levels that don't rise.
+        """
         levels = tuple(from_loss_units(level) for level in units)
         mirrored = Cut(steps - cut.shift, 1 - cut.drop)
         return cls(
             units=units,
-            below=boundaries(levels, beta, shape=grid.shape, finest=cut),
-            above=boundaries(levels, alpha, shape=grid.shape, finest=mirrored),
+            below=_boundaries(levels, beta, shape, cut),
+            above=_boundaries(levels, alpha, shape, mirrored),
             steps=steps,
         )
 
@@ -249,11 +275,8 @@ class Ladder:
         if candidate == last:
             return 0.0
         coarse, fine = (self.units[at] / UNITS_PER_EPSILON for at in (level, candidate))
-        stay = (math.sinh(coarse / 2) / math.sinh(fine / 2)) ** 2
         low, high = -self.low[candidate], self.high[candidate]
-        inside = np.count_nonzero((read >= low) & (read < high))
-        moved = _laplace_cdf(read - low, coarse) - _laplace_cdf(read - high, coarse)
-        return stay * inside + (1 - stay) * float(moved.sum())
+        return float(likely_inside(coarse, fine, low, high, read).sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -388,25 +411,15 @@ class Dppwlm:
         return chosen
 
 
-def _planned(
-    mechanism: str, test: IntegerTest, promise: Promise, grid: Grid
-) -> tuple[Plan, Ladder]:
-    alpha, beta = error_rates(promise)
-    steps = test.steps(promise.tolerance)
-    if steps > MOST_STEPS:
-        raise ConfigError(
-            f"a tolerance of {promise.tolerance} at sensitivity {test.sensitivity} spans"
-            f" {steps} steps; at most {MOST_STEPS} are planned for",
-            hint="declare a coarser granule for the summed field, or a smaller tolerance",
-        )
-    ladder = Ladder.planned(steps, alpha, beta, grid)
-    limit = theoretical_limit(steps, alpha, beta)
-    epsilon = from_loss_units(ladder.units[-1])
-    return Plan(mechanism=mechanism, epsilon=epsilon, limit=limit), ladder
+@lru_cache(maxsize=256)
+def least_rate(steps: int, alpha: Fraction, beta: Fraction) -> tuple[int, Cut]:
+    """Return the least rate, in whole loss units, of a single level for these bounds; its cut.
 
-
-def _least_last(steps: int, alpha: Fraction, beta: Fraction) -> tuple[int, Cut]:
-    """Return the least rate, in whole loss units, of a single level for these bounds; its cut."""
+    Args:
+        steps: k >= 1.
+        alpha: bound on firing at s' <= -k.
+        beta: bound on missing at s' >= 0; alpha + beta < 1.
+    """
 
     def cut(units: int) -> Cut | None:
         return finest_cut(from_loss_units(units), steps, alpha, beta)
@@ -425,6 +438,51 @@ def _least_last(steps: int, alpha: Fraction, beta: Fraction) -> tuple[int, Cut]:
         else:
             high, found = middle, lower
     return high, found
+
+
+def likely_inside(
+    coarse: float, fine: float, low: int, high: int, read: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the probability that the value at a finer level lies in ``low..high - 1``.
+
+    Args:
+        coarse: rate of the level read.
+        fine: rate of the finer one.
+        low: first value inside.
+        high: first value beyond.
+        read: values at the coarse level, shape (cells,), int64.
+
+    Returns:
+        Shape (cells,), as if all step counts were equally likely beforehand.
+    """
+    stay = (math.sinh(coarse / 2) / math.sinh(fine / 2)) ** 2
+    moved = _laplace_cdf(read - low, coarse) - _laplace_cdf(read - high, coarse)
+    return stay * ((read >= low) & (read < high)) + (1 - stay) * moved
+
+
+def _planned(
+    mechanism: str, test: IntegerTest, promise: Promise, grid: Grid
+) -> tuple[Plan, Ladder]:
+    alpha, beta = error_rates(promise)
+    steps = test.steps(promise.tolerance)
+    if steps > MOST_STEPS:
+        raise ConfigError(
+            f"a tolerance of {promise.tolerance} at sensitivity {test.sensitivity} spans"
+            f" {steps} steps; at most {MOST_STEPS} are planned for",
+            hint="declare a coarser granule for the summed field, or a smaller tolerance",
+        )
+    ladder = Ladder.planned(steps, alpha, beta, grid)
+    limit = theoretical_limit(steps, alpha, beta)
+    epsilon = from_loss_units(ladder.units[-1])
+    return Plan(mechanism=mechanism, epsilon=epsilon, limit=limit), ladder
+
+
+@lru_cache(maxsize=256)
+def _boundaries(
+    levels: tuple[Fraction, ...], bound: Fraction, shape: tuple[Fraction, ...], cut: Cut
+) -> Boundaries:
+    """Remember boundaries: literals of a formula often ask for the same ones."""
+    return boundaries(levels, bound, shape=shape, finest=cut)
 
 
 def _laplace_cdf(x: NDArray[np.int64], t: float) -> NDArray[np.float64]:

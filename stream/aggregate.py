@@ -12,9 +12,9 @@ windows, and are kept together::
     pane                |--4-|             on time: first 0; appended after the end + grace of
                                            window 0: first 1, and window 0 never sees it
 
-State per (pane, first window): where every row counts (unit ``event``, no ids, COUNT or SUM) a sum
-per cell; otherwise the rows that bounding may still let through, compacted now and then, so that
-memory is bounded by people times cells and not by events.
+State per (pane, first window): for statistics that count every row (unit ``event``, no ids, no
+distinct count) a sum per cell; for the others the rows that bounding may still let through,
+compacted now and then, so that memory is bounded by people times cells and not by events.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ import numpy as np
 from accountant.units import PrivacyUnit
 from stream.bounding import Bounds, Contributions, grouped
 from stream.localtime import TIME_LIMIT_MS
-from stream.model import AggregateKind
-from stream.projection import WEIGHT_LIMIT, Rows, project
+from stream.projection import ONE_EACH, Rows, check_weights, project
 from stream.sums import Sums
 
 if TYPE_CHECKING:
@@ -44,14 +43,15 @@ __all__ = ["CellVector", "Rows", "WindowCounter", "project"]
 _COMPACT_ROWS: Final = 16_384
 _CHUNK_ROWS: Final = 65_536
 _SMALL_CODES: Final = 65_536
+_EVERY: Final = slice(None)
 
 
 @dataclass(frozen=True, slots=True)
 class CellVector:
-    """The statistic of every cell of one window in one partition; cells left out are 0.
+    """The statistics of every cell of one window in one partition; those left out are 0.
 
     Args:
-        index: shape (m,), int64: cells, ascending.
+        index: shape (m,), int64: ``statistic * cells + cell``, ascending.
         value: shape (m,), int64: their sums, never 0, within +-2**62.
         first_offset: least offset of any row that belongs to the window and to a cell, before
             duplicates and caps; -1 when there is none.
@@ -68,25 +68,26 @@ class WindowCounter:
     """Counts the rows of one partition for one query.
 
     Args:
-        query: calendar, grace, domain and aggregate; its feed's skew and id.
+        query: calendar, grace, domain and aggregates; its feed's skew and id.
         budget: privacy unit, caps and periods.
 
     Raises:
-        ValueError: unit ``user`` without budget periods, or weights beyond 2**62.
+        ValueError: unit ``user`` without budget periods, or a statistic whose weights would not
+            be exact (see ``check_weights``).
     """
 
     def __init__(self, query: Query, budget: Budget) -> None:
         """Start with nothing counted."""
-        spec = query.aggregate
         self._calendar = query.calendar
         self._grace_ms = query.grace_ms
         self._skew_ms = min(query.feed.allowed_skew_ms, TIME_LIMIT_MS)
-        self._cells = len(query.domain)
-        self._counts = spec.kind is not AggregateKind.SUM
-        self._largest = 1 if self._counts else max(abs(spec.lo), abs(spec.hi))
-        if self._largest > WEIGHT_LIMIT:
-            raise ValueError("a sum's clips lie within 2**62 granules")
+        self._cells, self._statistics = len(query.domain), len(query.aggregates)
+        for spec in query.aggregates:
+            check_weights(spec, self._cells)
+        self._one_each = [spec.kind in ONE_EACH for spec in query.aggregates]
+        self._largest = max(spec.largest for spec in query.aggregates)
         self._bounds = Bounds.of(query, budget)
+        self._unbounded = self._bounds.unbounded
         self._periods = budget.periods if budget.unit is PrivacyUnit.USER else None
         if budget.unit is PrivacyUnit.USER and self._periods is None:
             raise ValueError("unit user needs budget periods")
@@ -140,7 +141,7 @@ class WindowCounter:
         if self._floor is not None and index < self._floor:
             raise ValueError("this window is forgotten")
         groups = list(self._groups_of(index)) if self._is_active(index) else []
-        sums = Sums(self._cells, self._largest)
+        sums = self._no_sums()
         kept: list[Contributions] = []
         for group in groups:
             if group.sums is not None:
@@ -148,10 +149,11 @@ class WindowCounter:
             kept.extend(group.parts)
         if kept:
             counted = self._bounds.apply(Contributions.join(kept))
-            sums.add(counted.cell, counted.weight)
-        cells, values = sums.nonzero()
+            for statistic in range(self._statistics):
+                self._add_up(sums, statistic, counted)
+        places, values = sums.nonzero()
         return CellVector(
-            cells,
+            places,
             values,
             min((group.first_offset for group in groups), default=-1),
             max((group.last_offset for group in groups), default=-1),
@@ -220,23 +222,48 @@ class WindowCounter:
             group = groups[active] = _Group(windows[-1], first_offset, last_offset)
         group.first_offset = min(group.first_offset, first_offset)
         group.last_offset = max(group.last_offset, last_offset)
-        if self._bounds.trivial:
+        if self._unbounded:
             if group.sums is None:
-                group.sums = Sums(self._cells, self._largest)
-            group.sums.add(rows.cell[where], None if self._counts else rows.weight[where])
-            return
+                group.sums = self._no_sums()
+            for statistic in self._unbounded:
+                self._add_up(group.sums, statistic, rows, where)
+            if len(self._unbounded) == self._statistics:
+                return
         rows = rows.take(where)
-        group.keep(
-            Contributions(
-                sequence[where],
-                _zeros(rows) if self._periods is None else self._periods.of(rows.time_ms),
-                rows.unit,
-                rows.cell,
-                _ones(rows) if self._counts else rows.weight,
-                rows.event_id if self._bounds.deduplicate else None,
-            ),
-            self._bounds,
+        kept = Contributions(
+            sequence[where],
+            _zeros(rows) if self._periods is None else self._periods.of(rows.time_ms),
+            rows.unit,
+            rows.cell,
+            rows.weight,
+            rows.counts,
+            rows.event_id if self._bounds.deduplicate else None,
         )
+        if self._unbounded:
+            counts = rows.counts.copy()
+            counts[list(self._unbounded)] = False
+            kept = kept.counting(counts)
+        group.keep(kept, self._bounds)
+
+    def _add_up(
+        self,
+        sums: Sums,
+        statistic: int,
+        rows: Rows | Contributions,
+        where: slice | NDArray[np.intp] = _EVERY,
+    ) -> None:
+        """Add the rows at ``where`` that count in a statistic to the sums of its cells."""
+        place = rows.cell[where]
+        weight = None if self._one_each[statistic] else rows.weight[statistic][where]
+        if self._statistics > 1:
+            counts = rows.counts[statistic][where]
+            place = place[counts] + statistic * self._cells
+            weight = None if weight is None else weight[counts]
+        sums.add(place, weight)
+
+    def _no_sums(self) -> Sums:
+        """Return sums of every statistic of every cell, nothing added yet."""
+        return Sums(self._statistics * self._cells, self._largest)
 
     def _groups_of(self, index: int) -> Iterator[_Group]:
         """Yield the groups of rows that window ``index`` counts."""
@@ -306,8 +333,3 @@ def _valid(times: NDArray[np.int64]) -> NDArray[np.bool_]:
 def _zeros(rows: Rows) -> NDArray[np.int64]:
     """Return a 0 per row."""
     return np.zeros(len(rows), np.int64)
-
-
-def _ones(rows: Rows) -> NDArray[np.int64]:
-    """Return a 1 per row."""
-    return np.ones(len(rows), np.int64)

@@ -18,9 +18,9 @@ from accountant.units import UNITS_PER_EPSILON
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from fractions import Fraction
 
     from accountant.charges import WindowKey
-    from operators.base import Promise
 
 __all__ = [
     "Alarm",
@@ -53,7 +53,8 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         window_end: exclusive.
         mechanism: which mechanism decided.
         max_fnr: the promised bound on misses.
-        tolerance: the promised uncertain width, in units of the statistic.
+        tolerance: the promised uncertain width, in units of the statistic; by comparison where the
+            condition has several.
         epsilon: loss charged per cell at worst, as a decimal number in a string.
         ledger: id of the ledger that paid.
         sequence: the decision's number among those of the query in that ledger.
@@ -66,7 +67,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     window_end: str
     mechanism: str
     max_fnr: float
-    tolerance: int
+    tolerance: int | dict[str, int]
     epsilon: str
     ledger: str
     sequence: int
@@ -109,7 +110,8 @@ def make_alarm(
     predicate: Mapping[str, str],
     *,
     mechanism: str,
-    promise: Promise,
+    max_fnr: Fraction,
+    tolerance: int | dict[str, int],
     epsilon_units: int,
     ledger: str,
     sequence: int,
@@ -120,7 +122,8 @@ def make_alarm(
         key: query and window.
         predicate: the group's values by field.
         mechanism: its name.
-        promise: what the analyst asked for.
+        max_fnr: the promised bound on misses.
+        tolerance: the promised uncertain width, or that of every comparison.
         epsilon_units: loss units charged per cell at worst.
         ledger: the ledger's id.
         sequence: the decision's number among those of the query in it.
@@ -132,8 +135,8 @@ def make_alarm(
         window_start=iso_utc(key.start_ms),
         window_end=iso_utc(key.end_ms),
         mechanism=mechanism,
-        max_fnr=float(promise.max_fnr),
-        tolerance=promise.tolerance,
+        max_fnr=float(max_fnr),
+        tolerance=tolerance,
         epsilon=epsilon_text(epsilon_units),
         ledger=ledger,
         sequence=sequence,

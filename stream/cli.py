@@ -36,6 +36,7 @@ from stream.planning.outlook import outlook
 from stream.planning.view import plan_lines, plan_tables
 from stream.registration import scopes_of
 from stream.release import alarm_records, decision_record
+from stream.simulation.command import simulate
 
 if TYPE_CHECKING:
     from accountant.ledger import Ledger
@@ -175,6 +176,7 @@ def replay(file: Path, paths: tuple[str, ...], *, to_kafka: bool) -> None:
 
 
 main.add_command(ledger)
+main.add_command(simulate)
 
 
 @dataclass(frozen=True, slots=True)

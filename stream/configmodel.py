@@ -7,11 +7,13 @@ its neighbours (fields that exist, thresholds that fit) is checked by ``stream.c
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 
 from accountant.units import PrivacyUnit
+from operators.apportion import Rule
+from operators.condition import Refine
 from stream.model import Clock, Codec, FieldType, Partitioner
 from stream.scalars import (
     Address,
@@ -26,16 +28,23 @@ from stream.scalars import (
     Whole,
     choice,
     clip_of,
+    closest,
     domain_of,
     period_of,
+    shown,
     verbatim,
+    wrong,
 )
 from stream.yamlfile import Scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
     "EXAMPLES",
     "MODELS",
     "AlarmModel",
+    "Amounts",
     "BudgetModel",
     "ContributionModel",
     "FeedModel",
@@ -49,6 +58,31 @@ __all__ = [
 ]
 
 _DAY_MS = 86_400_000
+
+
+def _word_of(kind: Any) -> Callable[[Any], str]:
+    """Return a validator that takes one of a type's literal words."""
+    known = get_args(kind)
+
+    def check(value: Any) -> str:
+        word = value.text.strip() if isinstance(value, Scalar) else ""
+        if word in known:
+            return word
+        said = shown(value) if isinstance(value, Scalar) else "this"
+        near, words = closest(word, known), " | ".join(known)
+        hint = f"write {words}; {near}" if near.startswith("did") else f"write {words}"
+        raise wrong(f"{said} is not one of {words}", hint)
+
+    return check
+
+
+def _by_text(value: Any) -> Any:
+    """Return a single value as the entry "" of a mapping."""
+    return value if isinstance(value, dict) else {"": value}
+
+
+Amounts = Annotated[dict[str, Exact], BeforeValidator(_by_text)]
+"""One number, under "", or one per aggregate or comparison by its SQL."""
 
 
 class _Model(BaseModel):
@@ -171,8 +205,11 @@ class AlarmModel(_Model):
     active: Text | None = None
     max_fnr: Probability
     max_fpr: Probability | None = None
-    tolerance: Exact = Fraction(0)
+    tolerance: Amounts = Field(default_factory=lambda: {"": Fraction(0)})
     mechanism: Text = "tslm"
+    apportion: Annotated[Rule, PlainValidator(_word_of(Rule))] = "optimal"
+    refine: Annotated[Refine, PlainValidator(_word_of(Refine))] | None = None
+    first_tolerance: Amounts | None = None
     grace: DurationMs = 30_000
     publish_delay: DurationMs = 15_000
     decide_timeout: DurationMs = 600_000

@@ -63,7 +63,7 @@ class Decider:
         self._partitions = partitions
         self._step = step
         self._operators: dict[str, Operator] = {
-            query.id: create(query.mechanism, query.test, query.promise)
+            query.id: create(query.mechanism, query.condition, query.aim)
             for query in alarms.queries.values()
         }
         self._charges = {
@@ -124,7 +124,7 @@ class Decider:
                 release_ms=release_ms,
             )
         outcome = self._operators[query.id].decide(
-            _statistics(partials, len(query.domain)), self._noise
+            _statistics(partials, query.condition.statistics, len(query.domain)), self._noise
         )
         self._step(Step.AFTER_DRAW, key)
         fired = np.flatnonzero(outcome.fired)
@@ -208,11 +208,15 @@ def _too_old(query: Query, end_ms: int, now_ms: int) -> bool:
     return now_ms - (end_ms + query.grace_ms) > query.max_age_ms
 
 
-def _statistics(partials: Sequence[Partial], cells: int) -> NDArray[np.int64]:
-    """Add up the partitions' sparse vectors, saturating; units live in one partition each."""
-    total = np.zeros(cells, dtype=np.int64)
+def _statistics(partials: Sequence[Partial], statistics: int, cells: int) -> NDArray[np.int64]:
+    """Add up the partitions' sparse vectors, saturating; units live in one partition each.
+
+    Returns:
+        Shape (statistics, cells), int64.
+    """
+    total = np.zeros(statistics * cells, dtype=np.int64)
     for partial in partials:
-        added = np.zeros(cells, dtype=np.int64)
+        added = np.zeros_like(total)
         added[partial.index] = np.clip(partial.value, -_SATURATION, _SATURATION)
         total = np.clip(total + added, -_SATURATION, _SATURATION)
-    return total
+    return total.reshape(statistics, cells)

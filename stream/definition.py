@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from stream.model import Budget, Feed, Field, Query
+    from numpy.typing import NDArray
+
+    from operators.condition import Condition
+    from stream.model import AggregateSpec, Budget, Feed, Field, Query
     from stream.windows import Calendar
 
 __all__ = ["SCHEMA_VERSION", "definition", "definition_json", "fingerprint"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised whenever the same words would mean other decisions."""
 
 
@@ -38,7 +41,7 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
     Returns:
         Nested dictionaries of strings, whole numbers and ``None``, ready for JSON.
     """
-    test, promise, aggregate = query.test, query.promise, query.aggregate
+    aim = query.aim
     return {
         "schema": SCHEMA_VERSION,
         "query": query.id,
@@ -49,25 +52,15 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
         ],
         "calendar": _calendar(query.calendar),
         "where": None if query.where is None else query.where.describe(),
-        "aggregate": {
-            "kind": aggregate.kind.value,
-            "field": aggregate.field,
-            "lo": aggregate.lo,
-            "hi": aggregate.hi,
-            "granule": _ratio(aggregate.granule),
-        },
-        "test": {
-            "comparison": test.comparison.value,
-            "sensitivity": test.sensitivity,
-            "cells": int(test.thresholds.size),
-            "sha256": hashlib.sha256(
-                np.ascontiguousarray(test.thresholds, dtype="<i8").tobytes()
-            ).hexdigest(),
-        },
-        "promise": {
-            "max_fnr": _ratio(promise.max_fnr),
-            "max_fpr": _ratio(promise.max_fpr),
-            "tolerance": promise.tolerance,
+        "aggregates": [_aggregate(spec) for spec in query.aggregates],
+        "condition": _condition(query.condition),
+        "aim": {
+            "max_fnr": _ratio(aim.max_fnr),
+            "max_fpr": _ratio(aim.max_fpr),
+            "tolerances": list(aim.tolerances),
+            "first_tolerances": list(aim.first_tolerances),
+            "apportion": aim.apportion,
+            "refine": aim.refine,
         },
         "mechanism": query.mechanism,
         "grace_ms": query.grace_ms,
@@ -104,6 +97,37 @@ def _feed(feed: Feed) -> dict[str, Any]:
         "allowed_skew_ms": feed.allowed_skew_ms,
         "broker_skew_ms": feed.broker_skew_ms,
         "fields": {name: _field(field) for name, field in feed.fields.items()},
+    }
+
+
+def _aggregate(spec: AggregateSpec) -> dict[str, Any]:
+    return {
+        "kind": spec.kind.value,
+        "field": spec.field,
+        "lo": spec.lo,
+        "hi": spec.hi,
+        "granule": _ratio(spec.granule),
+        "where": None if spec.where is None else spec.where.describe(),
+        "pivots": None if spec.pivots is None else _digest_of_numbers(spec.pivots),
+        "scale": spec.scale,
+        "above": spec.above,
+        "not_above": spec.not_above,
+    }
+
+
+def _condition(condition: Condition) -> dict[str, Any]:
+    return {
+        "formula": str(condition.formula),
+        "sensitivities": list(condition.sensitivities),
+        "cells": condition.cells,
+        "atoms": [
+            {
+                "atom": name,
+                "statistic": condition.atoms[name].statistic,
+                "sha256": _digest_of_numbers(condition.atoms[name].thresholds),
+            }
+            for name in condition.formula.atoms
+        ],
     }
 
 
@@ -151,3 +175,7 @@ def _ratio(value: Fraction | None) -> str | None:
 def _digest_of_words(words: Sequence[str]) -> str:
     """Return a digest that no other list of words has (JSON keeps them apart)."""
     return hashlib.sha256(json.dumps(list(words)).encode("ascii")).hexdigest()
+
+
+def _digest_of_numbers(numbers: NDArray[np.int64]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(numbers, dtype="<i8").tobytes()).hexdigest()

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from accountant.units import Contribution, PrivacyUnit
-    from operators.atoms import IntegerTest
-    from operators.base import Promise
+    from operators.condition import Aim, Condition
     from stream.where import Where
     from stream.windows import Calendar, Periods
 
@@ -158,23 +160,36 @@ class Domain:
 
 
 class AggregateKind(StrEnum):
-    """What a cell's integer statistic adds up."""
+    """What a cell's integer statistic adds up, x being a field's value in granules."""
 
     COUNT = "count"
+    """1 per event."""
     DISTINCT_UNITS = "distinct_units"
+    """1 per privacy unit."""
     SUM = "sum"
+    """Clipped x."""
+    OFFSET = "offset"
+    """``scale`` times clipped x, less the cell's pivot: the sign of a mean's distance to it."""
+    RANK = "rank"
+    """``above`` where clipped x exceeds the cell's pivot, else ``not_above``: for quantiles."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class AggregateSpec:
-    """The statistic of a query.
+    """One statistic of a query: which events count, and what each of them weighs.
 
     Args:
-        kind: events, distinct privacy units, or a clipped sum.
-        field: the summed field, for ``SUM``.
-        lo: lower clip in granules.
+        kind: what is added up.
+        field: the field read; an event without it does not count. ``None`` for all events.
+        lo: lower clip in granules, where values are read.
         hi: upper clip in granules.
-        granule: the summed field's granule.
+        granule: the field's granule, where values are read.
+        where: further filter of the events that count (SQL's FILTER); ``None`` keeps all.
+        pivots: shape (cells,), int64, per predicate, for OFFSET in granules over ``scale``, for
+            RANK in granules; ``None`` otherwise.
+        scale: of OFFSET, >= 1.
+        above: weight above the pivot, of RANK.
+        not_above: weight at the pivot and below, of RANK.
     """
 
     kind: AggregateKind
@@ -182,6 +197,27 @@ class AggregateSpec:
     lo: int = 0
     hi: int = 0
     granule: Fraction | None = None
+    where: Where | None = None
+    pivots: NDArray[np.int64] | None = None
+    scale: int = 1
+    above: int = 1
+    not_above: int = 0
+
+    @property
+    def largest(self) -> int:
+        """No event weighs more than this in magnitude; at least 1."""
+        match self.kind:
+            case AggregateKind.COUNT | AggregateKind.DISTINCT_UNITS:
+                return 1
+            case AggregateKind.SUM:
+                return max(abs(self.lo), abs(self.hi), 1)
+            case AggregateKind.OFFSET:
+                if self.pivots is None:
+                    raise ValueError("an offset has pivots")
+                least, most = int(self.pivots.min()), int(self.pivots.max())
+                return max(abs(self.scale * self.hi - least), abs(most - self.scale * self.lo), 1)
+            case AggregateKind.RANK:
+                return max(abs(self.above), abs(self.not_above), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +230,10 @@ class Query:
         domain: its public predicates.
         calendar: its windows, schedule included.
         where: row filter; ``None`` keeps all.
-        aggregate: its statistic.
-        test: the integer test, thresholds per predicate and sensitivity (caps included).
-        promise: max_fnr, tolerance, max_fpr.
+        aggregates: its statistics, at least one, in the order that the condition numbers them.
+        condition: when a cell should ring; sensitivities with caps included.
+        aim: max_fnr, max_fpr and the tolerance of every atom.
+        texts: every atom as SQL, in the order of the condition's formula.
         mechanism: operator name.
         grace_ms: lateness that still counts; the cut is window end + grace.
         publish_delay_ms: alarms leave this long after the cut, at the next tick.
@@ -211,9 +248,10 @@ class Query:
     domain: Domain
     calendar: Calendar
     where: Where | None
-    aggregate: AggregateSpec
-    test: IntegerTest
-    promise: Promise
+    aggregates: tuple[AggregateSpec, ...]
+    condition: Condition
+    aim: Aim
+    texts: tuple[str, ...]
     mechanism: str
     grace_ms: int
     publish_delay_ms: int

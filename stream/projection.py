@@ -1,7 +1,7 @@
 """From decoded events to cells and integer weights: a total function of each row alone.
 
-A row that the query cannot use (filtered out, a group value outside the public domain, a sum over
-something that is not a number) is dropped alone and counted for the custodian.
+A row that the query cannot use (filtered out, a group value outside the public domain, no statistic
+whose field it has) is dropped alone and counted for the custodian.
 """
 
 from __future__ import annotations
@@ -24,11 +24,19 @@ if TYPE_CHECKING:
 
     from stream.codecs import Batch
     from stream.model import AggregateSpec, Query
+    from stream.where import Where
 
-__all__ = ["WEIGHT_LIMIT", "Rows", "project"]
+    _Mask = NDArray[np.bool_]
+
+__all__ = ["ONE_EACH", "WEIGHT_LIMIT", "Rows", "check_weights", "project"]
 
 WEIGHT_LIMIT: Final = 2**62
 """No weight and no sum passes this: beyond it they saturate."""
+
+ONE_EACH: Final = (AggregateKind.COUNT, AggregateKind.DISTINCT_UNITS)
+"""Statistics to which every event that counts adds 1."""
+
+_WITH_PIVOTS: Final = (AggregateKind.OFFSET, AggregateKind.RANK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,8 @@ class Rows:
         append_ms: shape (n,), int64: append times, each given by the broker.
         offset: shape (n,), int64: offsets, not decreasing; equal ones (Arrow) in message order.
         cell: shape (n,), int64: predicate, in ``[0, len(query.domain))``.
-        weight: shape (n,), int64: what the event adds to its cell.
+        weight: shape (statistics, n), int64: what the event adds to each statistic of its cell.
+        counts: shape (statistics, n), bool: which statistics it counts in, at least one.
         unit: shape (n, 2), uint64: keyed hash of the privacy unit's id.
         event_id: shape (n, 2), uint64: keyed hash of the event's id; ``None`` for feeds without.
     """
@@ -50,6 +59,7 @@ class Rows:
     offset: NDArray[np.int64]
     cell: NDArray[np.int64]
     weight: NDArray[np.int64]
+    counts: NDArray[np.bool_]
     unit: NDArray[np.uint64]
     event_id: NDArray[np.uint64] | None
 
@@ -59,38 +69,54 @@ class Rows:
 
     def take(self, rows: slice | NDArray[np.intp] | NDArray[np.bool_]) -> Rows:
         """Return the rows of a slice, at some positions, or where a mask is true."""
+        if isinstance(rows, slice):
+            weight, counts = self.weight[:, rows], self.counts[:, rows]
+        else:
+            rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+            weight, counts = self.weight.take(rows, axis=1), self.counts.take(rows, axis=1)
         return Rows(
             self.time_ms[rows],
             self.append_ms[rows],
             self.offset[rows],
             self.cell[rows],
-            self.weight[rows],
+            weight,
+            counts,
             self.unit[rows],
             None if self.event_id is None else self.event_id[rows],
         )
 
 
 def project(query: Query, batch: Batch) -> tuple[Rows, Mapping[str, int]]:
-    """Filter a batch and give each row left its cell and weight.
+    """Filter a batch and give each row left its cell and its weights.
+
+    A row counts in a statistic iff the statistic's own filter is true of it and it has a (finite)
+    value of the statistic's field, where there are such.
 
     Args:
-        query: whose WHERE, domain and aggregate to apply.
+        query: whose WHERE, domain and aggregates to apply; they passed ``check_weights``.
         batch: valid rows of one partition in log order.
 
     Returns:
         The rows left, in log order, and how many were dropped by reason: ``filtered`` (WHERE is
-        not true), ``out_of_domain`` (a group value is null or not declared), ``bad_value`` (the
-        summed field is null, NaN or infinite). Reasons that dropped nothing are left out.
+        not true, or no statistic's filter is), ``out_of_domain`` (a group value is null or not
+        declared), ``bad_value`` (null, NaN or infinite in the field of every statistic whose filter
+        it passes). Reasons that dropped nothing are left out.
 
     Raises:
-        ValueError: the query sums without naming a field.
+        ValueError: a statistic that adds up values names no field.
     """
     count = len(batch.time_ms)
     drops: Counter[str] = Counter()
+    columns = _Columns(batch.rows)
     keep = np.ones(count, np.bool_)
     if query.where is not None:
-        keep &= query.where.mask(batch.rows)
-        drops["filtered"] = count - _true(keep)
+        keep &= columns.passing(query.where)
+    counts = np.ones((len(query.aggregates), count), np.bool_)
+    for statistic, spec in enumerate(query.aggregates):
+        if spec.where is not None:
+            counts[statistic] &= columns.passing(spec.where)
+    _narrow(keep, counts)
+    drops["filtered"] = count - _true(keep)
 
     cell = np.zeros(count, np.int64)
     for name, values in zip(query.domain.fields, query.domain.values, strict=True):
@@ -100,16 +126,121 @@ def project(query: Query, batch: Batch) -> tuple[Rows, Mapping[str, int]]:
         cell *= len(values)
         cell += at
 
-    weight = np.ones(count, np.int64)
-    if query.aggregate.kind is AggregateKind.SUM:
-        weight, usable = _sum_weights(query.aggregate, batch.rows)
-        drops["bad_value"] = _true(keep & ~usable)
-        keep &= usable
+    weight = np.ones((len(query.aggregates), count), np.int64)
+    left = _true(keep)
+    for statistic, spec in enumerate(query.aggregates):
+        if spec.field is not None:
+            counts[statistic] &= columns.present(spec.field)
+        if spec.kind not in ONE_EACH:
+            weight[statistic] = _weights(spec, columns.granules(spec), cell)
+    _narrow(keep, counts)
+    drops["bad_value"] = left - _true(keep)
 
     rows = Rows(
-        batch.time_ms, batch.append_ms, batch.offset, cell, weight, batch.unit, batch.event_id
+        batch.time_ms,
+        batch.append_ms,
+        batch.offset,
+        cell,
+        weight,
+        counts,
+        batch.unit,
+        batch.event_id,
     )
     return (rows if keep.all() else rows.take(keep)), +drops
+
+
+def check_weights(spec: AggregateSpec, cells: int) -> None:
+    """Check that every weight of a statistic is exact and within ``WEIGHT_LIMIT``.
+
+    Args:
+        spec: the statistic.
+        cells: number of predicates.
+
+    Raises:
+        ValueError: values without a field, pivots missing or not one int64 per cell, a scale that
+            is no positive whole number, clips out of order, or scale, clips, pivots or weights
+            beyond 2**62.
+    """
+    if spec.kind in ONE_EACH:
+        return
+    if spec.field is None:
+        raise ValueError("a statistic of values names its field")
+    if not -WEIGHT_LIMIT <= spec.lo <= spec.hi <= WEIGHT_LIMIT:
+        raise ValueError("a statistic's clips are in order and lie within 2**62 granules")
+    if spec.kind in _WITH_PIVOTS:
+        pivots = spec.pivots
+        if pivots is None or pivots.shape != (cells,) or pivots.dtype != np.int64:
+            raise ValueError("a statistic with pivots has one int64 for every predicate")
+        if max(abs(int(pivots.min())), abs(int(pivots.max()))) > WEIGHT_LIMIT:
+            raise ValueError("a statistic's pivots lie within 2**62")
+    if spec.kind is AggregateKind.OFFSET and not 1 <= spec.scale <= WEIGHT_LIMIT:
+        raise ValueError("the scale of an offset lies between 1 and 2**62")
+    # The product is checked apart: the difference from a pivot may be small where it is not.
+    scale = spec.scale if spec.kind is AggregateKind.OFFSET else 1
+    if max(scale * abs(spec.lo), scale * abs(spec.hi), spec.largest) > WEIGHT_LIMIT:
+        raise ValueError("a statistic's weights lie within 2**62")
+
+
+class _Columns:
+    """What statistics read of a batch, each made once however many of them read it."""
+
+    def __init__(self, rows: pa.RecordBatch) -> None:
+        self._rows = rows
+        self._passing: dict[Where, _Mask] = {}
+        self._present: dict[str, _Mask] = {}
+        self._granules: dict[tuple[str, Fraction, int, int], NDArray[np.int64]] = {}
+
+    def passing(self, where: Where) -> _Mask:
+        """Return for which rows a filter is true."""
+        if where not in self._passing:
+            self._passing[where] = where.mask(self._rows)
+        return self._passing[where]
+
+    def present(self, field: str) -> _Mask:
+        """Return which rows have a field, finite where it is a float."""
+        if field not in self._present:
+            column = self._rows.column(field)
+            present: _Mask = column.is_valid().to_numpy(zero_copy_only=False)
+            if pa.types.is_floating(column.type):
+                values = column.fill_null(0).to_numpy(zero_copy_only=False)
+                present = present & np.isfinite(values)
+            self._present[field] = present
+        return self._present[field]
+
+    def granules(self, spec: AggregateSpec) -> NDArray[np.int64]:
+        """Return clipped whole granules of a statistic's field; anything where there is none."""
+        if spec.field is None:
+            raise ValueError("a statistic of values names its field")
+        granule = Fraction(1) if spec.granule is None else spec.granule
+        key = (spec.field, granule, spec.lo, spec.hi)
+        if key not in self._granules:
+            values = self._rows.column(spec.field).fill_null(0).to_numpy(zero_copy_only=False)
+            if np.issubdtype(values.dtype, np.floating):
+                finite = np.where(self.present(spec.field), values, 0.0)
+                granules = _float_granules(finite, granule)
+            else:
+                granules = _integer_granules(values.astype(np.int64), granule, spec.lo, spec.hi)
+            self._granules[key] = np.clip(granules, spec.lo, spec.hi)
+        return self._granules[key]
+
+
+def _weights(
+    spec: AggregateSpec, granules: NDArray[np.int64], cell: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return what each row's value weighs in its cell; rows of no cell may get any weight."""
+    if spec.kind is AggregateKind.SUM:
+        return granules
+    if spec.pivots is None:
+        raise ValueError("a statistic with pivots has one int64 for every predicate")
+    pivots = spec.pivots.take(cell, mode="clip")
+    if spec.kind is AggregateKind.RANK:
+        return np.where(granules > pivots, np.int64(spec.above), np.int64(spec.not_above))
+    return granules * spec.scale - pivots
+
+
+def _narrow(keep: _Mask, counts: _Mask) -> None:
+    """Keep only rows that count in some statistic."""
+    keep &= np.logical_or.reduce(counts)
 
 
 def _true(mask: NDArray[np.bool_]) -> int:
@@ -146,24 +277,6 @@ def _notation(value: object) -> bytes:
     if isinstance(value, bytes):
         return value
     return (str(value).lower() if isinstance(value, bool) else str(value)).encode()
-
-
-def _sum_weights(
-    spec: AggregateSpec, rows: pa.RecordBatch
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return clipped whole granules of the summed field, and which rows have any."""
-    if spec.field is None:
-        raise ValueError("a sum names its field")
-    column = rows.column(spec.field)
-    usable: NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
-    values = column.fill_null(0).to_numpy(zero_copy_only=False)
-    granule = Fraction(1) if spec.granule is None else spec.granule
-    if np.issubdtype(values.dtype, np.floating):
-        usable = usable & np.isfinite(values)
-        granules = _float_granules(np.where(usable, values, 0.0), granule)
-    else:
-        granules = _integer_granules(values.astype(np.int64), granule, spec.lo, spec.hi)
-    return np.clip(granules, spec.lo, spec.hi), usable
 
 
 def _float_granules(values: NDArray[np.float64], granule: Fraction) -> NDArray[np.int64]:

@@ -1,50 +1,46 @@
-"""Alarms: from their YAML and SQL to ``stream.model.Query``, in integers of the statistic."""
+"""Alarms: from their YAML and SQL to ``stream.model.Query``, in integers of the statistics."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
-from operators.atoms import Comparison, IntegerTest
-from operators.base import Promise
+from operators.reduction import Function
 from operators.registry import MECHANISMS
-from stream.declare import decimal, whole_steps
+from stream.aims import AimReader
+from stream.contradictions import constant_comparisons, constant_condition
 from stream.definition import fingerprint
-from stream.model import AggregateKind, AggregateSpec, Clock, Domain, Query
+from stream.model import Clock, Domain, Query
 from stream.regions import region_of
 from stream.scalars import closest
 from stream.schedule import Schedule
 from stream.sql import SqlProblem, parse_sql
-from stream.tables import canonical
+from stream.statistics import aggregate_of, assemble
+from stream.thresholds import Profiles, ThresholdReader
 from stream.windows import FixedCalendar, LocalCalendar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from zoneinfo import ZoneInfo
 
-    from numpy.typing import NDArray
-
     from stream.configmodel import AlarmModel
     from stream.findings import Findings
+    from stream.having import Asked, Measure, Threshold
     from stream.model import Budget, Feed
     from stream.sql import ParsedQuery
+    from stream.statistics import Counting
     from stream.tables import Table
+    from stream.thresholds import Levels
     from stream.windows import Calendar
     from stream.yamlfile import Loc
 
 __all__ = ["QueryBuilder"]
 
 _IDLE_SLACK_MS = 2_000  # finding a partition idle, storing, deciding
-_LATER = ("probe", "probe-ent", "svt", "decider")
-_LARGEST_STATISTIC = 2**62
+_LATER = ("svt", "decider")
 _MOST_CELLS = 10_000_000
-_MOST_ROW_ERRORS = 20
-_ONE = Fraction(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +97,11 @@ class QueryBuilder:
                 offset=parsed.window_offset,
             )
             return None
-        aggregate, sensitivity = self._aggregate(parsed)
-        thresholds = self._thresholds(parsed, domain, aggregate, loc)
-        tolerance = self._tolerance(model, aggregate, loc)
-        if calendar is None or thresholds is None or len(self.findings.errors) > before:
+        counting = self._counting(parsed, domain, loc)
+        if calendar is None or counting is None or len(self.findings.errors) > before:
+            return None
+        aim = AimReader(model, counting, parsed.reader, self.findings, loc).read()
+        if aim is None:
             return None
         query = Query(
             id=name,
@@ -112,11 +109,10 @@ class QueryBuilder:
             domain=domain,
             calendar=calendar,
             where=parsed.where,
-            aggregate=aggregate,
-            test=IntegerTest(
-                comparison=parsed.comparison, thresholds=thresholds, sensitivity=sensitivity
-            ),
-            promise=Promise(max_fnr=model.max_fnr, tolerance=tolerance, max_fpr=model.max_fpr),
+            aggregates=counting.aggregates,
+            condition=counting.condition,
+            aim=aim,
+            texts=tuple(atom.text for atom in counting.atoms),
             mechanism=model.mechanism,
             grace_ms=model.grace,
             publish_delay_ms=model.publish_delay,
@@ -132,7 +128,7 @@ class QueryBuilder:
                 "write conditions that some event in the declared domains meets",
                 offset=parsed.where_offset,
             )
-        self._warn(query, parsed, loc)
+        self._warn(query, loc)
         return replace(query, fingerprint=fingerprint(query, self.budget))
 
     def _at_sql(self, loc: Loc, problem: SqlProblem) -> None:
@@ -172,105 +168,76 @@ class QueryBuilder:
             return None
         return calendar
 
-    def _aggregate(self, parsed: ParsedQuery) -> tuple[AggregateSpec, int]:
-        """Return the statistic and its sensitivity D, caps included."""
+    def _counting(self, parsed: ParsedQuery, domain: Domain, loc: Loc) -> Counting | None:
+        """Return what the query counts and tests."""
+        reader = ThresholdReader(parsed.feed, domain, self.tables, self.findings, loc)
+        levels: dict[Asked, Levels] = {}
+        failed: set[tuple[Measure | None, Threshold]] = set()
+        for asked in parsed.having.leaves():
+            # One report for a bad table, however many aggregates are compared with it.
+            key = (None if asked.threshold.table else asked.measure, asked.threshold)
+            if asked in levels or key in failed:
+                continue
+            read = reader.read(asked)
+            if read is None:
+                failed.add(key)
+            else:
+                levels[asked] = read
+        if failed:
+            return None
+        profiles = Profiles.of(domain, levels.values())
+        if self._is_constant(parsed, levels, profiles, domain, loc):
+            return None
         user = self.budget.unit is PrivacyUnit.USER
         cap = self.budget.contribution.events_per_cell if user else 1
-        if parsed.kind is AggregateKind.COUNT:
-            return AggregateSpec(parsed.kind), cap
-        if parsed.kind is AggregateKind.DISTINCT_UNITS:
-            return AggregateSpec(parsed.kind), 1
-        field = parsed.feed.fields[parsed.summed or ""]
-        granule = field.granule or _ONE
-        lo, hi = (int((bound or 0) / granule) for bound in (field.lo, field.hi))
-        spec = AggregateSpec(parsed.kind, field.name, lo, hi, granule)
-        return spec, cap * max(abs(lo), abs(hi))
-
-    def _thresholds(
-        self, parsed: ParsedQuery, domain: Domain, aggregate: AggregateSpec, loc: Loc
-    ) -> NDArray[np.int64] | None:
-        threshold = parsed.threshold
-        if threshold.number is not None:
-            value, message, hint = _units(threshold.number, aggregate)
-            if message:
-                self._at_sql(loc, SqlProblem(message, hint, threshold.offset))
-                return None
-            return np.full(len(domain), value, dtype=np.int64)
-        axis = domain.fields.index(threshold.field)
-        table = self.tables[threshold.table]
-        per_value = self._looked_up(table, parsed, domain.values[axis], aggregate, loc)
-        if per_value is None:
+        try:
+            return assemble(parsed.having, levels, profiles, feed=parsed.feed, cap=cap)
+        except SqlProblem as problem:
+            offset = parsed.having_offset if problem.offset < 0 else problem.offset
+            self._at_sql(loc, SqlProblem(problem.message, problem.hint, offset))
             return None
-        shape = [len(values) for values in domain.values]
-        return per_value[np.unravel_index(np.arange(len(domain)), shape)[axis]]
 
-    def _looked_up(
+    def _is_constant(
         self,
-        table: Table,
         parsed: ParsedQuery,
-        values: tuple[str, ...],
-        aggregate: AggregateSpec,
+        levels: Mapping[Asked, Levels],
+        profiles: Profiles,
+        domain: Domain,
         loc: Loc,
-    ) -> NDArray[np.int64] | None:
-        """Return the table's value for every domain value, in order."""
-        before = len(self.findings.errors)
-        field = parsed.feed.fields[parsed.threshold.field]
-        places = {value: index for index, value in enumerate(values)}
-        found = np.zeros(len(values), dtype=np.int64)
-        seen = np.zeros(len(values), dtype=np.bool_)
-        for key, cell in table.cells.items():
-            if len(self.findings.errors) - before >= _MOST_ROW_ERRORS:
-                return None
-            try:
-                at = places.get(canonical(key, field.type))
-            except ValueError:
-                at = None
-            message, hint, value = "", "", 0
-            if at is None:
-                message = f"`{key[:40]}` is not in the domain of `{field.name}`"
-                hint = f"{closest(key, values)}; or remove the row"
-            elif seen[at]:
-                message, hint = f"`{key[:40]}` is listed twice", "remove one of them"
-            else:
-                value, message, hint = _units(cell.value, aggregate)
-            if message:
-                column = 1 if at is None or seen[at] else cell.column
-                self.findings.errors.append(
-                    ConfigError(message, file=table.file, line=cell.line, column=column, hint=hint)
-                )
-            if at is not None:
-                found[at], seen[at] = value, True
-        missing = [value for value, known in zip(values, seen, strict=True) if not known]
-        if missing:
-            more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-            self._at_sql(
-                loc,
-                SqlProblem(
-                    f"{table.file} has no value for {field.name} {', '.join(missing[:5])}{more}",
-                    "every public predicate needs its threshold: add the rows",
-                    parsed.threshold.offset,
-                ),
-            )
-        return found if len(self.findings.errors) == before else None
-
-    def _tolerance(self, model: AlarmModel, aggregate: AggregateSpec, loc: Loc) -> int:
-        at = (*loc, "tolerance")
-        if model.tolerance < 0:
-            message = "a tolerance is how far below the threshold ringing is no error: 0 or more"
-            self.findings.wrong(at, message, "write tolerance: 0")
-            return 0
-        value, message, hint = _units(model.tolerance, aggregate, "tolerance")
-        if message:
-            self.findings.wrong(at, message, hint)
-        return value
-
-    def _warn(self, query: Query, parsed: ParsedQuery, loc: Loc) -> None:
-        if not query.promise.tolerance:
+    ) -> bool:
+        """Report comparisons and conditions with one outcome; conditions are errors."""
+        measures = {asked.measure for asked in levels}
+        aggregates = {measure: aggregate_of(measure, parsed.feed) for measure in measures}
+        for asked in constant_comparisons(levels, aggregates, profiles):
+            what = "counts" if asked.measure.function is not Function.SUM else "such sums"
             self.findings.warn(
-                (*loc, "tolerance"),
-                "tolerance 0 asks to tell neighbouring values apart, which costs most",
-                "write how far below the threshold an alarm is welcome, as tolerance: 5",
+                (*loc, "sql"),
+                f"{what} are never below 0: {asked.text} has the same outcome in every window",
+                "check the comparison and its threshold",
+                offset=asked.threshold.offset,
             )
+        if len(levels) == 1:
+            return False
+        constant = constant_condition(parsed.having, levels, aggregates, profiles)
+        if constant is None:
+            return False
+        cell = domain.predicate(profiles.a_cell_of(constant.profile))
+        where = ", ".join(f"{name} = {value}" for name, value in cell.items())
+        where = f" (as for {where})" if any(profiles.used) else ""
+        outcome = "all data meet" if constant.outcome else "no data can meet"
+        self._at_sql(
+            loc,
+            SqlProblem(
+                f"{outcome} this condition{where}: its bounds contradict each other"
+                if not constant.outcome
+                else f"{outcome} this condition{where}: it would ring in every window",
+                "check comparisons and thresholds, and AND against OR",
+                parsed.having_offset,
+            ),
+        )
+        return True
+
+    def _warn(self, query: Query, loc: Loc) -> None:
         feed = query.feed
         waited_ms = feed.idle_margin_ms + _IDLE_SLACK_MS
         if feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:
@@ -280,31 +247,3 @@ class QueryBuilder:
                 " over: alarms that leave earlier tell whether one more event came",
                 f"write publish_delay: {waited_ms}ms or more, or a shorter idle_margin",
             )
-        if query.aggregate.kind is not AggregateKind.SUM:
-            always = {Comparison.GT: -1, Comparison.GE: 0}.get(query.test.comparison)
-            never = {Comparison.LT: 0, Comparison.LE: -1}.get(query.test.comparison)
-            lowest = int(query.test.thresholds.min())
-            if (always is not None and lowest <= always) or (never is not None and lowest <= never):
-                self.findings.warn(
-                    (*loc, "sql"),
-                    "counts are never below 0: this has the same outcome in every window",
-                    "check the comparison and its threshold",
-                    offset=parsed.threshold.offset,
-                )
-
-
-def _units(
-    value: Fraction, aggregate: AggregateSpec, what: str = "threshold"
-) -> tuple[int, str, str]:
-    """Return a number in units of the statistic, or a message and a hint."""
-    granule = aggregate.granule or _ONE
-    steps, hint = whole_steps(value, granule)
-    if hint:
-        message = f"the {what} of a count is a whole number, not {decimal(value)}"
-        if aggregate.granule is not None:
-            message = f"the {what} {decimal(value)} is not a multiple of the granule "
-            message += decimal(granule)
-        return 0, message, hint
-    if abs(steps) >= _LARGEST_STATISTIC:
-        return 0, f"the {what} is beyond 62 bits", "write a smaller number"
-    return steps, "", ""

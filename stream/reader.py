@@ -185,7 +185,7 @@ class PartitionReader:
             fingerprint=state.query.fingerprint,
             topic_id=self._topic_id,
             complete=self._complete(slice_start_ms(state.query, start_ms)),
-            cells=len(state.query.domain),
+            cells=len(state.query.aggregates) * len(state.query.domain),
             index=vector.index,
             value=vector.value,
             first_offset=vector.first_offset,

@@ -13,6 +13,7 @@ import msgspec
 from accountant.records import Outcome, SeenDecision
 from accountant.units import PrivacyUnit
 from stream.alarms import DecisionRecord, from_iso_utc, make_alarm, make_decision
+from stream.tolerances import tolerance_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -65,7 +66,8 @@ def alarm_records(query: Query, decision: StoredDecision) -> Iterator[Alarm]:
             decision.key,
             predicate,
             mechanism=query.mechanism,
-            promise=query.promise,
+            max_fnr=query.aim.max_fnr,
+            tolerance=tolerance_json(query),
             epsilon_units=decision.epsilon_units,
             ledger=decision.ledger_id,
             sequence=decision.sequence,

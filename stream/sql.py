@@ -4,9 +4,7 @@
 
     SELECT <group fields> FROM <feed> [WHERE <condition>]
     GROUP BY <group fields>, TUMBLE(<time>, <size>) | HOP(<time>, <step>, <size>)
-    HAVING <aggregate> > | >= | < | <= <number> | <table>[<group field>]
-
-with the aggregates COUNT(*), COUNT(DISTINCT <unit>) and SUM(<field with clip and granule>).
+    HAVING <comparisons of aggregates under AND, OR, NOT>   (``stream.having``)
 
 The whole tree is accounted for: a construct outside the grammar is refused where it stands and
 never ignored, since what is ignored could change who is protected.
@@ -14,44 +12,32 @@ never ignored, since what is ignored could change who is protected.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from operators.atoms import Comparison
+from stream.columns import required_fields
 from stream.conditions import ConditionReader
-from stream.model import AggregateKind, FieldType
-from stream.scalars import article, closest
-from stream.sqlparts import SqlProblem, column, first_extra, named, numeric, start, unwrapped
+from stream.having import HavingReader
+from stream.scalars import closest
+from stream.sqlparts import SqlProblem, column, first_extra, named, numeric, start
 from stream.sqltext import SHAPE, select_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from fractions import Fraction
     from zoneinfo import ZoneInfo
 
+    from operators.reduction import Tree
+    from stream.having import Asked
     from stream.model import Feed
     from stream.where import Where
 
-__all__ = ["ParsedQuery", "Span", "SqlProblem", "Threshold", "parse_sql"]
+__all__ = ["ParsedQuery", "Span", "SqlProblem", "parse_sql"]
 
-_AGGREGATES = "COUNT(*), COUNT(DISTINCT {unit}) and SUM(field)"
 _WINDOWS = (
     "write TUMBLE({time}, size) or HOP({time}, step, size), as TUMBLE({time}, INTERVAL '1' HOUR)"
 )
-_COMPARISONS: dict[type[exp.Expr], Comparison] = {
-    exp.GT: Comparison.GT,
-    exp.GTE: Comparison.GE,
-    exp.LT: Comparison.LT,
-    exp.LTE: Comparison.LE,
-}
-_FLIPPED = {
-    Comparison.GT: Comparison.LT,
-    Comparison.GE: Comparison.LE,
-    Comparison.LT: Comparison.GT,
-    Comparison.LE: Comparison.GE,
-}
 _FIXED_MS = {"SECOND": 1_000, "MINUTE": 60_000, "HOUR": 3_600_000}
 _DAYS = {"DAY": 1, "WEEK": 7}
 _LONGEST_DAYS = 3660
@@ -87,23 +73,6 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Threshold:
-    """What the statistic is compared with, in the field's own unit.
-
-    Args:
-        offset: where it stands.
-        number: the number; or
-        table: the public table looked up
-        field: by this group field.
-    """
-
-    offset: int
-    number: Fraction | None = None
-    table: str = ""
-    field: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ParsedQuery:
     """What the SQL says, checked against the feed.
 
@@ -115,11 +84,9 @@ class ParsedQuery:
         window_offset: where the window stands.
         where: the row filter.
         where_offset: where it stands.
-        kind: the statistic.
-        summed: the summed field, for ``SUM``.
-        aggregate_offset: where the aggregate stands.
-        comparison: with the aggregate on the left.
-        threshold: the right-hand side.
+        having: the comparisons, NOT pushed down to them.
+        having_offset: where the first of them stands.
+        reader: reads texts of comparisons as this query's HAVING was read.
         notes: warnings.
     """
 
@@ -130,11 +97,9 @@ class ParsedQuery:
     window_offset: int
     where: Where | None
     where_offset: int
-    kind: AggregateKind
-    summed: str | None
-    aggregate_offset: int
-    comparison: Comparison
-    threshold: Threshold
+    having: Tree[Asked]
+    having_offset: int
+    reader: HavingReader
     notes: tuple[SqlProblem, ...]
 
 
@@ -195,7 +160,10 @@ class _Reader:
             if where is None
             else ConditionReader(fields, self.timezone, notes).read(where.this)
         )
-        kind, summed, aggregate_offset, comparison, threshold = self._having(group)
+        having = self._having()
+        present = required_fields(self.feed) | set(group)
+        reader = HavingReader(self.feed, group, present, self.tables, self.timezone, notes)
+        tree_of_having = reader.read(having)
         return ParsedQuery(
             feed=self.feed,
             group=group,
@@ -204,11 +172,9 @@ class _Reader:
             window_offset=window_offset,
             where=tree,
             where_offset=self._at(where and where.this),
-            kind=kind,
-            summed=summed,
-            aggregate_offset=aggregate_offset,
-            comparison=comparison,
-            threshold=threshold,
+            having=tree_of_having,
+            having_offset=self._at(having),
+            reader=replace(reader, notes=[]),
             notes=tuple(notes),
         )
 
@@ -327,100 +293,12 @@ class _Reader:
                 message = f"SELECT takes group fields, not {named(node)}"
             raise SqlProblem(message, f"write SELECT {allowed}", start(node))
 
-    def _having(
-        self, group: tuple[str, ...]
-    ) -> tuple[AggregateKind, str | None, int, Comparison, Threshold]:
+    def _having(self) -> exp.Expr:
         clause = self.select.args.get("having")
-        supported = _AGGREGATES.format(unit=self.feed.unit)
         if clause is None:
             raise SqlProblem("HAVING is missing: it says when to ring", SHAPE, 0)
-        node = unwrapped(clause.this)
-        if isinstance(node, exp.Connector):
-            word = "AND" if isinstance(node, exp.And) else "OR"
-            raise SqlProblem(
-                f"HAVING takes one comparison for now, without {word}",
-                "write one alarm per comparison",
-                start(node.expression),
-            )
-        comparison = _COMPARISONS.get(type(node))
-        if comparison is None:
-            raise SqlProblem(
-                "HAVING takes one comparison by >, >=, < or <=",
-                f"compare {supported.replace(' and ', ' or ')} with a number or table[field]",
-                start(node),
-            )
-        left, right = unwrapped(node.this), unwrapped(node.expression)
-        if not _aggregates(left) and _aggregates(right):
-            left, right, comparison = right, left, _FLIPPED[comparison]
-        kind, summed = self._aggregate(left, supported)
-        return kind, summed, start(left), comparison, self._threshold(right, group)
-
-    def _aggregate(self, node: exp.Expr, supported: str) -> tuple[AggregateKind, str | None]:
-        if isinstance(node, exp.Count) and first_extra(node, "this") is None:
-            if isinstance(node.this, exp.Star) and first_extra(node.this) is None:
-                return AggregateKind.COUNT, None
-            if isinstance(node.this, exp.Distinct) and len(node.this.expressions) == 1:
-                counted = node.this.expressions[0]
-                field = column(counted, self.feed.fields, "COUNT(DISTINCT) takes")
-                if field.name == self.feed.unit:
-                    return AggregateKind.DISTINCT_UNITS, None
-                raise SqlProblem(
-                    f"COUNT(DISTINCT) counts the feed's unit, `{self.feed.unit}`, only",
-                    f"write COUNT(DISTINCT {self.feed.unit})",
-                    start(counted),
-                )
-        if isinstance(node, exp.Sum) and first_extra(node, "this") is None:
-            return AggregateKind.SUM, self._summed(node.this)
-        hint = f"supported: {supported}"
-        if isinstance(node, exp.AggFunc):
-            inner = " in this form" if isinstance(node, exp.Count | exp.Sum) else ""
-            raise SqlProblem(f"{named(node)} is not available{inner}", hint, start(node))
-        raise SqlProblem(f"HAVING compares an aggregate, not {named(node)}", hint, start(node))
-
-    def _summed(self, node: exp.Expr) -> str:
-        field = column(node, self.feed.fields, "SUM takes")
-        name = field.name
-        example = "granule: 1" if field.type is FieldType.INTEGER else 'granule: "0.01"'
-        hint = f"declare {name}: {{type: float, clip: [0, 100], {example}}} in the feed's fields"
-        if field.type is FieldType.INTEGER:
-            hint = f"declare {name}: {{type: integer, clip: [0, 100]}} in the feed's fields"
-        elif field.type is not FieldType.FLOAT:
-            message = f"SUM takes an integer or a float; `{name}` is {article(field.type.value)}"
-            raise SqlProblem(message, "sum another field, or use COUNT(*)", start(node))
-        if field.lo is None or field.hi is None:
-            message = f"SUM({name}) needs a clip: without one, one event may weigh anything"
-            raise SqlProblem(message, hint, start(node))
-        if field.granule is None:
-            message = f"SUM({name}) needs a granule: sums are counted in whole steps"
-            raise SqlProblem(message, hint, start(node))
-        return name
-
-    def _threshold(self, node: exp.Expr, group: tuple[str, ...]) -> Threshold:
-        offset = start(node)
-        value = numeric(node)
-        if value is not None:
-            return Threshold(offset, number=value)
-        if isinstance(node, exp.Bracket) and len(node.expressions) == 1:
-            table, key = node.this, node.expressions[0]
-            plain = isinstance(table, exp.Column) and first_extra(table, "this") is None
-            if not plain or table.name not in self.tables:
-                name = table.name if plain else "this"
-                hint = closest(name, self.tables) or f"declare tables: {{{name}: {name}.csv}}"
-                raise SqlProblem(f"`{name}` is not a declared table", hint, offset)
-            field = column(key, self.feed.fields, f"{table.name}[...] takes")
-            if field.name not in group:
-                hint = f"write {table.name}[{group[0]}]" if group else "write a number"
-                raise SqlProblem(f"`{field.name}` is not in GROUP BY", hint, start(key))
-            return Threshold(offset, table=table.name, field=field.name)
-        raise SqlProblem(
-            f"the threshold is a number or a public table's value, not {named(node)}",
-            "write a number such as 120, or a declared table's value such as capacity[room]",
-            offset,
-        )
-
-
-def _aggregates(node: exp.Expr) -> bool:
-    return isinstance(node, exp.AggFunc)
+        condition: exp.Expr = clause.this
+        return condition
 
 
 def _span(node: exp.Expr) -> Span:

@@ -57,7 +57,7 @@ _WEEK_MINUTES = 7 * 1440
 def operator_plans(alarms: Alarms) -> dict[str, Plan]:
     """Return every alarm's worst case, from configuration alone."""
     return {
-        query.id: price(query.mechanism, query.test, query.promise)
+        query.id: price(query.mechanism, query.condition, query.aim)
         for query in alarms.queries.values()
     }
 

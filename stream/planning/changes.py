@@ -1,7 +1,7 @@
 """The smallest change of a configuration that makes its budget carry it.
 
 Each change is looked for by itself, on one alarm and on all alarms of a budget together. Costs are
-those of the real operators, planned anew with the changed promise, and verdicts those of the plan
+those of the real operators, planned anew with the changed aim, and verdicts those of the plan
 (:mod:`accountant.plan`). Mechanisms are taken to cost no more for a larger tolerance or max_fnr.
 """
 
@@ -21,12 +21,14 @@ from stream.declare import decimal
 from stream.planning.budget import alarm_costs
 from stream.planning.search import rounded, rounded_index, smallest
 from stream.planning.stretching import WindowTrials, interval_text
+from stream.tolerances import highest_tolerance, tolerance_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from accountant.plan import ScopePlan
-    from operators.base import Plan, Promise
+    from operators.base import Plan
+    from operators.condition import Aim
     from stream.model import Budget, Query
 
 __all__ = ["Change", "ChangeKind", "recommended", "smallest_changes"]
@@ -120,40 +122,44 @@ class _Bench:
         self._worst = worst_of(self._loads, self._units)
         self._trials = WindowTrials(plan.terms, queries, costs, budget)
         self._alike = _alike(queries, self._units)
-        self._planned: dict[tuple[int, Promise], int | None] = {}
+        self._planned: dict[tuple[int, Aim], int | None] = {}
 
     def tolerance(self, chosen: Sequence[int]) -> Change:
-        """Widen the tolerance of some alarms; of several, by one factor of three digits."""
-        widened = self._one_tolerance(*chosen) if len(chosen) == 1 else self._tolerances(chosen)
+        """Widen tolerances; where there are several, by one factor of three digits."""
+        one = len(chosen) == 1 and len(self._queries[chosen[0]].texts) == 1
+        widened = self._one_tolerance(*chosen) if one else self._tolerances(chosen)
         values, amount = {}, 0.0
-        for at, tolerance in widened.items():
+        for at, tolerances in widened.items():
             query = self._queries[at]
-            if tolerance > query.promise.tolerance:
-                values[query.id] = decimal(tolerance * (query.aggregate.granule or Fraction(1)))
-                amount += (2 * tolerance + 1) / (2 * query.promise.tolerance + 1) - 1
+            if tolerances != query.aim.tolerances:
+                values[query.id] = tolerance_text(query, tolerances)
+                amount += max(
+                    (2 * new + 1) / (2 * old + 1) - 1
+                    for new, old in zip(tolerances, query.aim.tolerances, strict=True)
+                )
         return self._change(ChangeKind.TOLERANCE, chosen, values, amount)
 
     def max_fnr(self, chosen: Sequence[int]) -> Change:
         """Raise max_fnr of some alarms; of several, of all that lie below one number."""
-        promises = {at: self._queries[at].promise for at in chosen}
-        highest = {at: _highest_rate(promise) for at, promise in promises.items()}
+        aims = {at: self._queries[at].aim for at in chosen}
+        highest = {at: _highest_rate(aim) for at, aim in aims.items()}
 
         def raised(index: int) -> dict[int, Fraction]:
             return {
-                at: max(promise.max_fnr, min(rounded(index), rounded(highest[at])))
-                for at, promise in promises.items()
+                at: max(aim.max_fnr, min(rounded(index), rounded(highest[at])))
+                for at, aim in aims.items()
             }
 
         def fits(index: int) -> bool:
             return self._fits(
-                {at: replace(promises[at], max_fnr=rate) for at, rate in raised(index).items()}
+                {at: replace(aims[at], max_fnr=rate) for at, rate in raised(index).items()}
             )
 
         def planned(index: int) -> int | None:
             at = chosen[0]
-            return self._units_of(at, replace(promises[at], max_fnr=raised(index)[at]))
+            return self._units_of(at, replace(aims[at], max_fnr=raised(index)[at]))
 
-        lowest = min(promise.max_fnr for promise in promises.values())
+        lowest = min(aim.max_fnr for aim in aims.values())
         low = rounded_index(lowest)
         low -= rounded(low) > lowest
         most = max(highest.values())
@@ -169,9 +175,9 @@ class _Bench:
             found = smallest(fits, low, most, guess)
         values, amount = {}, 0.0
         for at, rate in raised(found).items() if found is not None else ():
-            if rate > promises[at].max_fnr:
+            if rate > aims[at].max_fnr:
                 values[self._queries[at].id] = decimal(rate)
-                amount += float(rate / promises[at].max_fnr) - 1
+                amount += float(rate / aims[at].max_fnr) - 1
         return self._change(ChangeKind.MAX_FNR, chosen, values, amount)
 
     def window(self, chosen: Sequence[int]) -> Change:
@@ -194,29 +200,29 @@ class _Bench:
         alarms = tuple(self._queries[at].id for at in chosen)
         return Change(kind, alarms, values, amount if values else math.inf)
 
-    def _one_tolerance(self, at: int) -> dict[int, int]:
-        promise, highest = self._queries[at].promise, self._highest_tolerance(at)
+    def _one_tolerance(self, at: int) -> dict[int, tuple[int, ...]]:
+        aim, (highest,) = self._queries[at].aim, self._highest_tolerances(at)
 
         def fits(tolerance: int) -> bool:
-            return self._fits({at: replace(promise, tolerance=tolerance)})
+            return self._fits({at: replace(aim, tolerances=(tolerance,))})
 
         guess = self._guessed_tolerance(at)
         if guess is None:
             return {}
-        found = smallest(fits, promise.tolerance, highest, guess)
-        return {} if found is None else {at: found}
+        found = smallest(fits, aim.tolerances[0], highest, guess)
+        return {} if found is None else {at: (found,)}
 
-    def _tolerances(self, chosen: Sequence[int]) -> dict[int, int]:
-        highest = {at: self._highest_tolerance(at) for at in chosen}
+    def _tolerances(self, chosen: Sequence[int]) -> dict[int, tuple[int, ...]]:
+        highest = {at: self._highest_tolerances(at) for at in chosen}
 
-        def widened(index: int) -> dict[int, int]:
+        def widened(index: int) -> dict[int, tuple[int, ...]]:
             return {at: self._widened(at, rounded(index), highest[at]) for at in chosen}
 
         def worst(index: int) -> int | None:
             return self._worst_with(
                 {
-                    at: replace(self._queries[at].promise, tolerance=tolerance)
-                    for at, tolerance in widened(index).items()
+                    at: replace(self._queries[at].aim, tolerances=tolerances)
+                    for at, tolerances in widened(index).items()
                 }
             )
 
@@ -247,30 +253,30 @@ class _Bench:
         room = self._room(chosen[0]) or 0
         return max(2, self._units[chosen[0]] // (room + 1))
 
-    def _fits(self, promises: Mapping[int, Promise]) -> bool:
-        """Whether the budget carries its alarms with some other promises."""
-        worst = self._worst_with(promises)
+    def _fits(self, aims: Mapping[int, Aim]) -> bool:
+        """Whether the budget carries its alarms with some other aims."""
+        worst = self._worst_with(aims)
         return worst is not None and worst <= self._wall
 
-    def _worst_with(self, promises: Mapping[int, Promise]) -> int | None:
-        """Return the worst case with some other promises; ``None`` if one cannot be kept."""
+    def _worst_with(self, aims: Mapping[int, Aim]) -> int | None:
+        """Return the worst case with some other aims; ``None`` if one cannot be kept."""
         units = list(self._units)
-        for at, promise in promises.items():
-            planned = self._units_of(at, promise)
+        for at, aim in aims.items():
+            planned = self._units_of(at, aim)
             if planned is None:
                 return None
             units[at] = planned
         return worst_of(self._loads, units)
 
-    def _units_of(self, at: int, promise: Promise) -> int | None:
-        """Return what one cell costs under another promise; ``None`` if it cannot be kept."""
+    def _units_of(self, at: int, aim: Aim) -> int | None:
+        """Return what one cell costs under another aim; ``None`` if it cannot be kept."""
         query = self._queries[at]
-        if promise == query.promise:
+        if aim == query.aim:
             return self._units[at]
-        key = (self._alike[at], promise)
+        key = (self._alike[at], aim)
         if key not in self._planned:
             try:
-                plan = price(query.mechanism, query.test, promise)
+                plan = price(query.mechanism, query.condition, aim)
                 self._planned[key] = to_loss_units(plan.epsilon)
             except ConfigError:
                 self._planned[key] = None
@@ -281,32 +287,41 @@ class _Bench:
         room = room_units(self._loads, self._units, at, self._wall)
         return room or None
 
-    def _highest_tolerance(self, at: int) -> int:
-        """Return the largest tolerance that spans no more steps than are looked at."""
+    def _highest_tolerances(self, at: int) -> tuple[int, ...]:
+        """Return per atom the largest tolerance that is looked at and allowed."""
         query = self._queries[at]
-        return max(query.promise.tolerance, (_MOST_STEPS * query.test.sensitivity - 1) // 2)
+        highest = []
+        for name, tolerance in zip(
+            query.condition.formula.atoms, query.aim.tolerances, strict=True
+        ):
+            most = (_MOST_STEPS * query.condition.sensitivity_of(name) - 1) // 2
+            highest.append(max(tolerance, min(most, highest_tolerance(query, name))))
+        return tuple(highest)
 
-    def _widened(self, at: int, factor: Fraction, highest: int) -> int:
-        """Return the tolerance whose uncertain region is wider by a factor."""
-        width = (2 * self._queries[at].promise.tolerance + 1) * factor
-        return min(math.ceil((width - 1) / 2), highest)
+    def _widened(self, at: int, factor: Fraction, highest: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the tolerances whose uncertain regions are wider by a factor."""
+        widths = [(2 * tolerance + 1) * factor for tolerance in self._queries[at].aim.tolerances]
+        return tuple(
+            min(math.ceil((width - 1) / 2), most)
+            for width, most in zip(widths, highest, strict=True)
+        )
 
     def _guessed_tolerance(self, at: int) -> int | None:
-        """Return about the tolerance that is needed; ``None`` when none will do.
+        """Return about the one tolerance that is needed; ``None`` when none will do.
 
         Loss falls about as the uncertain region widens; one trial corrects the first guess.
         """
         room = self._room(at)
         if room is None:
             return None
-        promise, units = self._queries[at].promise, self._units[at]
-        highest = self._highest_tolerance(at)
+        aim, units = self._queries[at].aim, self._units[at]
+        highest = self._highest_tolerances(at)
         guess = self._widened(at, Fraction(units, room), highest)
-        tried = self._units_of(at, replace(promise, tolerance=guess))
+        tried = self._units_of(at, replace(aim, tolerances=guess))
         if not tried:
-            return guess
-        width = Fraction(2 * guess + 1) * tried / room
-        return min(math.ceil((width - 1) / 2), highest)
+            return guess[0]
+        width = Fraction(2 * guess[0] + 1) * tried / room
+        return min(math.ceil((width - 1) / 2), highest[0])
 
 
 def _last_resort(change: Change) -> int:
@@ -318,7 +333,7 @@ def _last_resort(change: Change) -> int:
 
 
 def _alike(queries: Sequence[Query], units: Sequence[int]) -> list[int]:
-    """Return, per alarm, the first one that costs the same under the same promise.
+    """Return, per alarm, the first one that costs the same under the same aim.
 
     Alarms that differ in their thresholds alone are taken to, unless they contradict it here: the
     worst case is over all statistics, wherever the threshold lies among them.
@@ -328,11 +343,12 @@ def _alike(queries: Sequence[Query], units: Sequence[int]) -> list[int]:
     contradicted: set[tuple[object, ...]] = set()
     kinds = []
     for at, query in enumerate(queries):
-        test = query.test
-        kind = (query.mechanism, test.comparison, test.sensitivity, test.cells)
+        condition = query.condition
+        channels = tuple((each.statistic, tuple(each.offsets)) for each in condition.channels)
+        kind = (query.mechanism, str(condition.formula), condition.sensitivities, channels)
         kinds.append(kind)
         firsts.setdefault(kind, at)
-        if costs.setdefault((*kind, query.promise), units[at]) != units[at]:
+        if costs.setdefault((*kind, query.aim), units[at]) != units[at]:
             contradicted.add(kind)
     return [at if kind in contradicted else firsts[kind] for at, kind in enumerate(kinds)]
 
@@ -355,10 +371,10 @@ def _rate_between(
     return Fraction(1 / (1 + math.exp(min(max(odds, 0.0), 30.0))))
 
 
-def _highest_rate(promise: Promise) -> int:
+def _highest_rate(aim: Aim) -> int:
     """Return the index of the largest max_fnr that is looked at and that is no coin's toss."""
-    limit = _HALF if promise.max_fpr is None else min(_HALF, 1 - promise.max_fpr)
+    limit = _HALF if aim.max_fpr is None else min(_HALF, 1 - aim.max_fpr)
     index = rounded_index(limit)
     rate = rounded(index)
-    coin = rate + (rate if promise.max_fpr is None else promise.max_fpr) >= 1
+    coin = rate + (rate if aim.max_fpr is None else aim.max_fpr) >= 1
     return index - 1 if rate > _HALF or coin else index

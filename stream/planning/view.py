@@ -18,6 +18,7 @@ from stream.localtime import load_zone
 from stream.planning.budget import REFERENCE_MS
 from stream.planning.changes import ChangeKind
 from stream.planning.stretching import duration_text
+from stream.tolerances import tolerance_json
 from stream.windows import LocalCalendar
 
 if TYPE_CHECKING:
@@ -271,8 +272,8 @@ def _alarm_line(alarm: AlarmPlan, plan: ScopePlan, alarms: Alarms) -> dict[str, 
         "alarm": alarm.query,
         "budget": plan.terms.scope,
         "mechanism": query.mechanism,
-        "max_fnr": float(query.promise.max_fnr),
-        "tolerance": query.promise.tolerance,
+        "max_fnr": float(query.aim.max_fnr),
+        "tolerance": tolerance_json(query),
         "epsilon": f"{float(alarm.epsilon):.12f}",
         "limit": alarm.limit,
         "ratio": alarm.ratio,

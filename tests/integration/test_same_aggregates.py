@@ -51,8 +51,8 @@ def test_layouts_and_the_embedded_shell_count_alike(
             for _ in range(workers):
                 scenario.start_worker()
         for scenario in scenarios.values():
-            wait_until("a worker runs", lambda s=scenario: bool(_cursors(s)), timeout_s=180)
-        first_ms = max(_cursors(scenario) for scenario in scenarios.values())
+            wait_until("a worker runs", lambda s=scenario: bool(s.cursor_ms()), timeout_s=180)
+        first_ms = max(scenario.cursor_ms() for scenario in scenarios.values())
         starts_ms = [first_ms + WINDOW_MS * index for index in range(1, _WINDOWS + 1)]
         topics = sorted({scenario.topic for scenario in scenarios.values()})
         until_ms = starts_ms[-1] + 2 * WINDOW_MS
@@ -81,16 +81,6 @@ def test_layouts_and_the_embedded_shell_count_alike(
             assert {start: replayed[start] for start in starts_ms} == counts[partitions, workers]
     assert len({tuple(sorted(found.items())) for found in counts.values()}) == 1
     assert all(sum(cells) > 0 for cells in counts[1, 1].values())
-
-
-def _cursors(scenario: Scenario) -> int:
-    """Return the start of the oldest undecided window, 0 before a worker registered it."""
-    ledger = open_ledger(scenario.alarms())
-    try:
-        queries = ledger.status().queries
-        return queries[scenario.query].cursor_ms if scenario.query in queries else 0
-    finally:
-        ledger.close()
 
 
 def _counted(scenario: Scenario) -> set[int]:

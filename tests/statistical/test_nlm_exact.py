@@ -12,6 +12,7 @@ from accountant.errors import ConfigError
 from operators import registry
 from operators.atoms import Comparison, IntegerTest
 from operators.base import Promise
+from operators.condition import Aim, Condition
 from operators.nlm import Nlm
 from operators.noise import KeyedNoise, NoiseSource
 from operators.tslm import Tslm
@@ -125,15 +126,16 @@ def test_frequencies_follow_the_law() -> None:
 
 def test_registry_plans_by_name_and_guards_the_baseline() -> None:
     """TSLM by its name; NLM only for experiments; anything else is refused with a hint."""
-    promise = Promise(RATE, 1)
-    assert registry.create("tslm", exceeds(1), promise).plan.mechanism == "tslm"
-    nlm = registry.create("nlm", exceeds(1), promise, experimental=True)
+    condition, aim = Condition.single(exceeds(1)), Aim(RATE, (1,))
+    assert registry.create("tslm", condition, aim).plan.mechanism == "tslm"
+    nlm = registry.create("nlm", condition, aim, experimental=True)
     assert nlm.plan.mechanism == "nlm"
-    assert registry.price("tslm", exceeds(1), promise) == Tslm.planned(exceeds(1), promise).plan
+    planned = Tslm.planned(exceeds(1), Promise(RATE, 1)).plan
+    assert registry.price("tslm", condition, aim) == planned
     with pytest.raises(ConfigError, match="experiments only"):
-        registry.price("nlm", exceeds(1), promise)
+        registry.price("nlm", condition, aim)
     for name, words in (("nlm", "experiments only"), ("laplace", "unknown mechanism")):
         with pytest.raises(ConfigError, match=words) as caught:
-            registry.create(name, exceeds(1), promise)
+            registry.create(name, condition, aim)
         assert "tslm" in caught.value.hint
     assert "nlm" not in registry.MECHANISMS

@@ -56,8 +56,15 @@ def crowd(
     return {start_ms: tuple(values) for start_ms, values in cells.items()}
 
 
-def add_up(partials: Sequence[Mapping[str, Any]]) -> dict[int, tuple[int, ...]]:
-    """Add journalled partials up over partitions, after checking that recounts never differed."""
+def add_up(
+    partials: Sequence[Mapping[str, Any]], *, cells: int = len(ROOMS)
+) -> dict[int, tuple[int, ...]]:
+    """Add journalled partials up over partitions, after checking that recounts never differed.
+
+    Args:
+        partials: as a worker journals them.
+        cells: length of their vectors.
+    """
     digests: dict[tuple[int, int], set[str]] = defaultdict(set)
     once: dict[tuple[int, int], Mapping[str, Any]] = {}
     for partial in partials:
@@ -65,12 +72,12 @@ def add_up(partials: Sequence[Mapping[str, Any]]) -> dict[int, tuple[int, ...]]:
         digests[place].add(partial["digest"])
         once[place] = partial
     assert all(len(found) == 1 for found in digests.values()), "a slice was counted in two ways"
-    cells: dict[int, list[int]] = defaultdict(lambda: [0] * len(ROOMS))
+    sums: dict[int, list[int]] = defaultdict(lambda: [0] * cells)
     for (start_ms, _), partial in once.items():
-        row = cells[start_ms]
+        row = sums[start_ms]
         for index, value in zip(partial["index"], partial["value"], strict=True):
             row[index] += value
-    return {start_ms: tuple(values) for start_ms, values in cells.items()}
+    return {start_ms: tuple(values) for start_ms, values in sums.items()}
 
 
 def _good(record: Any, partitions: int) -> dict[str, Any] | None:

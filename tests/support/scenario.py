@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from stream.alarms import from_iso_utc
+from stream.build import open_ledger
 from stream.config import load
 from stream.kafka.topics_command import check
 
@@ -59,7 +60,7 @@ feeds:
       event: string
       room: {{domain: [{rooms}]}}
       ts: timestamp
-    allowed_skew: 2s
+{field_lines}    allowed_skew: 2s
     broker_skew: 200ms
     idle_margin: 1s
 {feed_lines}{history}budget:
@@ -80,7 +81,7 @@ _ALARM = """\
     sql: |
       SELECT room FROM badges
       GROUP BY room, {window}
-      HAVING COUNT(DISTINCT person) > 5
+      HAVING {having}
     max_fnr: 0.05
     tolerance: {tolerance}
     grace: 1s
@@ -146,6 +147,8 @@ class Scenario:
         feed_lines: further settings of the feed, as YAML lines.
         log_check_s: how often a worker checks that the log is the registered one.
         tolerance: of the alarm.
+        having: condition of the alarm.
+        field_lines: further fields of the feed, as YAML lines.
     """
 
     broker: Broker
@@ -164,7 +167,9 @@ class Scenario:
     history: tuple[int, int] | None = None
     feed_lines: str = ""
     log_check_s: float = 30.0
-    tolerance: int = 2
+    tolerance: int | str = 2
+    having: str = "COUNT(DISTINCT person) > 5"
+    field_lines: str = ""
 
     def __post_init__(self) -> None:
         """Write the configuration."""
@@ -194,12 +199,14 @@ class Scenario:
             codec=self.codec,
             history=self._history(),
             feed_lines=self.feed_lines,
+            field_lines=self.field_lines,
             public=public,
             custodian=custodian,
             budget=self.budget or _BUDGET.format(epsilon_max=self.epsilon_max),
             alarms=_ALARM.format(
                 query=self.query,
                 window=self.window,
+                having=self.having,
                 tolerance=self.tolerance,
                 decide_timeout=self.decide_timeout,
             ),
@@ -252,6 +259,15 @@ class Scenario:
         """Return the journal's lines of one kind, in order."""
         lines = (json.loads(line) for line in self.journal.read_text().splitlines())
         return [line for line in lines if line["what"] == what]
+
+    def cursor_ms(self) -> int:
+        """Return the start of the oldest undecided window, 0 before a worker registered it."""
+        ledger = open_ledger(self.alarms())
+        try:
+            queries = ledger.status().queries
+            return queries[self.query].cursor_ms if self.query in queries else 0
+        finally:
+            ledger.close()
 
     def windows(self, what: str) -> set[int]:
         """Return the starts (ms) of the windows that a journal line of this kind is about."""

@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from accountant.units import Contribution, PrivacyUnit
-from operators.base import Promise
+from operators.atoms import Comparison, IntegerTest
+from operators.condition import Aim, Condition
 from stream.aggregate import WindowCounter, project
 from stream.codecs import Batch
 from stream.model import (
@@ -31,15 +32,18 @@ from stream.model import (
     FieldType,
     Query,
 )
+from stream.where import Comparator, Compare, Where
 from stream.windows import FixedCalendar, LocalCalendar, Periods, Schedule
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable, Sequence
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 LIMIT_MS = 253_402_300_800_000
 ROOMS = ("attic", "bar", "cellar", "dé")
+GRANULE = Fraction(1, 2)
 HOSTILE_TIMES = (-(2**63), -1, 0, LIMIT_MS - 1, LIMIT_MS, 2**63 - 1)
 
 
@@ -55,6 +59,7 @@ class Event:
     room: bytes | None
     amount: float | None
     open: bool
+    size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -80,8 +85,36 @@ class OpenOnly:
 
 
 @dataclass(frozen=True)
+class Filter:
+    """A filter of the SQL parser, and the same said of one event."""
+
+    where: Where
+    passes: Callable[[Event], bool]
+
+    def mask(self, rows: pa.RecordBatch) -> np.ndarray:
+        """Return which rows pass."""
+        return self.where.mask(rows)
+
+
+FILTERS = (
+    Filter(
+        Compare("amount", FieldType.FLOAT, Comparator.GE, 0.25),
+        lambda event: event.amount is not None and event.amount >= 0.25,
+    ),
+    Filter(Compare("open", FieldType.BOOLEAN, Comparator.EQ, value=True), lambda event: event.open),
+    Filter(
+        Compare("size", FieldType.INTEGER, Comparator.NE, 3),
+        lambda event: event.size is not None and event.size != 3,
+    ),
+)
+
+
+@dataclass(frozen=True)
 class Counted:
-    """What a window holds: cells that are not 0, and the offsets of its first and last row."""
+    """What a window holds: statistics that are not 0, and the offsets of its first and last row.
+
+    Statistics are numbered ``statistic * cells + cell``.
+    """
 
     values: dict[int, int]
     first_offset: int
@@ -134,18 +167,22 @@ def scenes() -> list[Scene]:
 
 def make_query(
     scene: Scene,
-    kind: AggregateKind,
-    *,
+    *statistics: AggregateKind | AggregateSpec,
     grace: int = 0,
     skew: int = 0,
     ids: bool = False,
     filtered: bool = False,
     span: tuple[int, int] = (-3, 4),
 ) -> Query:
-    """Return a query over ``ROOMS``; grace and skew in steps of the scene."""
+    """Return a query over ``ROOMS``; grace and skew in steps of the scene.
+
+    A kind stands for the statistic of that kind over ``amount`` in half units, clipped to ``span``.
+    """
     fields = {
         "room": Field("room", FieldType.STRING, domain=ROOMS),
-        "amount": Field("amount", FieldType.FLOAT, granule=Fraction(1, 2)),
+        "amount": Field("amount", FieldType.FLOAT, granule=GRANULE),
+        "open": Field("open", FieldType.BOOLEAN),
+        "size": Field("size", FieldType.INTEGER),
     }
     feed = Feed(
         name="badges",
@@ -157,19 +194,19 @@ def make_query(
         fields=fields,
         allowed_skew_ms=skew * scene.scale_ms,
     )
-    summed = kind is AggregateKind.SUM
-    lo, hi = span
+    aggregates = tuple(
+        each if isinstance(each, AggregateSpec) else spec_of(each, span) for each in statistics
+    )
     return Query(
         id=scene.name,
         feed=feed,
         domain=Domain(("room",), (ROOMS,)),
         calendar=scene.calendar,
         where=cast("Any", OpenOnly()) if filtered else None,
-        aggregate=AggregateSpec(kind, "amount", lo, hi, Fraction(1, 2))
-        if summed
-        else AggregateSpec(kind),
-        test=cast("Any", None),
-        promise=Promise(Fraction(1, 20), 0),
+        aggregates=aggregates,
+        condition=Condition.single(IntegerTest(Comparison.GT, np.zeros(len(ROOMS), np.int64), 1)),
+        aim=Aim(Fraction(1, 20), (0,)),
+        texts=("s > 0",),
         mechanism="tslm",
         grace_ms=grace * scene.scale_ms,
         publish_delay_ms=0,
@@ -177,6 +214,38 @@ def make_query(
         max_age_ms=0,
         sql="",
         fingerprint="",
+    )
+
+
+def spec_of(kind: AggregateKind, span: tuple[int, int] = (-3, 4)) -> AggregateSpec:
+    """Return a statistic over ``amount``, or over all events where it reads no value."""
+    if kind in {AggregateKind.COUNT, AggregateKind.DISTINCT_UNITS}:
+        return AggregateSpec(kind)
+    spec = AggregateSpec(kind, "amount", *span, GRANULE)
+    if kind is AggregateKind.SUM:
+        return spec
+    pivots = np.array([0, 2, -1, 5], np.int64)
+    return replace(spec, pivots=pivots, scale=2, above=2, not_above=-3)
+
+
+def random_spec(rng: random.Random) -> AggregateSpec:
+    """Return a statistic of any kind, over any field that its kind reads, often filtered."""
+    kind = rng.choice(list(AggregateKind))
+    where = cast("Any", rng.choice((None, None, *FILTERS)))
+    if kind in {AggregateKind.COUNT, AggregateKind.DISTINCT_UNITS}:
+        return AggregateSpec(kind, rng.choice((None, None, "amount", "size", "room")), where=where)
+    lo = rng.randrange(-4, 3)
+    weights = rng.choice(((1, -1), (1, 0), (0, 1), (9, -1)))
+    return AggregateSpec(
+        kind,
+        rng.choice(("amount", "size")),
+        lo,
+        rng.randrange(lo, 5),
+        rng.choice((GRANULE, Fraction(1), Fraction(3, 2))),
+        where,
+        np.array([rng.randrange(-5, 6) for _ in ROOMS], np.int64),
+        rng.randrange(1, 4),
+        *weights,
     )
 
 
@@ -213,6 +282,7 @@ def random_log(scene: Scene, size: int, rng: random.Random) -> list[Event]:
                 room=rng.choice((*(room.encode() for room in ROOMS[:3]), b"\xff\xfe", b"", None)),
                 amount=rng.choice((0.0, 1.0, -0.75, 0.25, 1e300, math.nan, math.inf, None)),
                 open=rng.random() < 0.8,
+                size=rng.choice((None, -7, 0, 1, 3, 3, 2**63 - 1)),
             )
         )
         if rng.random() < 0.3:
@@ -228,8 +298,9 @@ def decoded(events: list[Event]) -> Batch:
             room,
             pa.array([event.amount for event in events], pa.float64()),
             pa.array([event.open for event in events], pa.bool_()),
+            pa.array([event.size for event in events], pa.int64()),
         ],
-        names=["room", "amount", "open"],
+        names=["room", "amount", "open", "size"],
     )
     return Batch(
         rows,
@@ -266,11 +337,11 @@ def expect(query: Query, budget: Budget, log: list[Event], indexes: range) -> di
 
 
 def expect_window(query: Query, budget: Budget, log: list[Event], index: int) -> Counted:
-    """Return what one window must hold: members, then bounding, then the statistic."""
+    """Return what one window must hold: members, then bounding, then the statistics."""
     members = [event for event in log if is_member(query, event, index)]
     offsets = [event.offset for event in members]
     return Counted(
-        statistic(query, bounded(query, budget, members)),
+        statistics(query, bounded(query, budget, members)),
         min(offsets, default=-1),
         max(offsets, default=-1),
     )
@@ -280,7 +351,7 @@ def is_member(query: Query, event: Event, index: int) -> bool:
     """Tell whether one event belongs to one window, whatever the others do."""
     start_ms, end_ms = query.calendar.bounds(index)
     return (
-        cell_and_weight(query, event) is not None
+        cell_and_weights(query, event) is not None
         and query.calendar.active(index)
         and 0 <= event.time_ms < LIMIT_MS
         and 0 <= event.append_ms < LIMIT_MS
@@ -290,42 +361,60 @@ def is_member(query: Query, event: Event, index: int) -> bool:
     )
 
 
-def cell_and_weight(query: Query, event: Event) -> tuple[int, int] | None:
-    """Return where an event counts and how much; ``None`` when it does not."""
+def cell_and_weights(query: Query, event: Event) -> tuple[int, tuple[int | None, ...]] | None:
+    """Return where an event counts and how much in every statistic; ``None`` where it does not."""
     rooms = [room.encode() for room in ROOMS]
     if event.room not in rooms or (query.where is not None and not event.open):
         return None
-    spec, weight = query.aggregate, 1
+    cell = rooms.index(event.room)
+    weights = tuple(weight_of(spec, event, cell) for spec in query.aggregates)
+    return None if all(weight is None for weight in weights) else (cell, weights)
+
+
+def weight_of(spec: AggregateSpec, event: Event, cell: int) -> int | None:
+    """Return what an event of a cell weighs in one statistic; ``None`` where it does not count."""
+    if spec.where is not None and not cast("Filter", spec.where).passes(event):
+        return None
+    value = getattr(event, spec.field) if spec.field else 1
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    if spec.kind in {AggregateKind.COUNT, AggregateKind.DISTINCT_UNITS}:
+        return 1
+    x = min(max(round(Fraction(value) / spec.granule), spec.lo), spec.hi)
     if spec.kind is AggregateKind.SUM:
-        if event.amount is None or not math.isfinite(event.amount):
-            return None
-        weight = min(max(round(Fraction(event.amount) / spec.granule), spec.lo), spec.hi)
-    return rooms.index(event.room), weight
+        return x
+    pivot = int(spec.pivots[cell])
+    if spec.kind is AggregateKind.OFFSET:
+        return spec.scale * x - pivot
+    return spec.above if x > pivot else spec.not_above
 
 
-def bounded(query: Query, budget: Budget, members: list[Event]) -> list[Event]:
-    """Return the members that count, walking the log once and remembering what was seen."""
+def bounded(query: Query, budget: Budget, members: Sequence[Event]) -> list[list[Event]]:
+    """Return the members that count in each statistic.
+
+    Walks the log once and remembers what was seen. A person's cells are those of any statistic.
+    """
     user = budget.unit is PrivacyUnit.USER
     seen: set[object] = set()
     reached: dict[object, set[int]] = {}
     events: dict[object, int] = {}
-    counted: list[Event] = []
+    counted: list[list[Event]] = [[] for _ in query.aggregates]
     for event in members:
-        cell, weight = cell_and_weight(query, event)
+        cell, weights = cell_and_weights(query, event)
         person = (event.unit, period_of(budget, event) if user else 0)
-        copy = (person, cell, weight, event.id)
-        if query.feed.id is not None and copy in seen:
-            continue
-        seen.add(copy)
         if user:
             cells = reached.setdefault(person, set())
             if cell not in cells and len(cells) == budget.contribution.predicates_per_window:
                 continue
             cells.add(cell)
-            events[person, cell] = events.get((person, cell), 0) + 1
-            if events[person, cell] > budget.contribution.events_per_cell:
+        for at, weight in enumerate(weights):
+            copy = (at, person, cell, weight, event.id)
+            if weight is None or (query.feed.id is not None and copy in seen):
                 continue
-        counted.append(event)
+            seen.add(copy)
+            events[at, person, cell] = events.get((at, person, cell), 0) + 1
+            if not user or events[at, person, cell] <= budget.contribution.events_per_cell:
+                counted[at].append(event)
     return counted
 
 
@@ -344,17 +433,19 @@ def period_of(budget: Budget, event: Event) -> int:
     return start
 
 
-def statistic(query: Query, counted: list[Event]) -> dict[int, int]:
-    """Return the statistic of every cell that is not 0."""
+def statistics(query: Query, counted: Sequence[Sequence[Event]]) -> dict[int, int]:
+    """Return every statistic of every cell that is not 0, from the events that count in each."""
     totals: dict[int, int] = {}
-    units: dict[int, set[str]] = {}
-    for event in counted:
-        cell, weight = cell_and_weight(query, event)
-        totals[cell] = totals.get(cell, 0) + weight
-        units.setdefault(cell, set()).add(event.unit)
-    if query.aggregate.kind is AggregateKind.DISTINCT_UNITS:
-        totals = {cell: len(people) for cell, people in units.items()}
-    return {cell: total for cell, total in sorted(totals.items()) if total}
+    for at, (spec, events) in enumerate(zip(query.aggregates, counted, strict=True)):
+        units: dict[int, set[str]] = {}
+        for event in events:
+            cell, weights = cell_and_weights(query, event)
+            place = at * len(ROOMS) + cell
+            totals[place] = totals.get(place, 0) + weights[at]
+            units.setdefault(place, set()).add(event.unit)
+        if spec.kind is AggregateKind.DISTINCT_UNITS:
+            totals |= {place: len(people) for place, people in units.items()}
+    return {place: total for place, total in sorted(totals.items()) if total}
 
 
 def _hashes(texts: list[str]) -> np.ndarray:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from accountant.charges import WindowKey
 from accountant.errors import DataError
 from accountant.units import UNITS_PER_EPSILON
-from operators.base import Promise
 from stream.alarms import (
     Alarm,
     DecisionRecord,
@@ -40,7 +39,8 @@ def an_alarm(predicate: dict[str, str] | None = None) -> Alarm:
         KEY,
         {"room": "2.14"} if predicate is None else predicate,
         mechanism="tslm",
-        promise=Promise(max_fnr=Fraction(1, 20), tolerance=9),
+        max_fnr=Fraction(1, 20),
+        tolerance=9,
         epsilon_units=266_666_666_667,
         ledger="0f3c",
         sequence=12,

@@ -19,7 +19,7 @@ from stream import bounding
 from stream.bounding import Bounds, Contributions, grouped
 from stream.model import AggregateKind
 from tests.unit import reference
-from tests.unit.reference import Counted, Event, cell_and_weight, is_member, statistic
+from tests.unit.reference import ROOMS, Counted, Event, cell_and_weights, is_member, statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Case = tuple[reference.Scene, Query, Budget, list[Event]]
     Counter = Callable[[Query, Budget, list[Event], range], dict[int, Counted]]
     Membership = Callable[[Query, list[Event], int], list[Event]]
-    Bounding = Callable[[Query, Budget, list[Event]], list[Event]]
+    Bounding = Callable[[Query, Budget, list[Event]], list[list[Event]]]
 
 SCENES = reference.scenes()
 SMALL = SCENES[:4]
@@ -60,34 +60,33 @@ def breach(
     user = budget.unit is PrivacyUnit.USER
     events = budget.contribution.events_per_cell if user else 1
     cells_allowed = budget.contribution.predicates_per_window if user else 1
-    spec = query.aggregate
-    most = {
-        AggregateKind.COUNT: events,
-        AggregateKind.DISTINCT_UNITS: 1,
-        AggregateKind.SUM: max(abs(spec.lo), abs(spec.hi)) * events,
-    }[spec.kind]
+    most = [
+        spec.largest * (1 if spec.kind is AggregateKind.DISTINCT_UNITS else events)
+        for spec in query.aggregates
+    ]
     full = count(query, budget, log, scene.indexes)
     for rest, gone in neighbours(budget, log):
         less = count(query, budget, rest, scene.indexes)
-        own = [cell_and_weight(query, event) for event in gone]
+        own = [cell_and_weights(query, event) for event in gone]
         reachable = {found[0] for found in own if found}
         windows_moved = 0
         for index in scene.indexes:
             here, there = full[index].values, less[index].values
             moved = {
-                cell: here.get(cell, 0) - there.get(cell, 0)
-                for cell in here.keys() | there.keys()
-                if here.get(cell, 0) != there.get(cell, 0)
+                divmod(place, len(ROOMS)): here.get(place, 0) - there.get(place, 0)
+                for place in here.keys() | there.keys()
+                if here.get(place, 0) != there.get(place, 0)
             }
+            cells = {cell for _, cell in moved}
             windows_moved += bool(moved)
             start_ms, end_ms = query.calendar.bounds(index)
             if moved and not any(start_ms <= event.time_ms < end_ms for event in gone):
                 return "a window moved that the neighbour is not in"
-            if not moved.keys() <= reachable:
+            if not cells <= reachable:
                 return "a cell moved that the neighbour is not in"
-            if len(moved) > cells_allowed:
+            if len(cells) > cells_allowed:
                 return "too many cells moved"
-            if any(abs(change) > most for change in moved.values()):
+            if any(abs(change) > most[statistic] for (statistic, _), change in moved.items()):
                 return "a cell moved too far"
         if not user and windows_moved > query.calendar.overlap:
             return "too many windows moved"
@@ -95,14 +94,26 @@ def breach(
 
 
 def random_case(
-    seed: int, unit: PrivacyUnit, *, ids: bool, kind: AggregateKind | None = None
+    seed: int,
+    unit: PrivacyUnit,
+    *,
+    ids: bool,
+    kind: AggregateKind | None = None,
+    statistics: int = 0,
 ) -> Case:
-    """Return a scene, a query, a budget and a log."""
+    """Return a scene, a query, a budget and a log.
+
+    The query has so many statistics of any kind; where none are asked for, one plain one.
+    """
     rng = random.Random(seed)
     scene = rng.choice(SMALL)
-    kind = kind or rng.choice(list(AggregateKind))
+    several = [reference.random_spec(rng) for _ in range(statistics)]
     query = reference.make_query(
-        scene, kind, grace=rng.randrange(4), skew=rng.randrange(4), ids=ids
+        scene,
+        *(several or [kind or rng.choice(list(AggregateKind))]),
+        grace=rng.randrange(4),
+        skew=rng.randrange(4),
+        ids=ids,
     )
     caps = rng.randint(1, 3), rng.randint(1, 3)
     budget = reference.make_budget(unit, scene.periods, *caps)
@@ -116,7 +127,7 @@ def each_window(members: Membership, bounded: Bounding) -> Counter:
         found = {}
         for index in indexes:
             counted = bounded(query, budget, members(query, log, index))
-            found[index] = Counted(statistic(query, counted), -1, -1)
+            found[index] = Counted(statistics(query, counted), -1, -1)
         return found
 
     return count
@@ -132,7 +143,7 @@ def watermark_members(query: Query, log: list[Event], index: int) -> list[Event]
     start_ms, end_ms = query.calendar.bounds(index)
     members, watermark_ms = [], -1
     for event in log:
-        if cell_and_weight(query, event) is None or not 0 <= event.time_ms < reference.LIMIT_MS:
+        if cell_and_weights(query, event) is None or not 0 <= event.time_ms < reference.LIMIT_MS:
             continue
         watermark_ms = max(watermark_ms, event.time_ms)
         if start_ms <= event.time_ms < end_ms and watermark_ms < end_ms + query.grace_ms:
@@ -140,26 +151,31 @@ def watermark_members(query: Query, log: list[Event], index: int) -> list[Event]
     return members
 
 
-def caps_across_users(query: Query, budget: Budget, members: list[Event]) -> list[Event]:
+def caps_across_users(query: Query, budget: Budget, members: list[Event]) -> list[list[Event]]:
     """Broken: everybody shares one person's caps."""
     kept = reference.bounded(
         query, budget, [reference.replace(event, unit="everybody") for event in members]
     )
-    return [event for event in members if reference.replace(event, unit="everybody") in kept]
+    return [
+        [event for event in members if reference.replace(event, unit="everybody") in some]
+        for some in kept
+    ]
 
 
-def duplicates_by_id(query: Query, budget: Budget, members: list[Event]) -> list[Event]:
+def duplicates_by_id(query: Query, budget: Budget, members: list[Event]) -> list[list[Event]]:
     """Broken: an id is taken for the same event whoever sent it."""
     first = {event.id: event for event in reversed(members)}
     unique = [event for event in members if first[event.id] is event]
     return reference.bounded(query, budget, unique)
 
 
-def duplicates_across_periods(query: Query, budget: Budget, members: list[Event]) -> list[Event]:
+def duplicates_across_periods(
+    query: Query, budget: Budget, members: list[Event]
+) -> list[list[Event]]:
     """Broken: an event of another period makes this one a duplicate."""
     seen, unique = set(), []
     for event in members:
-        copy = (event.unit, cell_and_weight(query, event), event.id)
+        copy = (event.unit, cell_and_weights(query, event), event.id)
         if copy not in seen:
             seen.add(copy)
             unique.append(event)
@@ -170,8 +186,8 @@ def duplicates_before_membership(
     query: Query, budget: Budget, log: list[Event], indexes: range
 ) -> dict[int, Counted]:
     """Broken: a copy that the window does not contain makes the one it contains a duplicate."""
-    usable = [event for event in log if cell_and_weight(query, event)]
-    unique = reference.bounded(query, budget, usable)
+    usable = [event for event in log if cell_and_weights(query, event)]
+    (unique,) = reference.bounded(query, budget, usable)
     return each_window(honest_members, reference.bounded)(query, budget, unique, indexes)
 
 
@@ -180,8 +196,8 @@ def caps_before_membership(
 ) -> dict[int, Counted]:
     """Broken: rows that the window does not contain use up its caps."""
     valid = [event for event in log if 0 <= event.time_ms < reference.LIMIT_MS]
-    usable = [event for event in valid if cell_and_weight(query, event)]
-    unique = reference.bounded(query, budget, usable)
+    usable = [event for event in valid if cell_and_weights(query, event)]
+    (unique,) = reference.bounded(query, budget, usable)
     return each_window(honest_members, reference.bounded)(query, budget, unique, indexes)
 
 
@@ -339,25 +355,32 @@ def test_grouping_is_exact_even_when_every_mix_collides(
 
 
 @settings(deadline=None)
-@given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.booleans())
+@given(
+    st.integers(0, 2**32),
+    st.booleans(),
+    st.lists(st.booleans(), min_size=1, max_size=3),
+    st.booleans(),
+)
 def test_compacting_first_changes_nothing(
-    seed: int, per_user: bool, distinct: bool, deduplicate: bool
+    seed: int, per_user: bool, distinct: list[bool], deduplicate: bool
 ) -> None:
     """Bounding the union of compacted groups equals bounding the union of all their rows."""
     rng = np.random.default_rng(seed)
-    rules = Bounds(per_user, distinct, deduplicate, *rng.integers(1, 4, 2).tolist())
+    rules = Bounds(per_user, tuple(distinct), deduplicate, *rng.integers(1, 4, 2).tolist())
     size = int(rng.integers(1, 80))
+    counts = rng.integers(0, 3, (len(distinct), size)) > 0
+    counts[rng.integers(0, len(distinct), size), np.arange(size)] = True
     rows = Contributions(
         np.arange(size),
         rng.integers(0, 2, size) if per_user else np.zeros(size, np.int64),
         rng.integers(0, 3, (size, 2)).astype(np.uint64),
         rng.integers(0, 3, size),
-        rng.integers(0, 2, size),
+        rng.integers(0, 2, (len(distinct), size)),
+        counts,
         rng.integers(0, 2, (size, 2)).astype(np.uint64) if deduplicate else None,
     )
-    if rules.trivial:
-        return
     group = rng.integers(0, 3, size)
     parts = [rules.compact(rows.take(group == at)) for at in range(3)]
     whole, joined = rules.apply(rows), rules.apply(Contributions.join(parts))
     assert joined.sequence.tolist() == whole.sequence.tolist()
+    assert joined.counts.tolist() == whole.counts.tolist()

@@ -17,7 +17,7 @@ import pytest
 
 from accountant.errors import ConfigError
 from accountant.units import Contribution, PrivacyUnit
-from operators.atoms import Comparison
+from operators.condition import Aim
 from stream.config import check, examine, load
 from stream.configmodel import MODELS
 from stream.definition import definition, definition_json, fingerprint
@@ -63,7 +63,7 @@ alarms:
     grace: 30s
 """
 ROOMS = "lobby\nlab\nattic\n"
-CAPACITY = "room,seats\nlobby,120\nlab,8\nattic,3\n"
+CAPACITY = "room,seats\nlobby,120\nlab,80\nattic,30\n"
 
 DESIGN = """\
 feeds:
@@ -145,7 +145,7 @@ BAD = [
     ("grace: 30s", "grace: 30s\n    max_age: ⟦0s", "max_age", "write"),
     ("tolerance: 9", "tolerance: ⟦-1", "0 or more", "tolerance: 0"),
     ("tolerance: 9", "tolerance: ⟦9.5", "tolerance of a count", "write 9 or 10"),
-    ("grace: 30s", "mechanism: ⟦probe", "not available in this version", "tslm"),
+    ("grace: 30s", "mechanism: ⟦svt", "not available in this version", "tslm"),
     ("grace: 30s", "mechanism: ⟦nlm", "experiments", "tslm"),
     ("grace: 30s", "mechanism: ⟦tslmm", "not known", "did you mean `tslm`?"),
     ("  fire-code:", "  ⟦fire code:", "not a name", "letters, digits"),
@@ -343,13 +343,13 @@ def test_the_design_example_is_what_it_says(tmp_path: Path) -> None:
     assert isinstance(query.calendar, FixedCalendar)
     assert query.calendar.size_ms == 3_600_000
     assert query.calendar.schedule is not None
-    assert query.aggregate.kind is AggregateKind.DISTINCT_UNITS
-    assert query.test.comparison is Comparison.GT
-    assert query.test.thresholds.tolist() == [120, 120, 120]
-    assert query.test.sensitivity == 1
-    assert query.promise.max_fnr == Fraction(1, 20)
-    assert query.promise.max_fpr is None
-    assert query.promise.tolerance == 9
+    (aggregate,) = query.aggregates
+    assert aggregate.kind is AggregateKind.DISTINCT_UNITS
+    assert str(query.condition.formula) == "a1"
+    assert query.condition.atoms["a1"].thresholds.tolist() == [121, 121, 121]
+    assert query.condition.sensitivities == (1,)
+    assert query.texts == ("COUNT(DISTINCT person) > 120",)
+    assert query.aim == Aim(Fraction(1, 20), (9,))
     assert (query.mechanism, query.grace_ms, query.publish_delay_ms) == ("tslm", 30_000, 15_000)
     assert (query.decide_timeout_ms, query.max_age_ms) == (600_000, 604_800_000)
 
@@ -393,6 +393,7 @@ alarms:
       HAVING capacity[room] <= COUNT(*)
     max_fnr: 1/20
     max_fpr: 1e-3
+    apportion: probe
     publish_delay: 1m
     decide_timeout: 1h
     max_age: 2w
@@ -424,50 +425,66 @@ alarms:
     assert alarms.budget.epsilon_max == Fraction(7, 2)
     assert alarms.budget.periods is None
     assert query.calendar == LocalCalendar(7, 1, "America/New_York")
-    assert query.test.comparison is Comparison.GE
-    assert query.test.thresholds.tolist() == [7, 5]
-    assert query.promise.max_fpr == Fraction(1, 1000)
+    assert query.texts == ("COUNT(*) >= capacity[room]",)
+    assert query.condition.atoms["a1"].thresholds.tolist() == [7, 5]
+    assert query.aim == Aim(Fraction(1, 20), (0,), Fraction(1, 1000), "probe")
     assert (query.publish_delay_ms, query.decide_timeout_ms) == (60_000, 3_600_000)
     assert query.max_age_ms == 1_209_600_000
 
 
 @pytest.mark.parametrize(
-    ("having", "unit", "sensitivity", "thresholds"),
+    ("having", "unit", "sensitivity", "threshold"),
     [
-        ("COUNT(*) > 7", "user", 3, 7),
-        ("COUNT(*) > 7", "event", 1, 7),
-        ("COUNT(DISTINCT person) >= 7", "user", 1, 7),
-        ("SUM(load) > 7.5", "user", 3 * 20, 15),
+        ("COUNT(*) > 70", "user", 3, 71),
+        ("COUNT(*) > 70", "event", 1, 71),
+        ("COUNT(load) > 70", "event", 1, 71),
+        ("COUNT(DISTINCT person) >= 70", "user", 1, 70),
+        ("SUM(load) > 7.5", "user", 3 * 20, 16),
         ("SUM(load) < -2", "event", 20, -4),
+        ("AVG(load) > 3", "user", 3 * 14, 1),
+        ("AVG(load) > 1/3", "user", None, None),
+        ("AVG(load) > 3.1", "event", 69, 1),
+        ("MEDIAN(load) > 3.1", "event", 1, 1),
+        ("QUANTILE(load, 0.9) > 3.1", "user", 3 * 9, 1),
+        ("MIN(load) < 3.1", "event", 1, 1),
     ],
 )
 def test_statistics_are_integers_with_the_caps_in_their_sensitivity(
-    tmp_path: Path, having: str, unit: str, sensitivity: int, thresholds: int
+    tmp_path: Path, having: str, unit: str, sensitivity: int | None, threshold: int
 ) -> None:
     """D is the cap times the largest weight; thresholds of sums count granules."""
     text = edited(HAVING, f"HAVING {having}")
     if unit == "event":
         text = text.replace("unit: user", "unit: event").replace("  period: 1d\n", "")
         text = text[: text.index("  contribution:")] + text[text.index("alarms:") :]
+    if "MIN" in having:
+        text = text.replace("tolerance: 9", "tolerance: 0")
+    if sensitivity is None:
+        assert "not an expression" in str(check(write(tmp_path, text), environ={})[0])
+        return
     query = load(write(tmp_path, text), environ={}).queries["fire-code"]
-    assert query.test.sensitivity == sensitivity
-    assert set(query.test.thresholds.tolist()) == {thresholds}
+    (aggregate,) = query.aggregates
+    assert query.condition.sensitivities == (sensitivity,)
+    assert set(query.condition.atoms["a1"].thresholds.tolist()) == {threshold}
     if "SUM" in having:
-        assert (query.aggregate.lo, query.aggregate.hi) == (-3, 20)
-        assert query.aggregate.granule == Fraction(1, 2)
-        assert query.promise.tolerance == 18
+        assert (aggregate.lo, aggregate.hi) == (-3, 20)
+        assert aggregate.granule == Fraction(1, 2)
+        assert query.aim.tolerances == (18,)
 
 
 def test_thresholds_follow_the_order_of_predicates(tmp_path: Path) -> None:
     """A table keyed by one of two group fields gives every predicate its own field's value."""
     text = edited(HAVING, "HAVING COUNT(*) > capacity[room]").replace(
-        "GROUP BY room,", "GROUP BY floor, room,"
+        "tolerance: 9", "tolerance: 1"
     )
+    text = text.replace("GROUP BY room,", "GROUP BY floor, room,")
     query = load(write(tmp_path, text), environ={}).queries["fire-code"]
     cells = [query.domain.predicate(index) for index in range(len(query.domain))]
-    seats = {"lobby": 120, "lab": 8, "attic": 3}
+    seats = {"lobby": 120, "lab": 80, "attic": 30}
     assert [cell["floor"] for cell in cells] == ["1", "1", "1", "2", "2", "2"]
-    assert query.test.thresholds.tolist() == [seats[cell["room"]] for cell in cells]
+    assert query.condition.atoms["a1"].thresholds.tolist() == [
+        seats[cell["room"]] + 1 for cell in cells
+    ]
 
 
 def test_a_query_of_the_window_alone_has_one_predicate(tmp_path: Path) -> None:
@@ -476,14 +493,14 @@ def test_a_query_of_the_window_alone_has_one_predicate(tmp_path: Path) -> None:
     query = load(write(tmp_path, text), environ={}).queries["fire-code"]
     assert len(query.domain) == 1
     assert query.domain.predicate(0) == {}
-    assert query.test.thresholds.shape == (1,)
+    assert query.condition.cells == 1
 
 
 def test_numbers_never_pass_through_a_binary_float(tmp_path: Path) -> None:
     """A probability with more digits than a double holds is kept exactly."""
     text = edited("max_fnr: 0.05", "max_fnr: 0.1000000000000000000000001")
     query = load(write(tmp_path, text), environ={}).queries["fire-code"]
-    assert query.promise.max_fnr == Fraction("0.1000000000000000000000001")
+    assert query.aim.max_fnr == Fraction("0.1000000000000000000000001")
 
 
 @pytest.mark.parametrize(
@@ -663,7 +680,7 @@ def test_the_definition_is_json_without_secrets(tmp_path: Path) -> None:
     query = alarms.queries["fire-code"]
     text = definition_json(query, alarms.budget)
     assert definition_json(replace(query, fingerprint="x"), alarms.budget) == text
-    assert definition(query, alarms.budget)["schema"] == 1
+    assert definition(query, alarms.budget)["schema"] == 2
     assert fingerprint(query, alarms.budget) == query.fingerprint
     assert len(query.fingerprint) == 64
     assert json.loads(text) == definition(query, alarms.budget)
@@ -672,8 +689,9 @@ def test_the_definition_is_json_without_secrets(tmp_path: Path) -> None:
 def test_frozen_thresholds_are_int64(tmp_path: Path) -> None:
     """Thresholds are 64-bit integers, one per predicate."""
     query = load(write(tmp_path, GOOD), environ={}).queries["fire-code"]
-    assert query.test.thresholds.dtype == np.int64
-    assert query.test.thresholds.shape == (len(query.domain),)
+    (atom,) = query.condition.atoms.values()
+    assert atom.thresholds.dtype == np.int64
+    assert atom.thresholds.shape == (len(query.domain),)
     assert not isinstance(query.where, And)
 
 
@@ -690,23 +708,32 @@ def test_the_reference_starts_with_a_file_that_loads(tmp_path: Path) -> None:
     path = write(tmp_path, snippets("yaml")[0])
     report = examine(path, environ={})
     assert report.alarms is not None, report.errors
-    assert report.alarms.queries["fire-code"].test.thresholds.tolist() == [120, 8, 3]
+    query = report.alarms.queries["fire-code"]
+    assert query.condition.atoms["a1"].thresholds.tolist() == [121, 81, 31]
     assert report.warnings == ()
 
 
 def test_the_reference_s_other_snippets_load_in_their_places(tmp_path: Path) -> None:
     """Tables, fields and SQL of the reference work as shown."""
-    whole, tables, fields = snippets("yaml")
-    (tmp_path / "rooms.csv").write_text("seats,room\n120,lobby\n8,lab\n3,attic\n", encoding="utf-8")
+    whole, tables, fields, tolerances = snippets("yaml")
+    (tmp_path / "rooms.csv").write_text(
+        "seats,room\n120,lobby\n80,lab\n30,attic\n", encoding="utf-8"
+    )
     text = whole.replace("tables:\n  capacity: capacity.csv\n", tables)
     more = "".join(f"    {line}\n" for line in fields.splitlines())
     text = text.replace("    fields:\n", more)
     assert check(write(tmp_path, text), environ={}) == []
+    whole = whole.replace("    fields:\n", more)
     start = whole.index("      SELECT")
+    several = "".join(f"    {line}\n" for line in tolerances.splitlines())
     for sql in snippets("sql"):
         body = "".join(f"      {line}\n" for line in sql.splitlines())
         text = whole[:start] + body + whole[whole.index("    max_fnr") :]
-        assert check(write(tmp_path, text), environ={}) == []
+        if "AVG" in sql:
+            text = text.replace("    tolerance: 9\n", several)
+        report = examine(write(tmp_path, text), environ={})
+        assert report.alarms is not None, report.errors
+        assert report.warnings == ()
 
 
 def test_the_reference_names_every_key_and_default() -> None:

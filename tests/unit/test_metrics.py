@@ -27,7 +27,8 @@ from accountant.minentropy import min_entropy
 from accountant.records import LedgerStatus, Outcome, QueryStatus, ScopeStatus, StoredDecision
 from accountant.units import UNITS_PER_EPSILON, Contribution, PrivacyUnit
 from operators.atoms import Comparison, IntegerTest
-from operators.base import Plan, Promise
+from operators.base import Plan
+from operators.condition import Aim, Condition
 from stream.loss_metrics import LossFamilies, dearest, predicate_label
 from stream.metrics import Metrics
 from stream.metrics_server import serve
@@ -72,9 +73,12 @@ def _alarms(unit: PrivacyUnit = PrivacyUnit.USER, **address: Any) -> Alarms:
             domain=domain,
             calendar=cast("Any", None),  # metrics know no windows
             where=None,
-            aggregate=AggregateSpec(AggregateKind.COUNT),
-            test=IntegerTest(Comparison.GT, np.zeros(len(domain), dtype=np.int64), 1),
-            promise=Promise(Fraction(1, 20), 1),
+            aggregates=(AggregateSpec(AggregateKind.COUNT),),
+            condition=Condition.single(
+                IntegerTest(Comparison.GT, np.zeros(len(domain), dtype=np.int64), 1)
+            ),
+            aim=Aim(Fraction(1, 20), (1,)),
+            texts=("COUNT(*) > 0",),
             mechanism="tslm",
             grace_ms=0,
             publish_delay_ms=0,

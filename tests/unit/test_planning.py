@@ -291,12 +291,15 @@ def test_the_smallest_change_is_recommended(tmp_path: Path) -> None:
             if change.kind is not ChangeKind.MAX_FNR or float(max(change.values.values())) <= 0.25
         ]
         assert best.amount == min(change.amount for change in useful or others)
-    alarm = Alarm(max_fnr="0.3", tolerance="4999")  # as wide as is looked at
+    far = "COUNT(*) > 30000"
+    alarm = Alarm(having=far, max_fnr="0.3", tolerance="4999")  # as wide as is looked at
     coin = Config({"a": alarm}, unit="event", epsilon_max="0.00005")
     best = coin.look(tmp_path).recommended
     assert best is not None
     assert best.kind is ChangeKind.MAX_FNR
-    hopeless = Config({"a": Alarm(max_fnr="0.4", tolerance="9000")}, epsilon_max="0.0000001")
+    hopeless = Config(
+        {"a": Alarm(having=far, max_fnr="0.4", tolerance="9000")}, epsilon_max="0.0000001"
+    )
     (last,) = [change for change in hopeless.look(tmp_path).changes if change.possible]
     assert last.kind is ChangeKind.EPSILON_MAX
 

@@ -1,0 +1,223 @@
+"""Tables in Markdown and plots of what was measured, by setting and mechanism."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from dataclasses import dataclass
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from benchmarks.papers.trials import Measured
+
+    Results = Mapping[str, Mapping[str, Measured]]
+
+__all__ = [
+    "LABELS",
+    "Panel",
+    "averages",
+    "dots",
+    "folded",
+    "lines",
+    "number",
+    "prose",
+    "table",
+    "values",
+]
+
+LABELS = {
+    "worst": "epsilon of the dearest cell",
+    "mean": "mean epsilon of the cells",
+    "entropy": "normalised min-entropy",
+    "fnr": "FNR",
+    "fpr": "FPR",
+    "far_fpr": "FPR beyond the tolerance",
+}
+"""What is measured, in words, by its key in ``trials.Measured.value``."""
+
+_MARKERS = "osD^vPX*"
+_DPI = 80
+_COLOURS = 256  # of a plot's palette, for half of the size
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One set of axes.
+
+    Args:
+        title: above it.
+        series: values by name, one per row or position; NaN where there is none.
+        log: whether the values' axis is logarithmic.
+        bound: a promised bound to draw.
+    """
+
+    title: str
+    series: Mapping[str, Sequence[float]]
+    log: bool = False
+    bound: float | None = None
+
+
+def number(value: float) -> str:
+    """Return a value with three significant digits; a dash for NaN."""
+    if math.isnan(value):
+        return "-"
+    return "0" if value == 0 else f"{value:.3g}" if abs(value) >= 1e-3 else f"{value:.0e}"
+
+
+def prose(text: str) -> str:
+    """Return paragraphs, separated by empty lines, broken at 100 columns."""
+    return "\n\n".join(
+        textwrap.fill(" ".join(each.split()), 100, break_on_hyphens=False)
+        for each in text.split("\n\n")
+    )
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield a table in Markdown, its first column to the left."""
+    yield "| " + " | ".join(head) + " |"
+    yield "|---" + "|--:" * (len(head) - 1) + "|"
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+
+
+def values(results: Results, measure: str, name: str) -> NDArray[np.float64]:
+    """Return one measure of one mechanism, in the order of the settings; NaN where it has none."""
+    return np.array([each[name].value(measure) for each in results.values()])
+
+
+def averages(results: Results, measures: Sequence[str]) -> Iterator[str]:
+    """Yield a table of means over the settings, those left out where a rate has no cells."""
+    names = next(iter(results.values()))
+    rows = []
+    for name in names:
+        every = [values(results, measure, name) for measure in measures]
+        means = (float(each[~np.isnan(each)].mean()) for each in every)
+        rows.append((name, *map(number, means)))
+    yield from table(("mechanism", *(LABELS[measure] for measure in measures)), rows)
+    yield ""
+
+
+def folded(results: Results, measure: str, of: str, summary: str = "") -> Iterator[str]:
+    """Yield a table of one measure that opens on demand.
+
+    Args:
+        results: what was measured.
+        measure: which.
+        of: what the settings are.
+        summary: the line to open it by; the measure's name by default.
+    """
+    names = next(iter(results.values()))
+    yield f"<details><summary>{summary or LABELS[measure]}</summary>"
+    yield ""
+    yield from table(
+        (of, *names),
+        (
+            (setting, *(number(each[name].value(measure)) for name in names))
+            for setting, each in results.items()
+        ),
+    )
+    yield ""
+    yield "</details>"
+    yield ""
+
+
+def dots(path: Path, rows: Sequence[str], panels: Sequence[Panel]) -> None:
+    """Write a plot with a line per row and a marker per series.
+
+    Args:
+        path: of the PNG.
+        rows: labels, from the top.
+        panels: side by side, over the same rows.
+    """
+    from matplotlib import figure as plots  # noqa: PLC0415  # only a written report needs it
+
+    size = (4.0 * len(panels) + 1.5, 0.26 * len(rows) + 1.6)
+    figure = plots.Figure(figsize=size, layout="constrained")
+    places = np.arange(len(rows))
+    every = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, panel in zip(every, panels, strict=True):
+        for at, (name, marks) in enumerate(panel.series.items()):
+            shift = 0.6 * (at / max(1, len(panel.series) - 1) - 0.5)
+            axes.scatter(
+                marks, places + shift, s=16, marker=_MARKERS[at], color=f"C{at}", label=name
+            )
+        _dress(axes, panel, along="x")
+        axes.set_xlabel(panel.title)
+        axes.hlines(places[1:] - 0.5, *axes.get_xlim(), color="0.9", lw=0.6, zorder=0)
+    every[0].set_yticks(places, rows)
+    every[0].set_ylim(len(rows) - 0.5, -0.5)
+    handles, names = every[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+    _save(figure, path)
+
+
+def lines(
+    path: Path,
+    x: Sequence[float],
+    label: str,
+    panels: Sequence[Sequence[Panel]],
+    *,
+    across: str = "",
+) -> None:
+    """Write a plot with a curve per series.
+
+    Args:
+        path: of the PNG.
+        x: positions, the same in all panels.
+        label: of the positions.
+        panels: rows of panels, all of one length.
+        across: label of the values, where it is the same for all panels.
+    """
+    from matplotlib import figure as plots  # noqa: PLC0415  # as above
+
+    size = (3.1 * len(panels[0]) + 0.3, 2.4 * len(panels) + 0.7)
+    figure = plots.Figure(figsize=size, layout="constrained")
+    every = figure.subplots(len(panels), len(panels[0]), squeeze=False)
+    for row, shown in zip(every, panels, strict=True):
+        for axes, panel in zip(row, shown, strict=True):
+            for at, (name, curve) in enumerate(panel.series.items()):
+                axes.plot(x, curve, marker=_MARKERS[at], ms=4, lw=1, color=f"C{at}", label=name)
+            _dress(axes, panel, along="y")
+            axes.set_title(panel.title, fontsize=9)
+            axes.set_xticks(x)
+            axes.tick_params(labelsize=8)
+    for axes in every[-1]:
+        axes.set_xlabel(label)
+    if across:
+        figure.supylabel(across, fontsize=10)
+    handles, names = every[0][0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=min(4, len(names)))
+    _save(figure, path)
+
+
+def _save(figure: Figure, path: Path) -> None:
+    from PIL import Image  # noqa: PLC0415  # as above
+
+    drawn = BytesIO()
+    figure.savefig(drawn, dpi=_DPI)
+    Image.open(drawn).convert("RGB").quantize(_COLOURS).save(path, optimize=True)
+
+
+def _dress(axes: Axes, panel: Panel, *, along: str) -> None:
+    from matplotlib.ticker import LogLocator, NullLocator  # noqa: PLC0415  # as above
+
+    if panel.log:
+        axes.set(**{f"{along}scale": "log"})
+        axis = axes.xaxis if along == "x" else axes.yaxis
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter("{x:g}")
+    if panel.bound is not None:
+        (axes.axvline if along == "x" else axes.axhline)(panel.bound, color="0.4", ls=":", lw=1)
+    axes.grid(visible=True, axis="x" if along == "x" else "y", color="0.9", lw=0.6)
+    axes.set_axisbelow(True)

@@ -1,0 +1,230 @@
+"""The condition of a cell: a formula over integer tests on the cell's statistics.
+
+An atom is the test ``s >= threshold`` of one statistic; every comparison of every aggregate reduces
+to such atoms and their negations (``operators.reduction``). Atoms that can be read off one noisy
+value form a channel: one statistic, thresholds that differ by whole steps. A channel is charged
+once, however many literals read it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from operators.atoms import Comparison, IntegerTest
+from operators.formula import Formula, atom_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from operators.apportion import Rule
+
+__all__ = ["Aim", "Channel", "Condition", "Refine", "ThresholdAtom"]
+
+Refine = Literal["gradual", "fresh"]
+"""Second phase of ProBE: the first one's noise at a finer level, or noise of its own."""
+
+_FARTHEST: Final = np.int64(1 << 62)  # sums of two of them still fit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThresholdAtom:
+    """``s >= threshold``, per cell.
+
+    Args:
+        statistic: which of the cell's statistics, from 0.
+        thresholds: shape (cells,), int64, in units of the statistic; made read-only.
+    """
+
+    statistic: int
+    thresholds: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        """Freeze the thresholds."""
+        if self.statistic < 0 or self.thresholds.ndim != 1 or not self.thresholds.size:
+            raise ValueError("an atom has a statistic and one threshold per cell, at least one")
+        if self.thresholds.dtype != np.int64:
+            raise ValueError("thresholds are int64")
+        frozen = self.thresholds.copy()
+        frozen.setflags(write=False)
+        object.__setattr__(self, "thresholds", frozen)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Channel:
+    """One noisy value and what is read off it.
+
+    Args:
+        name: unique in its condition; the key of its charge.
+        statistic: which statistic it adds noise to.
+        test: the test whose step counts carry the noise, ``s >= thresholds of the first atom``.
+        offsets: per atom, how many steps its own step count lies above that of ``test``: shape
+            (cells,), int64.
+    """
+
+    name: str
+    statistic: int
+    test: IntegerTest
+    offsets: Mapping[str, NDArray[np.int64]]
+
+    def steps(self, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the step count of ``test`` in every cell, within +-2^62.
+
+        Args:
+            statistics: shape (statistics, cells), int64.
+        """
+        steps = self.test.quantise(statistics[self.statistic])
+        return np.clip(steps, -_FARTHEST, _FARTHEST, out=steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """When a cell should ring.
+
+    Args:
+        formula: over the names of ``atoms``.
+        atoms: one entry per atom of the formula.
+        sensitivities: per statistic, how far one neighbour moves it (D >= 1), caps included.
+
+    Raises:
+        ValueError: atoms missing or unknown, of different numbers of cells, or on a statistic
+            without a sensitivity.
+    """
+
+    formula: Formula
+    atoms: Mapping[str, ThresholdAtom]
+    sensitivities: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Check that the parts fit together."""
+        if set(self.atoms) != set(self.formula.atoms):
+            raise ValueError("a condition has one entry for each of its formula's atoms")
+        if len({atom.thresholds.size for atom in self.atoms.values()}) != 1:
+            raise ValueError("all atoms of a condition have one threshold per cell")
+        if any(atom.statistic >= len(self.sensitivities) for atom in self.atoms.values()):
+            raise ValueError("every statistic has a sensitivity")
+
+    @classmethod
+    def single(cls, test: IntegerTest) -> Condition:
+        """Return the condition that one integer test is.
+
+        Raises:
+            ValueError: a threshold at the end of int64.
+        """
+        beyond = test.comparison in {Comparison.GT, Comparison.LE}
+        negated = test.comparison in {Comparison.LT, Comparison.LE}
+        thresholds = test.thresholds + beyond
+        if beyond and (thresholds < test.thresholds).any():
+            raise ValueError("a threshold lies at the end of int64")
+        formula = Formula.parse("NOT a" if negated else "a")
+        return cls(formula, {"a": ThresholdAtom(0, thresholds)}, (test.sensitivity,))
+
+    @property
+    def cells(self) -> int:
+        """Number of cells (predicates) of the query."""
+        return next(iter(self.atoms.values())).thresholds.size
+
+    @property
+    def statistics(self) -> int:
+        """Number of statistics of every cell."""
+        return len(self.sensitivities)
+
+    @cached_property
+    def channels(self) -> tuple[Channel, ...]:
+        """What noise is drawn for, in the order of the formula's atoms.
+
+        Atoms share a channel where their thresholds are whole multiples of the sensitivity apart in
+        every cell: others cannot share (``docs/proofs/prime-implicants.md``).
+        """
+        groups: list[list[str]] = []
+        for name in self.formula.atoms:
+            for group in groups:
+                if self._together(group[0], name):
+                    group.append(name)
+                    break
+            else:
+                groups.append([name])
+        return tuple(self._channel(group) for group in groups)
+
+    def channel_of(self, literal: str) -> Channel:
+        """Return the channel that a literal (``a`` or ``NOT a``) reads."""
+        name = atom_of(literal)
+        return next(channel for channel in self.channels if name in channel.offsets)
+
+    def sensitivity_of(self, atom: str) -> int:
+        """Return the sensitivity of an atom's statistic."""
+        return self.sensitivities[self.atoms[atom].statistic]
+
+    def test(self, literal: str) -> IntegerTest:
+        """Return a literal as a test of its own."""
+        name = atom_of(literal)
+        comparison = Comparison.GE if literal == name else Comparison.LT
+        return IntegerTest(comparison, self.atoms[name].thresholds, self.sensitivity_of(name))
+
+    def truth(self, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Evaluate the condition directly (for tests and simulation; never released).
+
+        Args:
+            statistics: shape (statistics, cells), int64.
+
+        Returns:
+            Shape (cells,), bool.
+        """
+        return self.formula.evaluate_arrays(
+            {
+                name: statistics[atom.statistic] >= atom.thresholds
+                for name, atom in self.atoms.items()
+            }
+        )
+
+    def _together(self, first: str, second: str) -> bool:
+        one, other = self.atoms[first], self.atoms[second]
+        sensitivity = self.sensitivity_of(first)
+        if one.statistic != other.statistic:
+            return False
+        return bool((one.thresholds % sensitivity == other.thresholds % sensitivity).all())
+
+    def _channel(self, group: list[str]) -> Channel:
+        sensitivity = self.sensitivity_of(group[0])
+        base = self.atoms[group[0]].thresholds // sensitivity
+        return Channel(
+            name=group[0],
+            statistic=self.atoms[group[0]].statistic,
+            test=self.test(group[0]),
+            offsets={name: base - self.atoms[name].thresholds // sensitivity for name in group},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What the analyst asked for, per cell, about the bounded statistics of decided windows.
+
+    Args:
+        max_fnr: most probable miss of a true alarm, in (0, 1).
+        tolerances: MIDE's ``u`` per atom, in the order of ``Formula.atoms``, in units of its
+            statistic (>= 0): a literal true by its threshold must hold, one false by more than 2u
+            must not.
+        max_fpr: most probable false alarm where the formula is false with every literal granted its
+            tolerance; ``None`` means as ``max_fnr`` for one literal. For several it bounds none,
+            and gives each literal its miss rate for both errors.
+        apportion: how the rates are shared out to several literals.
+        refine: second phase of ``probe``.
+        first_tolerances: ``u`` of ProBE's first phase per atom; empty for mechanisms without one.
+    """
+
+    max_fnr: Fraction
+    tolerances: tuple[int, ...]
+    max_fpr: Fraction | None = None
+    apportion: Rule = "optimal"
+    refine: Refine = "gradual"
+    first_tolerances: tuple[int, ...] = ()
+
+    def widened(self, tolerances: tuple[int, ...]) -> Aim:
+        """Return the aim with other tolerances."""
+        return replace(self, tolerances=tolerances)

@@ -1,0 +1,245 @@
+"""The literals of a condition as its channels are read: shares of the error rates, noisy values.
+
+What every mechanism for formulas plans from. A literal ``a`` has the step count of its channel plus
+a public offset, ``NOT a`` that of ``a`` negated and less one, and noise on the channel's step count
+is noise of the same law on each of theirs (``docs/proofs/prime-implicants.md``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.errors import ConfigError
+from accountant.units import from_loss_units, to_loss_units
+from operators.apportion import Atom, apportion
+from operators.base import Promise
+from operators.boundaries import finest_cut
+from operators.formula import atom_of
+from operators.progressive import least_rate
+from operators.tslm import MOST_STEPS, error_rates, theoretical_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from operators.boundaries import Cut
+    from operators.condition import Aim, Channel, Condition
+
+__all__ = ["Reading", "Share", "apportioned", "formula_limit", "least_common_rate"]
+
+_FARTHEST: Final = 1 << 60  # thresholds whose offsets add up with step counts and noise in int64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """One literal of a channel, with what it may err.
+
+    Args:
+        literal: ``a`` or ``NOT a``.
+        steps: k, from "must fire" (s' >= 0) down to "must not fire" (s' <= -k) of the literal's own
+            step count.
+        alpha: its bound on false alarms.
+        beta: its bound on misses.
+        offsets: shape (cells,), int64: how far the atom's step count lies above the channel's.
+    """
+
+    literal: str
+    steps: int
+    alpha: Fraction
+    beta: Fraction
+    offsets: NDArray[np.int64]
+
+    def own(
+        self, values: NDArray[np.int64], cells: NDArray[np.intp] | slice = slice(None)
+    ) -> NDArray[np.int64]:
+        """Return the literal's own (noisy) step counts from the channel's.
+
+        Args:
+            values: the channel's, int64, of the cells chosen.
+            cells: which cells these are; all by default.
+        """
+        own: NDArray[np.int64] = values + self.offsets[cells]
+        return own if self.literal == atom_of(self.literal) else ~own  # ~x is -x - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Share:
+    """One channel with the literals that are read off it.
+
+    Args:
+        channel: what noise is added to.
+        units: the loss, in loss units, at which one noisy value serves every literal with the part
+            of its rates that was asked for.
+        readings: its literals, in the formula's order.
+    """
+
+    channel: Channel
+    units: int
+    readings: tuple[Reading, ...]
+
+
+def apportioned(condition: Condition, aim: Aim, part: Fraction = Fraction(1)) -> tuple[Share, ...]:
+    """Share the rates of a condition out to its literals, channel by channel.
+
+    Args:
+        condition: when a cell should ring.
+        aim: what the analyst asked for.
+        part: of every literal's rates, which part the level may use whose loss is minimised.
+
+    Raises:
+        ConfigError: rates or tolerances that cannot be kept, are met by guessing or span too many
+            steps; a formula with too many ways to be true; thresholds too far out to share noise.
+
+    Source: ProBE, Theorems 4.3 and 4.5, as ``operators.apportion`` restates them.
+    """
+    error_rates(Promise(aim.max_fnr, min(aim.tolerances), aim.max_fpr))
+    tolerances = dict(zip(condition.formula.atoms, aim.tolerances, strict=True))
+    _check_distances(condition)
+    steps = {}
+    for name, tolerance in tolerances.items():
+        steps[name] = condition.test(name).steps(tolerance)
+        if steps[name] > MOST_STEPS:
+            raise ConfigError(
+                f"a tolerance of {tolerance} at sensitivity {condition.sensitivity_of(name)} spans"
+                f" {steps[name]} steps; at most {MOST_STEPS} are planned for",
+                hint="declare a coarser granule for the summed field, or a smaller tolerance",
+            )
+    keys = {name: channel.name for channel in condition.channels for name in channel.offsets}
+    # ProBE's weight is D/u. Where one is infinite all go by 1/k, which is on another scale.
+    finite = all(aim.tolerances)
+    weights = {
+        name: Fraction(condition.sensitivity_of(name), tolerance) if finite else None
+        for name, tolerance in tolerances.items()
+    }
+    _check_primes(condition, aim)
+    found = apportion(
+        condition.formula,
+        {name: Atom(steps[name], keys[name], weights[name]) for name in tolerances},
+        max_fnr=aim.max_fnr * part,
+        max_fpr=None if aim.max_fpr is None else aim.max_fpr * part,
+        rule=aim.apportion,
+    )
+    return tuple(
+        Share(
+            channel=channel,
+            units=to_loss_units(found.epsilons[channel.name]),
+            readings=tuple(
+                Reading(
+                    literal=literal,
+                    steps=steps[atom_of(literal)],
+                    alpha=found.alpha[literal] / part,
+                    beta=found.beta[literal] / part,
+                    offsets=channel.offsets[atom_of(literal)],
+                )
+                for literal in condition.formula.literals
+                if atom_of(literal) in channel.offsets
+            ),
+        )
+        for channel in condition.channels
+    )
+
+
+def least_common_rate(
+    readings: Sequence[Reading], part: Fraction = Fraction(1)
+) -> tuple[int, tuple[Cut, ...]]:
+    """Return the least rate, in loss units, at which one level serves every literal, and its cuts.
+
+    Args:
+        readings: literals of one channel.
+        part: of every literal's ``alpha`` and ``beta``, which part that level may use.
+    """
+    units = max(least_rate(e.steps, e.alpha * part, e.beta * part)[0] for e in readings)
+    while True:
+        cuts = _cuts_at(units, readings, part)
+        if cuts is not None:
+            return units, cuts
+        units += 1
+
+
+def formula_limit(condition: Condition, aim: Aim) -> float:
+    """Return a loss below which no mechanism can keep the aim.
+
+    A literal decides alone where the condition must hold at its threshold and must not, k steps
+    further, for some setting of the other statistics: there the condition is a test of k steps, and
+    whoever decides it pays ``theoretical_limit``. The largest of these is returned, of the first
+    cell, with ``max_fnr`` for an absent ``max_fpr`` (which every literal keeps by itself); 0 where
+    no literal ever decides alone, as in a condition that no data can meet.
+
+    Args:
+        condition: when a cell should ring.
+        aim: what the analyst asked for.
+    """
+    tolerances = dict(zip(condition.formula.atoms, aim.tolerances, strict=True))
+    literals = condition.formula.literals
+    steps = {one: condition.test(one).steps(tolerances[atom_of(one)]) for one in literals}
+    alpha, beta = error_rates(Promise(aim.max_fnr, 0, aim.max_fpr))
+    for one in sorted(literals, key=steps.__getitem__):
+        if _decides_alone(condition, one, steps):
+            return theoretical_limit(steps[one], alpha, beta)
+    return 0.0
+
+
+def _cuts_at(units: int, readings: Sequence[Reading], part: Fraction) -> tuple[Cut, ...] | None:
+    """Return every literal's cut at a rate, or nothing if one would ring too often."""
+    rate = from_loss_units(units)
+    cuts = [finest_cut(rate, e.steps, e.alpha * part, e.beta * part) for e in readings]
+    found = tuple(cut for cut in cuts if cut is not None)
+    return found if len(found) == len(cuts) else None
+
+
+def _decides_alone(condition: Condition, literal: str, steps: Mapping[str, int]) -> bool:
+    name = atom_of(literal)
+    statistic, sensitivity = condition.atoms[name].statistic, condition.sensitivity_of(name)
+    others = sorted({atom.statistic for atom in condition.atoms.values()} - {statistic})
+    settings = np.arange(1 << len(others))
+    far_up = {other: settings >> number & 1 for number, other in enumerate(others)}
+    threshold = int(condition.atoms[name].thresholds[0])
+    falls = literal == name
+    must_fire = threshold if falls else threshold - 1
+    apart = steps[literal] * sensitivity
+
+    def holding(one: str, at: int, least: int) -> NDArray[np.bool_]:
+        atom = condition.atoms[atom_of(one)]
+        rises = one == atom_of(one)
+        if atom.statistic != statistic:
+            return np.asarray(far_up[atom.statistic] == rises, dtype=np.bool_)
+        bound = int(atom.thresholds[0])
+        distance = at - bound if rises else bound - 1 - at
+        return np.full(settings.size, distance // sensitivity >= least)
+
+    formula = condition.formula
+    true = formula.evaluate_literal_arrays(
+        {one: holding(one, must_fire, 0) for one in formula.literals}
+    )
+    moved = must_fire - apart if falls else must_fire + apart
+    granted = formula.evaluate_literal_arrays(
+        {one: holding(one, moved, 1 - steps[one]) for one in formula.literals}
+    )
+    return bool((true & ~granted).any())
+
+
+def _check_primes(condition: Condition, aim: Aim) -> None:
+    """Refuse a formula with more ways to be true, or false, than can be apportioned over."""
+    try:
+        condition.formula.prime_implicants()
+        if aim.max_fpr is not None:
+            condition.formula.prime_implicates()
+    except ValueError as error:
+        raise ConfigError(str(error), hint="split the query into several") from error
+
+
+def _check_distances(condition: Condition) -> None:
+    """Refuse thresholds whose offsets could not be added to noisy values in int64."""
+    for channel in condition.channels:
+        for name in channel.offsets if len(channel.offsets) > 1 else ():
+            steps = condition.atoms[name].thresholds // condition.sensitivity_of(name)
+            if int(steps.max()) > _FARTHEST or int(steps.min()) < -_FARTHEST:
+                raise ConfigError(
+                    "thresholds of one statistic lie more than 2^60 steps from 0",
+                    hint="declare a coarser granule for the summed field",
+                )

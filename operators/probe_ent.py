@@ -1,0 +1,160 @@
+"""ProBE-Ent: DPPWLM's choice of levels on every channel of a formula.
+
+Channels are read in turns, the one on which least has been paid first, and only in the cells whose
+answer they can still change. The proof is in ``docs/proofs/probe.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from accountant.minentropy import min_entropy_levels
+from accountant.units import UNITS_PER_EPSILON, from_loss_units
+from operators.base import Plan
+from operators.literals import apportioned, formula_limit, least_common_rate
+from operators.progressive import Grid
+from operators.treewalk import Scale, Walk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from operators.base import Decision
+    from operators.condition import Aim, Condition
+    from operators.noise import NoiseSource
+
+__all__ = ["ProbeEnt"]
+
+_NODES: Final = 1000  # of the min-entropy search: the bracket is closed to a few per cent anyway
+_REFINEMENT: Final = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProbeEnt:
+    """Refine every channel's noise level by level, where its literals still matter.
+
+    Guarantee: per cell and for every transcript, neighbouring statistics (each at most its
+    sensitivity apart, all of them at once) have probabilities within a factor exp(cost of that
+    cell), its cost being the sum over the channels of the last level read there (nothing for a
+    channel that was never read); at worst ``plan.epsilon``. A cell whose condition is true is
+    missed with probability at most ``max_fnr``; with ``max_fpr``, one whose condition is false with
+    every literal granted its tolerance rings with probability at most that. Both refer to the
+    bounded statistics of a decided window.
+
+    The realised cost depends on the data: it is for the ledger, not for the analyst.
+
+    Args:
+        condition: when a cell should ring.
+        plan: worst-case loss and its limit, see ``operators.literals.formula_limit``.
+        scales: levels and boundaries, one per channel.
+
+    Source: ProBE, Algorithm 5 (appendix C) over MIDE, Algorithms 3 and 4. What a channel leaves of
+    max_fnr is not handed on to the next: the boundaries bound every level at once, so a channel
+    that stops early leaves nothing over that does not depend on its noise. The first level is
+    MIDE's, not that of ProBE's u_0, and the last one keeps ``max_fpr`` without an estimate.
+    """
+
+    condition: Condition
+    plan: Plan
+    scales: tuple[Scale, ...]
+
+    @classmethod
+    def planned(cls, condition: Condition, aim: Aim, *, grid: Grid | None = None) -> ProbeEnt:
+        """Share the rates out and find the levels and boundaries of every channel.
+
+        Args:
+            condition: when a cell should ring.
+            aim: what the analyst asked for.
+            grid: levels; by default MIDE's four, every interval between them in three parts.
+
+        Raises:
+            ConfigError: an aim that cannot be kept, is met by guessing, or spans too many steps.
+        """
+        grid = grid or Grid(refinement=_REFINEMENT)
+        scales = []
+        part = grid.shape[-1]
+        for share in apportioned(condition, aim, part):
+            last, cuts = least_common_rate(share.readings, part)
+            scales.append(Scale.gradual(share, grid.units(last), grid.shape, cuts))
+        lasts = [scale.charges[-1] for scale in scales]
+        return cls(condition=condition, plan=_plan(condition, aim, lasts), scales=tuple(scales))
+
+    @classmethod
+    def priced(cls, condition: Condition, aim: Aim) -> Plan:
+        """Return the plan of :meth:`planned` without the boundaries.
+
+        Args:
+            condition: when a cell should ring.
+            aim: what the analyst asked for.
+
+        Raises:
+            ConfigError: as :meth:`planned`.
+        """
+        grid = Grid(refinement=_REFINEMENT)
+        part = grid.shape[-1]
+        lasts = [
+            least_common_rate(share.readings, part)[0]
+            for share in apportioned(condition, aim, part)
+        ]
+        for last in lasts:
+            grid.units(last)
+        return _plan(condition, aim, lasts)
+
+    def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
+        """Decide every cell of one window.
+
+        Args:
+            statistics: shape (statistics, cells), int64.
+            noise: the cryptographic source.
+
+        Returns:
+            Shape (cells,) decisions and what each cell has paid over all channels.
+
+        Raises:
+            ValueError: statistics of another shape or type.
+        """
+        walk = Walk(self.condition, self.scales, statistics, noise)
+        while (at := self._next_channel(walk)) is not None:
+            walk.read(at, 0 if walk.level(at) < 0 else self.following(walk, at))
+        return walk.decision()
+
+    def following(self, walk: Walk, at: int) -> int:
+        """Return the next level to read: the largest expected min-entropy, the coarser on a tie.
+
+        Args:
+            walk: what has been read so far.
+            at: a channel that was read and that some cell needs.
+        """
+        scale, level = self.scales[at], walk.level(at)
+        epsilons = [0.0, *(units / UNITS_PER_EPSILON for units in scale.charges)]
+        counts, waiting = walk.counts(at), walk.needed(at).size
+        best, chosen = -math.inf, scale.last
+        for candidate in range(level + 1, scale.last + 1):
+            left = round(walk.likely_undecided(at, candidate))
+            expected = counts.tolist()
+            expected[candidate + 1] += waiting - left
+            expected[scale.last + 1] += left
+            entropy = min_entropy_levels(epsilons, expected, node_limit=_NODES).value
+            if entropy > best:
+                best, chosen = entropy, candidate
+        return chosen
+
+    def _next_channel(self, walk: Walk) -> int | None:
+        """Return the channel to go on with: least paid, then least to pay at worst."""
+        waiting = [at for at in range(len(self.scales)) if walk.needed(at).size]
+
+        def paid(at: int) -> tuple[int, int]:
+            level, charges = walk.level(at), self.scales[at].charges
+            return (0 if level < 0 else charges[level]), charges[-1]
+
+        return min(waiting, key=paid, default=None)
+
+
+def _plan(condition: Condition, aim: Aim, lasts: list[int]) -> Plan:
+    return Plan(
+        mechanism="probe-ent",
+        epsilon=from_loss_units(sum(lasts)),
+        limit=formula_limit(condition, aim),
+    )

@@ -1,0 +1,136 @@
+"""TSLM for formulas: one noisy value per channel, one shifted threshold per literal.
+
+Every literal is decided from its channel's noisy value with a shift (and a coin at the tie) of its
+own, and the formula is evaluated over the literals. The proof is in
+``docs/proofs/prime-implicants.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.charges import UniformCost
+from accountant.units import from_loss_units
+from operators.base import Decision, Plan
+from operators.literals import apportioned, formula_limit, least_common_rate
+from operators.single import check_statistics
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from operators.boundaries import Cut
+    from operators.condition import Aim, Condition
+    from operators.literals import Share
+    from operators.noise import NoiseSource
+
+__all__ = ["SharedTslm", "SharedValue"]
+
+_ONE: Final = 1 << 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedValue:
+    """One channel's discrete Laplace and how its literals are read off it.
+
+    Args:
+        share: the channel and its literals.
+        units: rate of the noise and loss of the channel, in loss units.
+        cuts: per literal, the shift and the coin at the tie.
+    """
+
+    share: Share
+    units: int
+    cuts: tuple[Cut, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedTslm:
+    """Threshold shift over a formula: decide every literal, combine the decisions.
+
+    A literal whose own noisy step count is x rings where ``x > -shift``, at the tie ``x = -shift``
+    unless its coin says drop.
+
+    Guarantee: per cell, neighbouring statistics (each at most its sensitivity apart, all of them at
+    once) give every outcome with probabilities within a factor exp(epsilon), epsilon being the sum
+    over the channels, however many literals read each. A cell whose condition is true is missed
+    with probability at most ``max_fnr``; with ``max_fpr``, one whose condition is false with every
+    literal granted its tolerance rings with probability at most that. Both refer to the bounded
+    statistics of a decided window.
+
+    Args:
+        condition: when a cell should ring.
+        plan: worst-case loss and its limit, see ``formula_limit``.
+        values: one per channel.
+
+    Source: MIDE, Algorithm 1 (threshold shift); ProBE, Algorithm 2 and Theorems 4.3 and 4.5, with
+    the sum over occurrences replaced by that over each prime implicant.
+    """
+
+    condition: Condition
+    plan: Plan
+    values: tuple[SharedValue, ...]
+
+    @classmethod
+    def planned(cls, condition: Condition, aim: Aim) -> SharedTslm:
+        """Share the rates out and find the least rate per channel that serves its literals.
+
+        Args:
+            condition: when a cell should ring.
+            aim: what the analyst asked for.
+
+        Raises:
+            ConfigError: an aim that cannot be kept, is met by guessing, or spans too many steps.
+        """
+        values = tuple(
+            SharedValue(share, *least_common_rate(share.readings))
+            for share in apportioned(condition, aim)
+        )
+        epsilon = from_loss_units(sum(value.units for value in values))
+        plan = Plan(mechanism="tslm", epsilon=epsilon, limit=formula_limit(condition, aim))
+        return cls(condition=condition, plan=plan, values=values)
+
+    @classmethod
+    def priced(cls, condition: Condition, aim: Aim) -> Plan:
+        """Return the plan of :meth:`planned`.
+
+        Args:
+            condition: when a cell should ring.
+            aim: what the analyst asked for.
+
+        Raises:
+            ConfigError: as :meth:`planned`.
+        """
+        return cls.planned(condition, aim).plan
+
+    def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
+        """Decide every cell of one window.
+
+        Args:
+            statistics: shape (statistics, cells), int64.
+            noise: the cryptographic source: one discrete Laplace per channel and cell, one coin per
+                literal and cell.
+
+        Returns:
+            Shape (cells,) decisions; the realised cost is the planned one.
+
+        Raises:
+            ValueError: statistics of another shape or type.
+        """
+        check_statistics(self.condition, statistics)
+        cells = self.condition.cells
+        holds: dict[str, NDArray[np.bool_]] = {}
+        for value in self.values:
+            noisy = value.share.channel.steps(statistics)
+            noisy += noise.discrete_laplace(from_loss_units(value.units), cells)
+            for reading, cut in zip(value.share.readings, value.cuts, strict=True):
+                own = reading.own(noisy)
+                # finest_cut made the coin whole in these units, below one.
+                coins = np.full(cells, int(cut.drop * _ONE), dtype=np.uint64)
+                drops = noise.bernoulli(coins)
+                holds[reading.literal] = (own > -cut.shift) | ((own == -cut.shift) & ~drops)
+        fired = self.condition.formula.evaluate_literal_arrays(holds)
+        units = sum(value.units for value in self.values)
+        return Decision(fired=fired, cost=UniformCost(units=units, cells=cells))

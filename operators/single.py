@@ -1,0 +1,86 @@
+"""Mechanisms of one integer test, for conditions that consist of a single literal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from operators.base import Promise
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from operators.base import Decision, Plan
+    from operators.condition import Aim, Condition
+    from operators.noise import NoiseSource
+
+__all__ = ["CellOperator", "Single", "check_statistics", "promise_of"]
+
+
+class CellOperator(Protocol):
+    """A mechanism of one integer test."""
+
+    @property
+    def plan(self) -> Plan:
+        """Worst-case loss per cell, from configuration alone."""
+        ...
+
+    def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
+        """Decide every cell from its one statistic, shape (cells,)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Single:
+    """An operator of one test as the operator of a condition that is one literal.
+
+    Guarantee: that of ``operator``, whose law and cost it has.
+
+    Args:
+        condition: of one literal.
+        operator: planned for that literal's test.
+    """
+
+    condition: Condition
+    operator: CellOperator
+
+    @property
+    def plan(self) -> Plan:
+        """The operator's own."""
+        return self.operator.plan
+
+    def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
+        """Decide every cell of one window.
+
+        Args:
+            statistics: shape (statistics, cells), int64; the literal's own is read.
+            noise: the cryptographic source.
+
+        Raises:
+            ValueError: statistics of another shape or type.
+        """
+        check_statistics(self.condition, statistics)
+        atom = self.condition.atoms[self.condition.formula.atoms[0]]
+        return self.operator.decide(statistics[atom.statistic], noise)
+
+
+def promise_of(aim: Aim) -> Promise:
+    """Return an aim over one atom as the promise of an integer test."""
+    return Promise(aim.max_fnr, aim.tolerances[0], aim.max_fpr)
+
+
+def check_statistics(condition: Condition, statistics: NDArray[np.int64]) -> None:
+    """Refuse statistics that are not the condition's.
+
+    Args:
+        condition: what they are read by.
+        statistics: shape (statistics, cells), int64.
+
+    Raises:
+        ValueError: another shape or type.
+    """
+    shape = (condition.statistics, condition.cells)
+    if statistics.shape != shape or statistics.dtype != np.int64:
+        raise ValueError("statistics are int64, one row per statistic and one column per cell")

@@ -1,0 +1,315 @@
+"""What an alarm promises: tolerances and rates, from the configuration to units of the statistics.
+
+A tolerance is one number, for alarms whose comparisons count in one unit, or a mapping from the SQL
+of aggregates and comparisons to numbers. Guards, which keep an aggregate of nothing from ringing,
+have no room for one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from operators.condition import Aim
+from operators.reduction import LARGEST_STATISTIC, Relation
+from operators.tslm import theoretical_limit
+from stream.declare import decimal, whole_steps
+from stream.model import AggregateKind
+from stream.sqlparts import SqlProblem
+from stream.statistics import per_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stream.configmodel import AlarmModel
+    from stream.findings import Findings
+    from stream.having import HavingReader
+    from stream.model import AggregateSpec
+    from stream.statistics import Counting
+    from stream.yamlfile import Loc
+
+__all__ = ["AimReader", "never_negative"]
+
+_FIRST_SHARE: Final = Fraction(3, 10)
+_FIRST_FACTOR: Final = 5
+_WITH_PHASES: Final = frozenset({"probe", "probe-ent"})
+_ADDED_UP: Final = frozenset({AggregateKind.COUNT, AggregateKind.DISTINCT_UNITS, AggregateKind.SUM})
+_AFTER: Final = frozenset({Relation.GT, Relation.LE})
+
+
+@dataclass(frozen=True, slots=True)
+class AimReader:
+    """Reads the aim of one alarm; errors and warnings go to ``findings``.
+
+    Args:
+        model: the alarm's keys.
+        counting: what it counts and tests.
+        reader: reads comparisons as its HAVING was read.
+        findings: receives errors and warnings.
+        loc: the alarm.
+    """
+
+    model: AlarmModel
+    counting: Counting
+    reader: HavingReader
+    findings: Findings
+    loc: Loc
+
+    def read(self) -> Aim | None:
+        """Return the aim, or ``None`` where it has an error."""
+        before = len(self.findings.errors)
+        tolerances = self._amounts("tolerance", self.model.tolerance)
+        self._check_keys()
+        if len(self.findings.errors) > before:
+            return None
+        for atom, tolerance in enumerate(tolerances):
+            self._check_room(atom, tolerance or 0)
+        first = self._first_tolerances([tolerance or 0 for tolerance in tolerances])
+        if len(self.findings.errors) > before:
+            return None
+        aim = Aim(
+            max_fnr=self.model.max_fnr,
+            tolerances=tuple(tolerance or 0 for tolerance in tolerances),
+            max_fpr=self.model.max_fpr,
+            apportion=self.model.apportion,
+            refine=self.model.refine or "gradual",
+            first_tolerances=first,
+        )
+        self._warn(aim)
+        return aim
+
+    def _check_keys(self) -> None:
+        """Refuse keys that the mechanism does not read."""
+        mechanism = self.model.mechanism
+        if self.model.refine is not None and mechanism != "probe":
+            message = f"refine is for mechanism: probe; {mechanism} has no second phase of its own"
+            self.findings.wrong((*self.loc, "refine"), message, "remove it, or change mechanism")
+        if self.model.first_tolerance is not None and mechanism not in _WITH_PHASES:
+            message = f"first_tolerance is for mechanism: probe or probe-ent, not {mechanism}"
+            hint = "remove it, or change mechanism"
+            self.findings.wrong((*self.loc, "first_tolerance"), message, hint)
+        literals = self.counting.condition.formula.literals
+        if mechanism in {"ppwlm", "dppwlm"} and len(literals) > 1:
+            self.findings.wrong(
+                (*self.loc, "mechanism"),
+                f"{mechanism} decides one comparison; this HAVING comes to {len(literals)} tests",
+                "write mechanism: probe-ent, or tslm",
+            )
+
+    def _amounts(self, key: str, written: Mapping[str, Fraction]) -> list[int | None]:
+        """Return per atom what it was given, in units of its statistic."""
+        atoms = self.counting.atoms
+        given: list[int | None] = [None] * len(atoms)
+        if "" in written and len(written) == 1:
+            value, at = written[""], (*self.loc, key)
+            if value and len(self._measured_in()) > 1:
+                self._refuse_one_number(key, value)
+                return given
+            for atom, counted in enumerate(atoms):
+                if not counted.guard and not self._amount_is_wrong(key, value, atom, at):
+                    given[atom] = int(value / per_unit(self.counting.spec_of(atom)))
+            return given
+        exactly: set[int] = set()
+        for text, value in written.items():
+            at = (*self.loc, key, text)
+            named, precise = self._named(text, at)
+            for atom in named:
+                if atom in exactly and not precise:
+                    continue
+                if self._amount_is_wrong(key, value, atom, at):
+                    break
+                amount = int(value / per_unit(self.counting.spec_of(atom)))
+                known = given[atom] if precise is (atom in exactly) else None
+                given[atom] = amount if known is None else min(known, amount)
+            if precise:
+                exactly.update(named)
+        return given
+
+    def _named(self, text: str, at: Loc) -> tuple[list[int], bool]:
+        """Return the atoms that an entry names, and whether it names a comparison."""
+        atoms = self.counting.atoms
+        try:
+            named = self.reader.read_key(text)
+        except SqlProblem:
+            named = None
+        found: list[int] = []
+        if named is not None and named.asked:
+            found = [at for at, atom in enumerate(atoms) if named.asked.intersection(atom.asked)]
+        elif named is not None:
+            found = [
+                at
+                for at, atom in enumerate(atoms)
+                if not atom.guard and any(each.measure == named.measure for each in atom.asked)
+            ]
+        if not found:
+            known = "; ".join(atom.text for atom in atoms)
+            shown = " ".join(text.split())[:60]
+            message = f"HAVING has no aggregate and no comparison `{shown}`"
+            self.findings.wrong(at, message, f"write one of: {known}", key=True)
+        return found, named is not None and bool(named.asked)
+
+    def _measured_in(self) -> set[tuple[object, ...]]:
+        """Return the units that the comparisons' tolerances have."""
+        units: set[tuple[object, ...]] = set()
+        for atom, counted in enumerate(self.counting.atoms):
+            spec = self.counting.spec_of(atom)
+            if counted.guard:
+                continue
+            if spec.kind in {AggregateKind.SUM, AggregateKind.OFFSET}:
+                units.add(("sum", spec.field))
+            elif spec.kind is AggregateKind.RANK and spec.largest > 1:
+                units.add(("rank", spec.above, spec.not_above))
+            else:
+                units.add(("count",))
+        return units
+
+    def _refuse_one_number(self, key: str, value: Fraction) -> None:
+        entries = ", ".join(
+            f'"{atom.text}": {decimal(value)}' for atom in self.counting.atoms if not atom.guard
+        )
+        self.findings.wrong(
+            (*self.loc, key),
+            f"one {key} does for comparisons that count in one unit; these count in several",
+            f"write one each: {key}: {{{entries}}}",
+        )
+
+    def _amount_is_wrong(self, key: str, value: Fraction, atom: int, at: Loc) -> bool:
+        word = key.replace("_", " ")
+        spec = self.counting.spec_of(atom)
+        unit = per_unit(spec)
+        if value < 0:
+            message = f"a {word} is how far below the threshold ringing is no error: 0 or more"
+            self.findings.wrong(at, message, f"write {key}: 0")
+            return True
+        _, hint = whole_steps(value, unit)
+        if hint:
+            message = f"the {word} {decimal(value)} is not a multiple of {decimal(unit)}, the"
+            message += " step that sums count in"
+            if spec.kind not in {AggregateKind.SUM, AggregateKind.OFFSET}:
+                message = f"the {word} of a count is a whole number, not {decimal(value)}"
+            self.findings.wrong(at, message, hint)
+        elif value / unit >= LARGEST_STATISTIC:
+            self.findings.wrong(at, f"the {word} is beyond 62 bits", "write a smaller number")
+            return True
+        return bool(hint)
+
+    def _room(self, atom: int) -> int | None:
+        """Return the largest tolerance by which an empty cell is not free to ring.
+
+        Below 0 where it rings anyway; ``None`` where an empty cell bounds nothing: the statistic
+        may be negative, or only the atom's negation is asked for.
+        """
+        condition = self.counting.condition
+        name = condition.formula.atoms[atom]
+        if name not in condition.formula.literals or not never_negative(
+            self.counting.spec_of(atom)
+        ):
+            return None
+        return int(condition.atoms[name].thresholds.min()) - 1
+
+    def _check_room(self, atom: int, tolerance: int) -> None:
+        room, text = self._room(atom), self.counting.atoms[atom].text
+        if not tolerance or room is None or 2 * tolerance <= room:
+            return
+        unit = per_unit(self.counting.spec_of(atom))
+        lowest, hint = decimal(room * unit), f"write {decimal(max(room // 2, 0) * unit)} or less"
+        at = self._place_of("tolerance", atom)
+        if tolerance > room:
+            message = f"the tolerance of {text} is larger than the threshold, {lowest} where it is"
+            message += " lowest: even an empty cell would be free to ring"
+            self.findings.wrong(at, message, hint)
+        else:
+            message = f"an empty cell may ring for {text}: twice the tolerance is more than the"
+            message += f" threshold, {lowest} where it is lowest"
+            self.findings.warn(at, message, hint)
+
+    def _place_of(self, key: str, atom: int) -> Loc:
+        """Return where an atom's amount is written."""
+        written = getattr(self.model, key) or {}
+        at = (*self.loc, key)
+        if "" in written:
+            return at
+        fallback = at
+        for text in written:
+            try:
+                named = self.reader.read_key(text)
+            except SqlProblem:
+                continue
+            asked = self.counting.atoms[atom].asked
+            if named.asked.intersection(asked):
+                return (*at, text)
+            if not named.asked and any(each.measure == named.measure for each in asked):
+                fallback = (*at, text)
+        return fallback
+
+    def _first_tolerances(self, tolerances: list[int]) -> tuple[int, ...]:
+        """Return the tolerances of a first phase, never below the others."""
+        if self.model.mechanism not in _WITH_PHASES:
+            return ()
+        given: list[int | None] = [None] * len(tolerances)
+        if self.model.first_tolerance is not None:
+            given = self._amounts("first_tolerance", self.model.first_tolerance)
+        first = []
+        for atom, (tolerance, amount) in enumerate(zip(tolerances, given, strict=True)):
+            if amount is None:
+                amount = max(self._default_first(atom, tolerance), tolerance)  # noqa: PLW2901 -- the default of the same thing
+            if amount < tolerance:
+                least = decimal(tolerance * per_unit(self.counting.spec_of(atom)))
+                self.findings.wrong(
+                    self._place_of("first_tolerance", atom),
+                    "the first phase is the coarser one: its tolerance is no smaller than the other"
+                    f" of {self.counting.atoms[atom].text}",
+                    f"write {least} or more",
+                )
+            first.append(amount)
+        return tuple(first)
+
+    def _default_first(self, atom: int, tolerance: int) -> int:
+        counted, spec = self.counting.atoms[atom], self.counting.spec_of(atom)
+        if counted.guard or spec.kind not in _ADDED_UP:
+            return _FIRST_FACTOR * tolerance
+        condition = self.counting.condition
+        bounds = condition.atoms[condition.formula.atoms[atom]].thresholds
+        after = int(counted.asked[0].relation in _AFTER)  # s > c is s >= c + 1
+        largest = max(abs(int(bounds.max()) - after), abs(int(bounds.min()) - after))
+        return int(_FIRST_SHARE * largest)
+
+    def _warn(self, aim: Aim) -> None:
+        atoms = self.counting.atoms
+        zero = [
+            counted.text
+            for atom, counted in enumerate(atoms)
+            if not aim.tolerances[atom] and not counted.guard and self._room(atom) != 0
+        ]
+        if zero:
+            whose = f" for {', '.join(zero)}" if len(atoms) > 1 else ""
+            self.findings.warn(
+                (*self.loc, "tolerance"),
+                f"tolerance 0{whose} asks to tell neighbouring values apart, which costs most",
+                "write how far below the threshold an alarm is welcome, as tolerance: 5",
+            )
+        condition = self.counting.condition
+        for name, atom in zip(condition.formula.atoms, atoms, strict=True):
+            if not atom.guard:
+                continue
+            steps = condition.test(name).steps(0)
+            price = theoretical_limit(steps, aim.max_fpr or aim.max_fnr, aim.max_fnr)
+            self.findings.warn(
+                (*self.loc, "sql"),
+                f"{atom.text} is tested as well, as an aggregate of nothing is NULL and must not"
+                f" ring: it has tolerance 0 and costs an epsilon of about {price:.2f} by itself",
+                f"add a condition that an empty cell fails, as AND {atom.text[:-1]}50",
+                offset=atom.asked[0].measure.offset,
+            )
+
+
+def never_negative(spec: AggregateSpec) -> bool:
+    """Tell whether a statistic has no negative weights: an empty cell is then its least value."""
+    match spec.kind:
+        case AggregateKind.SUM:
+            return spec.lo >= 0
+        case AggregateKind.RANK:
+            return min(spec.above, spec.not_above) >= 0
+        case kind:
+            return kind is not AggregateKind.OFFSET

@@ -1,0 +1,446 @@
+"""HAVING: from a parsed condition to a tree of comparisons of aggregates.
+
+NOT is pushed down to the comparisons while reading, which keeps SQL's three-valued logic: what a
+NULL leaves unknown is met neither by a comparison nor by its negation. ``=``, ``<>`` and BETWEEN
+are read as two comparisons each, so that every leaf has one bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from dataclasses import field as member
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from operators.reduction import LARGEST_SCALE, Function, Relation, Tree
+from stream.conditions import ConditionReader
+from stream.declare import decimal
+from stream.model import Field, FieldType
+from stream.scalars import article, closest
+from stream.sqlparts import SqlProblem, column, first_extra, named, numeric, start, unwrapped
+from stream.sqltext import select_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from zoneinfo import ZoneInfo
+
+    from stream.model import Feed
+    from stream.where import Where
+
+__all__ = ["AGGREGATES", "Asked", "HavingReader", "Key", "Measure", "Threshold"]
+
+AGGREGATES: Final = (
+    "COUNT(*), COUNT(DISTINCT {unit}), COUNT(field), SUM(field), AVG(field), MEDIAN(field), "
+    "QUANTILE(field, 0.9), MIN(field) and MAX(field), each with FILTER (WHERE ...) if needed"
+)
+"""The aggregates of HAVING, for hints."""
+
+_DEEPEST: Final = 60
+_RELATIONS: Final[dict[type[exp.Expr], Relation]] = {
+    exp.GT: Relation.GT,
+    exp.GTE: Relation.GE,
+    exp.LT: Relation.LT,
+    exp.LTE: Relation.LE,
+    exp.EQ: Relation.EQ,
+    exp.NEQ: Relation.NE,
+}
+_ENDS: Final = {
+    Relation.EQ: (Relation.GE, Relation.LE),
+    Relation.NE: (Relation.GT, Relation.LT),
+}
+_CLIPPED: Final = frozenset({Function.AVG, Function.QUANTILE, Function.MIN, Function.MAX})
+_OF_A_FIELD: Final[dict[type[exp.Expr], tuple[str, Function]]] = {
+    exp.Sum: ("SUM", Function.SUM),
+    exp.Avg: ("AVG", Function.AVG),
+    exp.Min: ("MIN", Function.MIN),
+    exp.Max: ("MAX", Function.MAX),
+    exp.Median: ("MEDIAN", Function.QUANTILE),
+    exp.Quantile: ("QUANTILE", Function.QUANTILE),
+}
+_INSTEAD: Final[dict[type[exp.Expr], str]] = {
+    exp.ApproxQuantile: "write QUANTILE(field, 0.9): what is compared is exact before the noise",
+    exp.PercentileCont: "write PERCENTILE_DISC or QUANTILE(field, 0.9): a value that occurs",
+    exp.CountIf: "write COUNT(*) FILTER (WHERE ...)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One aggregate of one query; equal where they compute the same.
+
+    Args:
+        function: what is computed.
+        field: the field read, or whose presence is counted; ``None`` where every event counts.
+        filter: canonical text of its FILTER, "" without one.
+        quantile: of QUANTILE (the median's is 1/2).
+        where: its FILTER.
+        present: the field that an event must have to count; ``None`` where all of them have it.
+        text: as SQL.
+        written: what its COUNT counts, as SQL: the present field, or ``*``.
+        suffix: its FILTER as SQL, with a space in front, or "".
+        offset: where it stands.
+    """
+
+    function: Function
+    field: str | None
+    filter: str = ""
+    quantile: Fraction = Fraction(1, 2)
+    where: Where | None = member(default=None, compare=False, repr=False)
+    present: str | None = member(default=None, compare=False)
+    text: str = member(default="", compare=False)
+    written: str = member(default="*", compare=False)
+    suffix: str = member(default="", compare=False)
+    offset: int = member(default=0, compare=False)
+
+    @property
+    def counted(self) -> Measure:
+        """The number of events that it is computed from."""
+        return replace(
+            self,
+            function=Function.COUNT,
+            field=self.present,
+            quantile=Fraction(1, 2),
+            text=f"COUNT({self.written}){self.suffix}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """What an aggregate is compared with, in the field's own unit; equal where it is the same.
+
+    Args:
+        offset: where it stands.
+        number: the number; or
+        table: the public table looked up
+        field: by this group field.
+        written: the lookup as SQL.
+    """
+
+    offset: int = member(compare=False)
+    number: Fraction | None = None
+    table: str = ""
+    field: str = ""
+    written: str = member(default="", compare=False)
+
+    @property
+    def text(self) -> str:
+        """The threshold as SQL."""
+        if self.number is not None:
+            return decimal(self.number)
+        return self.written
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One comparison, NOT included; equal where it asks the same.
+
+    Args:
+        measure: the aggregate, on the left.
+        relation: one of >, >=, <, <=.
+        threshold: the right-hand side.
+    """
+
+    measure: Measure
+    relation: Relation
+    threshold: Threshold
+
+    @property
+    def negated(self) -> Asked:
+        """The comparison that NOT makes of it."""
+        return replace(self, relation=self.relation.negated)
+
+    @property
+    def text(self) -> str:
+        """The comparison as SQL."""
+        return f"{self.measure.text} {self.relation.value} {self.threshold.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What an entry of a mapping by comparison is about.
+
+    Args:
+        measure: the aggregate.
+        asked: the comparisons, or their negations; empty for every one of the aggregate.
+    """
+
+    measure: Measure
+    asked: frozenset[Asked] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class HavingReader:
+    """Reads the HAVING of one query.
+
+    Args:
+        feed: what it reads.
+        group: its group fields.
+        present: fields that no counted event lacks.
+        tables: names of the declared public tables.
+        timezone: of timestamps written without an offset, in filters.
+        notes: receives warnings.
+    """
+
+    feed: Feed
+    group: tuple[str, ...]
+    present: frozenset[str]
+    tables: Sequence[str]
+    timezone: ZoneInfo
+    notes: list[SqlProblem]
+
+    def read(self, node: exp.Expr) -> Tree[Asked]:
+        """Return the comparisons of a condition.
+
+        Raises:
+            SqlProblem: the condition is not in the grammar, or contradicts the declarations.
+        """
+        return self._read(node, negate=False, depth=0)
+
+    def read_key(self, text: str) -> Key:
+        """Return what a text such as ``COUNT(*)`` or ``AVG(age) > 65`` names.
+
+        Raises:
+            SqlProblem: it is neither an aggregate nor one comparison (the offset says nothing).
+        """
+        select = select_of(f"SELECT 1 HAVING {text}")
+        clause = select.args.get("having")
+        if clause is None or first_extra(select, "expressions", "having") is not None:
+            raise SqlProblem("not one comparison", "", 0)
+        node = unwrapped(clause.this)
+        if _is_aggregate(node):
+            return Key(self._measure(node))
+        if not isinstance(node, exp.Between) and type(node) not in _RELATIONS:
+            raise SqlProblem("not one comparison", "", 0)
+        asked = list(self.read(node).leaves())
+        both = frozenset((*asked, *(leaf.negated for leaf in asked)))
+        return Key(asked[0].measure, both)
+
+    def _read(self, node: exp.Expr, *, negate: bool, depth: int) -> Tree[Asked]:
+        node = unwrapped(node)
+        if depth > _DEEPEST:
+            raise SqlProblem("HAVING is nested too deeply", "write it flatter", start(node))
+        if isinstance(node, exp.Not):
+            return self._read(node.this, negate=not negate, depth=depth + 1)
+        if isinstance(node, exp.And | exp.Or):
+            parts = [
+                self._read(part, negate=negate, depth=depth + 1)
+                for part in _operands(node, type(node))
+            ]
+            return Tree.joined(parts, conjunction=isinstance(node, exp.And) is not negate)
+        if isinstance(node, exp.Between):
+            return self._between(node, negate=negate)
+        relation = _RELATIONS.get(type(node))
+        if relation is None:
+            raise self._unreadable(node)
+        left, right = unwrapped(node.this), unwrapped(node.expression)
+        if not _is_aggregate(left) and _is_aggregate(right):
+            left, right, relation = right, left, relation.flipped
+        return self._compared(left, relation.negated if negate else relation, right)
+
+    def _unreadable(self, node: exp.Expr) -> SqlProblem:
+        hint = f"compare {self._supported.replace(' and ', ' or ')} with a number or table[field]"
+        if isinstance(node, exp.In):
+            hint = "write COUNT(*) = 3 OR COUNT(*) = 4"
+        elif isinstance(node, exp.Is):
+            hint = "write COUNT(field) = 0 for cells without a value"
+        return SqlProblem(
+            "HAVING takes comparisons by >, >=, <, <=, =, <> or BETWEEN, joined by AND, OR and NOT",
+            hint,
+            start(node),
+        )
+
+    @property
+    def _supported(self) -> str:
+        return AGGREGATES.format(unit=self.feed.unit)
+
+    def _between(self, node: exp.Between, *, negate: bool) -> Tree[Asked]:
+        extra = first_extra(node, "this", "low", "high")
+        if extra is not None:
+            message = f"BETWEEN {extra[0].upper()} is not supported"
+            raise SqlProblem(message, "write the lower bound first", start(node))
+        parts = [
+            self._compared(node.this, relation.negated if negate else relation, node.args[end])
+            for relation, end in ((Relation.GE, "low"), (Relation.LE, "high"))
+        ]
+        return Tree.joined(parts, conjunction=not negate)
+
+    def _compared(self, left: exp.Expr, relation: Relation, right: exp.Expr) -> Tree[Asked]:
+        measure = self._measure(unwrapped(left))
+        threshold = self._threshold(unwrapped(right))
+        if threshold.number is not None and measure.function in _CLIPPED:
+            read = self.feed.fields[measure.field or ""]
+            relation = _at_the_clip(relation, threshold.number, read)
+        ends = _ENDS.get(relation, (relation,))
+        parts = [Tree(Asked(measure, end, threshold)) for end in ends]
+        return Tree.joined(parts, conjunction=relation is not Relation.NE)
+
+    def _measure(self, node: exp.Expr) -> Measure:
+        call, where, suffix = node, None, ""
+        if isinstance(node, exp.Filter):
+            call, clause = unwrapped(node.this), node.args.get("expression")
+            if first_extra(node, "this", "expression") is not None or clause is None:
+                raise SqlProblem(
+                    "FILTER takes a condition", "write FILTER (WHERE ...)", start(node)
+                )
+            reader = ConditionReader(self.feed.fields, self.timezone, self.notes)
+            where = reader.read(clause.this)
+            suffix = f" FILTER({clause.sql(comments=False).strip()})"
+        measure = self._call(call)
+        present, written = measure.field, call.find(exp.Column)
+        if present in self.present:
+            present = None
+        return replace(
+            measure,
+            field=present if measure.function is Function.COUNT else measure.field,
+            present=present,
+            where=where,
+            filter="" if where is None else where.describe(),
+            text=node.sql(comments=False),
+            written="*" if present is None or written is None else written.sql(comments=False),
+            suffix=suffix,
+            offset=start(node),
+        )
+
+    def _call(self, node: exp.Expr) -> Measure:
+        """Return what one aggregate computes, its filter left out."""
+        if isinstance(node, exp.Count) and first_extra(node, "this") is None:
+            counted = node.this
+            if isinstance(counted, exp.Star) and first_extra(counted) is None:
+                return Measure(Function.COUNT, None)
+            if isinstance(counted, exp.Distinct) and len(counted.expressions) == 1:
+                return self._distinct(counted.expressions[0])
+            if isinstance(counted, exp.Column):
+                name = column(counted, self.feed.fields, "COUNT takes").name
+                return Measure(Function.COUNT, name)
+        if isinstance(node, exp.WithinGroup):
+            return self._within_group(node)
+        of_a_field = _OF_A_FIELD.get(type(node))
+        if of_a_field is not None and first_extra(node, "this", "quantile") is None:
+            name, function = of_a_field
+            read = self._field(node.this, name)
+            if isinstance(node, exp.Quantile):
+                return Measure(function, read, quantile=_quantile(node.args.get("quantile"), node))
+            return Measure(function, read)
+        hint = _INSTEAD.get(type(node), f"supported: {self._supported}")
+        if _is_aggregate(node):
+            inner = " in this form" if isinstance(node, (exp.Count, *_OF_A_FIELD)) else ""
+            raise SqlProblem(f"{named(node)} is not available{inner}", hint, start(node))
+        raise SqlProblem(f"HAVING compares an aggregate, not {named(node)}", hint, start(node))
+
+    def _distinct(self, node: exp.Expr) -> Measure:
+        unit = self.feed.unit
+        if column(node, self.feed.fields, "COUNT(DISTINCT) takes").name == unit:
+            return Measure(Function.DISTINCT, None)
+        raise SqlProblem(
+            f"COUNT(DISTINCT) counts the feed's unit, `{unit}`, only",
+            f"write COUNT(DISTINCT {unit})",
+            start(node),
+        )
+
+    def _within_group(self, node: exp.WithinGroup) -> Measure:
+        """Read PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY field)."""
+        call, order = node.this, node.expression
+        hint = "write PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY field), or QUANTILE(field, 0.9)"
+        if not isinstance(call, exp.PercentileDisc) or first_extra(call, "this") is not None:
+            message = f"{named(call)} WITHIN GROUP is not available"
+            raise SqlProblem(message, _INSTEAD.get(type(call), hint), start(node))
+        keys = order.expressions if isinstance(order, exp.Order) else []
+        if len(keys) != 1 or first_extra(keys[0], "this", "nulls_first") is not None:
+            message = "WITHIN GROUP takes ORDER BY and one field, ascending"
+            raise SqlProblem(message, hint, start(order or node))
+        read = self._field(keys[0].this, "PERCENTILE_DISC")
+        return Measure(Function.QUANTILE, read, quantile=_quantile(call.this, node))
+
+    def _field(self, node: exp.Expr, function: str) -> str:
+        """Return the name of a number with clip and granule."""
+        read = column(node, self.feed.fields, f"{function} takes")
+        name = read.name
+        example = 'type: float, clip: [0, 100], granule: "0.01"'
+        if read.type is FieldType.INTEGER:
+            example = "type: integer, clip: [0, 100]"
+        elif read.type is not FieldType.FLOAT:
+            kind = article(read.type.value)
+            message = f"{function} takes an integer or a float; `{name}` is {kind}"
+            raise SqlProblem(message, "take another field, or COUNT(*)", start(node))
+        missing = _missing(read, function)
+        if missing:
+            hint = f"declare {name}: {{{example}}} in the feed's fields"
+            raise SqlProblem(missing, hint, start(node))
+        return name
+
+    def _threshold(self, node: exp.Expr) -> Threshold:
+        offset = start(node)
+        value = numeric(node)
+        if value is not None:
+            return Threshold(offset, number=value)
+        if isinstance(node, exp.Bracket) and len(node.expressions) == 1:
+            table, key = node.this, node.expressions[0]
+            plain = isinstance(table, exp.Column) and first_extra(table, "this") is None
+            if not plain or table.name not in self.tables:
+                name = table.name if plain else "this"
+                hint = closest(name, self.tables) or f"declare tables: {{{name}: {name}.csv}}"
+                raise SqlProblem(f"`{name}` is not a declared table", hint, offset)
+            looked_up = column(key, self.feed.fields, f"{table.name}[...] takes")
+            if looked_up.name not in self.group:
+                hint = f"write {table.name}[{self.group[0]}]" if self.group else "write a number"
+                raise SqlProblem(f"`{looked_up.name}` is not in GROUP BY", hint, start(key))
+            written = node.sql(comments=False)
+            return Threshold(offset, None, table.name, looked_up.name, written)
+        raise SqlProblem(
+            f"the threshold is a number or a public table's value, not {named(node)}",
+            "write a number such as 120, or a declared table's value such as capacity[room]",
+            offset,
+        )
+
+
+def _is_aggregate(node: exp.Expr) -> bool:
+    return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup)
+
+
+def _at_the_clip(relation: Relation, number: Fraction, read: Field) -> Relation:
+    """Return what = and <> come to at an end of the clip, beyond which nothing lies."""
+    if relation in _ENDS and number in {read.lo, read.hi}:
+        upper, equal = number == read.hi, relation is Relation.EQ
+        if equal:
+            return Relation.GE if upper else Relation.LE
+        return Relation.LT if upper else Relation.GT
+    return relation
+
+
+def _missing(read: Field, function: str) -> str:
+    if read.lo is None or read.hi is None:
+        return f"{function}({read.name}) needs a clip: without one, one event may weigh anything"
+    if read.granule is None:
+        return f"{function}({read.name}) needs a granule: values are counted in whole steps"
+    return ""
+
+
+def _quantile(node: exp.Expr | None, call: exp.Expr) -> Fraction:
+    """Return the fraction that a quantile is of."""
+    value = None if node is None else numeric(node)
+    plain = None if node is None else unwrapped(node)
+    if isinstance(plain, exp.Div):
+        above, below = numeric(plain.this), numeric(plain.expression)
+        value = above / below if above is not None and below else None
+    if value is None or not 0 < value < 1 or value.denominator > LARGEST_SCALE:
+        raise SqlProblem(
+            "a quantile is a number between 0 and 1, of at most six decimals",
+            "write QUANTILE(field, 0.9); 0 is MIN(field) and 1 is MAX(field)",
+            start(call if node is None else node),
+        )
+    return value
+
+
+def _operands(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
+    """Return the operands of a chain of one connective, left to right, without recursion."""
+    operands: list[exp.Expr] = []
+    stack = [node]
+    while stack:
+        part = unwrapped(stack.pop())
+        if isinstance(part, kind):
+            stack += [part.expression, part.this]
+        else:
+            operands.append(part)
+    return operands

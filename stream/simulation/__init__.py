@@ -1,0 +1,1 @@
+"""Alarms tried out on recorded events, many times over, before they go live."""

@@ -1,0 +1,185 @@
+"""Trials spread over processes.
+
+Every process has a noise source of its own, keyed by the operating system; nothing is seeded.
+Ctrl-C is for the parent alone, which lets the tasks at hand end (about a second) and starts no
+other.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from multiprocessing import get_context, parent_process
+from threading import Thread
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from accountant.errors import DependencyError
+from operators.noise import NoiseSource
+from stream.simulation.trials import Tally, Task, Trier, tasks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
+
+    from operators.base import Plan
+    from stream.simulation.trials import Bench
+
+__all__ = ["Tried", "try_out"]
+
+_AHEAD: Final = 4  # tasks handed out per process: none waits for the parent
+_WORKER: dict[str, Trier] = {}  # a spawned process can keep what it was started with nowhere else
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of one setting.
+
+    Args:
+        plan: its worst case, or why it could not be planned.
+        tally: of all draws; empty where there is no plan.
+    """
+
+    plan: Plan | str
+    tally: Tally
+
+
+def try_out(
+    bench: Bench,
+    runs: int,
+    *,
+    workers: int = 1,
+    on_draws: Callable[[int, int], None] = lambda _done, _total: None,
+) -> list[Tried]:
+    """Plan every setting and decide every window ``runs`` times.
+
+    Args:
+        bench: what is tried out.
+        runs: draws per window and setting, >= 1.
+        workers: processes, >= 1; one works in this process.
+        on_draws: told how many windows were decided, of how many.
+
+    Returns:
+        One entry per setting, in order.
+
+    Raises:
+        DependencyError: a process ended before its time (killed, or out of memory).
+    """
+    if runs < 1 or workers < 1:
+        raise ValueError("there is at least one run and one worker")
+    if workers == 1:
+        trier = Trier(bench, NoiseSource())
+        return _all(_Alone(trier), bench, runs, on_draws)
+    pool = ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(bench,)
+    )
+    try:
+        return _all(_Pooled(pool, workers), bench, runs, on_draws)
+    except BrokenExecutor as error:
+        raise DependencyError(
+            "a process of the simulation ended before its time",
+            hint="memory may be short: simulate fewer windows with --limit, or use fewer --workers",
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _all(
+    crew: _Alone | _Pooled, bench: Bench, runs: int, on_draws: Callable[[int, int], None]
+) -> list[Tried]:
+    plans: list[Plan | str] = [""] * len(bench.settings)
+    for setting, plan in crew.plan(range(len(bench.settings))):
+        plans[setting] = plan
+    tasks = [
+        task
+        for at, setting in enumerate(bench.settings)
+        if not isinstance(plans[at], str)
+        for task in tasks_of(bench.counted[setting.alarm], at, runs)
+    ]
+    tallies = [Tally() for _ in bench.settings]
+    done, total = 0, sum(task.draws for task in tasks)
+    on_draws(done, total)
+    for task, tally in crew.run(tasks):
+        tallies[task.setting].add(tally)
+        done += task.draws
+        on_draws(done, total)
+    return [Tried(plan, tally) for plan, tally in zip(plans, tallies, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """Works in this process."""
+
+    trier: Trier
+
+    def plan(self, settings: Iterable[int]) -> Iterator[tuple[int, Plan | str]]:
+        return ((setting, self.trier.plan(setting)) for setting in settings)
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Tally]]:
+        return ((task, self.trier.run(task)) for task in tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pooled:
+    """Hands work to other processes, a little ahead of them."""
+
+    pool: ProcessPoolExecutor
+    workers: int
+
+    def plan(self, settings: Iterable[int]) -> Iterator[tuple[int, Plan | str]]:
+        return self._map(_plan, settings)
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Tally]]:
+        return self._map(_run, tasks)
+
+    def _map(self, work: Callable[[A], T], arguments: Iterable[A]) -> Iterator[tuple[A, T]]:
+        """Yield arguments with what came of them, in any order."""
+        left = iter(arguments)
+        running: dict[Future[T], A] = {}
+        while True:
+            for argument in islice(left, _AHEAD * self.workers - len(running)):
+                with _uninterrupted():
+                    running[self.pool.submit(work, argument)] = argument
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), future.result()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Put Ctrl-C off for a moment: a process started now inherits that, until it ignores it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin(bench: Bench) -> None:
+    """Prepare a process; an interrupt of the terminal is for its parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+    _WORKER["trier"] = Trier(bench, NoiseSource())
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent is gone: it holds private counts."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _plan(setting: int) -> Plan | str:
+    return _WORKER["trier"].plan(setting)
+
+
+def _run(task: Task) -> Tally:
+    return _WORKER["trier"].run(task)

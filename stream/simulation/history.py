@@ -1,0 +1,251 @@
+"""Recorded events counted once, into the exact statistics of every window.
+
+The same readers and lanes as a replay (``stream.embedded``), so the windows and their counts are
+those that ``tocsin run --replay`` would decide. No ledger is opened. What comes out is private.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.errors import ConfigError
+from operators.noise import NoiseSource
+from stream.embedded import windows_of
+from stream.lanes import open_source
+from stream.reader import PartitionReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from accountant.charges import WindowKey
+    from accountant.records import Partial
+    from stream.lanes import Lane
+    from stream.model import Alarms, Feed, Query
+
+__all__ = ["MOST_ENTRIES", "MOST_WINDOWS", "CountedAlarm", "count_history"]
+
+MOST_WINDOWS: Final = 100_000
+"""Windows of one alarm that are simulated without an explicit limit."""
+MOST_ENTRIES: Final = 50_000_000
+"""Statistics other than zero, over all windows and alarms, that are held in memory."""
+
+_SATURATION: Final = (1 << 62) - 1  # as decided windows are added up
+_HASH_KEY_BYTES: Final = 32
+
+
+@dataclass(frozen=True, eq=False)
+class CountedAlarm:
+    """The exact statistics of every window of one alarm, sparse; private.
+
+    Args:
+        query: the alarm's name.
+        starts_ms: start of every window, shape (windows,), int64, ascending.
+        statistics: S, statistics per cell.
+        cells: predicates.
+        ends: shape (windows + 1,), int64: window w has the entries ``ends[w]:ends[w + 1]``.
+        index: shape (entries,), int64: ``statistic * cells + cell``.
+        value: shape (entries,), int64.
+        incomplete: windows left out since the log no longer holds all of them; a run would deny
+            them.
+    """
+
+    query: str
+    starts_ms: NDArray[np.int64]
+    statistics: int
+    cells: int
+    ends: NDArray[np.int64]
+    index: NDArray[np.int64]
+    value: NDArray[np.int64]
+    incomplete: int = 0
+
+    @cached_property
+    def windows(self) -> int:
+        """How many windows there are."""
+        return len(self.ends) - 1
+
+    def dense(self, window: int) -> NDArray[np.int64]:
+        """Return the statistics of one window, shape (statistics, cells), int64."""
+        entries = slice(int(self.ends[window]), int(self.ends[window + 1]))
+        flat = np.zeros(self.statistics * self.cells, dtype=np.int64)
+        flat[self.index[entries]] = self.value[entries]
+        return flat.reshape(self.statistics, self.cells)
+
+
+def count_history(
+    alarms: Alarms,
+    files: Mapping[str, Sequence[Path]],
+    *,
+    limit: int | None = None,
+    on_windows: Callable[[int, int], None] = lambda _done, _total: None,
+) -> dict[str, CountedAlarm]:
+    """Count the windows of every alarm, in one pass over the files.
+
+    Args:
+        alarms: the configuration; every feed with alarms declares its history.
+        files: per feed name the files to read.
+        limit: only the first so many windows of every alarm; ``None`` for all.
+        on_windows: told how many windows were counted, of how many.
+
+    Returns:
+        Per alarm its statistics, in the order of the file.
+
+    Raises:
+        ConfigError: a feed has no history or no file, or there are too many windows or counts.
+        DataError: a file is not what its feed declares.
+    """
+    keys = {query.id: _windows(query, limit) for query in alarms.queries.values()}
+    total = sum(map(len, keys.values()))
+    found: dict[WindowKey, _Window] = {}
+    arrived: Counter[WindowKey] = Counter()
+    entries = done = 0
+    for feed in _feeds(alarms):
+        queries = [query for query in alarms.queries.values() if query.feed.name == feed.name]
+        wanted = frozenset(key for query in queries for key in keys[query.id])
+        lanes = _lanes(feed, queries, alarms, files, keys)
+        for partial in _read(lanes, wanted):
+            window = found.get(partial.key)
+            found[partial.key] = _Window.of(partial) if window is None else window.plus(partial)
+            entries += len(partial.index)
+            if entries > MOST_ENTRIES:
+                raise ConfigError(
+                    f"the windows hold more than {MOST_ENTRIES} counts, too many to simulate",
+                    hint="simulate fewer windows with --limit, or one alarm with --alarm",
+                )
+            arrived[partial.key] += 1
+            if arrived[partial.key] == len(lanes):
+                done += 1
+                on_windows(done, total)
+    return {query.id: _stacked(query, keys[query.id], found) for query in alarms.queries.values()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Window:
+    """One window's statistics, partitions added up."""
+
+    index: NDArray[np.int64]
+    value: NDArray[np.int64]
+    complete: bool
+
+    @classmethod
+    def of(cls, partial: Partial) -> _Window:
+        value = np.clip(partial.value, -_SATURATION, _SATURATION)
+        return cls(partial.index, value, partial.complete)
+
+    def plus(self, partial: Partial) -> _Window:
+        """Add another partition, saturating; people live in one partition each."""
+        index, where = np.unique(np.concatenate((self.index, partial.index)), return_inverse=True)
+        total = np.zeros(len(index), dtype=np.int64)
+        total[where[: len(self.index)]] = self.value
+        more = np.zeros(len(index), dtype=np.int64)
+        more[where[len(self.index) :]] = np.clip(partial.value, -_SATURATION, _SATURATION)
+        total = np.clip(total + more, -_SATURATION, _SATURATION)
+        return _Window(index, total, self.complete and partial.complete)
+
+
+def _windows(query: Query, limit: int | None) -> list[WindowKey]:
+    most = MOST_WINDOWS if limit is None else limit
+    keys = list(islice(windows_of(query), most + (limit is None)))
+    if not keys:
+        raise ConfigError(
+            f"no window of alarm {query.id!r} lies in the history of feed {query.feed.name!r}",
+            hint="declare a longer history, or a shorter window",
+        )
+    if limit is None and len(keys) > MOST_WINDOWS:
+        raise ConfigError(
+            f"alarm {query.id!r} has more than {MOST_WINDOWS} windows in its feed's history",
+            hint=f"write --limit {MOST_WINDOWS} to simulate the first so many, or another number",
+        )
+    return keys
+
+
+def _feeds(alarms: Alarms) -> list[Feed]:
+    used = {query.feed.name for query in alarms.queries.values()}
+    return [feed for feed in alarms.feeds.values() if feed.name in used]
+
+
+def _lanes(
+    feed: Feed,
+    queries: Sequence[Query],
+    alarms: Alarms,
+    files: Mapping[str, Sequence[Path]],
+    keys: Mapping[str, Sequence[WindowKey]],
+) -> list[Lane]:
+    """Begin to read a feed from the first window on."""
+    paths = files.get(feed.name)
+    if not paths:
+        raise ConfigError(
+            f"no file is given for feed {feed.name!r}",
+            file=alarms.file,
+            hint=f"add `--replay {feed.name}=PATH`",
+        )
+    source = open_source(feed, paths)
+    hash_key = NoiseSource().token(_HASH_KEY_BYTES)
+    readers = [
+        PartitionReader(
+            feed=feed,
+            partition=partition,
+            partitions=source.partitions,
+            topic_id="simulation",
+            queries=queries,
+            budget=alarms.budget,
+            hash_key=hash_key,
+            on_drops=_ignore,
+        )
+        for partition in range(source.partitions)
+    ]
+    return source.lanes(
+        readers,
+        {query.id: keys[query.id][0].start_ms for query in queries},
+        last_cut_ms=max(keys[query.id][-1].end_ms + query.grace_ms for query in queries),
+        hash_key=hash_key,
+        on_read=_ignore,
+        on_drops=_ignore,
+    )
+
+
+def _ignore(_told: object) -> None:
+    """Drop what readers tell of single events."""
+
+
+def _read(lanes: Sequence[Lane], wanted: frozenset[WindowKey]) -> Iterator[Partial]:
+    """Yield every lane's count of every window that is asked for."""
+    for lane in lanes:
+        left = set(wanted)
+        while left and not lane.ended:
+            for partial in lane.advance():
+                if partial.key in left:
+                    left.remove(partial.key)
+                    yield partial
+
+
+def _stacked(
+    query: Query, keys: Sequence[WindowKey], found: Mapping[WindowKey, _Window]
+) -> CountedAlarm:
+    if any(key not in found for key in keys):
+        raise RuntimeError("a file ended before the last window of the history")
+    whole = [key for key in keys if found[key].complete]
+    windows = [found[key] for key in whole]
+    if not windows:
+        raise ConfigError(
+            f"the files no longer hold all of any window of alarm {query.id!r}",
+            hint="replay a dump that reaches back further than the history begins",
+        )
+    return CountedAlarm(
+        query=query.id,
+        starts_ms=np.array([key.start_ms for key in whole], dtype=np.int64),
+        statistics=len(query.aggregates),
+        cells=len(query.domain),
+        ends=np.cumsum([0, *(len(window.index) for window in windows)], dtype=np.int64),
+        index=np.concatenate([window.index for window in windows]),
+        value=np.concatenate([window.value for window in windows]),
+        incomplete=len(keys) - len(whole),
+    )

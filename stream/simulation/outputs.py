@@ -1,0 +1,66 @@
+"""Files that only their owner may read, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from accountant.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["check_output", "write_private"]
+
+_OWNER_ONLY = 0o600
+
+
+def check_output(path: Path, *, force: bool) -> None:
+    """Refuse a place that cannot be written to, before hours of work go into it.
+
+    Args:
+        path: the file to write.
+        force: whether an existing file may be replaced.
+
+    Raises:
+        ConfigError: it exists, is a folder, or its folder does not exist or cannot be written to.
+    """
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder", hint="name a file in it")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise ConfigError(f"{path.parent}: no such folder that can be written to")
+    if os.path.lexists(path) and not force:
+        raise _exists(path)
+
+
+def write_private(path: Path, text: str, *, force: bool) -> None:
+    """Write a new file with mode 0600.
+
+    Args:
+        path: the file; a symbolic link is replaced, never followed.
+        text: what it will hold, in UTF-8.
+        force: replace a file that exists.
+
+    Raises:
+        ConfigError: it exists, or cannot be written.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+            if force:
+                partial.replace(path)
+            else:
+                os.link(partial, path)  # unlike a rename, this never replaces a file
+        finally:
+            partial.unlink(missing_ok=True)
+    except FileExistsError:
+        raise _exists(path) from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _exists(path: Path) -> ConfigError:
+    return ConfigError(f"{path} exists", hint="name another file, or add --force to replace it")

@@ -1,0 +1,265 @@
+"""Plots of a simulation as inline SVG: no colour of their own, no reference to anything outside.
+
+Colours are CSS variables of the page, so that one drawing serves light and dark.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from stream.simulation.settings import BASELINES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from matplotlib.axes import Axes
+
+    from stream.simulation.results import AlarmResults, Measured, Rate
+
+__all__ = ["MECHANISM_COLOURS", "entropy_plot", "loss_plot", "rates_plot"]
+
+MECHANISM_COLOURS: Final = {
+    "tslm": "--tslm",
+    "ppwlm": "--ppwlm",
+    "dppwlm": "--dppwlm",
+    "probe": "--probe",
+    "probe-ent": "--probe-ent",
+    "nlm": "--nlm",
+}
+"""CSS variable of every mechanism's colour."""
+
+# Colours that nothing else has: they are replaced once matplotlib has written them.
+_INK: Final = "#010203"
+_GRID: Final = "#010204"
+_STAND_INS: Final = {
+    mechanism: f"#0a0b{at:02x}" for at, mechanism in enumerate(MECHANISM_COLOURS, start=16)
+}
+_STYLE: Final[dict[Any, Any]] = {
+    "svg.fonttype": "none",
+    "font.size": 10,
+    "text.color": _INK,
+    "axes.edgecolor": _INK,
+    "axes.labelcolor": _INK,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": _GRID,
+    "grid.linewidth": 0.8,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.6,
+}
+_DASHES: Final = ("-", "--", ":", "-.")
+_WIDE: Final = (9.2, 4.0)
+_NARROW: Final = (4.9, 4.0)
+
+
+def rates_plot(results: AlarmResults, *, name: str) -> str:
+    """Return measured FNR and FPR against the mean realised loss, a line per mechanism.
+
+    Args:
+        results: of one alarm, at least one setting.
+        name: unique on the page.
+    """
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        _rates(left, results, lambda one: one.fnr)
+        _rates(right, results, lambda one: one.fpr)
+        left.set_title("true alarms missed, %")
+        right.set_title("false alarms rung, %")
+        aims = [one.setting.aim for one in results.measured]
+        for axes, rates, called in (
+            (left, [aim.max_fnr for aim in aims], "max_fnr"),
+            (right, [aim.max_fpr for aim in aims if aim.max_fpr is not None], "max_fpr"),
+        ):
+            for rate in dict.fromkeys(rates):
+                _bound(axes, float(rate), f"{called} {float(rate):g}")
+            axes.set_xlabel("mean loss of a cell (epsilon)")
+            axes.set_ylim(bottom=0)
+        _legend(figure, 6)
+
+    return _svg(draw, _WIDE, name)
+
+
+def loss_plot(results: AlarmResults, *, name: str) -> str:
+    """Return which share of the cells lost more than so much, at the configured tolerance.
+
+    Args:
+        results: of one alarm, at least one setting.
+        name: unique on the page.
+    """
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        for one in _at_configured_tolerance(results):
+            losses = one.losses
+            lost = (0.0, *losses.epsilons)
+            above = [1.0, *(max(0.0, 1 - share) for share in accumulate(losses.shares))]
+            axes.step(
+                lost,
+                [100 * share for share in above],
+                where="post",
+                label=one.setting.mechanism,
+                **_look(one.setting.mechanism, "-"),
+            )
+        axes.set_title("cells that lost more than this, %")
+        axes.set_xlabel("realised loss of a cell (epsilon)")
+        axes.set_xlim(left=0)
+        axes.set_ylim(0, 105)
+        _legend(figure, 3)
+
+    return _svg(draw, _NARROW, name)
+
+
+def entropy_plot(results: AlarmResults, *, name: str) -> str:
+    """Return the normalised min-entropy against the tolerance, a line per mechanism.
+
+    Args:
+        results: of one alarm, at least one setting.
+        name: unique on the page.
+    """
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        factors = sorted({float(one.setting.factor) for one in results.measured})
+        for mechanism, line, dash in _lines(results):
+            axes.plot(
+                [factors.index(float(one.setting.factor)) for one in line],
+                [one.entropy for one in line],
+                marker="o",
+                markersize=4.5,
+                label=mechanism,
+                **_look(mechanism, dash),
+            )
+        axes.set_title("min-entropy left to an adversary, share of all")
+        axes.set_xlabel("tolerance, times the configured one")
+        axes.set_xticks(range(len(factors)), [f"{factor:g}" for factor in factors])
+        axes.margins(x=0.1)
+        lowest = min(one.entropy for one in results.measured)
+        axes.set_ylim(max(0.0, lowest - 0.1), 1.02)
+        _legend(figure, 3)
+
+    return _svg(draw, _NARROW, name)
+
+
+def _rates(axes: Axes, results: AlarmResults, rate_of: Callable[[Measured], Rate]) -> None:
+    factors = sorted({one.setting.factor for one in results.measured})
+    shown = False
+    for mechanism, line, dash in _lines(results):
+        known = [one for one in line if rate_of(one).value is not None]
+        shown = shown or bool(known)
+        rates = [rate_of(one) for one in known]
+        values = [100 * (rate.value or 0.0) for rate in rates]
+        bars = [
+            [max(0.0, at - 100 * rate.interval[0]) for at, rate in zip(values, rates, strict=True)],
+            [max(0.0, 100 * rate.interval[1] - at) for at, rate in zip(values, rates, strict=True)],
+        ]
+        look = _look(mechanism, dash)
+        means = [one.losses.mean for one in known]
+        axes.errorbar(
+            means, values, yerr=bars, capsize=2.5, elinewidth=0.9, label=mechanism, **look
+        )
+        sizes = [12 + 16 * factors.index(one.setting.factor) for one in known]
+        axes.scatter(means, values, s=sizes, color=look["color"], zorder=look["zorder"] + 0.1)
+    if not shown:
+        axes.text(0.5, 0.5, "no such cell", transform=axes.transAxes, ha="center", va="center")
+
+
+def _bound(axes: Axes, rate: float, text: str) -> None:
+    """Draw a promised rate across a panel."""
+    axes.axhline(100 * rate, color=_INK, linewidth=0.8, linestyle=(0, (4, 3)))
+    axes.annotate(
+        text,
+        (1, 100 * rate),
+        xycoords=("axes fraction", "data"),
+        textcoords="offset points",
+        xytext=(0, 3),
+        ha="right",
+        fontsize=8,
+    )
+
+
+def _look(mechanism: str, dash: str) -> dict[str, Any]:
+    """Return how a mechanism is drawn; baselines lie below the others."""
+    above = mechanism not in BASELINES
+    return {"color": _STAND_INS[mechanism], "linestyle": dash, "zorder": 2.2 + 0.2 * above}
+
+
+def _lines(results: AlarmResults) -> Iterable[tuple[str, list[Measured], str]]:
+    """Yield, per mechanism and max_fnr, its settings by tolerance, and how the line is dashed."""
+    groups: dict[tuple[str, Any], list[Measured]] = {}
+    for one in results.measured:
+        groups.setdefault((one.setting.mechanism, one.setting.aim.max_fnr), []).append(one)
+    rates = sorted({rate for _, rate in groups}, reverse=True)
+    for mechanism in MECHANISM_COLOURS:
+        for rate in rates:
+            line = sorted(groups.get((mechanism, rate), []), key=lambda one: one.setting.factor)
+            if line:
+                yield mechanism, line, _DASHES[rates.index(rate) % len(_DASHES)]
+
+
+def _at_configured_tolerance(results: AlarmResults) -> list[Measured]:
+    """Return one setting per mechanism, as near to the configuration as was tried."""
+    nearest: dict[str, Measured] = {}
+    asked = results.query.aim
+
+    def distance(one: Measured) -> tuple[float, float]:
+        return (
+            abs(float(one.setting.factor) - 1),
+            abs(float(one.setting.aim.max_fnr - asked.max_fnr)),
+        )
+
+    for one in results.measured:
+        mechanism = one.setting.mechanism
+        if mechanism not in nearest or distance(one) < distance(nearest[mechanism]):
+            nearest[mechanism] = one
+    return [nearest[mechanism] for mechanism in MECHANISM_COLOURS if mechanism in nearest]
+
+
+def _legend(figure: Figure, columns: int) -> None:
+    """Name every mechanism once, below the panels."""
+    once: dict[Any, Any] = {}
+    for axes in figure.axes:
+        handles, labels = axes.get_legend_handles_labels()
+        once.update(zip(labels, handles, strict=True))
+    if once:
+        figure.legend(list(once.values()), list(once), loc="outside lower center", ncols=columns)
+
+
+def _svg(draw: Callable[[Figure], None], size: tuple[float, float], name: str) -> str:
+    with rc_context(_STYLE):
+        figure = Figure(figsize=size, layout="constrained")
+        figure.patch.set_alpha(0)
+        draw(figure)
+        for axes in figure.axes:
+            axes.patch.set_alpha(0)
+        written = io.StringIO()
+        figure.savefig(written, format="svg", metadata={"Date": None})
+    return _inline(written.getvalue(), name)
+
+
+def _inline(text: str, name: str) -> str:
+    """Return an SVG file as an element of a page: no prologue, names of its own, its colours."""
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'\b(id|xlink:href|clip-path)="(#|url\(#)?', rf'\1="\2{name}-', text)
+    text = re.sub(r"url\(#(?!" + re.escape(name) + ")", f"url(#{name}-", text)
+    text = re.sub(r"; font-family: [^;\"]*", "", text)
+    replaced = {_INK: "currentColor", _GRID: "var(--grid)"}
+    for mechanism, stand_in in _STAND_INS.items():
+        replaced[stand_in] = f"var({MECHANISM_COLOURS[mechanism]})"
+    for stand_in, colour in replaced.items():
+        text = text.replace(stand_in, colour)
+    return re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"', r'<svg \1role="img"', text, count=1)

@@ -1,0 +1,110 @@
+"""A simulation as JSON; the schema is in ``docs/simulate.md``."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+from stream.alarms import iso_utc
+from stream.release import scope_of
+from stream.simulation.advice import CAVEAT, advice_on
+from stream.simulation.results import AUDIENCE, CONFIDENCE
+from stream.tolerances import tolerance_text
+
+if TYPE_CHECKING:
+    from stream.simulation.advice import Advice
+    from stream.simulation.results import AlarmResults, Losses, Measured, Rate, Simulation
+    from stream.simulation.settings import Setting
+
+__all__ = ["FORMAT", "report"]
+
+FORMAT: Final = "tocsin.simulation.1"
+"""Name and version of the schema."""
+
+
+def report(simulation: Simulation) -> dict[str, Any]:
+    """Return everything a simulation found out, ready for ``json.dumps``."""
+    return {
+        "format": FORMAT,
+        "audience": AUDIENCE,
+        "caveat": CAVEAT,
+        "tocsin": version("tocsin"),
+        "configuration": simulation.alarms.file,
+        "unit": simulation.alarms.budget.unit.value,
+        "epsilon_max": float(simulation.alarms.budget.epsilon_max),
+        "runs": simulation.runs,
+        "confidence": CONFIDENCE,
+        "alarms": [_alarm(each, simulation) for each in simulation.results],
+    }
+
+
+def _alarm(results: AlarmResults, simulation: Simulation) -> dict[str, Any]:
+    query, counted = results.query, results.counted
+    advice = advice_on(results)
+    first, last = (int(counted.starts_ms[at]) for at in (0, -1))
+    return {
+        "alarm": query.id,
+        "sql": query.sql,
+        "budget": scope_of(query, simulation.alarms),
+        "windows": counted.windows,
+        "incomplete_windows": counted.incomplete,
+        "first_window": iso_utc(first),
+        "last_window": iso_utc(last),
+        "cells": counted.cells,
+        "cells_per_unit": simulation.reached[query.id],
+        "settings": [_measured(each, results, advice) for each in results.measured],
+        "untried": [
+            {**_setting(each.setting, results), "reason": each.reason} for each in results.untried
+        ],
+        "advice": advice.text,
+    }
+
+
+def _setting(setting: Setting, results: AlarmResults) -> dict[str, Any]:
+    aim = setting.aim
+    return {
+        "mechanism": setting.mechanism,
+        "configured": setting.configured,
+        "baseline": setting.baseline,
+        "tolerance_factor": float(setting.factor),
+        "tolerance": tolerance_text(results.query, aim.tolerances),
+        "max_fnr": float(aim.max_fnr),
+        "max_fpr": None if aim.max_fpr is None else float(aim.max_fpr),
+    }
+
+
+def _measured(one: Measured, results: AlarmResults, advice: Advice) -> dict[str, Any]:
+    return {
+        **_setting(one.setting, results),
+        "recommended": one is advice.best,
+        "fits": one.fits,
+        "keeps_max_fnr": one.keeps,
+        "fnr": _rate(one.fnr),
+        "fpr": _rate(one.fpr),
+        "uncertain": _rate(one.uncertain),
+        "epsilon_worst": float(one.plan.epsilon),
+        "epsilon_limit": one.plan.limit,
+        "epsilon_cell": {
+            **_losses(one.losses),
+            "distribution": [
+                {"epsilon": epsilon, "share": share}
+                for epsilon, share in zip(one.losses.epsilons, one.losses.shares, strict=True)
+            ],
+        },
+        "epsilon_dearest_cells": _losses(one.dearest),
+        "min_entropy_normalised": None if results.counted.cells == 1 else one.entropy,
+    }
+
+
+def _rate(rate: Rate) -> dict[str, Any]:
+    low, high = rate.interval
+    return {"value": rate.value, "low": low, "high": high, "count": rate.count, "of": rate.of}
+
+
+def _losses(losses: Losses) -> dict[str, float]:
+    return {
+        "mean": losses.mean,
+        "median": losses.quantile(0.5),
+        "p95": losses.quantile(0.95),
+        "max": losses.most,
+    }

@@ -1,0 +1,201 @@
+"""What trials measured: error rates with their confidence, losses, min-entropy.
+
+Everything here is private but the plans: it is computed from exact statistics.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
+
+from scipy.special import betaincinv
+
+from accountant.units import PrivacyUnit, from_loss_units
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Mapping
+
+    from operators.base import Plan
+    from stream.model import Alarms, Query
+    from stream.simulation.history import CountedAlarm
+    from stream.simulation.settings import Setting, Untried
+    from stream.simulation.trials import Tally
+
+__all__ = ["AUDIENCE", "CONFIDENCE", "AlarmResults", "Losses", "Measured", "Rate", "Simulation"]
+
+AUDIENCE: Final = (
+    "custodian only: computed from private data without noise; it must not be published"
+)
+"""Who may see any of this."""
+CONFIDENCE: Final = 0.95
+"""Of the intervals around measured rates."""
+
+_BEYOND_DOUBT: Final = 0.999_999  # many settings are compared: chance must not accuse one
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How often something happened, with a Clopper-Pearson interval.
+
+    Draws of one cell are independent, and rates that differ between cells only narrow the law of
+    their mean, so the interval holds for the mean rate over the cells of this history.
+
+    Args:
+        count: times it happened.
+        of: times it could have.
+    """
+
+    count: int
+    of: int
+
+    @property
+    def value(self) -> float | None:
+        """The rate; ``None`` where it could never happen."""
+        return self.count / self.of if self.of else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval at ``CONFIDENCE``; all of [0, 1] where nothing was tried."""
+        return self.interval_at(CONFIDENCE)
+
+    def interval_at(self, confidence: float) -> tuple[float, float]:
+        """Return the interval at another confidence."""
+        each_side = (1 - confidence) / 2
+        low, high = 0.0, 1.0
+        if self.count:
+            low = float(betaincinv(self.count, self.of - self.count + 1, each_side))
+        if self.count < self.of:
+            high = float(betaincinv(self.count + 1, self.of - self.count, 1 - each_side))
+        return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """A law of realised losses.
+
+    Args:
+        epsilons: the losses that occurred, ascending.
+        shares: share of each; they add up to 1.
+    """
+
+    epsilons: tuple[float, ...]
+    shares: tuple[float, ...]
+
+    @classmethod
+    def of(cls, counted: Counter[int]) -> Losses:
+        """Return the law of losses counted by loss units, at least one."""
+        units, total = sorted(counted), counted.total()
+        return cls(
+            tuple(float(from_loss_units(each)) for each in units),
+            tuple(counted[each] / total for each in units),
+        )
+
+    @property
+    def mean(self) -> float:
+        """Mean loss."""
+        return sum(eps * share for eps, share in zip(self.epsilons, self.shares, strict=True))
+
+    @property
+    def most(self) -> float:
+        """The largest loss."""
+        return self.epsilons[-1]
+
+    def quantile(self, share: float) -> float:
+        """Return the least loss that at least such a share does not pass."""
+        reached = list(accumulate(self.shares))
+        at = bisect_left(reached, share - 1e-12)
+        return self.epsilons[min(at, len(self.epsilons) - 1)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """One setting and what it did.
+
+    Args:
+        setting: what was tried.
+        plan: its worst case, from configuration alone.
+        fits: whether the budget carries all alarms when this one is set so.
+        tally: of all draws.
+    """
+
+    setting: Setting
+    plan: Plan
+    fits: bool
+    tally: Tally
+
+    @property
+    def fnr(self) -> Rate:
+        """True cells that did not ring."""
+        return Rate(self.tally.missed, self.tally.true)
+
+    @property
+    def fpr(self) -> Rate:
+        """Cells false beyond their tolerance that rang."""
+        return Rate(self.tally.false_rings, self.tally.false)
+
+    @property
+    def uncertain(self) -> Rate:
+        """Cells between true and false beyond tolerance that rang: either answer is right."""
+        return Rate(self.tally.uncertain_rings, self.tally.uncertain)
+
+    @property
+    def losses(self) -> Losses:
+        """Realised loss of a cell."""
+        return Losses.of(self.tally.losses)
+
+    @property
+    def dearest(self) -> Losses:
+        """Realised loss of the dearest cells that one privacy unit reaches in a window."""
+        return Losses.of(self.tally.dearest)
+
+    @property
+    def entropy(self) -> float:
+        """Mean over the windows of the normalised min-entropy of their losses."""
+        return self.tally.entropy / self.tally.windows
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the miss rate is not shown, beyond doubt, to be above ``max_fnr``."""
+        return self.fnr.interval_at(_BEYOND_DOUBT)[0] <= self.setting.aim.max_fnr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlarmResults:
+    """One alarm, every setting of it.
+
+    Args:
+        query: the alarm.
+        counted: its windows.
+        measured: settings that were tried, in order.
+        untried: settings that were not, with reasons.
+    """
+
+    query: Query
+    counted: CountedAlarm
+    measured: tuple[Measured, ...]
+    untried: tuple[Untried, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulation:
+    """Everything one simulation found out.
+
+    Args:
+        alarms: the configuration.
+        runs: draws of every window.
+        results: per alarm.
+        reached: per alarm, cells of a window that one privacy unit reaches.
+    """
+
+    alarms: Alarms
+    runs: int
+    results: tuple[AlarmResults, ...]
+    reached: Mapping[str, int]
+
+    @property
+    def by_person(self) -> bool:
+        """Whether the privacy unit may reach several cells of a window."""
+        return self.alarms.budget.unit is PrivacyUnit.USER

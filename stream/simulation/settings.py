@@ -1,0 +1,143 @@
+"""Which mechanisms, tolerances and miss rates of an alarm are tried out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from operators.registry import MECHANISMS
+from stream.model import AggregateKind
+from stream.tolerances import highest_tolerance
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from operators.condition import Aim
+    from stream.model import Query
+
+__all__ = ["BASELINES", "FACTORS", "Setting", "Untried", "settings_of"]
+
+FACTORS: Final = (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
+"""Multiples of the configured tolerances that are tried by default."""
+BASELINES: Final = ("nlm",)
+"""Mechanisms that do not keep ``max_fnr``; tried only by name, never recommended."""
+
+_PHASED: Final = frozenset({"probe", "probe-ent"})
+_FIRST_SHARE: Final = Fraction(3, 10)  # ProBE's u_0, of the largest threshold
+_FIRST_FACTOR: Final = 5  # where a threshold says nothing of the statistic's size
+_SIZED: Final = frozenset({AggregateKind.COUNT, AggregateKind.DISTINCT_UNITS, AggregateKind.SUM})
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One way to run an alarm.
+
+    Args:
+        alarm: its name.
+        mechanism: operator name.
+        factor: what the configured tolerances were multiplied by, before rounding.
+        aim: what is asked of the mechanism.
+        configured: whether this is what the configuration says.
+    """
+
+    alarm: str
+    mechanism: str
+    factor: Fraction
+    aim: Aim
+    configured: bool
+
+    @property
+    def baseline(self) -> bool:
+        """Whether the mechanism promises less than was asked for."""
+        return self.mechanism in BASELINES
+
+
+@dataclass(frozen=True, slots=True)
+class Untried:
+    """A setting that was left out.
+
+    Args:
+        setting: which one.
+        reason: why, in one sentence; configuration only.
+    """
+
+    setting: Setting
+    reason: str
+
+
+def settings_of(
+    query: Query,
+    *,
+    mechanisms: Sequence[str] | None = None,
+    factors: Sequence[Fraction] = FACTORS,
+    rates: Sequence[Fraction] | None = None,
+) -> tuple[list[Setting], list[Untried]]:
+    """Return what is tried out for an alarm.
+
+    Args:
+        query: the alarm.
+        mechanisms: names; by default every one that keeps the promise. Whether one can answer the
+            condition shows when it is planned.
+        factors: multiples of the configured tolerances, each rounded to a whole number.
+        rates: values of max_fnr; the configured one by default.
+
+    Returns:
+        Settings without repetitions, and what is not worth planning.
+    """
+    chosen: dict[tuple[str, Aim], Setting] = {}
+    refused: list[Untried] = []
+    own = replace(query.aim, first_tolerances=_first(query, query.mechanism, query.aim))
+    for setting in _candidates(query, mechanisms or MECHANISMS, factors, rates, own):
+        key = (setting.mechanism, setting.aim)
+        if key in chosen:
+            continue
+        names = query.condition.formula.atoms
+        beyond = any(
+            tolerance > max(highest_tolerance(query, name), configured)
+            for name, tolerance, configured in zip(
+                names, setting.aim.tolerances, query.aim.tolerances, strict=True
+            )
+        )
+        if beyond:
+            reason = "the tolerance is larger than the threshold: an empty cell might ring"
+            refused.append(Untried(setting, reason))
+        else:
+            chosen[key] = setting
+    return list(chosen.values()), refused
+
+
+def _candidates(
+    query: Query,
+    mechanisms: Sequence[str],
+    factors: Sequence[Fraction],
+    rates: Sequence[Fraction] | None,
+    own: Aim,
+) -> Iterator[Setting]:
+    for mechanism in dict.fromkeys(mechanisms):
+        for rate in dict.fromkeys(rates or (query.aim.max_fnr,)):
+            for factor in dict.fromkeys(factors):
+                tolerances = tuple(round(each * factor) for each in query.aim.tolerances)
+                aim = replace(query.aim, tolerances=tolerances, max_fnr=rate)
+                aim = replace(aim, first_tolerances=_first(query, mechanism, aim))
+                configured = mechanism == query.mechanism and aim == own
+                yield Setting(query.id, mechanism, factor, aim, configured)
+
+
+def _first(query: Query, mechanism: str, aim: Aim) -> tuple[int, ...]:
+    """Return the tolerances of a first phase: as configured, else those a configuration gets."""
+    if mechanism not in _PHASED:
+        return ()
+    given = query.aim.first_tolerances or tuple(
+        _usual(query, name, tolerance)
+        for name, tolerance in zip(query.condition.formula.atoms, query.aim.tolerances, strict=True)
+    )
+    return tuple(max(first, last) for first, last in zip(given, aim.tolerances, strict=True))
+
+
+def _usual(query: Query, atom: str, tolerance: int) -> int:
+    bound = query.condition.atoms[atom]
+    if query.aggregates[bound.statistic].kind not in _SIZED:
+        return _FIRST_FACTOR * tolerance
+    largest = max(abs(int(bound.thresholds.min())), abs(int(bound.thresholds.max())))
+    return int(largest * _FIRST_SHARE)

@@ -1,0 +1,275 @@
+"""Many draws of one setting over counted windows, and what came of them.
+
+Whatever is tallied here is private: truth comes from exact statistics.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.errors import ConfigError
+from accountant.levelcost import level_costs
+from accountant.minentropy import min_entropy_levels
+from accountant.units import UNITS_PER_EPSILON
+from operators.formula import atom_of
+from operators.registry import create
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from operators.base import Decision, Operator, Plan
+    from operators.condition import Aim, Condition
+    from operators.noise import NoiseSource
+    from stream.simulation.history import CountedAlarm
+    from stream.simulation.settings import Setting
+
+__all__ = ["Bench", "Tally", "Task", "Trier", "may_ring", "tasks_of"]
+
+_DRAWS_PER_TASK: Final = 64  # a task ends within about a second, so that Ctrl-C does too
+_CELLS_PER_TASK: Final = 400_000
+_NODES: Final = 1_000  # of the min-entropy search: the bracket is closed to a few per cent anyway
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bench:
+    """Everything that is tried out, as every process gets it once.
+
+    Args:
+        counted: per alarm its exact statistics.
+        conditions: per alarm.
+        reached: per alarm, how many cells of a window one privacy unit reaches.
+        settings: what is tried.
+    """
+
+    counted: Mapping[str, CountedAlarm]
+    conditions: Mapping[str, Condition]
+    reached: Mapping[str, int]
+    settings: tuple[Setting, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Some windows of one setting, each decided so many times.
+
+    Args:
+        setting: index into the bench's settings.
+        first: its first window.
+        last: the window after its last.
+        runs: draws per window.
+    """
+
+    setting: int
+    first: int
+    last: int
+    runs: int
+
+    @property
+    def draws(self) -> int:
+        """Windows decided."""
+        return (self.last - self.first) * self.runs
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of the draws of one setting; tallies add up.
+
+    A cell counts as *true* where its condition holds, as *false* where it does not even hold with
+    every literal granted twice its tolerance, else as *uncertain*: there either answer is right.
+
+    Args:
+        windows: windows decided, over all runs.
+        true: true cells decided.
+        missed: those that did not ring.
+        false: false cells decided.
+        false_rings: those that rang.
+        uncertain: uncertain cells decided.
+        uncertain_rings: those that rang.
+        losses: cells by realised loss, in loss units.
+        dearest: windows by the loss of the dearest cells one unit reaches, in loss units.
+        entropy: sum over the windows of the normalised min-entropy of their losses.
+    """
+
+    windows: int = 0
+    true: int = 0
+    missed: int = 0
+    false: int = 0
+    false_rings: int = 0
+    uncertain: int = 0
+    uncertain_rings: int = 0
+    losses: Counter[int] = field(default_factory=Counter)
+    dearest: Counter[int] = field(default_factory=Counter)
+    entropy: float = 0.0
+
+    def add(self, other: Tally) -> None:
+        """Add another tally of the same setting."""
+        self.windows += other.windows
+        self.true += other.true
+        self.missed += other.missed
+        self.false += other.false
+        self.false_rings += other.false_rings
+        self.uncertain += other.uncertain
+        self.uncertain_rings += other.uncertain_rings
+        self.losses.update(other.losses)
+        self.dearest.update(other.dearest)
+        self.entropy += other.entropy
+
+    def count(
+        self,
+        fired: NDArray[np.bool_],
+        *,
+        true: NDArray[np.bool_],
+        granted: NDArray[np.bool_],
+    ) -> None:
+        """Count one window's decisions.
+
+        Args:
+            fired: shape (cells,), which cells rang.
+            true: shape (cells,), which cells' condition holds.
+            granted: shape (cells,), as ``may_ring``.
+        """
+        false = ~(granted | true)
+        uncertain = granted & ~true
+        self.windows += 1
+        self.true += int(np.count_nonzero(true))
+        self.missed += int(np.count_nonzero(true & ~fired))
+        self.false += int(np.count_nonzero(false))
+        self.false_rings += int(np.count_nonzero(false & fired))
+        self.uncertain += int(np.count_nonzero(uncertain))
+        self.uncertain_rings += int(np.count_nonzero(uncertain & fired))
+
+    def charge(self, decision: Decision, reached: int) -> None:
+        """Count one window's realised losses.
+
+        Args:
+            decision: of the window.
+            reached: cells that one privacy unit reaches.
+        """
+        costs = level_costs(decision.cost)
+        for units, cells in zip(costs.levels, costs.counts, strict=True):
+            self.losses[units] += cells
+        self.dearest[costs.largest_sum_units(reached)] += 1
+        self.entropy += _normalised_entropy(costs.levels, costs.counts)
+
+
+class Trier:
+    """Decides windows of a bench again and again, in one process.
+
+    Args:
+        bench: what is tried out.
+        noise: the cryptographic source.
+    """
+
+    def __init__(self, bench: Bench, noise: NoiseSource) -> None:
+        self._bench = bench
+        self._noise = noise
+        self._operators: dict[int, Operator] = {}
+
+    def plan(self, setting: int) -> Plan | str:
+        """Return the worst case of a setting, or why its mechanism cannot keep the promise."""
+        try:
+            return self._operator(setting).plan
+        except ConfigError as error:
+            return error.message
+
+    def run(self, task: Task) -> Tally:
+        """Decide windows and tally what came of it.
+
+        Args:
+            task: of a setting that could be planned.
+        """
+        setting = self._bench.settings[task.setting]
+        counted = self._bench.counted[setting.alarm]
+        condition = self._bench.conditions[setting.alarm]
+        reached = self._bench.reached[setting.alarm]
+        operator = self._operator(task.setting)
+        tally = Tally()
+        for window in range(task.first, task.last):
+            statistics = counted.dense(window)
+            true = condition.truth(statistics)
+            granted = may_ring(condition, setting.aim, statistics)
+            for _ in range(task.runs):
+                decision = operator.decide(statistics, self._noise)
+                tally.count(decision.fired, true=true, granted=granted)
+                tally.charge(decision, reached)
+        return tally
+
+    def _operator(self, at: int) -> Operator:
+        if at not in self._operators:
+            setting = self._bench.settings[at]
+            self._operators[at] = create(
+                setting.mechanism,
+                self._bench.conditions[setting.alarm],
+                setting.aim,
+                experimental=setting.baseline,
+            )
+        return self._operators[at]
+
+
+def may_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell in which cells an alarm is no false one: the condition, every literal granted 2u.
+
+    Private as the statistics are.
+
+    Args:
+        condition: of the alarm.
+        aim: whose tolerances are granted.
+        statistics: shape (statistics, cells), int64.
+
+    Returns:
+        Shape (cells,), bool.
+    """
+    tolerances = dict(zip(condition.formula.atoms, aim.tolerances, strict=True))
+    holds: dict[str, NDArray[np.bool_]] = {}
+    for literal in condition.formula.literals:
+        name = atom_of(literal)
+        atom = condition.atoms[name]
+        values = statistics[atom.statistic]
+        if literal == name:
+            holds[literal] = values >= _moved(atom.thresholds, -2 * tolerances[name])
+        else:
+            holds[literal] = values < _moved(atom.thresholds, 2 * tolerances[name])
+    return condition.formula.evaluate_literal_arrays(holds)
+
+
+def tasks_of(counted: CountedAlarm, setting: int, runs: int) -> list[Task]:
+    """Cut the draws of one setting into tasks of about a second at most.
+
+    Args:
+        counted: the alarm's windows.
+        setting: index of the setting.
+        runs: draws per window.
+    """
+    draws = max(1, min(_DRAWS_PER_TASK, _CELLS_PER_TASK // (counted.cells * counted.statistics)))
+    if draws >= runs:
+        stride = draws // runs
+        return [
+            Task(setting, first, min(first + stride, counted.windows), runs)
+            for first in range(0, counted.windows, stride)
+        ]
+    return [
+        Task(setting, window, window + 1, min(draws, runs - done))
+        for window in range(counted.windows)
+        for done in range(0, runs, draws)
+    ]
+
+
+def _moved(thresholds: NDArray[np.int64], by: int) -> NDArray[np.int64]:
+    """Return thresholds moved by a whole number (2^63 - 1 at most), clamped to int64."""
+    ends = np.iinfo(np.int64)
+    by = max(-ends.max, min(by, ends.max))
+    if by < 0:
+        return np.maximum(thresholds, ends.min - by) + np.int64(by)
+    return np.minimum(thresholds, ends.max - by) + np.int64(by)
+
+
+@lru_cache(maxsize=65_536)
+def _normalised_entropy(levels: tuple[int, ...], counts: tuple[int, ...]) -> float:
+    epsilons = [units / UNITS_PER_EPSILON for units in levels]
+    return min_entropy_levels(epsilons, counts, node_limit=_NODES).normalised

@@ -1,0 +1,205 @@
+"""Alarms over several statistics, end to end: from SQL over events to ledger and alarms."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accountant.units import from_loss_units
+from stream.build import open_ledger
+from stream.config import load
+from stream.planning.budget import operator_plans
+from tests.support.commands import HOUR_MS, configuration, json_lines, tocsin
+from tests.support.oracle import add_up
+from tests.support.scenario import ROOMS, Scenario, wait_until
+
+if TYPE_CHECKING:
+    from accountant.records import LedgerStatus
+    from tests.support.kafka import Broker
+    from tests.support.postgres import Postgres
+
+WINDOW_MS = 3_000
+FORMULA = "(COUNT(*) > 1000 AND AVG(n) > 5) OR COUNT(DISTINCT person) FILTER (WHERE n = 9) > 100"
+TOLERANCES = '{"COUNT(*)": 20, "AVG(n)": 20, "COUNT(DISTINCT person) FILTER (WHERE n = 9)": 5}'
+
+
+def visits(folder: Path, hours: list[dict[str, list[int]]]) -> str:
+    """Write, per hour and room, one event with each ``n``, everyone being somebody else."""
+    lines = [
+        json.dumps({"person": f"{room}{i}", "room": room, "n": n, "ts": hour * HOUR_MS + i})
+        for hour, rooms in enumerate(hours)
+        for room, values in rooms.items()
+        for i, n in enumerate(values)
+    ]
+    path = folder / "visits.jsonl"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def replayed(path: str, events: str) -> tuple[set[tuple[str, str]], LedgerStatus]:
+    """Replay and return who rang, by hour and room, and the ledger's state."""
+    lines = json_lines(tocsin("run", path, "--replay", events, "--json"))
+    with open_ledger(load(Path(path), environ={})) as ledger:
+        assert ledger.verify() == []
+        status = ledger.status()
+    rang = {
+        (line["window_start"][11:13], line["predicate"]["room"])
+        for line in lines
+        if "predicate" in line
+    }
+    return rang, status
+
+
+def configured(folder: Path, unit: str, lines: str, **changes: Any) -> str:
+    """Write a configuration with further lines of the alarm."""
+    path = Path(configuration(folder, unit=unit, epsilon_max="400", **changes))
+    path.write_text(path.read_text() + lines)
+    return str(path)
+
+
+@pytest.mark.parametrize("unit", ["event", "user"])
+@pytest.mark.parametrize(
+    "mechanism",
+    ["tslm", "probe-ent", "probe", "probe\n    refine: fresh", "tslm\n    apportion: probe"],
+)
+def test_a_formula_rings_where_it_is_true(tmp_path: Path, mechanism: str, unit: str) -> None:
+    """Far from every threshold next to no cell is wrong, and none costs more than planned.
+
+    Progressive mechanisms may err anywhere, coarse levels being coarse: of 48 cells with max_fnr
+    0.05 more than 12 are wrong less than once in 10^5 runs.
+    """
+    path = configured(
+        tmp_path, unit, f"    mechanism: {mechanism}\n", aggregate=FORMULA, tolerance=TOLERANCES
+    )
+    hours = [
+        {"hall": [8] * 1400, "lab": [2] * 1400},  # many and high; many and low
+        {"hall": [9] * 300, "lab": [8] * 300},  # the other side of OR; neither
+        {},
+    ]
+    rang, status = replayed(path, visits(tmp_path, hours))
+    wrong = rang ^ {("00", "hall"), ("01", "hall")}
+    assert len(wrong) <= (12 if mechanism.startswith("probe") else 0)
+    assert status.queries["crowd"].decided == 24
+    worst = operator_plans(load(Path(path), environ={}))["crowd"].epsilon
+    (scope,) = status.scopes.values()
+    assert 0 < from_loss_units(scope.spent_units) <= worst * (24 if unit == "user" else 1)
+    assert mechanism.startswith("tslm") or from_loss_units(scope.spent_units) < worst * 24
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "tolerance"),
+    [
+        ("AVG(n) <= 5", "{AVG(n): 40}"),
+        ("MAX(n) <= 3", "{MAX(n): 40}"),
+        ("NOT MEDIAN(n) > 4", "{MEDIAN(n): 40}"),
+        ("QUANTILE(n, 0.9) <= 1", '{"QUANTILE(n, 0.9)": 40}'),
+    ],
+)
+def test_an_aggregate_of_nothing_is_null(tmp_path: Path, aggregate: str, tolerance: str) -> None:
+    """A room without events is neither below nor above: the query asks for events, too."""
+    lines = "    max_fpr: 0.001\n"
+    path = configured(tmp_path, "event", lines, aggregate=aggregate, tolerance=tolerance)
+    (query,) = load(Path(path), environ={}).queries.values()
+    assert "COUNT(n) > 0" in query.texts
+    rang, _ = replayed(path, visits(tmp_path, [{"hall": [1] * 900}]))
+    assert ("00", "hall") in rang
+    assert len(rang) <= 5  # of 47 empty rooms, each with at most 0.001
+
+
+def test_alarms_say_every_tolerance(tmp_path: Path) -> None:
+    """Where a condition has several comparisons, each one's tolerance is published by its text."""
+    path = configured(tmp_path, "event", "", aggregate=FORMULA, tolerance=TOLERANCES)
+    events = visits(tmp_path, [{"hall": [9] * 1400}])
+    lines = json_lines(tocsin("run", path, "--replay", events, "--json"))
+    (alarm,) = [line for line in lines if line.get("predicate") == {"room": "hall"}]
+    assert sorted(alarm["tolerance"].values()) == [5, 20, 20]
+    assert "COUNT(*) > 1000" in alarm["tolerance"]
+
+
+@pytest.mark.integration
+def test_two_workers_count_every_statistic(
+    broker: Broker, postgres: Postgres, tmp_path: Path
+) -> None:
+    """Two partitions and two workers, one killed on the way: each statistic is a plain recount.
+
+    Everybody counts in the first room of the window that any statistic can use them in, and there
+    with the first event that each statistic can use.
+    """
+    scenario = Scenario(
+        broker,
+        tmp_path,
+        f"formula-{time.monotonic_ns()}",
+        postgres.new_database(),
+        having="(COUNT(*) FILTER (WHERE kind = 'staff') > 3 AND AVG(age) > 40)"
+        " OR COUNT(DISTINCT person) > 6",
+        tolerance='{"COUNT(*) FILTER (WHERE kind = \'staff\')": 1, "AVG(age)": 50,'
+        ' "COUNT(DISTINCT person)": 2}',
+        field_lines="      kind: string\n      age: {type: integer, clip: [0, 100]}\n",
+    )
+    scenario.create_topics()
+    rng = random.Random(11)
+    try:
+        first, _ = scenario.start_worker(), scenario.start_worker()
+        wait_until("a worker runs", lambda: bool(scenario.cursor_ms()), timeout_s=180)
+        starts_ms = [scenario.cursor_ms() + WINDOW_MS * index for index in range(1, 4)]
+        number = 0
+        while (now_ms := int(time.time() * 1000)) < starts_ms[-1] + 2 * WINDOW_MS:
+            events = []
+            for _ in range(12):
+                number += 1
+                person = f"p{rng.randrange(40)}"
+                event = {
+                    "person": person,
+                    "event": f"e{number}",
+                    "room": rng.choice(ROOMS),
+                    "ts": now_ms,
+                    **({"kind": rng.choice(["staff", "guest"])} if rng.random() < 0.8 else {}),
+                    **({"age": rng.randrange(120)} if rng.random() < 0.8 else {}),
+                }
+                events.append((person, json.dumps(event).encode()))
+            scenario.produce(events)
+            if now_ms > starts_ms[1] + WINDOW_MS and first.alive:
+                first.kill()
+        wait_until(
+            "the windows are decided",
+            lambda: set(starts_ms) <= scenario.windows("decision"),
+            timeout_s=120,
+        )
+    finally:
+        scenario.stop()
+    counted = add_up(scenario.done("partial"), cells=3 * len(ROOMS))
+    records = scenario.read(scenario.topic)
+    for start_ms in starts_ms:
+        assert counted[start_ms] == recounted(records, start_ms)
+    with open_ledger(scenario.alarms()) as ledger:
+        assert ledger.verify() == []
+
+
+def recounted(records: list[Any], start_ms: int) -> tuple[int, ...]:
+    """Return the three statistics of every room, from the records alone."""
+    staff, ages, people = ([0] * len(ROOMS) for _ in range(3))
+    home: dict[str, str] = {}
+    used: set[tuple[str, str]] = set()
+    for record in records:
+        event = json.loads(record.value)
+        late = record.timestamp >= start_ms + WINDOW_MS + 1_000
+        if late or not start_ms <= event["ts"] < start_ms + WINDOW_MS:
+            continue
+        person, room = event["person"], event["room"]
+        if home.setdefault(person, room) != room:
+            continue
+        at = ROOMS.index(room)
+        for name, usable, row, weight in (
+            ("staff", event.get("kind") == "staff", staff, 1),
+            ("age", "age" in event, ages, min(event.get("age", 0), 100) - 40),
+            ("person", True, people, 1),
+        ):
+            if usable and (name, person) not in used:
+                used.add((name, person))
+                row[at] += weight
+    return (*staff, *ages, *people)

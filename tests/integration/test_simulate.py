@@ -1,0 +1,399 @@
+"""``tocsin simulate`` from files to tables: the office, the shop, dumps, options, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from accountant.ledger import Ledger
+from stream.build import open_ledger
+from stream.codecs import Record
+from stream.commandline import ErrorGroup
+from stream.config import load
+from stream.embedded import Replay
+from stream.logdump import DumpInfo, LoggedRecord, LogWriter
+from stream.simulation import history
+from stream.simulation.command import simulate
+from stream.simulation.history import count_history
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from click.testing import Result
+
+    from accountant.charges import WindowKey
+    from accountant.records import Partial, PartialStatus
+    from stream.model import Alarms
+    from stream.simulation.history import CountedAlarm
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+BADGES = str(EXAMPLES / "office" / "badges.jsonl")
+HOUR_MS = 3_600_000
+
+COMMAND = ErrorGroup("tocsin", commands=[simulate])
+PROGRAM = """\
+from stream.commandline import ErrorGroup
+from stream.simulation.command import simulate
+ErrorGroup("tocsin", commands=[simulate])()
+"""
+
+DUMPED = """\
+feeds:
+  badges:
+    topic: building.badges
+    time: ts
+    unit: person
+    fields: {person: string, room: {domain: [hall, lab]}, ts: timestamp}
+    history: {from: 1970-01-01, until: 1970-01-01T06:00}
+budget: {unit: event, epsilon_max: "1000"}
+alarms:
+  crowd:
+    sql: |
+      SELECT room FROM badges GROUP BY room, HOP(ts, INTERVAL '30' MINUTE, INTERVAL '1' HOUR)
+      HAVING COUNT(*) > 20
+    max_fnr: 0.05
+    tolerance: 1
+    grace: 10m
+"""
+
+
+def tocsin(*arguments: str) -> Result:
+    """Run the command in this process."""
+    return CliRunner().invoke(COMMAND, ["simulate", *arguments], catch_exceptions=False)
+
+
+def office(folder: Path) -> str:
+    """Copy the office example, so that its ledger would be made elsewhere; return the file."""
+    shutil.copytree(EXAMPLES / "office", folder / "office", dirs_exist_ok=True)
+    return str(folder / "office" / "alarms.yaml")
+
+
+def decided_by_run(
+    alarms: Alarms, files: Mapping[str, Sequence[Path]], monkeypatch: pytest.MonkeyPatch
+) -> dict[WindowKey, list[Partial]]:
+    """Replay into a ledger and return what it was given, by window."""
+    found: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
+    put_partial = Ledger.put_partial
+
+    def recorded(self: Ledger, partial: Partial) -> PartialStatus:
+        found[partial.key].append(partial)
+        return put_partial(self, partial)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "put_partial", recorded)
+        with open_ledger(alarms) as ledger:
+            for _ in Replay(alarms, ledger, files).run():
+                pass
+    return found
+
+
+def same_counts(
+    alarms: Alarms,
+    found: Mapping[WindowKey, Sequence[Partial]],
+    counted: Mapping[str, CountedAlarm],
+) -> int:
+    """Compare window for window; return how many statistics are not zero."""
+    seen = 0
+    assert set(counted) == set(alarms.queries)
+    for name, mine in counted.items():
+        keys = sorted(key for key in found if key.query == name)
+        assert [key.start_ms for key in keys] == mine.starts_ms.tolist()
+        for window, key in enumerate(keys):
+            flat = np.zeros(mine.statistics * mine.cells, np.int64)
+            for partial in found[key]:
+                flat[partial.index] += partial.value
+            assert np.array_equal(mine.dense(window).reshape(-1), flat)
+            seen += int(np.count_nonzero(flat))
+    return seen
+
+
+def test_windows_and_counts_are_those_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The office example counts the same windows and cells that ``tocsin run --replay`` decides."""
+    alarms = load(Path(office(tmp_path)), environ={})
+    files = {"badges": [Path(BADGES)]}
+    heard: list[tuple[int, int]] = []
+    counted = count_history(
+        alarms, files, on_windows=lambda done, total: heard.append((done, total))
+    )
+    assert heard == [(done, 75) for done in range(1, 76)]
+    found = decided_by_run(alarms, files, monkeypatch)
+    assert same_counts(alarms, found, counted) > 100
+
+
+def test_every_alarm_of_the_shop_is_counted() -> None:
+    """Several alarms of one feed are counted in one pass, each with its own windows and cells."""
+    alarms = load(EXAMPLES / "retail" / "alarms.yaml", environ={})
+    sales = EXAMPLES / "retail" / "online_retail.parquet"
+    counted = count_history(alarms, {"sales": [sales]})
+    sizes = {name: (each.windows, each.cells) for name, each in counted.items()}
+    assert sizes == {"busy-week": (52, 36), "quiet-day": (268, 1), "big-week": (52, 1)}
+    totals = {name: int(each.value.sum()) for name, each in counted.items()}
+    assert all(totals.values())
+
+
+def dump(folder: Path, *, first_offset: int = 0) -> Path:
+    """Write a dump of two partitions; a first offset above 0 says that older records are gone."""
+    random = np.random.default_rng(1)
+    path = folder / "log.parquet"
+    offsets: Counter[int] = Counter()
+    with LogWriter(path, DumpInfo("building.badges", 2)) as writer:
+        for append_ms in np.sort(random.integers(0, 7 * HOUR_MS, 400)).tolist():
+            room = str(random.choice(["hall", "lab"]))
+            event = {"person": f"p{random.integers(9)}", "room": room, "ts": append_ms}
+            for partition in (0, 1):  # one of the two is the wrong one, and counts nowhere
+                offset = first_offset + offsets[partition]
+                value = json.dumps(event).encode()
+                record = Record(offset, append_ms, log_append=True, value=value)
+                writer.write([LoggedRecord(partition, record)])
+                offsets[partition] += 1
+    return path
+
+
+def test_partitions_of_a_dump_are_added_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dump of several partitions counts as a run counts it."""
+    config = tmp_path / "alarms.yaml"
+    config.write_text(DUMPED, encoding="utf-8")
+    alarms = load(config, environ={})
+    files = {"badges": [dump(tmp_path)]}
+    counted = count_history(alarms, files)
+    found = decided_by_run(alarms, files, monkeypatch)
+    assert same_counts(alarms, found, counted) > 10
+    assert {len(partials) for partials in found.values()} == {2}
+
+
+def test_windows_that_the_log_no_longer_holds_are_left_out(tmp_path: Path) -> None:
+    """What a run would deny as incomplete is not simulated, and it is said how much that is."""
+    config = tmp_path / "alarms.yaml"
+    config.write_text(DUMPED, encoding="utf-8")
+    files = {"badges": [dump(tmp_path, first_offset=5)]}
+    counted = count_history(load(config, environ={}), files)["crowd"]
+    assert counted.incomplete >= 1
+    assert counted.windows + counted.incomplete == 11
+    result = tocsin(
+        str(config), "--replay", str(files["badges"][0]), "--runs", "1", "--workers", "1",
+        "--mechanisms", "tslm",
+    )  # fmt: skip
+    assert f"{counted.incomplete} windows left out" in " ".join(result.stdout.split())
+
+
+def test_formulas_are_tried_with_what_answers_them(tmp_path: Path) -> None:
+    """Of several comparisons ProBE and TSLM decide, PPWLM is left out; truths are exact."""
+    config = tmp_path / "alarms.yaml"
+    having = "HAVING COUNT(*) > 20 OR (COUNT(DISTINCT person) > 7 AND COUNT(*) > 12)"
+    text = DUMPED.replace("HAVING COUNT(*) > 20", having)
+    config.write_text(text.replace("[hall, lab]", "[hall, lab, roof]"), encoding="utf-8")
+    log = dump(tmp_path)
+    result = tocsin(
+        str(config), "--replay", str(log), "--runs", "4", "--workers", "1",
+        "--mechanisms", "tslm,ppwlm,probe", "--tolerance-factors", "1",
+        "--json", str(tmp_path / "out.json"), "--html", str(tmp_path / "out.html"),
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert "not tried: ppwlm at tolerance x1" in result.stdout
+    alarms = load(config, environ={})
+    condition = alarms.queries["crowd"].condition
+    counted = count_history(alarms, {"badges": [log]})["crowd"]
+    true = sum(int(condition.truth(counted.dense(at)).sum()) for at in range(counted.windows))
+    (one,) = json.loads((tmp_path / "out.json").read_text("utf-8"))["alarms"]
+    assert [each["mechanism"] for each in one["settings"]] == ["tslm", "probe"]
+    assert {each["fnr"]["of"] for each in one["settings"]} == {4 * true}
+    assert true > 0
+    for each in one["settings"]:
+        cells = each["fnr"]["of"] + each["fpr"]["of"] + each["uncertain"]["of"]
+        assert cells == 4 * 3 * counted.windows
+
+
+def test_limit_takes_the_first_windows(tmp_path: Path) -> None:
+    """A limit keeps the first so many windows of every alarm, with the same counts."""
+    alarms = load(Path(office(tmp_path)), environ={})
+    files = {"badges": [Path(BADGES)]}
+    whole, some = (count_history(alarms, files, limit=limit)["fire-code"] for limit in (None, 9))
+    assert some.windows == 9
+    assert all(np.array_equal(some.dense(at), whole.dense(at)) for at in range(9))
+    assert count_history(alarms, files, limit=10_000)["fire-code"].windows == 75
+
+
+@pytest.mark.parametrize(("guard", "most"), [("MOST_WINDOWS", 74), ("MOST_ENTRIES", 100)])
+def test_too_much_history_is_refused_with_a_hint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guard: str, most: int
+) -> None:
+    """Beyond the guards an error names the limit to write; nothing private is in it."""
+    monkeypatch.setattr(history, guard, most)
+    result = tocsin(office(tmp_path), "--replay", BADGES, "--runs", "1", "--workers", "1")
+    assert result.exit_code == 2
+    assert "--limit" in result.stderr
+    assert str(most) in result.stderr
+
+
+def test_office_is_simulated_and_nothing_else_happens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Table, JSON and page come out, for the custodian only; no ledger is made."""
+    config = office(tmp_path)
+    before = sorted(each for each in tmp_path.rglob("*"))
+    monkeypatch.chdir(tmp_path)
+    result = tocsin(
+        config, "--replay", BADGES, "--runs", "3", "--mechanisms", "tslm,ppwlm,nlm",
+        "--tolerance-factors", "1,2", "--json", "out.json", "--html", "out.html", "--workers", "2",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("custodian only")
+    made = {each.name for each in tmp_path.rglob("*") if each not in before}
+    assert made == {"out.json", "out.html"}
+    for name in made:
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+    read = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    assert read["audience"].startswith("custodian only")
+    (one,) = read["alarms"]
+    assert (one["alarm"], one["windows"], one["cells_per_unit"]) == ("fire-code", 75, 1)
+    own = [each for each in one["settings"] if each["configured"]]
+    assert [(each["mechanism"], each["tolerance"]) for each in own] == [("tslm", "9")]
+    assert own[0]["epsilon_worst"] == pytest.approx(0.242, abs=5e-4)
+    assert own[0]["fnr"]["of"] == 3 * 3  # three crowds, three runs
+    assert len(one["settings"]) == 6
+    assert "custodian only" in (tmp_path / "out.html").read_text("utf-8")
+    again = tocsin(config, "--replay", BADGES, "--json", "out.json")
+    assert again.exit_code == 2
+    assert "--force" in again.stderr
+
+
+def test_one_alarm_of_several(tmp_path: Path) -> None:
+    """``--alarm`` simulates that one; the verdict on the budget is still that of all of them."""
+    shutil.copytree(EXAMPLES / "retail", tmp_path / "retail")
+    sales = str(EXAMPLES / "retail" / "online_retail.parquet")
+    result = tocsin(
+        str(tmp_path / "retail" / "alarms.yaml"), "--replay", sales, "--alarm", "big-week",
+        "--runs", "2", "--workers", "1", "--mechanisms", "tslm", "--max-fnr", "0.01,0.05",
+        "--tolerance-factors", "0.02,1", "--json", str(tmp_path / "out.json"),
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    (one,) = json.loads((tmp_path / "out.json").read_text("utf-8"))["alarms"]
+    assert one["alarm"] == "big-week"
+    fits = {(each["max_fnr"], each["tolerance"]): each["fits"] for each in one["settings"]}
+    assert fits[0.05, "9000"]
+    assert not fits[0.01, "180"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--mechanisms", "tslm,laplace"], "laplace"),
+        (["--mechanisms", ""], "write one or more of"),
+        (["--tolerance-factors", "1,x"], "numbers above 0"),
+        (["--tolerance-factors", "0"], "numbers above 0"),
+        (["--tolerance-factors", "1/0"], "numbers above 0"),
+        (["--max-fnr", "1.5"], "between 0 and 1"),
+        (["--max-fnr", "nan"], "between 0 and 1"),
+        (["--runs", "0"], "--runs"),
+        (["--workers", "0"], "--workers"),
+        (["--limit", "0"], "--limit"),
+        (["--alarm", "smoke"], "fire-code"),
+        (["--json", "missing/out.json"], "no such folder"),
+        (["--json", "out", "--html", "out"], "the same file"),
+    ],
+)
+def test_bad_options_are_refused(tmp_path: Path, options: list[str], says: str) -> None:
+    """Every wrong option ends with exit code 2 and what to write, before anything is read."""
+    os.chdir(tmp_path)
+    result = tocsin(office(tmp_path), "--replay", BADGES, *options)
+    assert result.exit_code == 2
+    assert says in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+def test_history_is_asked_for(tmp_path: Path) -> None:
+    """Without files there is nothing to simulate."""
+    result = tocsin(office(tmp_path))
+    assert result.exit_code == 2
+    assert "--replay" in result.stderr
+
+
+@pytest.mark.parametrize("after_s", [0.0, 2.0])
+def test_ctrl_c_ends_every_process(tmp_path: Path, after_s: float) -> None:
+    """Ctrl-C while processes start or work ends all of them; no traceback, no file is left."""
+    running = subprocess.Popen(
+        [
+            sys.executable, "-c", PROGRAM, "simulate", office(tmp_path), "--replay", BADGES,
+            "--runs", "100000", "--workers", "2", "--mechanisms", "tslm,ppwlm",
+            "--json", str(tmp_path / "out.json"),
+        ],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        wait_until("a worker starts", lambda: b"spawn_main" in commands_of(running.pid))
+        time.sleep(after_s)
+        assert running.poll() is None
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to everybody
+        out, err = running.communicate(timeout=30)
+    finally:
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGKILL)
+            running.communicate()
+    assert running.returncode == 1
+    assert b"Traceback" not in err
+    assert b"Aborted" in err
+    assert out == b""
+    assert not (tmp_path / "out.json").exists()
+    wait_until("the workers are gone", lambda: not commands_of(running.pid), timeout_s=10)
+
+
+def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
+    """Where the parent is killed outright, no worker stays behind with private counts."""
+    running = subprocess.Popen(
+        [
+            sys.executable, "-c", PROGRAM, "simulate", office(tmp_path), "--replay", BADGES,
+            "--runs", "100000", "--workers", "2", "--mechanisms", "tslm",
+        ],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
+    wait_until("a worker starts", lambda: b"spawn_main" in commands_of(running.pid))
+    time.sleep(2)
+    running.kill()
+    running.wait()
+    wait_until("the workers are gone", lambda: not commands_of(running.pid), timeout_s=20)
+
+
+def commands_of(session: int) -> bytes:
+    """Return the command lines of all living processes of a session, the first one left out."""
+    found = b""
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit() or int(process.name) == session:
+            continue
+        try:
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session and fields[0] != "Z":
+                found += (process / "cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found
+
+
+def wait_until(what: str, ready: Callable[[], bool], *, timeout_s: float = 60) -> None:
+    """Wait until ``ready()``; fail, saying what did not happen, when it never is."""
+    deadline_s = time.monotonic() + timeout_s
+    while not ready():
+        assert time.monotonic() < deadline_s, f"did not happen: {what}"
+        time.sleep(0.05)

@@ -1,0 +1,320 @@
+"""What alarms promise: tolerances by comparison, and conditions that make no sense.
+
+Bad inputs stand in one good file; the mark ``⟦`` (removed before reading) stands where the error
+must point to.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pytest
+
+from operators.condition import Aim
+from stream.config import check, examine, load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MARK = "⟦"
+GOOD = """\
+tables: {capacity: capacity.csv}
+feeds:
+  badges:
+    topic: building.badges
+    time: ts
+    unit: person
+    fields:
+      person: string
+      room: {domain: [lobby, lab, attic]}
+      floor: {type: integer, domain: [1, 2]}
+      load: {type: float, clip: [-1.5, 10], granule: "0.5"}
+      free: float
+      ts: timestamp
+budget:
+  unit: user
+  epsilon_max: "4"
+  period: 1d
+  contribution: {predicates_per_window: 1, events_per_cell: 3}
+alarms:
+  fire-code:
+    sql: |
+      SELECT room FROM badges
+      GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
+      HAVING CONDITION
+    max_fnr: 0.05
+    LINES
+"""
+CAPACITY = "room,seats\nlobby,120\nlab,80\nattic,30\n"
+
+
+def write(folder: Path, text: str, *, capacity: str = CAPACITY) -> Path:
+    """Write a configuration and its table."""
+    (folder / "capacity.csv").write_text(capacity.replace(MARK, ""), encoding="utf-8")
+    path = folder / "alarms.yaml"
+    path.write_text(text.replace(MARK, ""), encoding="utf-8")
+    return path
+
+
+def place(text: str) -> tuple[int, int]:
+    """Return line and column of the mark."""
+    before = text[: text.index(MARK)]
+    return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+
+
+def alarm(having: str, *lines: str) -> str:
+    """Return the good file with this HAVING and these lines."""
+    rest = "\n    ".join(lines)
+    return GOOD.replace("CONDITION", having).replace("LINES", rest or "grace: 30s")
+
+
+FLAGSHIP = "(COUNT(*) > 50 AND AVG(load) > 6.5) OR COUNT(DISTINCT person) > 80"
+
+
+def test_a_tree_of_conditions_becomes_statistics_atoms_and_an_aim(tmp_path: Path) -> None:
+    """Three aggregates arrive whole, with tolerances by aggregate and by comparison."""
+    text = alarm(
+        FLAGSHIP,
+        "mechanism: probe",
+        "apportion: equal",
+        "refine: fresh",
+        'tolerance: {"count(*)": 5, "AVG(load) > 6.50": 20, "80 < COUNT(DISTINCT person)": 8}',
+        'first_tolerance: {"COUNT(*) > 50": 10}',
+    )
+    report = examine(write(tmp_path, text), environ={})
+    assert report.alarms is not None, report.errors
+    assert not report.warnings
+    query = report.alarms.queries["fire-code"]
+    assert [spec.kind.value for spec in query.aggregates] == ["count", "offset", "distinct_units"]
+    assert str(query.condition.formula) == "a1 AND a2 OR a3"
+    assert query.condition.sensitivities == (3, 3 * 16, 1)
+    assert query.texts == (
+        "COUNT(*) > 50",
+        "AVG(load) > 6.5",
+        "COUNT(DISTINCT person) > 80",
+    )
+    assert query.aim == Aim(
+        Fraction(1, 20),
+        tolerances=(5, 40, 8),
+        apportion="equal",
+        refine="fresh",
+        first_tolerances=(10, 200, 24),
+    )
+
+
+@pytest.mark.parametrize(
+    ("having", "lines", "tolerances", "first"),
+    [
+        ("COUNT(*) > 50", (), (0,), ()),
+        ("COUNT(*) > 50 OR COUNT(DISTINCT person) < 9", ("tolerance: 4",), (4, 4), ()),
+        ("COUNT(*) = 50", ("tolerance: 4",), (4, 4), ()),
+        ("COUNT(*) = 50", ('tolerance: {"COUNT(*) = 50": 4}',), (4, 4), ()),
+        (
+            "NOT COUNT(*) BETWEEN 20 AND 50",
+            ('tolerance: {"COUNT(*) BETWEEN 20 AND 50": 4, "COUNT(*) > 50": 3}',),
+            (4, 3),
+            (),
+        ),
+        (
+            "COUNT(*) > 50 OR COUNT(*) < 9",
+            ('tolerance: {"COUNT(*) > 50": 3, "COUNT(*)": 2}',),
+            (3, 2),
+            (),
+        ),
+        (
+            "COUNT(*) > 50 AND COUNT(person) < 90",
+            ('tolerance: {"COUNT(*)": 3, "COUNT(person)": 2}',),
+            (2, 2),
+            (),
+        ),
+        ("SUM(load) > 9 OR AVG(load) > 5", ("tolerance: 4.5",), (9, 9), ()),
+        ("AVG(load) > 5.25", ("tolerance: 0.25",), (1,), ()),
+        ("MEDIAN(load) > 5 AND COUNT(*) > 20", ("tolerance: 2",), (2, 2), ()),
+        ("AVG(load) <= 5", ("tolerance: 2",), (4, 0), ()),
+        ("AVG(load) <= 5", ('tolerance: {"AVG(load)": 2, "COUNT(load) > 0": 0}',), (4, 0), ()),
+        (
+            "AVG(load) <= 5 AND COUNT(load) > 30",
+            ('tolerance: {"AVG(load)": 2, "COUNT(load)": 3}',),
+            (4, 3),
+            (),
+        ),
+        ("COUNT(*) > 50", ("tolerance: 20", "mechanism: probe-ent"), (20,), (20,)),
+        ("COUNT(*) > 50", ("mechanism: probe",), (0,), (15,)),
+        ("COUNT(*) <= 50", ("mechanism: probe",), (0,), (15,)),
+        ("COUNT(*) > capacity[room]", ("mechanism: probe",), (0,), (36,)),
+        ("SUM(load) > -9", ("mechanism: probe", "tolerance: 1"), (2,), (5,)),
+        ("MEDIAN(load) > 5", ("mechanism: probe", "tolerance: 2"), (2,), (10,)),
+        (
+            "COUNT(*) > 50",
+            ("mechanism: probe", "tolerance: 2", "first_tolerance: 4"),
+            (2,),
+            (4,),
+        ),
+        ("MEDIAN(load) < 5", ("mechanism: probe", "tolerance: 2"), (2, 0), (10, 0)),
+    ],
+)
+def test_tolerances_are_in_units_of_the_statistics(
+    tmp_path: Path,
+    having: str,
+    lines: tuple[str, ...],
+    tolerances: tuple[int, ...],
+    first: tuple[int, ...],
+) -> None:
+    """Counts and ranks count events, sums and averages granules; first phases have defaults."""
+    aim = load(write(tmp_path, alarm(having, *lines)), environ={}).queries["fire-code"].aim
+    assert aim.tolerances == tolerances
+    assert aim.first_tolerances == first
+
+
+@pytest.mark.parametrize(
+    ("having", "lines", "message", "hint"),
+    [
+        (
+            FLAGSHIP,
+            ("tolerance: ⟦5",),
+            "count in several",
+            'tolerance: {"COUNT(*) > 50": 5, "AVG(load) > 6.5": 5, "COUNT(DISTINCT',
+        ),
+        ("QUANTILE(load, 0.9) > 5 AND COUNT(*) > 7", ("tolerance: ⟦1",), "in several", "QUANTILE"),
+        (FLAGSHIP, ('tolerance: {⟦"COUNT(load)": 5}',), "no comparison `COUNT(load)`", "AVG(load)"),
+        (FLAGSHIP, ('tolerance: {⟦"COUNT(*) > 51": 5}',), "no comparison", "COUNT(*) > 50"),
+        (FLAGSHIP, ("tolerance: {⟦nonsense: 5}",), "no comparison `nonsense`", "AVG(load) > 6.5"),
+        (FLAGSHIP, ('tolerance: {"COUNT(*)": ⟦many}',), "not a number", "0.05"),
+        (FLAGSHIP, ('tolerance: {"COUNT(*)": ⟦-1}',), "0 or more", "tolerance: 0"),
+        (FLAGSHIP, ('tolerance: {"COUNT(*)": ⟦1.5}',), "whole number", "1 or 2"),
+        (FLAGSHIP, ('tolerance: {"AVG(load)": ⟦1.3}',), "multiple of 0.5", "1 or 1.5"),
+        ("COUNT(*) > 50", ("⟦tolerance: [5]",), "single value", "write one value"),
+        ("COUNT(*) > 50", ("tolerance: ⟦51",), "larger than the threshold, 50", "write 25"),
+        ("COUNT(*) > 50", ("tolerance: ⟦9223372036854775808",), "62 bits", "smaller"),
+        ("COUNT(*) > capacity[room]", ("tolerance: ⟦31",), "threshold, 30 where", "write 15"),
+        (
+            "COUNT(*) > 9 OR COUNT(DISTINCT person) > 90",
+            ('tolerance: {"COUNT(DISTINCT person)": 10, "COUNT(*)": ⟦10}',),
+            "tolerance of COUNT(*) > 9 is larger than the threshold, 9",
+            "write 4",
+        ),
+        ("MAX(load) > 5", ("tolerance: ⟦1",), "larger than the threshold, 0", "write 0"),
+        (
+            "AVG(load) <= 5",
+            ('tolerance: {"COUNT(load) > 0": ⟦1}',),
+            "larger than the threshold, 0",
+            "write 0",
+        ),
+        ("COUNT(*) > 50", ("first_tolerance: ⟦5",), "mechanism: probe or probe-ent", "remove"),
+        ("COUNT(*) > 50", ("refine: ⟦fresh",), "refine is for mechanism: probe", "remove"),
+        ("COUNT(*) > 50", ("refine: ⟦fersh",), "not one of gradual | fresh", "`fresh`"),
+        ("COUNT(*) > 50", ("apportion: ⟦best",), "not one of optimal | probe | equal", "optimal"),
+        (
+            "COUNT(*) > 50",
+            ("mechanism: probe", "tolerance: 5", "first_tolerance: ⟦4"),
+            "no smaller",
+            "5 or more",
+        ),
+        (FLAGSHIP, ("mechanism: ⟦ppwlm",), "comes to 3 tests", "probe-ent"),
+        ("AVG(load) <= 5", ("mechanism: ⟦dppwlm",), "comes to 2 tests", "probe-ent"),
+        ("AVG(load) > ⟦10", (), "never > 10", "inside [-1.5, 10]"),
+        ("AVG(load) < ⟦11", (), "always < 11", "widen the clip"),
+        ("MAX(load) >= -⟦1.5", (), "always >= -1.5", "inside"),
+        ("MEDIAN(load) = ⟦12", (), "never >= 12", "inside"),
+        ("NOT MIN(load) < -⟦7", (), "always >= -7", "inside"),
+        ("⟦MEDIAN(load) = 4.3", (), "no data can meet this condition", "AND against OR"),
+        ("⟦COUNT(*) > 5 AND COUNT(*) < 6", (), "contradict each other", "check"),
+        ("⟦COUNT(*) > 5 OR COUNT(*) < 6", (), "ring in every window", "check"),
+        (
+            "⟦COUNT(*) > capacity[room] AND COUNT(*) < 81",
+            (),
+            "no data can meet this condition (as for room = lobby)",
+            "check",
+        ),
+        (
+            "⟦" + " OR ".join(f"COUNT(*) = {3 * n}" for n in range(9)),
+            (),
+            "18 distinct tests and may have 16",
+            "several alarms",
+        ),
+        (
+            "⟦MIN(load) >= 5 AND COUNT(load) < 1",
+            (),
+            "same outcome whatever the data",
+            "check",
+        ),
+        ("AVG(load) > ⟦1.000000123", (), "split a granule", "fewer decimals"),
+        ("AVG(⟦free) > 1", (), "AVG(free) needs a clip", "granule"),
+        ("MEDIAN(⟦room) > 1", (), "`room` is a string", "COUNT(*)"),
+        ("QUANTILE(load, ⟦1) > 1", (), "between 0 and 1", "MAX(field)"),
+        ("COUNT(*) FILTER (WHERE ⟦flor = 1) > 1", (), "not a field", "`floor`"),
+    ],
+)
+def test_promises_that_cannot_be_kept_are_named_where_they_stand(
+    tmp_path: Path, having: str, lines: tuple[str, ...], message: str, hint: str
+) -> None:
+    """Tolerances, thresholds and bounds that make no sense together give one error each."""
+    text = alarm(having, *lines)
+    errors = check(write(tmp_path, text), environ={})
+    assert len(errors) == 1, [str(error) for error in errors]
+    assert message in errors[0].message
+    assert hint in errors[0].hint
+    assert (errors[0].line, errors[0].column) == place(text), str(errors[0])
+
+
+def test_sixteen_atoms_are_taken(tmp_path: Path) -> None:
+    """As many tests as a formula may have, in pairs, with 256 ways to be true."""
+    counts = [f"COUNT(*) FILTER (WHERE floor = {at}) > 9" for at in range(16)]
+    pairs = [f"({a} OR {b})" for a, b in zip(counts[::2], counts[1::2], strict=True)]
+    assert check(write(tmp_path, alarm(" AND ".join(pairs))), environ={}) == []
+
+
+def test_too_many_ways_to_be_true_are_refused(tmp_path: Path) -> None:
+    """A formula of 2^16 prime implicants, or of too many tests, is an error at HAVING."""
+    counts = [f"COUNT(*) FILTER (WHERE floor = {at}) > 9" for at in range(16)]
+    pairs = [f"({counts[at]} OR NOT {counts[at ^ 1]})" for at in range(16)]
+    for having, message in [
+        (" AND ".join(pairs), "in more than 16384 ways"),
+        (
+            " OR ".join(f"({a} AND {b})" for a in counts for b in counts[:3]),
+            "tests and may have 64",
+        ),
+    ]:
+        text = alarm(f"({MARK}{having[1:]}")
+        (error,) = check(write(tmp_path, text), environ={})
+        assert message in error.message
+        assert (error.line, error.column) == place(text)
+
+
+def test_thresholds_of_a_table_are_checked_where_they_stand(tmp_path: Path) -> None:
+    """A table's value outside the clip is pointed at in the table."""
+    capacity = "room,seats\nlobby,5\nlab,⟦12\nattic,3\n"
+    path = write(tmp_path, alarm("AVG(load) > capacity[room]"), capacity=capacity)
+    (error,) = check(path, environ={})
+    assert error.file.endswith("capacity.csv")
+    assert (error.line, error.column) == place(capacity)
+    assert "never > 12" in error.message
+
+
+@pytest.mark.parametrize(
+    ("having", "lines", "message", "hint"),
+    [
+        ("COUNT(*) > 50", ("tolerance: ⟦26",), "an empty cell may ring", "write 25 or less"),
+        ("SUM(load) > 9 OR ⟦AVG(load) <= 5", ("tolerance: 1",), "COUNT(load) > 0 is tested", "50"),
+        (
+            "COUNT(*) >= ⟦0 AND AVG(load) > 1",
+            ('tolerance: {"AVG(load)": 1, "COUNT(*)": 0}',),
+            "",
+            "",
+        ),
+        (FLAGSHIP, ('tolerance: ⟦{"COUNT(*)": 5}',), "0 for AVG(load) > 6.5, COUNT(D", "tolerance"),
+        ("COUNT(*) FILTER (WHERE room = ⟦'loby') > 9", ("tolerance: 2",), "`loby`", "`lobby`"),
+    ],
+)
+def test_what_is_odd_about_a_condition_is_said(
+    tmp_path: Path, having: str, lines: tuple[str, ...], message: str, hint: str
+) -> None:
+    """Guards and their price, empty cells in reach and constant comparisons are warnings."""
+    text = alarm(having, *lines)
+    report = examine(write(tmp_path, text), environ={})
+    assert report.alarms is not None, report.errors
+    warning = report.warnings[0]
+    assert message in warning.message
+    assert hint in warning.hint
+    assert (warning.line, warning.column) == place(text), str(warning)

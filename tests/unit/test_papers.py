@@ -1,0 +1,257 @@
+"""The reproduction of the papers' figures, in short: on made-up events, and on the data if there.
+
+What the figures show is not a matter for tests; that they measure what they say is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from benchmarks.papers import __main__ as command
+from benchmarks.papers import mide, mide_report, probe, probe_report
+from benchmarks.papers.data import LOADERS, Events, load
+from benchmarks.papers.originals import (
+    OriginalProgressive,
+    OriginalTslm,
+    laplace_chain,
+    two_laplace_cdf,
+)
+from benchmarks.papers.tally import Aggregate, Span, busiest, tally
+from benchmarks.papers.trials import Outcome, measure
+from benchmarks.papers.workloads import QUERIES, SUBQUERIES, Columns, round_range
+
+DATA = os.environ.get("TOCSIN_DATA")
+SPANS = {workload.data: (workload.reference.first, workload.span.until) for workload in SUBQUERIES}
+
+
+def made_up(name: str, events: int = 20_000, groups: int = 40) -> Events:
+    """Return events of a data set's columns and days, a few groups having most of them."""
+    rng = np.random.default_rng(7)
+    first, until = SPANS[name]
+    group = np.minimum(rng.exponential(4, events).astype(np.int64), groups - 1)
+    return Events(
+        groups=groups,
+        group=group,
+        day=rng.integers(first, until, events),
+        hour=rng.integers(0, 24, events),
+        unit=rng.integers(-1, 200, events),
+        columns={
+            "miles": rng.exponential(3, events),
+            "minutes": rng.integers(0, 60, events),
+            "leaves_borough": rng.random(events) < 0.2,
+            "quantity": rng.integers(-5, 150, events),
+            "price": rng.exponential(4, events),
+        },
+    )
+
+
+def test_statistics_are_counted_as_said() -> None:
+    """Counts, distinct counts and clipped sums agree with counting events one by one."""
+    events = made_up("retail", 3_000, groups=5)
+    first, _ = SPANS["retail"]
+    aggregates = {
+        "count": Aggregate(where=lambda e: e.columns["price"] >= 2),
+        "distinct": Aggregate("distinct"),
+        "sum": Aggregate("sum", "quantity", clip=100),
+    }
+    for span in (Span(first, first + 4), Span(first + 1, first + 3, (7, 22))):
+        expected = {kind: Counter[tuple[int, int]]() for kind in aggregates}
+        seen = set()
+        for at in range(len(events.group)):
+            day, hour = int(events.day[at]) - span.first, int(events.hour[at])
+            if not 0 <= day < span.until - span.first:
+                continue
+            row = day
+            if span.hours is not None:
+                if not span.hours[0] <= hour < span.hours[1]:
+                    continue
+                row = day * (span.hours[1] - span.hours[0]) + hour - span.hours[0]
+            cell, unit = (row, int(events.group[at])), int(events.unit[at])
+            expected["count"][cell] += int(events.columns["price"][at] >= 2)
+            expected["distinct"][cell] += int(unit >= 0 and (cell, unit) not in seen)
+            expected["sum"][cell] += int(np.clip(events.columns["quantity"][at], 0, 100))
+            seen.add((cell, unit))
+        for kind, aggregate in aggregates.items():
+            counted = tally(events, aggregate, span)
+            assert counted.shape == (span.rows, 5)
+            assert all(
+                counted[row, group] == expected[kind][row, group]
+                for row in range(span.rows)
+                for group in range(5)
+            )
+
+
+def test_busiest_groups_come_first() -> None:
+    """Groups are ranked by their totals over all windows."""
+    assert busiest(np.array([[1, 5, 0], [1, 0, 9]]), 2).tolist() == [2, 1]
+
+
+def test_ranges_are_round() -> None:
+    """A range is the least of 1, 2, 5, 10, 20, ... that is no less."""
+    rounds = sorted(factor * 10**power for factor in (1, 2, 5) for power in range(6))
+    for largest in (0, 1, 2, 3, 5, 6, 10, 11, 366, 4_999, 5_000, 5_001):
+        assert round_range(largest) == next(each for each in rounds if each >= largest)
+
+
+def test_the_law_of_two_laplaces() -> None:
+    """The closed form equals the integral of one law over the other."""
+    for a, b in ((0.5, 2.0), (1.0, 1.3), (3.0, 0.2)):
+        for x in (-4.0, -0.3, 0.0, 1.0, 6.0):
+            value, _ = quad(
+                lambda y, a=a, b=b, x=x: (
+                    a
+                    / 2
+                    * np.exp(-a * abs(y))
+                    * (0.5 * np.exp(b * (x - y)) if x < y else 1 - 0.5 * np.exp(-b * (x - y)))
+                ),
+                -60 / a,
+                60 / a,
+                points=sorted({0.0, x}),
+                limit=200,
+            )
+            assert two_laplace_cdf(np.array([x]), a, b)[0] == pytest.approx(value, abs=1e-6)
+
+
+def test_printed_noise_has_the_printed_laws() -> None:
+    """Every level of the chain is Laplace of its rate, up to sampling error."""
+    levels = (0.1, 0.5, 2.0)
+    drawn = laplace_chain(levels, 100_000, np.random.default_rng(1))
+    for level, row in zip(levels, drawn, strict=True):
+        assert np.mean(np.abs(row)) == pytest.approx(1 / level, rel=0.02)
+        assert np.mean(row > 1 / level) == pytest.approx(np.exp(-1) / 2, abs=0.005)
+
+
+def test_printed_levels_are_those_of_the_paper() -> None:
+    """Epsilon rises from epsilon_1 to ln(m / (2 beta)) / u; its parts cut every interval evenly."""
+    assert OriginalTslm(2.0, 0.05).epsilon == pytest.approx(np.log(10) / 2)
+    plain = OriginalProgressive(1.0, 0.05, 1e-5, 4).levels
+    fine = OriginalProgressive(1.0, 0.05, 1e-5, 4, 3).levels
+    assert plain[0] == 1e-5
+    assert plain[-1] == pytest.approx(np.log(40))
+    assert plain[1] / plain[0] == pytest.approx(plain[3] / plain[2])
+    assert fine[::3] == pytest.approx(plain)
+    assert np.diff(fine[3:7]) == pytest.approx(np.diff(fine[3:5])[0])
+
+
+@pytest.mark.parametrize("parts", [0, 3])
+def test_printed_algorithms_seldom_miss(parts: int) -> None:
+    """At s = c + 1 they miss at most beta, and what is decided early costs less."""
+    rng = np.random.default_rng(3)
+    original = OriginalProgressive(1.0, 0.05, 1e-5, 4, parts)
+    fired, lost = original.decide(np.ones(5_000), rng)
+    assert np.mean(~fired) < 0.05
+    fired, early = original.decide(np.full(5_000, -1e7), rng)
+    assert not fired.any()
+    assert early.max() == original.levels[0] < lost.mean()
+    assert np.isin(lost, original.levels).all()
+
+
+def test_runs_are_compared_with_the_truth() -> None:
+    """Rates are over positives, negatives and far negatives; a rate over nothing is no number."""
+    fired = np.array([True, False, True, True, False])
+    truth = np.array([True, True, False, False, False])
+    far = np.array([False, False, False, True, True])
+    lost = np.array([1.0, 1.0, 0.5, 0.5, 0.5])
+    found = measure(lambda: Outcome.of(fired, lost), truth, 3, far=far)
+    assert (found.fnr, found.far_fpr) == (0.5, 0.5)
+    assert found.fpr == pytest.approx(2 / 3)
+    assert found.value("worst") == 1.0
+    assert found.value("mean") == pytest.approx(0.7)
+    assert 0 < found.value("entropy") < 1
+    none = measure(lambda: Outcome.of(fired, lost), np.zeros(5, dtype=np.bool_), 1)
+    assert np.isnan([none.fnr, none.far_fpr]).all()
+
+
+def test_mechanisms_keep_their_promises_and_dppwlm_costs_less_than_ppwlm() -> None:
+    """On made-up taxis every mechanism but NLM misses little, as in MIDE's figures."""
+    query = next(query for query in QUERIES if query.name == "taxi 34")
+    found = mide.by_query({"taxi": made_up("taxi")}, 20, queries=[query])
+    assert set(found) == {"taxi 34 H", "taxi 34 M", "taxi 34 L"}
+    for each in found.values():
+        assert set(each) == set(mide.MECHANISMS)
+        assert each["DPPWLM"].value("mean") < each["PPWLM"].value("mean")
+        assert each["DPPWLM"].value("entropy") > each["PPWLM"].value("entropy")
+        assert each["TSLM"].value("worst") == pytest.approx(1.3863, abs=1e-4)
+        assert each["NLM"].value("worst") == pytest.approx(1.3863, abs=1e-4)
+    low = found["taxi 34 L"]
+    assert low["TSLM"].positives > 100
+    assert max(each.fnr for name, each in low.items() if name != "NLM") < 0.06
+
+
+def test_conditions_are_those_of_the_sub_queries() -> None:
+    """The condition's truth is the formula over ``s > c``, and tolerances are parts of ranges."""
+    rng = np.random.default_rng(5)
+    columns = Columns(
+        rng.integers(0, 100, (6, 50)), (50,) * 6, (100, 200, 50, 5, 100, 100), (1,) * 6
+    )
+    case = probe.Case(columns, "c OR (a AND d)")
+    held = columns.statistics > 50
+    expected = held[2] | (held[0] & held[3])
+    assert (case.condition.truth(columns.statistics) == expected).all()
+    assert case.tolerances(12) == (6, 12, 1)
+    aim = case.aim("probe", "fresh", 1)
+    assert (aim.first_tolerances, aim.tolerances) == ((15, 30, 2), (1, 1, 1))
+
+
+def test_the_reports_are_written(tmp_path: Path) -> None:
+    """Tables, text and plots come out for whatever data sets there are."""
+    pytest.importorskip("matplotlib")
+    data = {"taxi": made_up("taxi", 5_000), "retail": made_up("retail", 5_000)}
+    queries = [query for query in QUERIES if query.name in {"taxi 34", "retail items"}]
+    found = mide.by_query(data, 2, queries=queries)
+    varied = mide.by_tolerance(data["taxi"], 2, tolerances=(1, 4))
+    text = "\n".join(mide_report.lines_of(data, found, varied, tmp_path))
+    assert all(f"## Figure {number}" in text for number in (6, 7, 8))
+    sizes = probe.by_size({"badges": made_up("badges", 5_000)}, 2, sizes=(1, 2))
+    one, two = (sizes["badges", kind]["1"] for kind in ("conjunction", "disjunction"))
+    assert one is two
+    lines = probe_report.lines_of({}, sizes, ({}, {}), ({}, {}), tmp_path)
+    assert "## Figure 9" in "\n".join(lines)
+    plots = sorted(path.name for path in tmp_path.iterdir())
+    assert plots == [
+        "mide-accuracy.png",
+        "mide-privacy.png",
+        "mide-tolerance.png",
+        "probe-dearest.png",
+        "probe-entropy.png",
+        "probe-fnr.png",
+        "probe-fpr.png",
+        "probe-mean.png",
+    ]
+
+
+def test_without_data_the_command_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An empty folder, and an unknown name, are refused before anything runs."""
+    for arguments, said in ((["--data", str(tmp_path)], "no data found"), (["figure9"], "unknown")):
+        monkeypatch.setattr("sys.argv", ["papers", *arguments])
+        with pytest.raises(SystemExit):
+            command.main()
+        assert said in capsys.readouterr().err
+
+
+@pytest.mark.skipif(DATA is None, reason="TOCSIN_DATA names no folder")
+def test_the_data_are_read() -> None:
+    """Events per data set are those of its description; queries have cells that fire."""
+    assert DATA is not None
+    data = load(Path(DATA))
+    assert set(data) <= set(LOADERS)
+    groups = {"taxi": (263, 62_318), "badges": (20, 29_763), "retail": (38, 541_909)}
+    for name, events in data.items():
+        assert (events.groups, len(events.group)) == groups[name]
+        workload = next(each for each in SUBQUERIES if each.data == name)
+        columns = workload.columns(events)
+        assert (columns.statistics[0] > columns.thresholds[0]).any()
+    for query in QUERIES:
+        if query.data in data:
+            cells = query.cells(data[query.data], Fraction(3, 5))
+            assert cells.statistics.shape == cells.thresholds.shape
+            assert (cells.statistics >= 0).all()

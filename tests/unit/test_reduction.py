@@ -1,0 +1,206 @@
+"""Comparisons as integer tests, against direct evaluation over small multisets."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from math import ceil
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from operators.reduction import (
+    LARGEST_SCALE,
+    Aggregate,
+    Function,
+    Literal,
+    Relation,
+    Tree,
+    WeightKind,
+    reduce,
+)
+
+HALF = Fraction(1, 2)
+QUANTILES = [HALF, Fraction(1, 4), Fraction(9, 10), Fraction(2, 3)]
+EVENT = int | None
+"""One event: its value in granules before clipping, or no value."""
+
+
+def clipped(aggregate: Aggregate, value: int) -> int:
+    """Return a value within the clips."""
+    return min(max(value, aggregate.lo), aggregate.hi)
+
+
+def evaluated(aggregate: Aggregate, events: list[EVENT]) -> Fraction | None:
+    """Compute the aggregate as SQL does, ``None`` for NULL."""
+    values = sorted(clipped(aggregate, event) for event in events if event is not None)
+    if aggregate.function in {Function.COUNT, Function.DISTINCT}:
+        return Fraction(len(values))
+    if aggregate.function is Function.SUM:
+        return Fraction(sum(values))
+    if not values:
+        return None
+    if aggregate.function is Function.AVG:
+        return Fraction(sum(values), len(values))
+    rank = {Function.MIN: 1, Function.MAX: len(values)}.get(
+        aggregate.function, ceil(len(values) * aggregate.quantile)
+    )
+    return Fraction(values[rank - 1])
+
+
+def compared(relation: Relation, left: Fraction | None, right: Fraction) -> bool:
+    """Compare as SQL does: nothing holds of NULL."""
+    if left is None:
+        return False
+    return {
+        Relation.GT: left > right,
+        Relation.GE: left >= right,
+        Relation.LT: left < right,
+        Relation.LE: left <= right,
+        Relation.EQ: left == right,
+        Relation.NE: left != right,
+    }[relation]
+
+
+def statistic(literal: Literal, aggregate: Aggregate, events: list[EVENT], at: int) -> int:
+    """Add up the weights of the events that have a value."""
+    values = [clipped(aggregate, event) for event in events if event is not None]
+    return sum(literal.weights.weight(value, at) for value in values)
+
+
+def decided(tree: Tree[Literal], aggregate: Aggregate, events: list[EVENT], at: int) -> bool:
+    """Evaluate a reduced comparison."""
+
+    def truth(literal: Literal) -> np.ndarray:
+        return np.array([literal.holds(statistic(literal, aggregate, events, at), at)])
+
+    return bool(tree.holds(truth)[0])
+
+
+AGGREGATES = [
+    Aggregate(function, lo, hi, quantile)
+    for function in Function
+    for lo, hi in [(-2, 3), (0, 2), (1, 3), (-3, -1)]
+    for quantile in (QUANTILES if function is Function.QUANTILE else [HALF])
+]
+THRESHOLDS = [Fraction(n, 6) for n in (-19, -12, -9, -6, 0, 3, 4, 6, 10, 12, 18, 20)]
+MULTISETS: list[list[EVENT]] = [
+    list(events)
+    for size in range(4)
+    for events in combinations_with_replacement([None, -4, -1, 0, 1, 2, 4], size)
+    if None not in events[1:]  # one event without a value is as good as several
+]
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("aggregate", AGGREGATES, ids=str)
+def test_a_reduced_comparison_is_true_where_sql_s_is(
+    aggregate: Aggregate, relation: Relation
+) -> None:
+    """Every aggregate and comparison agrees with direct evaluation, on no events too."""
+    tree = reduce(aggregate, relation, THRESHOLDS)
+    for events in MULTISETS:
+        left = evaluated(aggregate, events)
+        for at, threshold in enumerate(THRESHOLDS):
+            wanted = compared(relation, left, threshold)
+            assert decided(tree, aggregate, events, at) is wanted, (events, threshold)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.builds(
+        lambda function, quantile, lo, width: Aggregate(function, lo, lo + width, quantile),
+        st.sampled_from(list(Function)),
+        st.fractions(Fraction(1, 50), Fraction(49, 50), max_denominator=50),
+        st.integers(-40, 40),
+        st.integers(0, 60),
+    ),
+    st.sampled_from(list(Relation)),
+    st.lists(st.none() | st.integers(-60, 60), max_size=25),
+    st.lists(st.fractions(-50, 50, max_denominator=12), min_size=1, max_size=4),
+)
+def test_larger_multisets_agree_as_well(
+    aggregate: Aggregate,
+    relation: Relation,
+    events: list[EVENT],
+    thresholds: list[Fraction],
+) -> None:
+    """Any clips, quantiles and fractional thresholds per cell keep the truth."""
+    tree = reduce(aggregate, relation, thresholds)
+    left = evaluated(aggregate, events)
+    for at, threshold in enumerate(thresholds):
+        assert decided(tree, aggregate, events, at) is compared(relation, left, threshold)
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATES, ids=str)
+def test_one_event_moves_a_statistic_by_its_sensitivity_at_most(aggregate: Aggregate) -> None:
+    """The largest weights are those of the table: the aggregate's D."""
+    threshold = Fraction(1, 2)
+    lo, hi = aggregate.lo, aggregate.hi
+    a, b = aggregate.quantile.as_integer_ratio()
+    bound = {
+        Function.SUM: max(abs(lo), abs(hi)),
+        Function.AVG: max(abs(2 * lo - 1), abs(2 * hi - 1)),
+        Function.QUANTILE: max(a, b - a),
+    }.get(aggregate.function, 1)
+    for relation in Relation:
+        for literal in reduce(aggregate, relation, [threshold]).leaves():
+            weights = [abs(literal.weights.weight(value, 0)) for value in range(lo, hi + 1)]
+            assert max(weights) <= (1 if literal.guard else bound)
+            if aggregate.function in {Function.SUM, Function.AVG} and not literal.guard:
+                assert max(weights) == bound
+
+
+def test_what_is_true_of_nothing_is_guarded() -> None:
+    """A comparison needs a guard iff its test holds in an empty cell and NULL does not."""
+    guarded = {
+        Function.AVG: {Relation.GE, Relation.LE, Relation.EQ},
+        Function.QUANTILE: {Relation.LT, Relation.LE, Relation.EQ, Relation.NE},
+        Function.MAX: {Relation.LT, Relation.LE, Relation.EQ, Relation.NE},
+        Function.MIN: {Relation.GT, Relation.GE, Relation.EQ, Relation.NE},
+    }
+    for function, relation in product(Function, Relation):
+        leaves = list(reduce(Aggregate(function, 0, 9), relation, [Fraction(4)]).leaves())
+        assert any(leaf.guard for leaf in leaves) is (relation in guarded.get(function, ()))
+        assert all(leaf.weights.kind is WeightKind.ONE for leaf in leaves if leaf.guard)
+
+
+def test_a_guard_is_what_keeps_null_from_ringing() -> None:
+    """Without its guard, AVG <= c would ring for an empty cell."""
+    aggregate = Aggregate(Function.AVG, 0, 9)
+    tree = reduce(aggregate, Relation.LE, [Fraction(4)])
+    bare = next(leaf for leaf in tree.leaves() if not leaf.guard)
+    assert decided(Tree(bare), aggregate, [], 0)
+    assert not decided(tree, aggregate, [], 0)
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+def test_negation_and_flipping_are_those_of_numbers(relation: Relation) -> None:
+    """A relation, its negation and its mirror image agree on all pairs of numbers."""
+    for left, right in product(map(Fraction, range(3)), repeat=2):
+        holds = compared(relation, left, right)
+        assert compared(relation.negated, left, right) is not holds
+        assert compared(relation.flipped, right, left) is holds
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "thresholds"),
+    [
+        (Aggregate(Function.COUNT), []),
+        (Aggregate(Function.SUM), [Fraction(2**62)]),
+        (Aggregate(Function.MAX), [Fraction(-(2**62) - 1)]),
+        (Aggregate(Function.AVG, 0, 9), [Fraction(1, LARGEST_SCALE + 1)]),
+        (Aggregate(Function.AVG, 0, 9), [Fraction(1, 1009), Fraction(1, 1013)]),
+        (Aggregate(Function.AVG, 0, 2**61), [Fraction(1, 3)]),
+        (Aggregate(Function.QUANTILE, 0, 9, Fraction(1)), [Fraction(1)]),
+        (Aggregate(Function.QUANTILE, 0, 9, Fraction(0)), [Fraction(1)]),
+        (Aggregate(Function.QUANTILE, 0, 9, Fraction(1, LARGEST_SCALE + 1)), [Fraction(1)]),
+    ],
+    ids=str,
+)
+def test_what_does_not_fit_is_refused(aggregate: Aggregate, thresholds: list[Fraction]) -> None:
+    """Thresholds and weights beyond 62 bits, fine scales and quantiles of no rank are errors."""
+    with pytest.raises(ValueError, match=r"threshold|quantile|62 bits"):
+        reduce(aggregate, Relation.GT, thresholds)

@@ -1,0 +1,317 @@
+"""Several statistics of one query: each as if it stood alone, and one choice of cells per person.
+
+That windows hold what the row-by-row reference says, also with several statistics, is shown beside
+the single ones, in ``test_aggregate``.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accountant.units import PrivacyUnit
+from stream.aggregate import Rows, WindowCounter, project
+from stream.codecs import Record
+from stream.model import AggregateKind, AggregateSpec, Field, FieldType
+from stream.projection import check_weights
+from stream.reader import PartitionReader, ReadStart
+from tests.unit import reference
+from tests.unit.reference import ROOMS, Event, cell_and_weights, weight_of
+from tests.unit.test_bounding import breach, each_window, honest_members, random_case
+
+if TYPE_CHECKING:
+    from stream.model import Budget, Query
+
+TUMBLING = reference.scenes()[0]
+COUNT, DISTINCT, SUM, OFFSET, RANK = AggregateKind
+OPEN = reference.FILTERS[1]
+EVENT = Event(0, 3, 3, "P", "a", b"attic", 1.0, open=True)
+
+
+def spec(kind: AggregateKind, **parts: object) -> AggregateSpec:
+    """Return a statistic over ``amount``, with some parts replaced."""
+    return replace(reference.spec_of(kind), **parts)
+
+
+def pivots(*values: int) -> np.ndarray:
+    """Return one pivot per room."""
+    return np.array(values, np.int64)
+
+
+def caps_per_statistic(query: Query, budget: Budget, members: list[Event]) -> list[list[Event]]:
+    """Broken: every statistic chooses the cells that a person reaches by itself."""
+    found = []
+    for each in query.aggregates:
+        alone = replace(query, aggregates=(each,))
+        usable = [event for event in members if cell_and_weights(alone, event)]
+        found += reference.bounded(alone, budget, usable)
+    return found
+
+
+def duplicates_of_the_first_statistic(
+    query: Query, budget: Budget, members: list[Event]
+) -> list[list[Event]]:
+    """Broken: what one statistic takes for a copy, no statistic counts."""
+    seen, unique = set(), []
+    for event in members:
+        cell, weights = cell_and_weights(query, event)
+        copy = (event.unit, cell, weights[0], event.id)
+        if copy not in seen:
+            seen.add(copy)
+            unique.append(event)
+    return reference.bounded(query, budget, unique)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(PrivacyUnit), st.booleans(), st.integers(2, 4))
+def test_one_neighbour_moves_its_cells_jointly(
+    seed: int, unit: PrivacyUnit, ids: bool, statistics: int
+) -> None:
+    """An event moves one cell, a person as many as the cap, over all statistics, each by its D."""
+    case = random_case(seed, unit, ids=ids, statistics=statistics)
+    assert not breach(reference.count, *case)
+
+
+def test_cells_chosen_per_statistic_are_caught() -> None:
+    """A person who may reach one cell reaches two where every statistic takes the first of its own.
+
+    ::
+
+        offset          0       1
+        person P        attic   bar          cap: 1 room
+        COUNT(*)        yes     no: 2nd room
+        FILTER (open)           no: 2nd room; broken: the first that this statistic sees
+    """
+    query = reference.make_query(TUMBLING, spec(COUNT), spec(COUNT, where=OPEN))
+    budget = reference.make_budget(PrivacyUnit.USER, TUMBLING.periods, 1, 1)
+    log = [replace(EVENT, open=False), replace(EVENT, offset=1, room=b"bar")]
+    twin = each_window(honest_members, caps_per_statistic)
+    assert breach(twin, TUMBLING, query, budget, log) == "too many cells moved"
+    assert not breach(reference.count, TUMBLING, query, budget, log)
+    assert reference.count(query, budget, log, range(1))[0].values == {0: 1}
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_cells_chosen_per_statistic_are_caught_in_random_logs(most: int) -> None:
+    """The check has power on random statistics too, and it is the number of cells that it names."""
+    twin = each_window(honest_members, caps_per_statistic)
+    for seed in range(40):
+        scene, query, budget, log = random_case(seed, PrivacyUnit.USER, ids=False, statistics=3)
+        capped = reference.make_budget(PrivacyUnit.USER, budget.periods, most, 2)
+        found = breach(twin, scene, query, capped, log)
+        if found:
+            assert found == "too many cells moved"
+            assert not breach(reference.count, scene, query, capped, log)
+            return
+    pytest.fail("the broken counter passed")
+
+
+def test_duplicates_of_another_statistic_are_caught() -> None:
+    """An event that is a copy to COUNT is none to SUM: else its original moves SUM by both weights.
+
+    ::
+
+        event   id   amount   COUNT   SUM           broken, with the first:  2
+        first   a       1.0       1     2           broken, without it:     -2
+        second  a      -1.0    copy    -2
+    """
+    query = reference.make_query(TUMBLING, COUNT, spec(SUM, lo=-2, hi=2), ids=True)
+    budget = reference.make_budget(PrivacyUnit.EVENT)
+    log = [EVENT, replace(EVENT, offset=1, amount=-1.0), replace(EVENT, offset=2, amount=2.0)]
+    twin = each_window(honest_members, duplicates_of_the_first_statistic)
+    assert breach(twin, TUMBLING, query, budget, log) == "a cell moved too far"
+    assert not breach(reference.count, TUMBLING, query, budget, log)
+    assert reference.count(query, budget, log, range(1))[0].values == {0: 1}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.booleans())
+def test_under_unit_event_a_statistic_is_what_it_is_alone(seed: int, ids: bool) -> None:
+    """Which other statistics a query has changes none of them."""
+    scene, query, budget, log = random_case(seed, PrivacyUnit.EVENT, ids=ids, statistics=3)
+    together = reference.count(query, budget, log, scene.indexes)
+    for at, each in enumerate(query.aggregates):
+        alone = reference.count(replace(query, aggregates=(each,)), budget, log, scene.indexes)
+        for index in scene.indexes:
+            own = {
+                place - at * len(ROOMS): value
+                for place, value in together[index].values.items()
+                if place // len(ROOMS) == at
+            }
+            assert own == alone[index].values
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32))
+def test_no_event_weighs_more_than_largest(seed: int) -> None:
+    """The bound that sensitivities start from is reached by sums and offsets, never passed."""
+    each = reference.random_spec(random.Random(seed))
+    amounts = [Fraction(at, 4) for at in range(-32, 33)]
+    if each.field == "size":
+        amounts = [amount for amount in amounts if amount.denominator == 1]
+    events = [replace(EVENT, **{each.field or "amount": amount}) for amount in amounts]
+    each = replace(each, where=None)
+    weights = [abs(weight_of(each, event, cell)) for event in events for cell in range(len(ROOMS))]
+    assert max(weights) <= each.largest
+    if each.kind in {SUM, OFFSET}:
+        assert max(*weights, 1) == each.largest
+
+
+def test_pivots_are_of_the_cell() -> None:
+    """The same amount weighs by its own cell's pivot; at a pivot it is not above it.
+
+    ::
+
+        amount 1.0 = 2 granules   attic   bar   cellar   dé
+        pivot                         0     2       -1    5
+        OFFSET, scale 2               4     2        5   -1
+        RANK (2 above, -3 not)        2    -3        2   -3
+    """
+    query = reference.make_query(TUMBLING, OFFSET, RANK)
+    log = [replace(EVENT, offset=at, room=room.encode()) for at, room in enumerate(ROOMS)]
+    projected, drops = project(query, reference.decoded(log))
+    assert projected.weight.tolist() == [[4, 2, 5, -1], [2, -3, 2, -3]]
+    assert projected.counts.all()
+    assert not drops
+
+
+def test_rows_that_no_statistic_can_use_are_dropped() -> None:
+    """A row stays where one statistic counts it; else it was filtered out, or lacks the fields."""
+    query = reference.make_query(
+        TUMBLING, spec(SUM), AggregateSpec(COUNT, "size", where=OPEN), spec(SUM, where=OPEN)
+    )
+    events = [
+        replace(EVENT, size=1),
+        replace(EVENT, size=None),
+        replace(EVENT, amount=None, size=1),
+        replace(EVENT, amount=float("nan"), size=None),
+        replace(EVENT, amount=float("inf"), size=1, open=False),
+        replace(EVENT, amount=1.0, size=1, open=False),
+        replace(EVENT, amount=1.0, size=1, room=b"hall"),
+    ]
+    log = [replace(event, offset=at) for at, event in enumerate(events)]
+    projected, drops = project(query, reference.decoded(log))
+    assert drops == {"bad_value": 2, "out_of_domain": 1}
+    assert projected.offset.tolist() == [0, 1, 2, 5]
+    assert projected.counts.tolist() == [
+        [True, True, False, True],
+        [True, False, True, False],
+        [True, True, False, False],
+    ]
+    only_open = replace(query, aggregates=query.aggregates[1:])
+    projected, drops = project(only_open, reference.decoded(log))
+    assert drops == {"filtered": 2, "bad_value": 1, "out_of_domain": 1}
+    assert projected.offset.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi", "pivot", "scale"),
+    [
+        (0, 2**61, -(2**61), 1),
+        (-(2**61), 0, 2**61, 1),
+        (-(2**62), -(2**62), -(2**62), 1),
+        (-(2**31), 2**31, 2**61, 2**30),
+    ],
+)
+def test_extreme_offsets_are_exact(lo: int, hi: int, pivot: int, scale: int) -> None:
+    """Weights up to 2**62 come out exactly, far values of a field included."""
+    extreme = AggregateSpec(
+        OFFSET, "size", lo, hi, Fraction(1), pivots=pivots(*[pivot] * 4), scale=scale
+    )
+    check_weights(extreme, len(ROOMS))
+    query = reference.make_query(TUMBLING, extreme, COUNT)
+    sizes = (-(2**63), -1, 0, 1, 2**63 - 1)
+    log = [replace(EVENT, offset=at, size=size) for at, size in enumerate(sizes)]
+    projected, _ = project(query, reference.decoded(log))
+    exact = [scale * min(max(size, lo), hi) - pivot for size in sizes]
+    assert projected.weight.tolist() == [exact, [1] * len(sizes)]
+    assert max(map(abs, exact)) <= extreme.largest
+    total = max(-(2**62), min(sum(exact), 2**62))
+    found = reference.count(query, reference.make_budget(PrivacyUnit.EVENT), log, range(1))
+    assert found[0].values == ({0: total} if total else {}) | {len(ROOMS): len(sizes)}
+
+
+@pytest.mark.parametrize(
+    ("broken", "problem"),
+    [
+        (AggregateSpec(SUM, None, 0, 1), "names its field"),
+        (spec(SUM, lo=-(2**62) - 1), "granules"),
+        (spec(RANK, hi=2**62 + 1), "granules"),
+        (spec(OFFSET, lo=2, hi=1), "in order"),
+        (spec(OFFSET, pivots=None), "every predicate"),
+        (spec(RANK, pivots=None), "every predicate"),
+        (spec(OFFSET, pivots=pivots(0, 0, 0)), "every predicate"),
+        (spec(RANK, pivots=pivots(0, 0, 0, 0).astype(np.int32)), "every predicate"),
+        (spec(RANK, pivots=pivots(0, 0, 0, -(2**63))), "pivots"),
+        (spec(OFFSET, pivots=pivots(0, 0, 0, 2**62 + 1)), "pivots"),
+        (spec(OFFSET, lo=0, hi=0, pivots=pivots(0, 0, 0, 0), scale=2**63), "scale"),
+        (spec(OFFSET, scale=0), "scale"),
+        (spec(OFFSET, lo=0, hi=2**31, scale=2**31 + 1), "weights"),
+        (spec(OFFSET, lo=0, hi=2**62, pivots=pivots(0, 0, 0, -1), scale=1), "weights"),
+        (spec(OFFSET, lo=2**62, hi=2**62, pivots=pivots(*[2**62] * 4), scale=2), "weights"),
+        (spec(RANK, not_above=-(2**62) - 1), "weights"),
+    ],
+)
+def test_weights_that_could_wrap_are_refused(broken: AggregateSpec, problem: str) -> None:
+    """A counter does not begin with statistics whose weights might not be exact."""
+    query = reference.make_query(TUMBLING, spec(COUNT), broken)
+    with pytest.raises(ValueError, match=problem):
+        WindowCounter(query, reference.make_budget(PrivacyUnit.EVENT))
+
+
+def test_a_count_beside_a_distinct_count_keeps_no_rows() -> None:
+    """Under unit event only the distinct count remembers people, the others their sums."""
+    query = reference.make_query(TUMBLING, COUNT, DISTINCT, SUM)
+    counter = WindowCounter(query, reference.make_budget(PrivacyUnit.EVENT))
+    rng = np.random.default_rng(3)
+    people = rng.integers(0, 2**63, (3, 2)).astype(np.uint64)
+    for start in range(0, 60_000, 1_000):
+        zeros, ones = np.zeros(1_000, np.int64), np.ones((3, 1_000), np.int64)
+        units = people[rng.integers(0, 3, 1_000)]
+        offsets = np.arange(start, start + 1_000)
+        counter.add(Rows(zeros, zeros, offsets, zeros + 1, ones, ones > 0, units, None))
+    (groups,) = counter._panes.values()
+    assert sum(len(part) for group in groups.values() for part in group.parts) <= 16_384 + 3
+    found = reference.cut(counter, 0)
+    assert found.values == {1: 60_000, 4 + 1: 3, 8 + 1: 60_000}
+
+
+def test_a_partial_holds_every_statistic_of_every_cell() -> None:
+    """Statistic after statistic, each with all cells; a filter narrows only its own."""
+    query = reference.make_query(TUMBLING, spec(COUNT), spec(OFFSET, where=OPEN))
+    fields = {
+        **query.feed.fields,
+        "person": Field("person", FieldType.STRING),
+        "ts": Field("ts", FieldType.TIMESTAMP),
+    }
+    query = replace(query, feed=replace(query.feed, fields=fields))
+    reader = PartitionReader(
+        feed=query.feed,
+        partition=0,
+        partitions=1,
+        topic_id="t",
+        queries=[query],
+        budget=reference.make_budget(PrivacyUnit.EVENT),
+        hash_key=bytes(32),
+        on_drops=lambda _drops: None,
+    )
+    reader.begin({query.id: 0}, ReadStart(whole=True))
+    events = [("bar", 1.0, True), ("bar", 1.0, False), ("cellar", None, True), ("dé", 9.0, True)]
+    records = []
+    for at, (room, amount, is_open) in enumerate(events):
+        parts = {"person": "P", "ts": at, "room": room, "amount": amount, "open": is_open}
+        records.append(Record(at, at, log_append=True, value=json.dumps(parts).encode()))
+    reader.read(records)
+    reader.arrived_through(TUMBLING.calendar.bounds(0)[1])
+    (partial,) = reader.partials()
+    assert partial.cells == 2 * len(ROOMS)
+    assert partial.index.tolist() == [1, 2, 3, 4 + 1, 4 + 3]
+    assert partial.value.tolist() == [2, 1, 1, 2 * 2 - 2, 2 * 4 - 5]
