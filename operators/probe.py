@@ -72,8 +72,8 @@ class Probe:
         scales: levels and boundaries, one per channel.
         max_fpr: what the estimate is held against.
 
-    Source: ProBE, Algorithms 2 to 4 and equations (22) and (23). Half of beta per phase with the
-    cutoff taken from the same noise, as ProBE prints it, misses too often; see the proof.
+    Source: ProBE, Algorithms 2 to 4 and equations (22) and (23). ProBE reruns with fresh noise and
+    half of beta for each phase; the same halves on one gradual release would miss too often.
     """
 
     condition: Condition

@@ -10,11 +10,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from accountant.minentropy import min_entropy_levels
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Plan
 from operators.literals import apportioned, formula_limit, least_common_rate
-from operators.progressive import Grid
+from operators.progressive import Grid, expected_entropy
 from operators.treewalk import Scale, Walk
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ProbeEnt"]
 
-_NODES: Final = 1000  # of the min-entropy search: the bracket is closed to a few per cent anyway
 _REFINEMENT: Final = 3
 
 
@@ -128,7 +126,7 @@ class ProbeEnt:
             at: a channel that was read and that some cell needs.
         """
         scale, level = self.scales[at], walk.level(at)
-        epsilons = [0.0, *(units / UNITS_PER_EPSILON for units in scale.charges)]
+        epsilons = (0.0, *(units / UNITS_PER_EPSILON for units in scale.charges))
         counts, waiting = walk.counts(at), walk.needed(at).size
         best, chosen = -math.inf, scale.last
         for candidate in range(level + 1, scale.last + 1):
@@ -136,7 +134,7 @@ class ProbeEnt:
             expected = counts.tolist()
             expected[candidate + 1] += waiting - left
             expected[scale.last + 1] += left
-            entropy = min_entropy_levels(epsilons, expected, node_limit=_NODES).value
+            entropy = expected_entropy(epsilons, tuple(expected))
             if entropy > best:
                 best, chosen = entropy, candidate
         return chosen

@@ -135,7 +135,7 @@ class _Programme:
         return False
 
     def _logs(self, x: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        return np.split(x[self._unit.size :], len(self._sums))
+        return list(x[self._unit.size :].reshape(len(self._sums), -1))
 
     def _losses(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         losses: NDArray[np.float64] = np.take(x[: self._unit.size] * self._unit, self._reads)

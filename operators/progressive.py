@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     _Following: TypeAlias = Callable[[int, NDArray[np.int64], NDArray[np.int64]], int]
 
-__all__ = ["Dppwlm", "Grid", "Ladder", "Ppwlm", "least_rate", "likely_inside"]
+__all__ = ["Dppwlm", "Grid", "Ladder", "Ppwlm", "expected_entropy", "least_rate", "likely_inside"]
 
 _FARTHEST: Final = np.int64(1 << 62)  # no noise carries a step count beyond int64 from here
 _NARROWEST: Final = 10  # the first level is at most the last one divided by this
@@ -398,14 +398,14 @@ class Dppwlm:
             counts: cells that have stopped at each level, shape (levels,).
         """
         last = len(self.ladder.units) - 1
-        epsilons = [units / UNITS_PER_EPSILON for units in self.ladder.units]
+        epsilons = tuple(units / UNITS_PER_EPSILON for units in self.ladder.units)
         best, chosen = -math.inf, last
         for candidate in range(level + 1, last + 1):
             left = round(self.ladder.likely_undecided(level, candidate, read))
             expected = counts.tolist()
             expected[candidate] += read.size - left
             expected[last] += left
-            entropy = min_entropy_levels(epsilons, expected, node_limit=_NODES).value
+            entropy = expected_entropy(epsilons, tuple(expected))
             if entropy > best:
                 best, chosen = entropy, candidate
         return chosen
@@ -438,6 +438,19 @@ def least_rate(steps: int, alpha: Fraction, beta: Fraction) -> tuple[int, Cut]:
         else:
             high, found = middle, lower
     return high, found
+
+
+@lru_cache(maxsize=4096)
+def expected_entropy(levels: tuple[float, ...], counts: tuple[int, ...]) -> float:
+    """Return the min-entropy that costs would leave, to a few per cent.
+
+    Remembered: windows in which little happens ask for the same one again and again.
+
+    Args:
+        levels: epsilon of every level.
+        counts: cells expected to stop at each, shape (levels,).
+    """
+    return min_entropy_levels(levels, counts, node_limit=_NODES).value
 
 
 def likely_inside(

@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from operators import formula, gradual, nlm, noise, progressive, tslm
+from operators import (
+    formula,
+    gradual,
+    nlm,
+    noise,
+    probe,
+    probe_ent,
+    progressive,
+    shared,
+    treewalk,
+    tslm,
+)
 from stream.cli import main
 from stream.config import examine
 
@@ -46,7 +57,9 @@ def test_readme_commands_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [noise, tslm, nlm, gradual, progressive, formula], ids=lambda module: module.__name__
+    "module",
+    [noise, tslm, nlm, gradual, progressive, formula, shared, treewalk, probe, probe_ent],
+    ids=lambda module: module.__name__,
 )
 def test_mechanisms_link_their_proofs(module: object) -> None:
     """A mechanism's module names the page that proves it, and the page exists."""
