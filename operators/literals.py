@@ -20,7 +20,7 @@ from operators.base import Promise
 from operators.boundaries import finest_cut
 from operators.formula import atom_of
 from operators.progressive import least_rate
-from operators.tslm import MOST_STEPS, error_rates, theoretical_limit
+from operators.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,15 +100,10 @@ def apportioned(condition: Condition, aim: Aim, part: Fraction = Fraction(1)) ->
     error_rates(Promise(aim.max_fnr, min(aim.tolerances), aim.max_fpr))
     tolerances = dict(zip(condition.formula.atoms, aim.tolerances, strict=True))
     _check_distances(condition)
-    steps = {}
-    for name, tolerance in tolerances.items():
-        steps[name] = condition.test(name).steps(tolerance)
-        if steps[name] > MOST_STEPS:
-            raise ConfigError(
-                f"a tolerance of {tolerance} at sensitivity {condition.sensitivity_of(name)} spans"
-                f" {steps[name]} steps; at most {MOST_STEPS} are planned for",
-                hint="declare a coarser granule for the summed field, or a smaller tolerance",
-            )
+    steps = {
+        name: planned_steps(condition.test(name), tolerance)
+        for name, tolerance in tolerances.items()
+    }
     keys = {name: channel.name for channel in condition.channels for name in channel.offsets}
     # ProBE's weight is D/u. Where one is infinite all go by 1/k, which is on another scale.
     finite = all(aim.tolerances)

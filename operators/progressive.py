@@ -24,7 +24,7 @@ from accountant.units import UNITS_PER_EPSILON, from_loss_units, to_loss_units
 from operators.base import Decision, Plan
 from operators.boundaries import Boundaries, Cut, boundaries, finest_cut
 from operators.gradual import GradualNoise
-from operators.tslm import MOST_STEPS, error_rates, theoretical_limit
+from operators.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -477,13 +477,7 @@ def _planned(
     mechanism: str, test: IntegerTest, promise: Promise, grid: Grid
 ) -> tuple[Plan, Ladder]:
     alpha, beta = error_rates(promise)
-    steps = test.steps(promise.tolerance)
-    if steps > MOST_STEPS:
-        raise ConfigError(
-            f"a tolerance of {promise.tolerance} at sensitivity {test.sensitivity} spans"
-            f" {steps} steps; at most {MOST_STEPS} are planned for",
-            hint="declare a coarser granule for the summed field, or a smaller tolerance",
-        )
+    steps = planned_steps(test, promise.tolerance)
     ladder = Ladder.planned(steps, alpha, beta, grid)
     limit = theoretical_limit(steps, alpha, beta)
     epsilon = from_loss_units(ladder.units[-1])

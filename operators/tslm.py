@@ -31,7 +31,14 @@ if TYPE_CHECKING:
     from operators.base import Promise
     from operators.noise import NoiseSource
 
-__all__ = ["MOST_STEPS", "Tslm", "error_rates", "extremal_table", "theoretical_limit"]
+__all__ = [
+    "MOST_STEPS",
+    "Tslm",
+    "error_rates",
+    "extremal_table",
+    "planned_steps",
+    "theoretical_limit",
+]
 
 MOST_STEPS: Final = 100_000
 """Most steps between "must fire" and "must not fire" that are planned for."""
@@ -104,13 +111,7 @@ class Tslm:
             ConfigError: as :meth:`planned`.
         """
         alpha, beta = error_rates(promise)
-        steps = test.steps(promise.tolerance)
-        if steps > MOST_STEPS:
-            raise ConfigError(
-                f"a tolerance of {promise.tolerance} at sensitivity {test.sensitivity} spans"
-                f" {steps} steps; at most {MOST_STEPS} are planned for",
-                hint="declare a coarser granule for the summed field, or a smaller tolerance",
-            )
+        steps = planned_steps(test, promise.tolerance)
         limit = theoretical_limit(steps, alpha, beta)
         units = _least_units(steps, alpha, beta, start=round(limit * UNITS_PER_EPSILON))
         return Plan(mechanism="tslm", epsilon=from_loss_units(units), limit=limit)
@@ -147,6 +148,26 @@ class Tslm:
         """
         fired = noise.bernoulli(self.law(statistics))
         return Decision(fired=fired, cost=UniformCost(units=self.units, cells=self.test.cells))
+
+
+def planned_steps(test: IntegerTest, tolerance: int) -> int:
+    """Return ``test.steps(tolerance)``.
+
+    Args:
+        test: the integer test.
+        tolerance: u >= 0, in units of the statistic.
+
+    Raises:
+        ConfigError: more than ``MOST_STEPS``.
+    """
+    steps = test.steps(tolerance)
+    if steps > MOST_STEPS:
+        raise ConfigError(
+            f"a tolerance of {tolerance} at sensitivity {test.sensitivity} spans {steps} steps;"
+            f" at most {MOST_STEPS} are planned for",
+            hint="declare a coarser granule for the summed field, or a smaller tolerance",
+        )
+    return steps
 
 
 def error_rates(promise: Promise) -> tuple[Fraction, Fraction]:

@@ -14,7 +14,16 @@ from sqlglot import exp
 
 from stream.model import Field, FieldType
 from stream.scalars import article, closest, instant_ms
-from stream.sqlparts import SqlProblem, column, first_extra, named, numeric, start, unwrapped
+from stream.sqlparts import (
+    SqlProblem,
+    column,
+    first_extra,
+    named,
+    numeric,
+    operands,
+    start,
+    unwrapped,
+)
 from stream.where import And, Comparator, Compare, IsIn, IsNull, Literal, Not, Or, Where
 
 if TYPE_CHECKING:
@@ -83,9 +92,9 @@ class ConditionReader:
         where: Where
         match node:
             case exp.And():
-                where = And(tuple(self.read(part) for part in _operands(node, exp.And)))
+                where = And(tuple(self.read(part) for part in operands(node, exp.And)))
             case exp.Or():
-                where = Or(tuple(self.read(part) for part in _operands(node, exp.Or)))
+                where = Or(tuple(self.read(part) for part in operands(node, exp.Or)))
             case exp.Not():
                 where = Not(self.read(node.this))
             case exp.Between() if first_extra(node, "this", "low", "high") is None:
@@ -214,19 +223,6 @@ class ConditionReader:
             raise SqlProblem(
                 f"this timestamp {error}", f"write {_EXAMPLES[FieldType.TIMESTAMP]}", start(node)
             ) from None
-
-
-def _operands(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
-    """Return the operands of a chain of the same connective, left to right, without recursion."""
-    operands: list[exp.Expr] = []
-    stack = [node]
-    while stack:
-        part = unwrapped(stack.pop())
-        if isinstance(part, kind):
-            stack += [part.expression, part.this]
-        else:
-            operands.append(part)
-    return operands
 
 
 def _string(node: exp.Expr) -> str | None:

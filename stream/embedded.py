@@ -21,7 +21,7 @@ from accountant.charges import WindowKey
 from accountant.errors import ConfigError, LedgerError
 from accountant.records import LogIdentity, Outcome
 from stream.build import assemble
-from stream.lanes import open_source
+from stream.lanes import feeds_in_use, source_of
 from stream.reader import PartitionReader
 from stream.steps import Step, no_step
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from accountant.ledger import Ledger
     from accountant.records import Partial, StoredDecision
-    from stream.lanes import Lane, Source
+    from stream.lanes import Lane
     from stream.model import Alarms, Feed, Query
     from stream.steps import StepHook
 
@@ -88,8 +88,8 @@ class Replay:
         """Check the files' kinds and register everything in the ledger; read no event yet."""
         self._alarms = alarms
         self._ledger = ledger
-        self._feeds = _feeds_in_use(alarms)
-        self._sources = {feed.name: _source(feed, files, alarms) for feed in self._feeds}
+        self._feeds = feeds_in_use(alarms)
+        self._sources = {feed.name: source_of(feed, files, alarms) for feed in self._feeds}
         self._now_ms = 0
         schedule = [key for query in alarms.queries.values() for key in windows_of(query)]
         self.runtime = assemble(
@@ -314,19 +314,3 @@ def _history(feed: Feed) -> tuple[int, int]:
 
 def _topic_id(feed: Feed) -> str:
     return f"{_CLUSTER}:{feed.name}"
-
-
-def _feeds_in_use(alarms: Alarms) -> list[Feed]:
-    used = {query.feed.name for query in alarms.queries.values()}
-    return [feed for feed in alarms.feeds.values() if feed.name in used]
-
-
-def _source(feed: Feed, files: Mapping[str, Sequence[Path]], alarms: Alarms) -> Source:
-    paths = files.get(feed.name)
-    if not paths:
-        raise ConfigError(
-            f"no file is given for feed {feed.name!r}",
-            file=alarms.file,
-            hint=f"add `--replay {feed.name}=PATH`",
-        )
-    return open_source(feed, paths)

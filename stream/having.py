@@ -19,7 +19,16 @@ from stream.conditions import ConditionReader
 from stream.declare import decimal
 from stream.model import Field, FieldType
 from stream.scalars import article, closest
-from stream.sqlparts import SqlProblem, column, first_extra, named, numeric, start, unwrapped
+from stream.sqlparts import (
+    SqlProblem,
+    column,
+    first_extra,
+    named,
+    numeric,
+    operands,
+    start,
+    unwrapped,
+)
 from stream.sqltext import select_of
 
 if TYPE_CHECKING:
@@ -226,7 +235,7 @@ class HavingReader:
         if isinstance(node, exp.And | exp.Or):
             parts = [
                 self._read(part, negate=negate, depth=depth + 1)
-                for part in _operands(node, type(node))
+                for part in operands(node, type(node))
             ]
             return Tree.joined(parts, conjunction=isinstance(node, exp.And) is not negate)
         if isinstance(node, exp.Between):
@@ -431,16 +440,3 @@ def _quantile(node: exp.Expr | None, call: exp.Expr) -> Fraction:
             start(call if node is None else node),
         )
     return value
-
-
-def _operands(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
-    """Return the operands of a chain of one connective, left to right, without recursion."""
-    operands: list[exp.Expr] = []
-    stack = [node]
-    while stack:
-        part = unwrapped(stack.pop())
-        if isinstance(part, kind):
-            stack += [part.expression, part.this]
-        else:
-            operands.append(part)
-    return operands

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from accountant.errors import DataError
+from accountant.errors import ConfigError, DataError
 from stream.files import Replay as EventFiles
 from stream.logdump import DumpInfo, dump_info, read_log
 from stream.model import Clock
@@ -26,10 +26,18 @@ if TYPE_CHECKING:
 
     from accountant.records import Partial
     from stream.codecs import Batch, Record
-    from stream.model import Feed
+    from stream.model import Alarms, Feed
     from stream.reader import PartitionReader
 
-__all__ = ["DumpSource", "FileSource", "Lane", "Source", "open_source"]
+__all__ = [
+    "DumpSource",
+    "FileSource",
+    "Lane",
+    "Source",
+    "feeds_in_use",
+    "open_source",
+    "source_of",
+]
 
 _RECORDS = 8_192
 _DUMP_MARK = b"tocsin.logdump.version"
@@ -112,6 +120,34 @@ def open_source(feed: Feed, paths: Sequence[Path]) -> Source:
             hint=f"feed {feed.name!r} reads {feed.topic!r}; name the feed as in FEED=PATH",
         )
     return DumpSource(dumps[0], info)
+
+
+def feeds_in_use(alarms: Alarms) -> list[Feed]:
+    """Return the feeds that some alarm reads, in the order of the file."""
+    used = {query.feed.name for query in alarms.queries.values()}
+    return [feed for feed in alarms.feeds.values() if feed.name in used]
+
+
+def source_of(feed: Feed, files: Mapping[str, Sequence[Path]], alarms: Alarms) -> Source:
+    """Return ``open_source`` of the files given for a feed.
+
+    Args:
+        feed: what the events are declared to be.
+        files: per feed name.
+        alarms: the configuration, for the error.
+
+    Raises:
+        ConfigError: none are given.
+        DataError: as ``open_source``.
+    """
+    paths = files.get(feed.name)
+    if not paths:
+        raise ConfigError(
+            f"no file is given for feed {feed.name!r}",
+            file=alarms.file,
+            hint=f"add `--replay {feed.name}=PATH`",
+        )
+    return open_source(feed, paths)
 
 
 @dataclass(frozen=True, slots=True)

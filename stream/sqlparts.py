@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
     from stream.model import Field
 
-__all__ = ["SqlProblem", "column", "first_extra", "named", "numeric", "start", "unwrapped"]
+__all__ = [
+    "SqlProblem",
+    "column",
+    "first_extra",
+    "named",
+    "numeric",
+    "operands",
+    "start",
+    "unwrapped",
+]
 
 # Set by sqlglot itself on every COUNT; says nothing about the query.
 _INTERNAL = frozenset({"big_int"})
@@ -67,6 +76,24 @@ def first_extra(node: exp.Expr, *allowed: str) -> tuple[str, exp.Expr | None] | 
         part = value[0] if isinstance(value, list) else value
         return name, part if isinstance(part, exp.Expr) else None
     return None
+
+
+def operands(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
+    """Return the operands of a chain of one connective, left to right, without recursion.
+
+    Args:
+        node: the outermost one.
+        kind: the connective.
+    """
+    found: list[exp.Expr] = []
+    stack = [node]
+    while stack:
+        part = unwrapped(stack.pop())
+        if isinstance(part, kind):
+            stack += [part.expression, part.this]
+        else:
+            found.append(part)
+    return found
 
 
 def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:

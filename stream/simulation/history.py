@@ -17,7 +17,7 @@ import numpy as np
 from accountant.errors import ConfigError
 from operators.noise import NoiseSource
 from stream.embedded import windows_of
-from stream.lanes import open_source
+from stream.lanes import feeds_in_use, source_of
 from stream.reader import PartitionReader
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def count_history(
     found: dict[WindowKey, _Window] = {}
     arrived: Counter[WindowKey] = Counter()
     entries = done = 0
-    for feed in _feeds(alarms):
+    for feed in feeds_in_use(alarms):
         queries = [query for query in alarms.queries.values() if query.feed.name == feed.name]
         wanted = frozenset(key for query in queries for key in keys[query.id])
         lanes = _lanes(feed, queries, alarms, files, keys)
@@ -167,11 +167,6 @@ def _windows(query: Query, limit: int | None) -> list[WindowKey]:
     return keys
 
 
-def _feeds(alarms: Alarms) -> list[Feed]:
-    used = {query.feed.name for query in alarms.queries.values()}
-    return [feed for feed in alarms.feeds.values() if feed.name in used]
-
-
 def _lanes(
     feed: Feed,
     queries: Sequence[Query],
@@ -180,14 +175,7 @@ def _lanes(
     keys: Mapping[str, Sequence[WindowKey]],
 ) -> list[Lane]:
     """Begin to read a feed from the first window on."""
-    paths = files.get(feed.name)
-    if not paths:
-        raise ConfigError(
-            f"no file is given for feed {feed.name!r}",
-            file=alarms.file,
-            hint=f"add `--replay {feed.name}=PATH`",
-        )
-    source = open_source(feed, paths)
+    source = source_of(feed, files, alarms)
     hash_key = NoiseSource().token(_HASH_KEY_BYTES)
     readers = [
         PartitionReader(

@@ -21,6 +21,7 @@ from scipy.optimize import linprog
 
 from operators.apportion import Apportionment, Atom, Rule, apportion
 from operators.formula import Formula, atom_of
+from tests.statistical.formula_law import random_formula
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,18 +52,8 @@ def random_cases(seed: int, count: int) -> list[Case]:
     """Return random trees of up to 6 atoms, some of them on one statistic."""
     source, cases = random.Random(seed), []
 
-    def written(names: str, depth: int) -> str:
-        if depth == 0 or source.random() < 0.25:
-            name = source.choice(names)
-            return name if source.random() < 0.75 else f"NOT {name}"
-        parts = [written(names, depth - 1) for _ in range(source.randint(2, 3))]
-        return f"({source.choice([' AND ', ' OR ']).join(parts)})"
-
     while len(cases) < count:
-        try:
-            formula = Formula.parse(written("abcdef"[: source.randint(1, 6)], 3))
-        except ValueError:
-            continue
+        formula = random_formula(source)
         atoms = {name: Atom(source.choice([1, 2, 3, 4, 9, 50])) for name in formula.atoms}
         for name in formula.atoms[:2]:
             if source.random() < 0.4:

@@ -34,7 +34,14 @@ from operators.shared import SharedTslm
 from operators.treewalk import Rungs, Scale, Walk
 from tests.statistical import formula_law as distant
 from tests.statistical.chain_law import Floats, Side, laplace, worst_walk
-from tests.statistical.formula_law import FormulaLaw, Outcomes, Prepared, SureCoins, condition_of
+from tests.statistical.formula_law import (
+    FormulaLaw,
+    Outcomes,
+    Prepared,
+    SureCoins,
+    condition_of,
+    random_formula,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -350,18 +357,8 @@ def random_trees(seed: int, count: int) -> list[Tree]:
     source = random.Random(seed)
     trees: list[Tree] = []
 
-    def written(names: str, depth: int) -> str:
-        if depth == 0 or source.random() < 0.25:
-            name = source.choice(names)
-            return name if source.random() < 0.75 else f"NOT {name}"
-        parts = [written(names, depth - 1) for _ in range(source.randint(2, 3))]
-        return f"({source.choice([' AND ', ' OR ']).join(parts)})"
-
     while len(trees) < count:
-        try:
-            formula = Formula.parse(written("abcdef"[: source.randint(1, 6)], 3))
-        except ValueError:
-            continue
+        formula = random_formula(source)
         shared = source.random() < 0.4
         places = {name: at for at, name in enumerate(formula.atoms)}
         if shared and len(places) > 1:
