@@ -54,6 +54,10 @@ bench-accountant: $(DEV)  ## the ledger at scale, maximum overlap, min-entropy; 
 	$(BIN)/python -m benchmarks.overlap --write
 	$(BIN)/python -m benchmarks.minentropy --write
 
+.PHONY: papers
+papers: $(DEV)  ## the figures of the papers on other data (DATA=folder); writes their reports
+	$(BIN)/python -m benchmarks.papers --write $(if $(DATA),--data $(DATA))
+
 .PHONY: crash
 crash: system $(DEV)  ## the full crash matrix: kill -9 at every step, on real servers
 	$(PYTEST) tests/integration/test_crash_matrix.py --full --timeout=7200

@@ -69,7 +69,7 @@ def main() -> None:
     for name in options.names:
         if name not in NAMES:
             parser.error(f"unknown name {name!r}; write some of: {', '.join(NAMES)}")
-    data = load(None if options.data is None else Path(options.data))
+    data = load(options.data)
     if not data:
         parser.error("no data found: name their folder with --data or TOCSIN_DATA")
     with TemporaryDirectory() as scratch:
