@@ -116,6 +116,7 @@ def apportion(
     max_fnr: Fraction,
     max_fpr: Fraction | None = None,
     rule: Rule = "optimal",
+    part: Fraction = Fraction(1),
 ) -> Apportionment:
     """Share the rates of a formula out to its literals.
 
@@ -132,10 +133,12 @@ def apportion(
         max_fpr: most probable false alarm beyond the tolerances; ``None`` bounds none for the
             formula and gives each literal its miss rate for both errors (MIDE's shift).
         rule: how to share.
+        part: of both rates, how much there is to share, in (0, 1]; the rest is for other looks.
 
     Raises:
-        ValueError: atoms missing or unknown, an unknown rule, inexact rates, a key of a shared
-            statistic that is also the name of an atom with its own, or too many prime implicants.
+        ValueError: atoms missing or unknown, an unknown rule, inexact rates, a part of nothing or
+            of more than all, a key of a shared statistic that is also the name of an atom with its
+            own, or too many prime implicants.
         ConfigError: rates outside (0, 1), finer than 1e-12 or met by tossing a coin.
 
     Source: ProBE, Theorem 4.3 (conjunctions) and Theorem 4.5 (trees), with the sum over occurrences
@@ -143,10 +146,12 @@ def apportion(
     """
     if rule not in get_args(Rule):
         raise ValueError(f"unknown rule; write one of: {', '.join(get_args(Rule))}")
-    if not all(isinstance(rate, Rational | None) for rate in (max_fnr, max_fpr)):
+    if not all(isinstance(rate, Rational | None) for rate in (max_fnr, max_fpr, part)):
         raise ValueError("rates are exact: write Fraction(1, 20), not 0.05")
+    if not 0 < part <= 1:
+        raise ValueError("the part of the rates that is shared out lies in (0, 1]")
     error_rates(Promise(max_fnr, 0, max_fpr))
-    task = _Task.of(formula, atoms, max_fnr, max_fpr)
+    task = _Task.of(formula, atoms, max_fnr * part, None if max_fpr is None else max_fpr * part)
     probe = task.shared_out(rule, task.weights, task.occurrences)
     if rule == "probe":
         return probe
@@ -223,7 +228,6 @@ class _Task:
         keys = [atoms[atom_of(each)].statistic or atom_of(each) for each in literals]
         statistics = tuple(dict.fromkeys(keys))
         owners = [atoms[atom_of(each)] for each in literals]
-        implicates = () if max_fpr is None else formula.prime_implicates()
         return cls(
             literals=literals,
             occurrences=formula.occurrences,
@@ -235,7 +239,7 @@ class _Task:
             reads=tuple(map(statistics.index, keys)),
             statistics=statistics,
             implicants=_binding(formula.prime_implicants(), literals),
-            implicates=() if max_fpr is None else _binding(implicates, literals),
+            implicates=() if max_fpr is None else _binding(formula.prime_implicates(), literals),
             max_fnr=Fraction(max_fnr),
             max_fpr=None if max_fpr is None else Fraction(max_fpr),
         )
@@ -301,8 +305,9 @@ def _rounded(
     return [Fraction(each, _GRID) for each in scaled]
 
 
+@lru_cache(maxsize=32)
 def _binding(
-    primes: Sequence[frozenset[str]], literals: Sequence[str]
+    primes: tuple[frozenset[str], ...], literals: tuple[str, ...]
 ) -> tuple[tuple[int, ...], ...]:
     """Return the sets that data can meet, as indices, and singletons so that none is left out.
 

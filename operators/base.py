@@ -46,7 +46,9 @@ class Plan:
         mechanism: its name as in the configuration.
         epsilon: loss of one cell at worst; a whole number of loss units.
         limit: the least epsilon any mechanism can pay for the same promise. For a formula it is a
-            lower bound, seldom reached: what its most demanding literal would cost alone.
+            lower bound, seldom reached: what its most demanding literal would cost alone. Without
+            ``max_fpr`` it is that among mechanisms that also keep ``max_fnr`` as false-alarm rate
+            where a literal decides alone.
     """
 
     mechanism: str

@@ -31,6 +31,7 @@ Refine = Literal["gradual", "fresh"]
 """Second phase of ProBE: the first one's noise at a finer level, or noise of its own."""
 
 _FARTHEST: Final = np.int64(1 << 62)  # sums of two of them still fit
+_WIDEST: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +95,7 @@ class Condition:
 
     Raises:
         ValueError: atoms missing or unknown, of different numbers of cells, or on a statistic
-            without a sensitivity.
+            without a sensitivity; a sensitivity that is no whole number from 1 to 2^63 - 1.
     """
 
     formula: Formula
@@ -109,6 +110,8 @@ class Condition:
             raise ValueError("all atoms of a condition have one threshold per cell")
         if any(atom.statistic >= len(self.sensitivities) for atom in self.atoms.values()):
             raise ValueError("every statistic has a sensitivity")
+        if not all(1 <= each <= _WIDEST for each in self.sensitivities):
+            raise ValueError("a sensitivity is a whole number of at least 1 that fits int64")
 
     @classmethod
     def single(cls, test: IntegerTest) -> Condition:

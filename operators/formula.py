@@ -32,6 +32,7 @@ MOST_PRIMES: Final = 1 << 14
 
 _MOST_TABULATED: Final = 20
 _MOST_CANDIDATES: Final = 1 << 18
+_MOST_COMPARISONS: Final = 1 << 29  # of two sets, in all: a second or two
 _DEEPEST: Final = 100
 _CELLS_PER_CHUNK: Final = 1 << 22
 _NEGATION: Final = "NOT "
@@ -352,9 +353,16 @@ def _columns(names: Sequence[str]) -> tuple[dict[str, int], int]:
 
     In assignment number r, name i is true iff bit i of r is set.
     """
-    full = (1 << (1 << len(names))) - 1
-    # Bit r of column i is bit i of r: runs of 2^i zeros and 2^i ones.
-    return {name: full // ((1 << (1 << i)) + 1) << (1 << i) for i, name in enumerate(names)}, full
+    rows = 1 << len(names)
+    columns = {}
+    for i, name in enumerate(names):
+        # Bit r of column i is bit i of r: runs of 2^i zeros and 2^i ones.
+        column, width = ((1 << (1 << i)) - 1) << (1 << i), 2 << i
+        while width < rows:
+            column |= column << width
+            width *= 2
+        columns[name] = column
+    return columns, (1 << rows) - 1
 
 
 def _scalar(truth: Mapping[str, bool], literal: str) -> bool:
@@ -409,40 +417,90 @@ def _tabulated(tree: _Node, literals: Sequence[str], *, dual: bool) -> NDArray[n
 def _multiplied(tree: _Node, literals: Sequence[str], *, dual: bool) -> NDArray[np.uint64]:
     """Multiply the sets out, up the tree, keeping the least ones (for wide truth tables)."""
     bits = {literal: np.array([1 << i], dtype=np.uint64) for i, literal in enumerate(literals)}
-    return _fold(tree, bits.__getitem__, *((_union, _product) if dual else (_product, _union)))
+    work = _Work()
+    combine = (work.union, work.product)
+    return _fold(tree, bits.__getitem__, *(combine if dual else combine[::-1]))
 
 
-def _union(parts: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    return _minimal(np.concatenate(parts))
+class _Work:
+    """Families of least sets, joined and multiplied; refused where that takes too long.
 
+    The work is counted, not timed: the same formula is refused everywhere or nowhere.
+    """
 
-def _product(parts: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    return reduce(_multiply, sorted(parts, key=np.size))
+    def __init__(self) -> None:
+        self._left = _MOST_COMPARISONS
 
+    def union(self, parts: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+        """Return the least sets of several families."""
+        return self._minimal(np.concatenate(parts))
 
-def _multiply(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    if a.size * b.size > _MOST_CANDIDATES:
-        _refuse_size()
-    pairs = (a[:, None] | b[None, :]).ravel()
-    if not np.bitwise_or.reduce(a) & np.bitwise_or.reduce(b):
-        return pairs  # antichains over disjoint literals: no pair contains another
-    return _minimal(pairs)
+    def product(self, parts: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+        """Return the least unions of one set from each family.
 
+        A family that shares most literals with what there is comes next: absorption then keeps the
+        sets on the way there few.
+        """
+        waiting = sorted(parts, key=np.size)
+        found = waiting.pop(0)
+        while waiting:
+            reached = np.bitwise_or.reduce(found)
+            shared = [int(np.bitwise_count(reached & np.bitwise_or.reduce(p))) for p in waiting]
+            found = self._multiply(found, waiting.pop(shared.index(max(shared))))
+        return found
 
-def _minimal(masks: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Keep the sets that contain no other one (absorption)."""
-    masks = np.unique(masks)
-    sizes = np.bitwise_count(masks)
-    kept = masks[:0]
-    for size in np.unique(sizes).tolist():
-        group = masks[sizes == size]
-        rows = max(1, _CELLS_PER_CHUNK // max(1, kept.size))
-        chunks = [group[at : at + rows] for at in range(0, group.size, rows)]
-        fresh = [chunk[~(chunk[:, None] & kept == kept).any(axis=1)] for chunk in chunks]
-        kept = np.concatenate([kept, *fresh])
-        if kept.size > _MOST_CANDIDATES:
+    def _multiply(self, a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        if not np.bitwise_or.reduce(a) & np.bitwise_or.reduce(b):
+            self._check_pairs(a, b)
+            return _unions(a, b)  # over disjoint literals: no pair contains another
+        # A set that contains one of the other family is itself a product, and absorbs its others.
+        inner, outer = self._holding(a, b), self._holding(b, a)
+        done = np.unique(np.concatenate([a[inner], b[outer]]))
+        a, b = a[~inner], b[~outer]
+        self._check_pairs(a, b)
+        return self._minimal(_unions(a, b), done)
+
+    def _minimal(
+        self, masks: NDArray[np.uint64], least: NDArray[np.uint64] | None = None
+    ) -> NDArray[np.uint64]:
+        """Keep the sets that contain no other one (absorption), beside some that are known to."""
+        kept = masks[:0] if least is None else least
+        masks = np.unique(masks)
+        masks = masks[~self._holding(masks, kept)]
+        sizes = np.bitwise_count(masks)
+        for size in np.unique(sizes).tolist():
+            group = masks[sizes == size]
+            # Equal sizes: none of these contains another, nor do those kept before (smaller ones)
+            # need to be compared with anything but larger sets.
+            kept = np.concatenate([kept, group])
+            rest = sizes > size
+            masks, sizes = masks[rest], sizes[rest]
+            fresh = ~self._holding(masks, group)
+            masks, sizes = masks[fresh], sizes[fresh]
+            if kept.size > _MOST_CANDIDATES:
+                _refuse_size()
+        return kept
+
+    def _holding(self, sets: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Say which sets contain one of the others."""
+        self._left -= sets.size * others.size
+        if self._left < 0:
             _refuse_size()
-    return kept
+        rows = max(1, _CELLS_PER_CHUNK // max(1, others.size))
+        found = np.zeros(sets.size, dtype=np.bool_)
+        for at in range(0, sets.size, rows):
+            part = sets[at : at + rows, None]
+            found[at : at + rows] = (part & others == others).any(axis=1)
+        return found
+
+    def _check_pairs(self, a: NDArray[np.uint64], b: NDArray[np.uint64]) -> None:
+        if a.size * b.size > _MOST_CANDIDATES:
+            _refuse_size()
+
+
+def _unions(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    unions: NDArray[np.uint64] = (a[:, None] | b[None, :]).ravel()
+    return unions
 
 
 def _refuse_size() -> NoReturn:

@@ -7,7 +7,7 @@ is noise of the same law on each of theirs (``docs/proofs/prime-implicants.md``)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -54,6 +54,10 @@ class Reading:
     beta: Fraction
     offsets: NDArray[np.int64]
 
+    def of(self, part: Fraction) -> Reading:
+        """Return the same with part of both rates."""
+        return replace(self, alpha=self.alpha * part, beta=self.beta * part)
+
     def own(
         self, values: NDArray[np.int64], cells: NDArray[np.intp] | slice = slice(None)
     ) -> NDArray[np.int64]:
@@ -81,6 +85,19 @@ class Share:
     channel: Channel
     units: int
     readings: tuple[Reading, ...]
+
+    def of(self, part: Fraction) -> Share:
+        """Return the same with part of every literal's rates."""
+        return replace(self, readings=tuple(each.of(part) for each in self.readings))
+
+    def joined(self, other: Share) -> Share:
+        """Return the same with the rates of another share of the channel added."""
+        pairs = zip(self.readings, other.readings, strict=True)
+        added = (
+            replace(one, alpha=one.alpha + two.alpha, beta=one.beta + two.beta)
+            for one, two in pairs
+        )
+        return replace(self, readings=tuple(added))
 
 
 def apportioned(condition: Condition, aim: Aim, part: Fraction = Fraction(1)) -> tuple[Share, ...]:
@@ -115,9 +132,10 @@ def apportioned(condition: Condition, aim: Aim, part: Fraction = Fraction(1)) ->
     found = apportion(
         condition.formula,
         {name: Atom(steps[name], keys[name], weights[name]) for name in tolerances},
-        max_fnr=aim.max_fnr * part,
-        max_fpr=None if aim.max_fpr is None else aim.max_fpr * part,
+        max_fnr=aim.max_fnr,
+        max_fpr=aim.max_fpr,
         rule=aim.apportion,
+        part=part,
     )
     return tuple(
         Share(
@@ -157,13 +175,15 @@ def least_common_rate(
 
 
 def formula_limit(condition: Condition, aim: Aim) -> float:
-    """Return a loss below which no mechanism can keep the aim.
+    """Return a loss below which no mechanism of the kind planned here can keep the aim.
 
     A literal decides alone where the condition must hold at its threshold and must not, k steps
     further, for some setting of the other statistics: there the condition is a test of k steps, and
     whoever decides it pays ``theoretical_limit``. The largest of these is returned, of the first
-    cell, with ``max_fnr`` for an absent ``max_fpr`` (which every literal keeps by itself); 0 where
-    no literal ever decides alone, as in a condition that no data can meet.
+    cell; 0 where no literal ever decides alone, as in a condition that no data can meet.
+
+    With ``max_fpr`` it binds every mechanism. Without it, only those that keep ``max_fnr`` as rate
+    of false alarms too where a literal decides alone: ringing always keeps the aim at no loss.
 
     Args:
         condition: when a cell should ring.

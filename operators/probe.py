@@ -10,18 +10,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units
-from operators.base import Plan
+from operators.apportion import Rule
+from operators.base import Plan, Promise
 from operators.boundaries import boundaries
 from operators.literals import apportioned, formula_limit, least_common_rate
-from operators.progressive import Grid
 from operators.treewalk import Rungs, Scale, Walk
-from operators.tslm import MOST_STEPS
+from operators.tslm import MOST_STEPS, error_rates
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -34,6 +36,10 @@ if TYPE_CHECKING:
 __all__ = ["Probe"]
 
 _ROUNDS: Final = 4  # levels from that of the first tolerance to the last, both included
+_WIDER: Final = 2  # a first look spans at least so many times the steps of the last
+_FIRST_SHARE: Final = Fraction(2, 5)  # of both error bounds
+_LAST_SHARE: Final = Fraction(2, 5)
+_HALF: Final = Fraction(1, 2)
 _COIN: Final = 1 << 64
 _SINGLE: Final = (Fraction(1),)
 
@@ -162,12 +168,12 @@ class Probe:
         22), negatives at least ``(false - beta read) / (1 - beta)`` (equation 23).
         """
         scale, level = self.scales[at], walk.level(at)
-        reading = scale.share.readings[literal]
+        rates = scale.first[literal]
         waiting = walk.open_cells(at, literal)
         if not waiting:
             return level
         read, true, false = walk.tally(at, literal)
-        alpha, beta = float(reading.alpha), float(reading.beta)
+        alpha, beta = float(rates.alpha), float(rates.beta)
         negatives = max(0.0, (false - beta * read) / (1 - beta))
         allowed = float(self.max_fpr) / len(self.condition.formula.literals) * negatives
         allowed -= alpha * true
@@ -184,14 +190,14 @@ class _Layout:
     """A channel's levels before its boundaries are computed.
 
     Args:
-        first: its apportionment at the first tolerances.
-        share: its apportionment at the aim's.
+        first: its literals with what the first look may err.
+        share: the same for the last look (or, on a gradual release, for all looks together).
         units: rate of every level, strictly rising.
         cuts: per literal, that of the last level.
         fresh: whether phase two has noise of its own.
     """
 
-    first: Share
+    first: tuple[Reading, ...]
     share: Share
     units: tuple[int, ...]
     cuts: tuple[Cut, ...]
@@ -206,6 +212,7 @@ class _Layout:
 
 
 def _layouts(condition: Condition, aim: Aim) -> tuple[_Layout, ...]:
+    """Plan the levels of every channel; for ``optimal``, those of the least worst case."""
     if not aim.first_tolerances:
         raise ConfigError(
             "probe needs the tolerance of its first phase for every comparison",
@@ -213,34 +220,87 @@ def _layouts(condition: Condition, aim: Aim) -> tuple[_Layout, ...]:
         )
     if len(aim.first_tolerances) != len(aim.tolerances):
         raise ValueError("an aim has one first tolerance for each atom of the formula")
+    error_rates(Promise(aim.max_fnr, min(aim.first_tolerances), aim.max_fpr))
     fresh = aim.refine == "fresh"
-    if fresh:
-        max_fpr = None if aim.max_fpr is None else aim.max_fpr / 2
-        aim = replace(aim, max_fnr=aim.max_fnr / 2, max_fpr=max_fpr)
-    part = Fraction(1) if fresh else Grid(rounds=_ROUNDS).shape[-1]
-    # Wider than what is planned for would be cheaper still: the first phase need not be that cheap.
-    widest = (
-        (MOST_STEPS * condition.sensitivity_of(name) - 1) // 2 for name in condition.formula.atoms
-    )
-    first_tolerances = tuple(map(min, aim.first_tolerances, widest))
-    firsts = apportioned(condition, aim.widened(first_tolerances))
-    shares = apportioned(condition, aim, part)
-    return tuple(_layout(*both, part, fresh=fresh) for both in zip(firsts, shares, strict=True))
+    wide = _looked_at_twice(condition, aim)
+    if not wide:
+        return tuple(_one_phase(share, fresh=fresh) for share in apportioned(condition, aim))
+    # The rule that minimises the sum of one phase need not minimise that of two.
+    rules = get_args(Rule) if aim.apportion == "optimal" else (aim.apportion,)
+    every = [_two_phases(condition, replace(aim, apportion=rule), wide) for rule in rules]
+    return min(every, key=lambda layouts: sum(layout.charges[-1] for layout in layouts))
 
 
-def _layout(first: Share, share: Share, part: Fraction, *, fresh: bool) -> _Layout:
-    alone, cuts = least_common_rate(share.readings)
-    if first.units >= alone:  # the first tolerance is none too wide: one phase, which decides
-        return _Layout(first, share, (alone,), cuts, fresh)
-    last, cuts = least_common_rate(share.readings, part)
-    growth = last / first.units
-    inner = {round(first.units * growth ** (j / (_ROUNDS - 1))) for j in range(1, _ROUNDS - 1)}
-    between = sorted(level for level in inner if first.units < level < last)
-    return _Layout(first, share, (first.units, *between, last), cuts, fresh)
+def _looked_at_twice(condition: Condition, aim: Aim) -> dict[str, int]:
+    """Return the first tolerance of every atom whose channel has two phases.
+
+    Public numbers alone decide: the same channels for every rule. A first look that serves all its
+    literals at little less than the last one's rate would settle little for nearly its price.
+    """
+    tolerances = dict(zip(condition.formula.atoms, aim.tolerances, strict=True))
+    firsts = dict(zip(condition.formula.atoms, aim.first_tolerances, strict=True))
+    found = {}
+    for channel in condition.channels:
+        tests = {name: condition.test(name) for name in channel.offsets}
+        wider = {}
+        for name, test in tests.items():
+            # Wider than what is planned for would be cheaper still: it need not be that cheap.
+            widest = (MOST_STEPS * test.sensitivity - 1) // 2
+            wider[name] = max(tolerances[name], min(firsts[name], widest))
+        least = min(test.steps(tolerances[name]) for name, test in tests.items())
+        if min(test.steps(wider[name]) for name, test in tests.items()) >= _WIDER * least:
+            found.update(wider)
+    return found
+
+
+def _two_phases(condition: Condition, aim: Aim, wide: Mapping[str, int]) -> tuple[_Layout, ...]:
+    """Apportion both phases by one rule and plan every channel's levels."""
+    fresh = aim.refine == "fresh"
+    tolerances = zip(condition.formula.atoms, aim.tolerances, strict=True)
+    first_aim = aim.widened(tuple(wide.get(name, own) for name, own in tolerances))
+    parts = (_HALF, _HALF) if fresh else (Fraction(1), _shape(_ROUNDS)[-1])
+    layouts = []
+    for first, share in zip(
+        apportioned(condition, first_aim, parts[0]),
+        apportioned(condition, aim, parts[1]),
+        strict=True,
+    ):
+        if fresh:
+            first, share = first.of(_HALF), share.of(_HALF)  # noqa: PLW2901  # each phase has half
+        if share.channel.name in wide:
+            layouts.append(_levels(first, share, fresh=fresh))
+        else:  # the one look may err as often as both
+            layouts.append(_one_phase(share.joined(first) if fresh else share, fresh=fresh))
+    return tuple(layouts)
+
+
+def _one_phase(share: Share, *, fresh: bool) -> _Layout:
+    units, cuts = least_common_rate(share.readings)
+    return _Layout(share.readings, share, (units,), cuts, fresh)
+
+
+def _levels(first: Share, share: Share, *, fresh: bool) -> _Layout:
+    last, cuts = least_common_rate(share.readings, _SINGLE[0] if fresh else _shape(_ROUNDS)[-1])
+    coarse = min(first.units, max(1, last // _WIDER))
+    growth = last / coarse
+    inner = {round(coarse * growth ** (j / (_ROUNDS - 1))) for j in range(1, _ROUNDS - 1)}
+    units = tuple(sorted({coarse, *inner, last}))
+    return _Layout(share.readings if not fresh else first.readings, share, units, cuts, fresh)
+
+
+def _shape(levels: int) -> tuple[Fraction, ...]:
+    """Return the levels' weights in both error bounds: of those in between few are ever read."""
+    if levels == 1:
+        return _SINGLE
+    between = levels - 2
+    rest = 1 - _FIRST_SHARE - _LAST_SHARE
+    if not between:
+        return (_FIRST_SHARE + rest, _LAST_SHARE)
+    return (_FIRST_SHARE, *(rest / between for _ in range(between)), _LAST_SHARE)
 
 
 def _gradual(layout: _Layout) -> Scale:
-    shape = Grid(rounds=len(layout.units)).shape
+    shape = _shape(len(layout.units))
     return Scale.gradual(layout.share, layout.units, shape, layout.cuts)
 
 
@@ -252,18 +312,20 @@ def _fresh(layout: _Layout) -> Scale:
         for number, rate in enumerate(rates[:-1]):
             each = reading if number else first
             low.append(_shift(rate, each.beta))
-            high.append(_shift(rate, each.alpha) + 1 - reading.steps)
+            # A wide tolerance on a rate that serves a narrow one: the sides would overlap.
+            high.append(max(_shift(rate, each.alpha) + 1 - reading.steps, 1 - low[-1]))
         low.append(cut.shift)
         high.append(1 - cut.shift)
         return Rungs(tuple(low), tuple(high), int(cut.drop * _COIN))
 
-    every = zip(layout.first.readings, layout.share.readings, layout.cuts, strict=True)
+    every = zip(layout.first, layout.share.readings, layout.cuts, strict=True)
     return Scale(
         share=layout.share,
         units=layout.units,
         charges=layout.charges,
         rungs=tuple(rungs(*each) for each in every),
         chain=None,
+        first=layout.first,
     )
 
 

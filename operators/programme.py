@@ -25,6 +25,8 @@ _AT_ONCE: Final = range(0, 13, 2)
 _ROUNDED_OFF: Final = range(4)
 _AFTERWARDS: Final = range(3, 13)
 _MOST_STEPS_PER_STAGE: Final = 60
+_MOST_STEPS: Final = 840  # in all; with the rows below, about a second at most
+_MOST_ROWS: Final = 512  # sums that the barrier knows of at a time
 _AT_REST: Final = 1e-6
 _SMALLEST_STRIDE: Final = 1e-12
 
@@ -67,7 +69,8 @@ class _Programme:
     exp(a + j e) + exp(b + (k - j) e) >= 1 for every j in 0..k, and only the j about the turning
     point of its curve bind. Over real j they are a + b + k e >= -2 ln 2, which is linear, implies
     them, and is little more at small e: a programme with both errors is solved in that form first.
-    Every point visited is feasible, so stopping early is sound.
+    Every point visited is feasible, so stopping early is sound. Of very many sums the barrier knows
+    those nearest to their bound when a stage begins; all of them are checked at every step.
     """
 
     def __init__(
@@ -81,10 +84,12 @@ class _Programme:
         self._unit = np.array(losses)
         self._reads = np.array(reads)
         self._steps = np.array(steps, dtype=np.int64)
-        self._sums = [np.zeros((len(side.sets), len(steps))) for side in sides]
-        for rows, side in zip(self._sums, sides, strict=True):
+        self._every = [np.zeros((len(side.sets), len(steps))) for side in sides]
+        for rows, side in zip(self._every, sides, strict=True):
             for row, members in zip(rows, side.sets, strict=True):
                 row[list(members)] = 1 / side.bound
+        self._sums = self._every
+        self._steps_left = _MOST_STEPS
         logs = [np.log(0.9 * np.array(side.start)) for side in sides]
         self._point = np.concatenate([np.ones(self._unit.size), *logs])
         while not self._inside(self._point):
@@ -102,7 +107,12 @@ class _Programme:
 
     def _sharpen(self, stages: range) -> None:
         for stage in stages:
-            for _ in range(_MOST_STEPS_PER_STAGE):
+            self._sums = [
+                rows[np.argsort(rows @ -np.exp(b), kind="stable")[:_MOST_ROWS]]
+                for rows, b in zip(self._every, self._logs(self._point), strict=True)
+            ]
+            for _ in range(min(_MOST_STEPS_PER_STAGE, self._steps_left)):
+                self._steps_left -= 1
                 if not self._improved(10.0**stage):
                     break
 
@@ -135,7 +145,7 @@ class _Programme:
         return False
 
     def _logs(self, x: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        return list(x[self._unit.size :].reshape(len(self._sums), -1))
+        return list(x[self._unit.size :].reshape(len(self._every), -1))
 
     def _losses(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         losses: NDArray[np.float64] = np.take(x[: self._unit.size] * self._unit, self._reads)
@@ -145,12 +155,15 @@ class _Programme:
         """Say whether every constraint holds strictly, the curves at their own turning points."""
         if not (x[: self._unit.size] > 0).all():
             return False
-        return all((slack > 0).all() for slack in self._slacks(x, self._pairs(x)))
+        every = zip(self._every, self._logs(x), strict=True)
+        if not all((rows @ np.exp(b) < 1).all() for rows, b in every):
+            return False
+        return bool((np.logaddexp(*self._curves(x, self._pairs(x))) > 0).all())
 
     def _pairs(self, x: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         """Return the curve constraints in use: indices of literals and their j."""
         literals = np.arange(self._steps.size)
-        if len(self._sums) == 1:  # alpha is beta: the curve turns in its middle
+        if len(self._every) == 1:  # alpha is beta: the curve turns in its middle
             return literals, -(-self._steps // 2)
         e = self._losses(x)
         turning = np.ceil((self._logs(x)[0] + self._steps * e + np.log1p(np.exp(-e))) / e)

@@ -24,6 +24,7 @@ from accountant.units import UNITS_PER_EPSILON, from_loss_units, to_loss_units
 from operators.base import Decision, Plan
 from operators.boundaries import Boundaries, Cut, boundaries, finest_cut
 from operators.gradual import GradualNoise
+from operators.likely import likely_inside
 from operators.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     _Following: TypeAlias = Callable[[int, NDArray[np.int64], NDArray[np.int64]], int]
 
-__all__ = ["Dppwlm", "Grid", "Ladder", "Ppwlm", "expected_entropy", "least_rate", "likely_inside"]
+__all__ = ["Dppwlm", "Grid", "Ladder", "Ppwlm", "expected_entropy", "least_rate"]
 
 _FARTHEST: Final = np.int64(1 << 62)  # no noise carries a step count beyond int64 from here
 _NARROWEST: Final = 10  # the first level is at most the last one divided by this
@@ -453,26 +454,6 @@ def expected_entropy(levels: tuple[float, ...], counts: tuple[int, ...]) -> floa
     return min_entropy_levels(levels, counts, node_limit=_NODES).value
 
 
-def likely_inside(
-    coarse: float, fine: float, low: int, high: int, read: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return the probability that the value at a finer level lies in ``low..high - 1``.
-
-    Args:
-        coarse: rate of the level read.
-        fine: rate of the finer one.
-        low: first value inside.
-        high: first value beyond.
-        read: values at the coarse level, shape (cells,), int64.
-
-    Returns:
-        Shape (cells,), as if all step counts were equally likely beforehand.
-    """
-    stay = (math.sinh(coarse / 2) / math.sinh(fine / 2)) ** 2
-    moved = _laplace_cdf(read - low, coarse) - _laplace_cdf(read - high, coarse)
-    return stay * ((read >= low) & (read < high)) + (1 - stay) * moved
-
-
 def _planned(
     mechanism: str, test: IntegerTest, promise: Promise, grid: Grid
 ) -> tuple[Plan, Ladder]:
@@ -490,9 +471,3 @@ def _boundaries(
 ) -> Boundaries:
     """Remember boundaries: literals of a formula often ask for the same ones."""
     return boundaries(levels, bound, shape=shape, finest=cut)
-
-
-def _laplace_cdf(x: NDArray[np.int64], t: float) -> NDArray[np.float64]:
-    """Return P[DLap(t) <= x]."""
-    tail = np.exp(-t * np.where(x < 0, -x, x + 1).astype(np.float64)) / (1 + math.exp(-t))
-    return np.where(x < 0, tail, 1 - tail)

@@ -17,7 +17,8 @@ import numpy as np
 from accountant.levelcost import MOST_LEVELS, LevelCosts
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Decision
-from operators.progressive import Ladder, likely_inside
+from operators.likely import likely_inside, likely_inside_afresh
+from operators.progressive import Ladder
 from operators.single import check_statistics
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from operators.condition import Condition
     from operators.formula import Formula, _Node
     from operators.gradual import GradualNoise
-    from operators.literals import Share
+    from operators.literals import Reading, Share
     from operators.noise import NoiseSource
 
 __all__ = ["Rungs", "Scale", "Walk", "rounded_costs", "still_open"]
@@ -72,6 +73,7 @@ class Scale:
         charges: what a cell has lost whose last level read is this one, strictly rising.
         rungs: one entry per literal of the share.
         chain: the noise, one chain over all levels; ``None`` draws every level afresh.
+        first: per literal, what the first level may err: with a chain, as much as all of them.
     """
 
     share: Share
@@ -79,6 +81,7 @@ class Scale:
     charges: tuple[int, ...]
     rungs: tuple[Rungs, ...]
     chain: GradualNoise | None
+    first: tuple[Reading, ...]
 
     @classmethod
     def gradual(
@@ -100,7 +103,14 @@ class Scale:
             Ladder.fitted(units, each.steps, each.alpha, each.beta, shape=shape, cut=cut)
             for each, cut in zip(share.readings, cuts, strict=True)
         ]
-        return cls(share, units, units, tuple(map(Rungs.of, ladders)), ladders[0].chain)
+        return cls(
+            share=share,
+            units=units,
+            charges=units,
+            rungs=tuple(map(Rungs.of, ladders)),
+            chain=ladders[0].chain,
+            first=share.readings,
+        )
 
     @property
     def last(self) -> int:
@@ -264,7 +274,8 @@ class Walk:
         coarse, fine = (scale.units[i] / UNITS_PER_EPSILON for i in (self._levels[at], candidate))
         low, high = -rungs.low[candidate], rungs.high[candidate]
         own = reading.own(self._seen[at][cells], cells)
-        inside = likely_inside(coarse, fine, low, high, own)
+        likely = likely_inside_afresh if scale.chain is None else likely_inside
+        inside = likely(coarse, fine, low, high, own)
         return np.where(self._open[reading.literal][cells], inside, 0.0)
 
     def _values(self, at: int, level: int, cells: NDArray[np.intp]) -> NDArray[np.int64]:

@@ -22,6 +22,7 @@ from scipy.stats import binom
 
 import operators.probe
 from accountant.units import from_loss_units
+from operators.apportion import Rule
 from operators.boundaries import crossing_bound
 from operators.condition import Aim, Condition, Refine, ThresholdAtom
 from operators.formula import Formula, atom_of
@@ -553,18 +554,27 @@ def test_sampled_misses_at_the_worst_corner() -> None:
 
 
 def test_optimal_plans_never_cost_more() -> None:
-    """epsilon(optimal) <= epsilon(ProBE's rule) for every mechanism's plan.
+    """epsilon(optimal) <= that of the other rules, for every mechanism's plan and both phases.
 
     A whole level's loss is the least whose coins fit 64 bits: at equal rates one loss unit is
     within that rounding.
     """
     for number in range(0, len(TREES), 10):
         tree = TREES[number]
-        aim = Aim(BETA, tree.tolerances, first_tolerances=(9,) * len(tree.tolerances))
         unit = Fraction(len(tree.condition.channels), 10**12)
-        for plan in (SharedTslm.priced, Probe.priced, ProbeEnt.priced):
-            optimal = plan(tree.condition, aim).epsilon
-            assert optimal <= plan(tree.condition, replace(aim, apportion="probe")).epsilon + unit
+        wide = tuple((9, 40, 0)[at % 3] for at in range(number, number + len(tree.tolerances)))
+        aim = Aim(BETA, tree.tolerances, first_tolerances=wide)
+        fresh = replace(aim, refine="fresh")
+        for plan, each in (
+            (SharedTslm.priced, aim),
+            (Probe.priced, aim),
+            (Probe.priced, fresh),
+            (ProbeEnt.priced, aim),
+        ):
+            optimal = plan(tree.condition, each).epsilon
+            for rule in get_args(Rule):
+                other = plan(tree.condition, replace(each, apportion=rule)).epsilon
+                assert optimal <= other + unit
 
 
 def test_shared_boolean_is_caught() -> None:
@@ -600,10 +610,15 @@ def test_threshold_shift_loses_its_charge_and_no_more() -> None:
 
 
 def test_rungs_never_lose_and_ring_at_once() -> None:
-    """At no level can a literal be decided both ways."""
+    """At no level can a literal be decided both ways, one noise or several."""
     for number in range(0, len(TREES), 20):
         tree = TREES[number]
-        for scale in ProbeEnt.planned(tree.condition, Aim(BETA, tree.tolerances)).scales:
-            for rungs in scale.rungs:
+        aim = Aim(BETA, tree.tolerances, first_tolerances=(25,) * len(tree.tolerances))
+        for operator in (
+            ProbeEnt.planned(tree.condition, aim),
+            Probe.planned(tree.condition, aim),
+            Probe.planned(tree.condition, replace(aim, refine="fresh")),
+        ):
+            for rungs in (rungs for scale in operator.scales for rungs in scale.rungs):
                 assert isinstance(rungs, Rungs)
                 assert all(-low < high for low, high in zip(rungs.low, rungs.high, strict=True))

@@ -89,3 +89,12 @@ def test_parts_must_fit() -> None:
             Condition(formula, atoms, sensitivities)
     with pytest.raises(ValueError, match="int64"):
         ThresholdAtom(0, np.array([1.5]))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sensitivity", [0, -1, 1 << 63, 1 << 70])
+def test_a_sensitivity_fits_int64(sensitivity: int) -> None:
+    """What no statistic in int64 could move by is refused where the condition is made."""
+    atoms = {"a": ThresholdAtom(0, column(1)), "b": ThresholdAtom(0, column(3))}
+    with pytest.raises(ValueError, match="fits int64"):
+        Condition(Formula.parse("a AND NOT b"), atoms, (sensitivity,))
+    assert Condition(Formula.parse("a AND NOT b"), atoms, ((1 << 63) - 1,)).channels

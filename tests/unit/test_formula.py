@@ -182,3 +182,36 @@ def test_sixteen_atoms_are_quick_and_too_many_sets_are_refused() -> None:
     ring = [f"({a} OR NOT {b})" for a, b in zip(names, names[1:] + names[:1], strict=True)]
     with pytest.raises(ValueError, match="more than 16384 ways"):
         Formula.parse(" AND ".join(ring)).prime_implicants()
+
+
+def test_both_algorithms_agree_on_wider_formulas() -> None:
+    """Ten atoms in both polarities: products give what the truth table over literals has."""
+    for formula in formulas(6, 40, "abcdefgh"):
+        for dual in (False, True):
+            multiplied = module._multiplied(formula._monotone, formula.literals, dual=dual)
+            tabulated = module._tabulated(formula._monotone, formula.literals, dual=dual)
+            assert sorted(multiplied.tolist()) == tabulated.tolist()
+
+
+def test_literals_shared_by_neighbours_are_absorbed_on_the_way() -> None:
+    """A double ring of 32 literals and 64 tests takes well under a second or two."""
+    names = [f"a{i}" for i in range(MOST_ATOMS)]
+    double = [
+        f"({name} OR NOT {names[(i + step) % 16]})"
+        for i, name in enumerate(names)
+        for step in (1, 3)
+    ]
+    formula = Formula.parse(" AND ".join(double))
+    started = time.process_time()
+    assert len(formula.prime_implicants()) == 8100
+    assert time.process_time() - started < 3
+
+
+def test_work_is_counted_and_refused_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparisons beyond the budget: refused like too many sets, by count and not by clock."""
+    names = [f"a{i}" for i in range(11)]
+    clauses = [f"({x} OR NOT {y})" for x in names for y in names if x < y]
+    formula = Formula.parse(" AND ".join(clauses))
+    monkeypatch.setattr(module, "_MOST_COMPARISONS", 500)
+    with pytest.raises(ValueError, match="too many to apportion"):
+        module._multiplied(formula._monotone, formula.literals, dual=False)

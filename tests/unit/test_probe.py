@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 import pytest
@@ -22,10 +22,12 @@ import operators.shared
 import operators.treewalk
 from accountant.errors import ConfigError
 from accountant.levelcost import MOST_LEVELS, LevelCosts
+from operators.apportion import Rule
 from operators.atoms import Comparison, IntegerTest
 from operators.base import Plan, Promise
-from operators.condition import Aim, Condition, ThresholdAtom
+from operators.condition import Aim, Condition, Refine, ThresholdAtom
 from operators.formula import Formula, atom_of
+from operators.likely import likely_inside, likely_inside_afresh
 from operators.literals import apportioned, formula_limit, least_common_rate
 from operators.nlm import Nlm
 from operators.noise import KeyedNoise
@@ -150,6 +152,37 @@ def test_too_many_ways_to_be_true_is_a_configuration_error() -> None:
     assert "split" in caught.value.hint
 
 
+@pytest.mark.parametrize("refine", get_args(Refine))
+@pytest.mark.parametrize("mechanism", FORMULAS)
+def test_rates_are_planned_for_down_to_a_millionth_of_a_millionth(
+    mechanism: str, refine: Refine
+) -> None:
+    """What is refused is what the message says, whatever part of it one look may use."""
+    of, least = condition("a AND b"), Fraction(1, 10**12)
+    wanted = aim(2, max_fnr=least, max_fpr=least, refine=refine)
+    assert price(mechanism, of, wanted).epsilon > 5
+    with pytest.raises(ConfigError, match="max_fnr is finer than 1e-12"):
+        price(mechanism, of, replace(wanted, max_fnr=least * Fraction(99, 100)))
+
+
+def test_planning_many_ways_to_be_true_takes_seconds() -> None:
+    """Thousands of prime implicants and both errors bounded: no rule is cheaper than *optimal*."""
+    source = random.Random(5)
+    names = [f"x{i}" for i in range(16)]
+    clauses = [
+        " OR ".join(("NOT " if source.random() < 0.5 else "") + x for x in source.sample(names, 5))
+        for _ in range(12)
+    ]
+    of = condition(" AND ".join(f"({clause})" for clause in clauses))
+    assert len(of.formula.prime_implicants()) > 5000
+    steps = [(1, 5, 17, 60, 400)[at % 5] for at in range(16)]
+    wanted = Aim(BETA, tuple(steps), BETA)
+    started = time.process_time()
+    best = price("tslm", of, wanted).epsilon
+    assert time.process_time() - started < 6  # far less on a machine of its own
+    assert best < Fraction(9, 10) * price("tslm", of, replace(wanted, apportion="probe")).epsilon
+
+
 def test_an_aim_of_another_size_is_a_programming_error() -> None:
     """One tolerance per atom, and one first tolerance where they are needed."""
     with pytest.raises(ValueError, match="one tolerance"):
@@ -203,14 +236,69 @@ def test_levels_begin_at_the_first_tolerance() -> None:
     assert operator.plan.epsilon == Fraction(sum(s.units[-1] for s in operator.scales), 10**12)
 
 
-def test_narrow_first_tolerances_leave_one_phase() -> None:
-    """A first tolerance no wider than the aim's: one level, at the loss of the threshold shift."""
+@pytest.mark.parametrize("refine", get_args(Refine))
+@pytest.mark.parametrize("rule", get_args(Rule))
+@pytest.mark.parametrize("max_fpr", [None, BETA])
+@pytest.mark.parametrize("tolerances", [(5, 5), (5, 0), (50, 2)])
+def test_narrow_first_tolerances_leave_one_phase(
+    refine: Refine, rule: Rule, max_fpr: Fraction | None, tolerances: tuple[int, int]
+) -> None:
+    """First tolerances no wider than the aim's: one level, for just the threshold shift's loss."""
     of = condition("a AND b")
-    operator = Probe.planned(of, aim(2, first_tolerances=(5, 5)))
-    assert [scale.last for scale in operator.scales] == [0, 0]
-    assert float(operator.plan.epsilon) == pytest.approx(float(price("tslm", of, aim(2)).epsilon))
-    decision = operator.decide(np.array([[150], [10]], dtype=np.int64), KeyedNoise(b"one"))
+    for firsts in (tolerances, (0, 0)):
+        wanted = Aim(BETA, tolerances, max_fpr, rule, refine, firsts)
+        operator = Probe.planned(of, wanted)
+        assert [scale.last for scale in operator.scales] == [0, 0]
+        assert operator.plan.epsilon == price("tslm", of, wanted).epsilon
+    decision = operator.decide(np.array([[300], [10]], dtype=np.int64), KeyedNoise(b"one"))
     assert not decision.fired[0]
+
+
+@pytest.mark.parametrize("refine", get_args(Refine))
+def test_a_first_look_is_taken_where_it_is_much_wider(refine: Refine) -> None:
+    """One phase until the first tolerance spans twice the steps; two dearer ones from there on."""
+    of = condition("a AND b")
+    once = price("tslm", of, aim(2)).epsilon
+    for wider in (6, 8, 10):
+        aimed = aim(2, first_tolerances=(wider, wider), refine=refine)
+        assert price("probe", of, aimed).epsilon == once
+    operator = Probe.planned(of, aim(2, first_tolerances=(11, 11), refine=refine))
+    assert all(scale.charges[0] <= scale.units[-1] / 2 for scale in operator.scales)
+    assert once < operator.plan.epsilon < 2 * once
+
+
+@pytest.mark.parametrize("refine", get_args(Refine))
+@pytest.mark.parametrize("max_fpr", [None, BETA, Fraction(1, 1000)])
+def test_optimal_is_the_cheapest_rule(refine: Refine, max_fpr: Fraction | None) -> None:
+    """In the worst case of one phase, two, and both beside each other."""
+    for text, tolerances, firsts in (
+        ("a AND b", (1, 0), (5, 0)),
+        ("a AND b", (5, 0), (1000, 0)),
+        ("a AND b", (2, 5), (5, 5)),
+        ("a AND b", (5, 5), (500, 6)),
+        ("a OR b", (0, 10), (0, 21)),
+        ("(a AND b) OR c", (2, 50, 5), (40, 50, 100)),
+    ):
+        of = condition(text)
+        wanted = Aim(BETA, tolerances, max_fpr, first_tolerances=firsts, refine=refine)
+        for mechanism in FORMULAS:
+            best = create(mechanism, of, wanted).plan
+            assert best == price(mechanism, of, wanted)
+            for rule in get_args(Rule):
+                other = price(mechanism, of, replace(wanted, apportion=rule)).epsilon
+                assert best.epsilon <= other + Fraction(len(of.channels), 10**12)
+
+
+def test_a_channel_of_one_phase_has_both_halves_of_its_rates() -> None:
+    """With fresh noise beside a channel of two phases: sums over both stay within max_fnr."""
+    of = condition("a AND b")
+    wanted = aim(2, first_tolerances=(500, 5), refine="fresh")
+    twice, once = Probe.planned(of, wanted).scales
+    assert (twice.last, once.last) == (3, 0)
+    first, second, only = twice.first[0], twice.share.readings[0], once.share.readings[0]
+    assert first.beta != second.beta
+    assert BETA * Fraction(999, 1000) < first.beta + second.beta + only.beta <= BETA
+    assert once.units[0] == least_common_rate((only,))[0]
 
 
 def test_very_wide_first_tolerances_are_narrowed() -> None:
@@ -229,6 +317,80 @@ def test_fresh_noise_is_charged_for_both_phases() -> None:
     assert scale.charges[0] == scale.units[0]
     assert scale.charges[-1] == scale.units[0] + scale.units[-1]
     assert operator.plan.epsilon > price("probe", condition("a"), aim(1)).epsilon
+
+
+def test_fresh_noise_never_decides_both_ways() -> None:
+    """A wide tolerance on a rate that serves a narrow one: what is true is not false as well."""
+    of = condition("a AND NOT b", 2000, statistics=(0, 0))
+    wanted = aim(2, tolerances=(1, 200), first_tolerances=(4, 200), refine="fresh")
+    operator = Probe.planned(of, wanted)
+    for scale in operator.scales:
+        for rungs in scale.rungs:
+            assert all(-low < high for low, high in zip(rungs.low, rungs.high, strict=True))
+    statistics = np.full((1, 2000), 120, dtype=np.int64)
+    walk = Walk(of, operator.scales, statistics, KeyedNoise(b"both"))
+    walk.read(0, 0)
+    for one in of.formula.literals:
+        assert not (walk._sure[one] & ~walk._possible[one]).any()
+
+
+@pytest.mark.parametrize("refine", get_args(Refine))
+def test_expected_open_cells_are_those_that_stay_open(refine: Refine) -> None:
+    """Step counts equally likely over a wide span, as assumed: within 5% at every level."""
+    cells = 60_000
+    of = condition("a", cells)
+    operator = Probe.planned(of, aim(1, max_fpr=BETA, first_tolerances=(60,), refine=refine))
+    statistics = np.arange(cells, dtype=np.int64)[None, :] % 1500 - 650
+    for candidate in range(1, operator.scales[0].last):
+        walk = Walk(of, operator.scales, statistics, KeyedNoise(b"flat"))
+        walk.read(0, 0)
+        expected = walk.likely_open(0, 0, candidate)
+        walk.read(0, candidate)
+        assert walk.open_cells(0, 0) == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize("likely", [likely_inside, likely_inside_afresh])
+def test_likelihoods_agree_with_the_laws_summed_up(likely: Callable[..., object]) -> None:
+    """The law of the finer value given the coarser one, by convolution of the noises."""
+    coarse, fine, low, high = 0.3, 0.8, -4, 3
+    z = np.arange(-150, 151)
+
+    def law(t: float) -> NDArray[np.float64]:
+        weights: NDArray[np.float64] = math.tanh(t / 2) * np.exp(-t * np.abs(z))
+        return weights
+
+    if likely is likely_inside_afresh:
+        moved = np.convolve(law(coarse), law(fine), mode="same")
+    else:
+        stay = (math.sinh(coarse / 2) / math.sinh(fine / 2)) ** 2
+        moved = stay * (z == 0) + (1 - stay) * law(coarse)
+    read = np.arange(-20, 21, dtype=np.int64)
+    expected = [moved[(z >= low - at) & (z < high - at)].sum() for at in read.tolist()]
+    assert likely(coarse, fine, low, high, read) == pytest.approx(np.array(expected), abs=1e-12)
+
+
+def test_fresh_estimate_goes_by_the_rates_of_its_first_look() -> None:
+    """The first look's own half, apportioned for the first tolerances."""
+    of = condition("a AND b")
+    operator = Probe.planned(of, aim(2, first_tolerances=(500, 40), refine="fresh"))
+    firsts = apportioned(of, aim(2, tolerances=(500, 40)), Fraction(1, 2))
+    for scale, share in zip(operator.scales, firsts, strict=True):
+        assert scale.first[0].beta == share.readings[0].beta / 2
+        assert scale.first[0].beta != scale.share.readings[0].beta
+    for scale in Probe.planned(of, aim(2)).scales:
+        assert scale.first == scale.share.readings
+
+
+@pytest.mark.parametrize("levels", range(1, 7))
+def test_the_first_level_may_err_as_often_as_the_last(levels: int) -> None:
+    """Two fifths each, the levels between them the rest; all of it, whatever their number."""
+    shape = operators.probe._shape(levels)
+    assert len(shape) == levels
+    assert sum(shape) == 1
+    if levels > 1:
+        assert shape[-1] == Fraction(2, 5)
+    if levels > 2:
+        assert shape[0] == shape[-1]
 
 
 def test_rate_serves_every_literal_of_a_channel() -> None:

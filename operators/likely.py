@@ -1,0 +1,80 @@
+"""How likely a value is to be inside an interval at a finer level, given a coarser one.
+
+All step counts count as equally likely beforehand. Floats: they guide which level a walk reads
+next, which any rule may choose (``docs/proofs/progressive.md``).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["likely_inside", "likely_inside_afresh"]
+
+
+def likely_inside(
+    coarse: float, fine: float, low: int, high: int, read: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the probability that the value at a finer level lies in ``low..high - 1``.
+
+    For the chain of gradual release: the finer value is the coarser one, with the chain's
+    probability of staying put, or else that less a discrete Laplace of the coarser rate.
+
+    Args:
+        coarse: rate of the level read.
+        fine: rate of the finer one.
+        low: first value inside.
+        high: first value beyond.
+        read: values at the coarse level, shape (cells,), int64.
+
+    Returns:
+        Shape (cells,).
+    """
+    stay = _spread(coarse) / _spread(fine)
+    moved = _within(coarse, low, high, read)
+    return stay * ((read >= low) & (read < high)) + (1 - stay) * moved
+
+
+def likely_inside_afresh(
+    coarse: float, fine: float, low: int, high: int, read: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the same where the finer level has noise of its own.
+
+    The finer value is the coarser one, less its noise, plus the new one. The law of two discrete
+    Laplaces together is a difference of multiples of theirs, by partial fractions of its
+    characteristic function.
+
+    Args:
+        coarse: rate of the level read.
+        fine: rate of the finer one, another.
+        low: first value inside.
+        high: first value beyond.
+        read: values at the coarse level, shape (cells,), int64.
+
+    Returns:
+        Shape (cells,).
+    """
+    weight = 1 / (1 - _spread(coarse) / _spread(fine))
+    wide, narrow = (_within(rate, low, high, read) for rate in (coarse, fine))
+    return weight * wide + (1 - weight) * narrow
+
+
+def _spread(t: float) -> float:
+    """Return a(t) / 4, the characteristic function of DLap(t) being a / (a + 2 - 2 cos)."""
+    return math.sinh(t / 2) ** 2
+
+
+def _within(t: float, low: int, high: int, read: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return P[low <= read - DLap(t) < high]."""
+    return _laplace_cdf(read - low, t) - _laplace_cdf(read - high, t)
+
+
+def _laplace_cdf(x: NDArray[np.int64], t: float) -> NDArray[np.float64]:
+    """Return P[DLap(t) <= x]."""
+    tail = np.exp(-t * np.where(x < 0, -x, x + 1).astype(np.float64)) / (1 + math.exp(-t))
+    return np.where(x < 0, tail, 1 - tail)
