@@ -7,35 +7,31 @@ have no room for one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from operators.condition import Aim
-from operators.reduction import LARGEST_STATISTIC, Relation
+from operators.reduction import LARGEST_STATISTIC
 from operators.tslm import theoretical_limit
 from stream.declare import decimal, whole_steps
+from stream.firstphase import PHASED, default_first
 from stream.model import AggregateKind
 from stream.sqlparts import SqlProblem
 from stream.statistics import per_unit
+from stream.tolerances import mapping_text, never_negative
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
     from stream.configmodel import AlarmModel
     from stream.findings import Findings
+    from stream.firstphase import FirstTolerances
     from stream.having import HavingReader
-    from stream.model import AggregateSpec
     from stream.statistics import Counting
     from stream.yamlfile import Loc
 
-__all__ = ["AimReader", "never_negative"]
-
-_FIRST_SHARE: Final = Fraction(3, 10)
-_FIRST_FACTOR: Final = 5
-_WITH_PHASES: Final = frozenset({"probe", "probe-ent"})
-_ADDED_UP: Final = frozenset({AggregateKind.COUNT, AggregateKind.DISTINCT_UNITS, AggregateKind.SUM})
-_AFTER: Final = frozenset({Relation.GT, Relation.LE})
+__all__ = ["AimReader"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +52,29 @@ class AimReader:
     findings: Findings
     loc: Loc
 
-    def read(self) -> Aim | None:
-        """Return the aim, or ``None`` where it has an error."""
+    def read(self) -> tuple[Aim, FirstTolerances] | None:
+        """Return the aim and what first phases follow from, or ``None`` where it has an error."""
         before = len(self.findings.errors)
-        tolerances = self._amounts("tolerance", self.model.tolerance)
+        given = self._amounts("tolerance", self.model.tolerance)
         self._check_keys()
         if len(self.findings.errors) > before:
             return None
+        tolerances = tuple(tolerance or 0 for tolerance in given)
         for atom, tolerance in enumerate(tolerances):
-            self._check_room(atom, tolerance or 0)
-        first = self._first_tolerances([tolerance or 0 for tolerance in tolerances])
+            self._check_room(atom, tolerance)
+        first = self._first(tolerances)
         if len(self.findings.errors) > before:
             return None
         aim = Aim(
             max_fnr=self.model.max_fnr,
-            tolerances=tuple(tolerance or 0 for tolerance in tolerances),
+            tolerances=tolerances,
             max_fpr=self.model.max_fpr,
             apportion=self.model.apportion,
             refine=self.model.refine or "gradual",
-            first_tolerances=first,
+            first_tolerances=first.beside(tolerances) if self.model.mechanism in PHASED else (),
         )
         self._warn(aim)
-        return aim
+        return aim, first
 
     def _check_keys(self) -> None:
         """Refuse keys that the mechanism does not read."""
@@ -85,7 +82,7 @@ class AimReader:
         if self.model.refine is not None and mechanism != "probe":
             message = f"refine is for mechanism: probe; {mechanism} has no second phase of its own"
             self.findings.wrong((*self.loc, "refine"), message, "remove it, or change mechanism")
-        if self.model.first_tolerance is not None and mechanism not in _WITH_PHASES:
+        if self.model.first_tolerance is not None and mechanism not in PHASED:
             message = f"first_tolerance is for mechanism: probe or probe-ent, not {mechanism}"
             hint = "remove it, or change mechanism"
             self.findings.wrong((*self.loc, "first_tolerance"), message, hint)
@@ -97,14 +94,23 @@ class AimReader:
                 "write mechanism: probe-ent, or tslm",
             )
 
-    def _amounts(self, key: str, written: Mapping[str, Fraction]) -> list[int | None]:
-        """Return per atom what it was given, in units of its statistic."""
+    def _amounts(
+        self, key: str, written: Mapping[str, Fraction], least: Sequence[int] = ()
+    ) -> list[int | None]:
+        """Return per atom what it was given, in units of its statistic.
+
+        Args:
+            key: of the configuration.
+            written: what it says.
+            least: per atom, no less than this is suggested.
+        """
         atoms = self.counting.atoms
         given: list[int | None] = [None] * len(atoms)
         if "" in written and len(written) == 1:
             value, at = written[""], (*self.loc, key)
             if value and len(self._measured_in()) > 1:
-                self._refuse_one_number(key, value)
+                message = f"one {key} does for comparisons that count in one unit; these count in"
+                self.findings.wrong(at, f"{message} several", self._one_each(key, value, least))
                 return given
             for atom, counted in enumerate(atoms):
                 if not counted.guard and not self._amount_is_wrong(key, value, atom, at):
@@ -128,26 +134,29 @@ class AimReader:
 
     def _named(self, text: str, at: Loc) -> tuple[list[int], bool]:
         """Return the atoms that an entry names, and whether it names a comparison."""
-        atoms = self.counting.atoms
-        try:
-            named = self.reader.read_key(text)
-        except SqlProblem:
-            named = None
-        found: list[int] = []
-        if named is not None and named.asked:
-            found = [at for at, atom in enumerate(atoms) if named.asked.intersection(atom.asked)]
-        elif named is not None:
-            found = [
-                at
-                for at, atom in enumerate(atoms)
-                if not atom.guard and any(each.measure == named.measure for each in atom.asked)
-            ]
+        found, precise = self._meant(text)
         if not found:
-            known = "; ".join(atom.text for atom in atoms)
+            known = "; ".join(atom.text for atom in self.counting.atoms)
             shown = " ".join(text.split())[:60]
             message = f"HAVING has no aggregate and no comparison `{shown}`"
             self.findings.wrong(at, message, f"write one of: {known}", key=True)
-        return found, named is not None and bool(named.asked)
+        return found, precise
+
+    def _meant(self, text: str) -> tuple[list[int], bool]:
+        """Return the atoms that a key is about, none for an unknown one; whether of comparisons."""
+        atoms = self.counting.atoms
+        try:
+            key = self.reader.read_key(text)
+        except SqlProblem:
+            return [], False
+        if key.asked:
+            meant = key.among({asked for atom in atoms for asked in atom.asked})
+            return [at for at, atom in enumerate(atoms) if meant.intersection(atom.asked)], True
+        return [
+            at
+            for at, atom in enumerate(atoms)
+            if not atom.guard and any(each.measure == key.measure for each in atom.asked)
+        ], False
 
     def _measured_in(self) -> set[tuple[object, ...]]:
         """Return the units that the comparisons' tolerances have."""
@@ -164,15 +173,18 @@ class AimReader:
                 units.add(("count",))
         return units
 
-    def _refuse_one_number(self, key: str, value: Fraction) -> None:
-        entries = ", ".join(
-            f'"{atom.text}": {decimal(value)}' for atom in self.counting.atoms if not atom.guard
-        )
-        self.findings.wrong(
-            (*self.loc, key),
-            f"one {key} does for comparisons that count in one unit; these count in several",
-            f"write one each: {key}: {{{entries}}}",
-        )
+    def _one_each(self, key: str, value: Fraction, least: Sequence[int] = ()) -> str:
+        """Return the mapping to write instead of one number, as near to it as each may have."""
+        entries: dict[str, Fraction] = {}
+        for atom, counted in enumerate(self.counting.atoms):
+            if counted.guard:
+                continue
+            unit, room = per_unit(self.counting.spec_of(atom)), self._room(atom)
+            amount = max(int(value / unit), least[atom] if least else 0)
+            if key == "tolerance" and room is not None:
+                amount = min(amount, max(room // 2, 0))
+            entries[counted.text] = amount * unit
+        return f"write one each: {key}: {mapping_text(entries)}"
 
     def _amount_is_wrong(self, key: str, value: Fraction, atom: int, at: Loc) -> bool:
         word = key.replace("_", " ")
@@ -215,6 +227,9 @@ class AimReader:
         unit = per_unit(self.counting.spec_of(atom))
         lowest, hint = decimal(room * unit), f"write {decimal(max(room // 2, 0) * unit)} or less"
         at = self._place_of("tolerance", atom)
+        alike = sum(not counted.guard for counted in self.counting.atoms)
+        if "" in self.model.tolerance and alike > 1:
+            hint = self._one_each("tolerance", self.model.tolerance[""])
         if tolerance > room:
             message = f"the tolerance of {text} is larger than the threshold, {lowest} where it is"
             message += " lowest: even an empty cell would be free to ring"
@@ -232,29 +247,21 @@ class AimReader:
             return at
         fallback = at
         for text in written:
-            try:
-                named = self.reader.read_key(text)
-            except SqlProblem:
-                continue
-            asked = self.counting.atoms[atom].asked
-            if named.asked.intersection(asked):
+            named, precise = self._meant(text)
+            if atom in named and precise:
                 return (*at, text)
-            if not named.asked and any(each.measure == named.measure for each in asked):
+            if atom in named:
                 fallback = (*at, text)
         return fallback
 
-    def _first_tolerances(self, tolerances: list[int]) -> tuple[int, ...]:
-        """Return the tolerances of a first phase, never below the others."""
-        if self.model.mechanism not in _WITH_PHASES:
-            return ()
-        given: list[int | None] = [None] * len(tolerances)
-        if self.model.first_tolerance is not None:
-            given = self._amounts("first_tolerance", self.model.first_tolerance)
-        first = []
+    def _first(self, tolerances: Sequence[int]) -> FirstTolerances:
+        """Return what the tolerances of a first phase follow from; none is below the others."""
+        usual = default_first(self.counting)
+        if self.model.first_tolerance is None:
+            return usual
+        given = self._amounts("first_tolerance", self.model.first_tolerance, tolerances)
         for atom, (tolerance, amount) in enumerate(zip(tolerances, given, strict=True)):
-            if amount is None:
-                amount = max(self._default_first(atom, tolerance), tolerance)  # noqa: PLW2901 -- the default of the same thing
-            if amount < tolerance:
+            if amount is not None and amount < tolerance:
                 least = decimal(tolerance * per_unit(self.counting.spec_of(atom)))
                 self.findings.wrong(
                     self._place_of("first_tolerance", atom),
@@ -262,18 +269,7 @@ class AimReader:
                     f" of {self.counting.atoms[atom].text}",
                     f"write {least} or more",
                 )
-            first.append(amount)
-        return tuple(first)
-
-    def _default_first(self, atom: int, tolerance: int) -> int:
-        counted, spec = self.counting.atoms[atom], self.counting.spec_of(atom)
-        if counted.guard or spec.kind not in _ADDED_UP:
-            return _FIRST_FACTOR * tolerance
-        condition = self.counting.condition
-        bounds = condition.atoms[condition.formula.atoms[atom]].thresholds
-        after = int(counted.asked[0].relation in _AFTER)  # s > c is s >= c + 1
-        largest = max(abs(int(bounds.max()) - after), abs(int(bounds.min()) - after))
-        return int(_FIRST_SHARE * largest)
+        return replace(usual, written=tuple(given))
 
     def _warn(self, aim: Aim) -> None:
         atoms = self.counting.atoms
@@ -302,14 +298,3 @@ class AimReader:
                 f"add a condition that an empty cell fails, as AND {atom.text[:-1]}50",
                 offset=atom.asked[0].measure.offset,
             )
-
-
-def never_negative(spec: AggregateSpec) -> bool:
-    """Tell whether a statistic has no negative weights: an empty cell is then its least value."""
-    match spec.kind:
-        case AggregateKind.SUM:
-            return spec.lo >= 0
-        case AggregateKind.RANK:
-            return min(spec.above, spec.not_above) >= 0
-        case kind:
-            return kind is not AggregateKind.OFFSET

@@ -53,8 +53,9 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         window_end: exclusive.
         mechanism: which mechanism decided.
         max_fnr: the promised bound on misses.
-        tolerance: the promised uncertain width, in units of the statistic; by comparison where the
-            condition has several.
+        tolerance: how far below the threshold ringing is no error, in the unit that the
+            configuration writes it in, as a decimal number in a string (``a/b`` where decimals do
+            not end); by comparison where the condition has several.
         epsilon: loss charged per cell at worst, as a decimal number in a string.
         ledger: id of the ledger that paid.
         sequence: the decision's number among those of the query in that ledger.
@@ -67,7 +68,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     window_end: str
     mechanism: str
     max_fnr: float
-    tolerance: int | dict[str, int]
+    tolerance: str | dict[str, str]
     epsilon: str
     ledger: str
     sequence: int
@@ -111,7 +112,7 @@ def make_alarm(
     *,
     mechanism: str,
     max_fnr: Fraction,
-    tolerance: int | dict[str, int],
+    tolerance: str | dict[str, str],
     epsilon_units: int,
     ledger: str,
     sequence: int,
@@ -123,7 +124,7 @@ def make_alarm(
         predicate: the group's values by field.
         mechanism: its name.
         max_fnr: the promised bound on misses.
-        tolerance: the promised uncertain width, or that of every comparison.
+        tolerance: as a configuration writes it, or that of every comparison.
         epsilon_units: loss units charged per cell at worst.
         ledger: the ledger's id.
         sequence: the decision's number among those of the query in it.

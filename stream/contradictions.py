@@ -45,11 +45,13 @@ class Constant:
 
     Args:
         outcome: which.
-        profile: where it has it.
+        profile: where it has it, the first such one.
+        everywhere: whether it has it in all profiles; not looked at for conditions.
     """
 
     outcome: bool
     profile: int
+    everywhere: bool = False
 
 
 def constant_comparisons(
@@ -71,7 +73,7 @@ def constant_comparisons(
             for at_or_above, where in ((True, row <= ranked.least), (False, row >= ranked.most)):
                 if where.any():
                     outcome = at_or_above is not (asked.relation in _NEGATED)
-                    found[asked] = Constant(outcome, int(where.argmax()))
+                    found[asked] = Constant(outcome, int(where.argmax()), bool(where.all()))
     return found
 
 

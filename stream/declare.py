@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
+import re
+import sys
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -23,9 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["build_budget", "build_feeds", "build_kafka", "build_settings", "decimal", "whole_steps"]
 
+_PORT = re.compile("[0-9]{1,5}")
 _LARGEST_CLIP = 2**31
 _LARGEST_CAP = 1_000_000
 _SHORTEST_KEY = 16
+_SMALLEST_FLOAT, _LARGEST_FLOAT = Fraction(sys.float_info.min), Fraction(sys.float_info.max)
 _ONE = Fraction(1)
 _NUMBERS = (FieldType.INTEGER, FieldType.FLOAT)
 _IDENTIFIERS = (FieldType.STRING, FieldType.INTEGER)
@@ -106,7 +110,7 @@ def build_kafka(
         return None
     for part in model.bootstrap.split(","):
         host, colon, port = part.strip().rpartition(":")
-        if not (host and colon and port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
+        if not (host and colon and _PORT.fullmatch(port) and 0 < int(port) < 65_536):
             hint = "write host:port, several separated by commas"
             findings.wrong(("kafka", "bootstrap"), "not a list of host:port", hint)
             break
@@ -200,6 +204,10 @@ def _field(name: str, model: FieldModel, loc: Loc, findings: Findings) -> Field:
         hint = "write granule: 1" if kind is FieldType.INTEGER else 'write granule: "0.01"'
         what = "a whole number" if kind is FieldType.INTEGER else "a number"
         findings.wrong((*loc, "granule"), f"a granule here is {what} above 0", hint)
+        step = None
+    if step is not None and not _SMALLEST_FLOAT <= step <= _LARGEST_FLOAT:
+        message = "this granule is outside the range of floats, which values are divided as"
+        findings.wrong((*loc, "granule"), message, "write one from 1e-307 to 1e308")
         step = None
     if model.clip is not None:
         lo, hi = model.clip

@@ -2,7 +2,8 @@
 
 NOT is pushed down to the comparisons while reading, which keeps SQL's three-valued logic: what a
 NULL leaves unknown is met neither by a comparison nor by its negation. ``=``, ``<>`` and BETWEEN
-are read as two comparisons each, so that every leaf has one bound.
+are read as two comparisons each, so that every leaf has one bound; what only says that an aggregate
+is within its range is left out of them.
 """
 
 from __future__ import annotations
@@ -59,7 +60,6 @@ _ENDS: Final = {
     Relation.EQ: (Relation.GE, Relation.LE),
     Relation.NE: (Relation.GT, Relation.LT),
 }
-_CLIPPED: Final = frozenset({Function.AVG, Function.QUANTILE, Function.MIN, Function.MAX})
 _OF_A_FIELD: Final[dict[type[exp.Expr], tuple[str, Function]]] = {
     exp.Sum: ("SUM", Function.SUM),
     exp.Avg: ("AVG", Function.AVG),
@@ -172,11 +172,23 @@ class Key:
 
     Args:
         measure: the aggregate.
-        asked: the comparisons, or their negations; empty for every one of the aggregate.
+        asked: the comparison, ``=``, ``<>`` and BETWEEN as two; empty for every comparison of the
+            aggregate.
     """
 
     measure: Measure
-    asked: frozenset[Asked] = frozenset()
+    asked: tuple[Asked, ...] = ()
+
+    def among(self, known: set[Asked]) -> set[Asked]:
+        """Return which of some comparisons it is, or is the negation of.
+
+        None where only one of its two halves is known: then it is not what was written.
+        """
+        found: set[Asked] = set()
+        for parts in (self.asked, tuple(part.negated for part in self.asked)):
+            if known.issuperset(parts):
+                found.update(parts)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +225,12 @@ class HavingReader:
         Raises:
             SqlProblem: it is neither an aggregate nor one comparison (the offset says nothing).
         """
-        select = select_of(f"SELECT 1 HAVING {text}")
+        try:
+            return self._key(select_of(f"SELECT 1 HAVING {text}"))
+        except RecursionError:
+            raise SqlProblem("nested too deeply", "write it flatter", 0) from None
+
+    def _key(self, select: exp.Select) -> Key:
         clause = select.args.get("having")
         if clause is None or first_extra(select, "expressions", "having") is not None:
             raise SqlProblem("not one comparison", "", 0)
@@ -222,9 +239,8 @@ class HavingReader:
             return Key(self._measure(node))
         if not isinstance(node, exp.Between) and type(node) not in _RELATIONS:
             raise SqlProblem("not one comparison", "", 0)
-        asked = list(self.read(node).leaves())
-        both = frozenset((*asked, *(leaf.negated for leaf in asked)))
-        return Key(asked[0].measure, both)
+        asked = tuple(self.read(node).leaves())
+        return Key(asked[0].measure, asked)
 
     def _read(self, node: exp.Expr, *, negate: bool, depth: int) -> Tree[Asked]:
         node = unwrapped(node)
@@ -269,21 +285,42 @@ class HavingReader:
         if extra is not None:
             message = f"BETWEEN {extra[0].upper()} is not supported"
             raise SqlProblem(message, "write the lower bound first", start(node))
-        parts = [
-            self._compared(node.this, relation.negated if negate else relation, node.args[end])
+        measure = self._measure(unwrapped(node.this))
+        ends = (
+            (relation, self._threshold(unwrapped(node.args[end])))
             for relation, end in ((Relation.GE, "low"), (Relation.LE, "high"))
-        ]
-        return Tree.joined(parts, conjunction=not negate)
+        )
+        parts = [Asked(measure, relation, threshold) for relation, threshold in ends]
+        kept = [part for part in parts if not self._says_nothing(part)] or parts
+        return Tree.joined(
+            [Tree(part.negated if negate else part) for part in kept], conjunction=not negate
+        )
 
     def _compared(self, left: exp.Expr, relation: Relation, right: exp.Expr) -> Tree[Asked]:
         measure = self._measure(unwrapped(left))
         threshold = self._threshold(unwrapped(right))
-        if threshold.number is not None and measure.function in _CLIPPED:
-            read = self.feed.fields[measure.field or ""]
-            relation = _at_the_clip(relation, threshold.number, read)
-        ends = _ENDS.get(relation, (relation,))
-        parts = [Tree(Asked(measure, end, threshold)) for end in ends]
-        return Tree.joined(parts, conjunction=relation is not Relation.NE)
+        parts = [Asked(measure, end, threshold) for end in _ENDS.get(relation, (relation,))]
+        if relation in _ENDS:
+            parts = [part for part in parts if not self._says_nothing(part)] or parts
+        return Tree.joined(map(Tree, parts), conjunction=relation is not Relation.NE)
+
+    def _says_nothing(self, asked: Asked) -> bool:
+        """Tell whether it, or its negation, only asks for values within the aggregate's range."""
+        least, most = self._range(asked.measure)
+        number = asked.threshold.number
+        if asked.relation in {Relation.GE, Relation.LT}:
+            return number is not None and number == least
+        return number is not None and number == most
+
+    def _range(self, measure: Measure) -> tuple[Fraction | None, Fraction | None]:
+        """Return the least and the largest value of an aggregate, ``None`` where it has none."""
+        if measure.function in {Function.COUNT, Function.DISTINCT}:
+            return Fraction(0), None
+        read = self.feed.fields[measure.field or ""]
+        least, most = read.lo or Fraction(0), read.hi or Fraction(0)
+        if measure.function is Function.SUM:
+            return (Fraction(0) if least >= 0 else None), (Fraction(0) if most <= 0 else None)
+        return least, most
 
     def _measure(self, node: exp.Expr) -> Measure:
         call, where, suffix = node, None, ""
@@ -406,16 +443,6 @@ class HavingReader:
 
 def _is_aggregate(node: exp.Expr) -> bool:
     return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup)
-
-
-def _at_the_clip(relation: Relation, number: Fraction, read: Field) -> Relation:
-    """Return what = and <> come to at an end of the clip, beyond which nothing lies."""
-    if relation in _ENDS and number in {read.lo, read.hi}:
-        upper, equal = number == read.hi, relation is Relation.EQ
-        if equal:
-            return Relation.GE if upper else Relation.LE
-        return Relation.LT if upper else Relation.GT
-    return relation
 
 
 def _missing(read: Field, function: str) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from accountant.units import Contribution, PrivacyUnit
     from operators.condition import Aim, Condition
+    from stream.firstphase import FirstTolerances
     from stream.where import Where
     from stream.windows import Calendar, Periods
 
@@ -233,6 +234,7 @@ class Query:
         aggregates: its statistics, at least one, in the order that the condition numbers them.
         condition: when a cell should ring; sensitivities with caps included.
         aim: max_fnr, max_fpr and the tolerance of every atom.
+        first: what the tolerances of a first phase follow from.
         texts: every atom as SQL, in the order of the condition's formula.
         mechanism: operator name.
         grace_ms: lateness that still counts; the cut is window end + grace.
@@ -251,6 +253,7 @@ class Query:
     aggregates: tuple[AggregateSpec, ...]
     condition: Condition
     aim: Aim
+    first: FirstTolerances
     texts: tuple[str, ...]
     mechanism: str
     grace_ms: int

@@ -100,9 +100,10 @@ class QueryBuilder:
         counting = self._counting(parsed, domain, loc)
         if calendar is None or counting is None or len(self.findings.errors) > before:
             return None
-        aim = AimReader(model, counting, parsed.reader, self.findings, loc).read()
-        if aim is None:
+        read = AimReader(model, counting, parsed.reader, self.findings, loc).read()
+        if read is None:
             return None
+        aim, first = read
         query = Query(
             id=name,
             feed=parsed.feed,
@@ -112,6 +113,7 @@ class QueryBuilder:
             aggregates=counting.aggregates,
             condition=counting.condition,
             aim=aim,
+            first=first,
             texts=tuple(atom.text for atom in counting.atoms),
             mechanism=model.mechanism,
             grace_ms=model.grace,
@@ -208,22 +210,30 @@ class QueryBuilder:
         """Report comparisons and conditions with one outcome; conditions are errors."""
         measures = {asked.measure for asked in levels}
         aggregates = {measure: aggregate_of(measure, parsed.feed) for measure in measures}
-        for asked in constant_comparisons(levels, aggregates, profiles):
-            what = "counts" if asked.measure.function is not Function.SUM else "such sums"
-            self.findings.warn(
-                (*loc, "sql"),
-                f"{what} are never below 0: {asked.text} has the same outcome in every window",
-                "check the comparison and its threshold",
-                offset=asked.threshold.offset,
+        before = len(self.findings.errors)
+        for asked, found in constant_comparisons(levels, aggregates, profiles).items():
+            aggregate = aggregates[asked.measure]
+            side = (
+                "below" if aggregate.function is not Function.SUM or aggregate.lo >= 0 else "above"
             )
+            what = "counts" if aggregate.function is not Function.SUM else "such sums"
+            message = f"{what} are never {side} 0: {asked.text}"
+            at, offset = (*loc, "sql"), asked.threshold.offset
+            if found.everywhere:
+                message += f" is {'always' if found.outcome else 'never'} true"
+                hint = "check its threshold, or leave it out: it would be charged for nothing"
+                self.findings.wrong(at, message, hint, offset=offset)
+            else:
+                message += f" has one outcome{self._as_for(domain, profiles, found.profile)}"
+                self.findings.warn(at, message, "check the table", offset=offset)
+        if len(self.findings.errors) > before:
+            return True
         if len(levels) == 1:
             return False
         constant = constant_condition(parsed.having, levels, aggregates, profiles)
         if constant is None:
             return False
-        cell = domain.predicate(profiles.a_cell_of(constant.profile))
-        where = ", ".join(f"{name} = {value}" for name, value in cell.items())
-        where = f" (as for {where})" if any(profiles.used) else ""
+        where = self._as_for(domain, profiles, constant.profile)
         outcome = "all data meet" if constant.outcome else "no data can meet"
         self._at_sql(
             loc,
@@ -236,6 +246,13 @@ class QueryBuilder:
             ),
         )
         return True
+
+    def _as_for(self, domain: Domain, profiles: Profiles, profile: int) -> str:
+        """Return where cells are such as those of a profile; "" where all cells are."""
+        if not any(profiles.used):
+            return ""
+        cell = domain.predicate(profiles.a_cell_of(profile))
+        return f" (as for {', '.join(f'{name} = {value}' for name, value in cell.items())})"
 
     def _warn(self, query: Query, loc: Loc) -> None:
         feed = query.feed

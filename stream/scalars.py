@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LATEST_MS",
+    "LONGEST_NUMBER",
     "Address",
     "Duration",
     "DurationMs",
@@ -51,6 +52,9 @@ __all__ = [
 
 LATEST_MS = 253_402_300_800_000
 """The first instant after the year 9999: every time lies before it."""
+
+LONGEST_NUMBER = 300
+"""Characters of the longest number that is read: sums and products of some stay printable."""
 
 _DURATION = re.compile(r"([0-9]+)\s*(ms|s|m|h|d|w)")
 _MILLISECONDS = {
@@ -114,8 +118,13 @@ def article(word: str) -> str:
 
 
 def number(text: str) -> Fraction | None:
-    """Return the exact value of a decimal number or a fraction ``a/b``, else ``None``."""
+    """Return the exact value of a decimal number or a fraction ``a/b``, else ``None``.
+
+    So it does for a text longer than ``LONGEST_NUMBER``.
+    """
     text = text.strip()
+    if len(text) > LONGEST_NUMBER:
+        return None
     if _NUMBER.fullmatch(text):
         return Fraction(text)
     if _RATIO.fullmatch(text):
@@ -242,7 +251,10 @@ def _exact(value: Any) -> Fraction:
     text = _text(value)
     found = number(text)
     if found is None:
-        raise wrong(f"{shown(value)} is not a number", "write a number, as 0.05 or 1/20")
+        hint = "write a number, as 0.05 or 1/20"
+        if len(text) > LONGEST_NUMBER:
+            hint += f", of at most {LONGEST_NUMBER} characters"
+        raise wrong(f"{shown(value)} is not a number", hint)
     return found
 
 
@@ -287,7 +299,8 @@ def _duration(value: Any) -> Duration:
     match = _DURATION.fullmatch(text)
     if match is None:
         raise wrong(f"{shown(value)} is not a duration", _DURATION_HINT)
-    count, unit = int(match.group(1)), match.group(2)
+    digits, unit = match.groups()
+    count = int(digits) if len(digits) <= LONGEST_NUMBER else _MILLISECONDS["w"]
     milliseconds = count * _MILLISECONDS[unit]
     if milliseconds > 3660 * _MILLISECONDS["d"]:
         raise wrong(f"{shown(value)} is longer than ten years", "write a shorter duration")
@@ -305,7 +318,7 @@ def _address(value: Any) -> tuple[str, int]:
         host = host[1:-1]
     elif ":" in host:
         colon = ""
-    if not (colon and host and port.isascii() and port.isdigit() and int(port) < 65_536):
+    if not (colon and host and re.fullmatch("[0-9]{1,5}", port) and int(port) < 65_536):
         raise wrong(f"{shown(value)} is not host:port", "write it as 127.0.0.1:9465")
     return host, int(port)
 

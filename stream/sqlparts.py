@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from stream.scalars import closest, number
+from stream.scalars import LONGEST_NUMBER, closest, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -126,12 +126,19 @@ def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
 
 
 def numeric(node: exp.Expr) -> Fraction | None:
-    """Return the exact value of a number literal, signs and parentheses allowed, else ``None``."""
+    """Return the exact value of a number literal, signs and parentheses allowed, else ``None``.
+
+    Raises:
+        SqlProblem: it is longer than any number that is read.
+    """
     node = unwrapped(node)
     if isinstance(node, exp.Neg):
         value = numeric(node.this)
         return None if value is None else -value
     if isinstance(node, exp.Literal) and not node.is_string:
+        if len(node.name) > LONGEST_NUMBER:
+            message = f"a number has at most {LONGEST_NUMBER} characters"
+            raise SqlProblem(message, "write a shorter one", start(node))
         return number(node.name)
     return None
 

@@ -13,7 +13,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from stream.sqlparts import SqlProblem
 
-__all__ = ["SHAPE", "select_of"]
+__all__ = ["SHAPE", "name_in_sql", "select_of"]
 
 SHAPE = (
     "write SELECT fields FROM feed [WHERE condition] GROUP BY fields, "
@@ -61,6 +61,17 @@ def select_of(sql: str) -> exp.Select:
                 raise SqlProblem(f"{token.text} is not supported", SHAPE, token.start)
         raise SqlProblem("an alarm's SQL is one SELECT", SHAPE, 0)
     return statement
+
+
+def name_in_sql(name: str) -> str:
+    """Return a field's name as SQL, in double quotes where it needs them."""
+    try:
+        (call,) = select_of(f"SELECT f({name})").expressions
+    except (SqlProblem, ValueError):
+        plain = False
+    else:
+        plain = isinstance(call, exp.Anonymous) and call.expressions == [exp.column(name)]
+    return exp.column(name, quoted=not plain).sql()
 
 
 def _offset(sql: str, line: int, column_: int) -> int:

@@ -209,9 +209,13 @@ class ThresholdReader:
         clip = f"[{decimal(lo)}, {decimal(hi)}]"
         aggregate, end = asked.measure.text, f"{asked.relation.value} {decimal(number)}"
         outcome = "always" if always else "never"
+        inside = f"from {decimal(lo)} on, but below {decimal(hi)}"
+        if asked.relation in {Relation.GE, Relation.LT}:
+            inside = f"above {decimal(lo)}, up to {decimal(hi)}"
+        alone = "leave this comparison out, or " if always and not asked.threshold.table else ""
         return (
             f"{aggregate} is {outcome} {end}: values of `{field.name}` are clipped to {clip}",
-            f"write a threshold inside {clip}, or widen the clip",
+            f"{alone}write a threshold {inside}; or widen the clip",
         )
 
     def _at_sql(self, asked: Asked, message: str, hint: str) -> None:

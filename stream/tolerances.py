@@ -2,44 +2,80 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from stream.aims import never_negative
 from stream.declare import decimal
+from stream.firstphase import PHASED
+from stream.model import AggregateKind
 from stream.statistics import per_unit
+from stream.yamlfile import quoted
 
 if TYPE_CHECKING:
-    from stream.model import Query
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
-__all__ = ["highest_tolerance", "tolerance_json", "tolerance_text"]
+    from operators.condition import Aim
+    from stream.model import AggregateSpec, Query
+
+__all__ = [
+    "aim_with",
+    "highest_tolerance",
+    "mapping_text",
+    "never_negative",
+    "tolerance_json",
+    "tolerance_text",
+]
 
 _ANY: Final = 1 << 62
 
 
-def tolerance_json(query: Query) -> int | dict[str, int]:
-    """Return the tolerances in units of the statistics, by comparison where there are several."""
-    tolerances = query.aim.tolerances
-    if len(tolerances) == 1:
-        return tolerances[0]
-    return dict(zip(query.texts, tolerances, strict=True))
+def tolerance_json(query: Query) -> str | dict[str, str]:
+    """Return the tolerances in the fields' own units, by comparison where there are several.
+
+    Returns:
+        Exact decimal numbers, or fractions ``a/b`` where decimals do not end.
+    """
+    written = _written(query, query.aim.tolerances)
+    if len(written) == 1:
+        return decimal(*written.values())
+    return {text: decimal(value) for text, value in written.items()}
 
 
-def tolerance_text(query: Query, tolerances: tuple[int, ...]) -> str:
+def tolerance_text(query: Query, tolerances: Sequence[int]) -> str:
     """Return tolerances as a configuration writes them, in the fields' own units.
 
     Args:
         query: the alarm.
         tolerances: per atom, in units of its statistic.
     """
-    formula, atoms = query.condition.formula, query.condition.atoms
-    written = [
-        decimal(tolerance * per_unit(query.aggregates[atoms[name].statistic]))
-        for name, tolerance in zip(formula.atoms, tolerances, strict=True)
-    ]
-    if len(written) == 1:
-        return written[0]
-    pairs = (f'"{text}": {value}' for text, value in zip(query.texts, written, strict=True))
+    written = _written(query, tolerances)
+    return decimal(*written.values()) if len(written) == 1 else mapping_text(written)
+
+
+def mapping_text(written: Mapping[str, Fraction]) -> str:
+    """Return numbers by comparison as YAML on one line."""
+    pairs = (f"{quoted(text)}: {decimal(value)}" for text, value in written.items())
     return "{" + ", ".join(pairs) + "}"
+
+
+def aim_with(query: Query, tolerances: Sequence[int], mechanism: str | None = None) -> Aim:
+    """Return what the alarm would ask for with other tolerances written into its configuration.
+
+    A first phase has the tolerance that is written for it, never below the other, or its default.
+
+    Args:
+        query: the alarm.
+        tolerances: per atom, in units of its statistic.
+        mechanism: written instead of its own.
+    """
+    mechanism = mechanism or query.mechanism
+    return replace(
+        query.aim,
+        tolerances=tuple(tolerances),
+        first_tolerances=query.first.beside(tolerances) if mechanism in PHASED else (),
+        refine=query.aim.refine if mechanism == "probe" else "gradual",
+    )
 
 
 def highest_tolerance(query: Query, atom: str) -> int:
@@ -56,3 +92,23 @@ def highest_tolerance(query: Query, atom: str) -> int:
     if not plain or not never_negative(query.aggregates[bound.statistic]):
         return _ANY
     return max(int(bound.thresholds.min()) - 1, 0)
+
+
+def never_negative(spec: AggregateSpec) -> bool:
+    """Tell whether a statistic has no negative weights: an empty cell is then its least value."""
+    match spec.kind:
+        case AggregateKind.SUM:
+            return spec.lo >= 0
+        case AggregateKind.RANK:
+            return min(spec.above, spec.not_above) >= 0
+        case kind:
+            return kind is not AggregateKind.OFFSET
+
+
+def _written(query: Query, tolerances: Sequence[int]) -> dict[str, Fraction]:
+    """Return tolerances by comparison, in the fields' own units."""
+    formula, atoms = query.condition.formula, query.condition.atoms
+    return {
+        text: tolerance * per_unit(query.aggregates[atoms[name].statistic])
+        for text, name, tolerance in zip(query.texts, formula.atoms, tolerances, strict=True)
+    }

@@ -8,6 +8,7 @@ inside a value can be pointed at. Environment variables are put into scalar valu
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["Document", "Loc", "Scalar", "Tree", "load_document"]
+__all__ = ["Document", "Loc", "Scalar", "Tree", "load_document", "quoted"]
 
 _TAG = "tag:yaml.org,2002:"
 _KINDS = frozenset(
@@ -114,6 +115,12 @@ class Document:
         inner = isinstance(node, yaml.ScalarNode) if not complete else not key
         mark = node.start_mark if inner else mark
         return mark.line + 1, mark.column + 1
+
+
+def quoted(text: str) -> str:
+    """Return a text in the double quotes of YAML, which hold any text on one line."""
+    escaped = json.dumps(text, ensure_ascii=False)
+    return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in escaped)
 
 
 def load_document(path: Path, *, environ: Mapping[str, str]) -> Document:

@@ -18,10 +18,11 @@ from accountant.plan import epsilon_needed, loads_of, room_units, worst_of
 from accountant.units import to_loss_units
 from operators.registry import price
 from stream.declare import decimal
+from stream.firstphase import PHASED
 from stream.planning.budget import alarm_costs
 from stream.planning.search import rounded, rounded_index, smallest
-from stream.planning.stretching import WindowTrials, interval_text
-from stream.tolerances import highest_tolerance, tolerance_text
+from stream.planning.stretching import WindowTrials, window_text
+from stream.tolerances import aim_with, highest_tolerance, tolerance_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -184,7 +185,10 @@ class _Bench:
         """Lengthen the windows of some alarms (of hopping ones, the steps) by whole multiples."""
         possible = len(chosen) > 1 or self._room(chosen[0]) is not None
         found = self._trials.smallest(chosen, self._first_multiple(chosen)) if possible else {}
-        values = {self._queries[at].id: interval_text(each.calendar) for at, each in found.items()}
+        values = {
+            self._queries[at].id: window_text(each.calendar, self._queries[at].feed.time)
+            for at, each in found.items()
+        }
         amount = sum(each.times - 1 for each in found.values())
         return self._change(ChangeKind.WINDOW, chosen, values, amount)
 
@@ -201,15 +205,15 @@ class _Bench:
         return Change(kind, alarms, values, amount if values else math.inf)
 
     def _one_tolerance(self, at: int) -> dict[int, tuple[int, ...]]:
-        aim, (highest,) = self._queries[at].aim, self._highest_tolerances(at)
+        query, (highest,) = self._queries[at], self._highest_tolerances(at)
 
         def fits(tolerance: int) -> bool:
-            return self._fits({at: replace(aim, tolerances=(tolerance,))})
+            return self._fits({at: aim_with(query, (tolerance,))})
 
         guess = self._guessed_tolerance(at)
         if guess is None:
             return {}
-        found = smallest(fits, aim.tolerances[0], highest, guess)
+        found = smallest(fits, query.aim.tolerances[0], highest, guess)
         return {} if found is None else {at: (found,)}
 
     def _tolerances(self, chosen: Sequence[int]) -> dict[int, tuple[int, ...]]:
@@ -221,7 +225,7 @@ class _Bench:
         def worst(index: int) -> int | None:
             return self._worst_with(
                 {
-                    at: replace(self._queries[at].aim, tolerances=tolerances)
+                    at: aim_with(self._queries[at], tolerances)
                     for at, tolerances in widened(index).items()
                 }
             )
@@ -291,11 +295,14 @@ class _Bench:
         """Return per atom the largest tolerance that is looked at and allowed."""
         query = self._queries[at]
         highest = []
-        for name, tolerance in zip(
-            query.condition.formula.atoms, query.aim.tolerances, strict=True
+        for name, tolerance, first in zip(
+            query.condition.formula.atoms, query.aim.tolerances, query.first.written, strict=True
         ):
             most = (_MOST_STEPS * query.condition.sensitivity_of(name) - 1) // 2
-            highest.append(max(tolerance, min(most, highest_tolerance(query, name))))
+            most = min(most, highest_tolerance(query, name))
+            if first is not None and query.mechanism in PHASED:
+                most = min(most, first)
+            highest.append(max(tolerance, most))
         return tuple(highest)
 
     def _widened(self, at: int, factor: Fraction, highest: tuple[int, ...]) -> tuple[int, ...]:
@@ -314,10 +321,9 @@ class _Bench:
         room = self._room(at)
         if room is None:
             return None
-        aim, units = self._queries[at].aim, self._units[at]
         highest = self._highest_tolerances(at)
-        guess = self._widened(at, Fraction(units, room), highest)
-        tried = self._units_of(at, replace(aim, tolerances=guess))
+        guess = self._widened(at, Fraction(self._units[at], room), highest)
+        tried = self._units_of(at, aim_with(self._queries[at], guess))
         if not tried:
             return guess[0]
         width = Fraction(2 * guess[0] + 1) * tried / room

@@ -16,6 +16,7 @@ from accountant.plan import loads_of, worst_of
 from accountant.units import PrivacyUnit
 from stream.planning.budget import REFERENCE_MS, period_table
 from stream.planning.occupancy import ActiveWindows, active_spans
+from stream.sqltext import name_in_sql
 from stream.windows import FixedCalendar, LocalCalendar
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from stream.planning.budget import PeriodTable
     from stream.windows import Calendar
 
-__all__ = ["Stretched", "WindowTrials", "duration_text", "interval_text", "stretched"]
+__all__ = ["Stretched", "WindowTrials", "duration_text", "stretched", "window_text"]
 
 _DAY_MS = 86_400_000
 _YEAR = (REFERENCE_MS, REFERENCE_MS + 366 * _DAY_MS)
@@ -155,8 +156,8 @@ def stretched(calendar: Calendar, times: int) -> Stretched:
     return Stretched(calendar, 1)
 
 
-def interval_text(calendar: Calendar) -> str:
-    """Return the window as one writes it into GROUP BY, without the time field."""
+def window_text(calendar: Calendar, time: str) -> str:
+    """Return windows over a time field as one writes them into GROUP BY."""
     match calendar:
         case LocalCalendar(size_days=size, step_days=step):
             size_text, step_text = (f"INTERVAL '{days}' DAY" for days in (size, step))
@@ -164,9 +165,10 @@ def interval_text(calendar: Calendar) -> str:
             size_text, step_text = _interval(size), _interval(step)
         case _:
             return calendar.describe()
+    field = name_in_sql(time)
     if size == step:
-        return f"TUMBLE {size_text}"
-    return f"HOP {step_text}, {size_text}"
+        return f"TUMBLE({field}, {size_text})"
+    return f"HOP({field}, {step_text}, {size_text})"
 
 
 def duration_text(length_ms: int) -> str:

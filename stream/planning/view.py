@@ -147,7 +147,7 @@ def _sharing_tables(sharing: Sharing, alarms: int) -> list[RenderableType]:
         for pair in sharing.pairs:
             table.add_row(
                 f"{pair.left}, {pair.right}",
-                "yes" if pair.shared else f"no: {_why(pair)}",
+                Text("yes" if pair.shared else f"no: {_why(pair)}"),
                 _decimals(pair.plain_units),
                 _decimals(pair.composed_units),
                 f"{float(pair.saving):.0%}",
@@ -236,7 +236,7 @@ def _changes_table(changes: Sequence[Change]) -> RenderableType:
             hidden += 1
             continue
         name = alarms[0] if len(alarms) == 1 else "all together"
-        table.add_row(name, *(_cell(kinds[kind]) for kind in _KINDS))
+        table.add_row(name, *(Text(_cell(kinds[kind])) for kind in _KINDS))  # [room] is no style
     if hidden:
         table.caption = f"{hidden} alarms for which no change alone is enough"
     return table

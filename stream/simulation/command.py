@@ -6,7 +6,6 @@ import json
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from operators.registry import MECHANISMS
 from stream.commandline import CONFIG, load_alarms, paths_by_feed
 from stream.planning.budget import budget_plan, operator_plans
 from stream.release import cells_per_unit, scope_of
+from stream.scalars import number
 from stream.simulation.crew import try_out
 from stream.simulation.history import count_history
 from stream.simulation.outputs import check_output, write_private
@@ -37,6 +37,7 @@ from stream.simulation.trials import Bench
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from fractions import Fraction
 
     from operators.base import Plan
     from stream.model import Alarms
@@ -63,13 +64,13 @@ class _Numbers(click.ParamType):
         """Return the numbers, each once."""
         if not isinstance(value, str):
             return tuple(value)
-        try:
-            numbers = tuple(dict.fromkeys(Fraction(each.strip()) for each in value.split(",")))
-        except (ValueError, ZeroDivisionError):
-            self.fail(f"{value!r}: write {self._what}", param, ctx)
-        if any(each <= 0 or (self._below and each >= self._below) for each in numbers):
-            self.fail(f"{value!r}: write {self._what}", param, ctx)
-        return numbers
+        numbers = []
+        for each in value.split(","):
+            found = number(each)
+            if found is None or found <= 0 or (self._below and found >= self._below):
+                self.fail(f"{value!r}: write {self._what}", param, ctx)
+            numbers.append(found)
+        return tuple(dict.fromkeys(numbers))
 
 
 class _Mechanisms(click.ParamType):

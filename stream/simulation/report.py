@@ -68,6 +68,9 @@ def _setting(setting: Setting, results: AlarmResults) -> dict[str, Any]:
         "baseline": setting.baseline,
         "tolerance_factor": float(setting.factor),
         "tolerance": tolerance_text(results.query, aim.tolerances),
+        "first_tolerance": tolerance_text(results.query, aim.first_tolerances)
+        if aim.first_tolerances
+        else None,
         "max_fnr": float(aim.max_fnr),
         "max_fpr": None if aim.max_fpr is None else float(aim.max_fpr),
     }

@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from operators.registry import MECHANISMS
-from stream.model import AggregateKind
-from stream.tolerances import highest_tolerance
+from stream.tolerances import aim_with, highest_tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,11 +21,6 @@ FACTORS: Final = (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 """Multiples of the configured tolerances that are tried by default."""
 BASELINES: Final = ("nlm",)
 """Mechanisms that do not keep ``max_fnr``; tried only by name, never recommended."""
-
-_PHASED: Final = frozenset({"probe", "probe-ent"})
-_FIRST_SHARE: Final = Fraction(3, 10)  # ProBE's u_0, of the largest threshold
-_FIRST_FACTOR: Final = 5  # where a threshold says nothing of the statistic's size
-_SIZED: Final = frozenset({AggregateKind.COUNT, AggregateKind.DISTINCT_UNITS, AggregateKind.SUM})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +81,7 @@ def settings_of(
     """
     chosen: dict[tuple[str, Aim], Setting] = {}
     refused: list[Untried] = []
-    own = replace(query.aim, first_tolerances=_first(query, query.mechanism, query.aim))
-    for setting in _candidates(query, mechanisms or MECHANISMS, factors, rates, own):
+    for setting in _candidates(query, mechanisms or MECHANISMS, factors, rates):
         key = (setting.mechanism, setting.aim)
         if key in chosen:
             continue
@@ -112,32 +105,11 @@ def _candidates(
     mechanisms: Sequence[str],
     factors: Sequence[Fraction],
     rates: Sequence[Fraction] | None,
-    own: Aim,
 ) -> Iterator[Setting]:
     for mechanism in dict.fromkeys(mechanisms):
         for rate in dict.fromkeys(rates or (query.aim.max_fnr,)):
             for factor in dict.fromkeys(factors):
                 tolerances = tuple(round(each * factor) for each in query.aim.tolerances)
-                aim = replace(query.aim, tolerances=tolerances, max_fnr=rate)
-                aim = replace(aim, first_tolerances=_first(query, mechanism, aim))
-                configured = mechanism == query.mechanism and aim == own
+                aim = replace(aim_with(query, tolerances, mechanism), max_fnr=rate)
+                configured = mechanism == query.mechanism and aim == query.aim
                 yield Setting(query.id, mechanism, factor, aim, configured)
-
-
-def _first(query: Query, mechanism: str, aim: Aim) -> tuple[int, ...]:
-    """Return the tolerances of a first phase: as configured, else those a configuration gets."""
-    if mechanism not in _PHASED:
-        return ()
-    given = query.aim.first_tolerances or tuple(
-        _usual(query, name, tolerance)
-        for name, tolerance in zip(query.condition.formula.atoms, query.aim.tolerances, strict=True)
-    )
-    return tuple(max(first, last) for first, last in zip(given, aim.tolerances, strict=True))
-
-
-def _usual(query: Query, atom: str, tolerance: int) -> int:
-    bound = query.condition.atoms[atom]
-    if query.aggregates[bound.statistic].kind not in _SIZED:
-        return _FIRST_FACTOR * tolerance
-    largest = max(abs(int(bound.thresholds.min())), abs(int(bound.thresholds.max())))
-    return int(largest * _FIRST_SHARE)

@@ -21,6 +21,7 @@ from operators.atoms import Comparison, IntegerTest
 from operators.condition import Aim, Condition
 from stream.aggregate import WindowCounter, project
 from stream.codecs import Batch
+from stream.firstphase import FirstTolerances
 from stream.model import (
     AggregateKind,
     AggregateSpec,
@@ -206,6 +207,7 @@ def make_query(
         aggregates=aggregates,
         condition=Condition.single(IntegerTest(Comparison.GT, np.zeros(len(ROOMS), np.int64), 1)),
         aim=Aim(Fraction(1, 20), (0,)),
+        first=FirstTolerances((None,), (0,)),
         texts=("s > 0",),
         mechanism="tslm",
         grace_ms=grace * scene.scale_ms,

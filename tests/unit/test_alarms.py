@@ -40,7 +40,7 @@ def an_alarm(predicate: dict[str, str] | None = None) -> Alarm:
         {"room": "2.14"} if predicate is None else predicate,
         mechanism="tslm",
         max_fnr=Fraction(1, 20),
-        tolerance=9,
+        tolerance="9",
         epsilon_units=266_666_666_667,
         ledger="0f3c",
         sequence=12,
@@ -90,6 +90,28 @@ def test_decisions_obey_their_schema(denied: str | None) -> None:
     assert decode_decision(encode(decision)) == decision
 
 
+@pytest.mark.parametrize(
+    ("tolerance", "valid"),
+    [
+        *[(text, True) for text in ("0", "9", "0.5", "12.025", "1/3", "10/7")],
+        *[(text, False) for text in ("", "09", "0.50", "1.", ".5", "-1", "1e3", "0/3", "1/0", 9)],
+        ({"COUNT(*) > 5": "9", "AVG(x) > 5": "0.5"}, True),
+        ({"COUNT(*) > 5": "9"}, False),
+        ({"COUNT(*) > 5": "9", "AVG(x) > 5": 1}, False),
+        ({"COUNT(*) > 5": "9", "AVG(x) > 5": "x"}, False),
+    ],
+)
+def test_tolerances_are_exact_texts(tolerance: Any, valid: bool) -> None:
+    """One number as a configuration writes it, or one for each of several comparisons."""
+    record = {**json.loads(encode(an_alarm())), "tolerance": tolerance}
+    if valid:
+        validate(record, "alarm")
+        assert decode_alarm(json.dumps(record).encode()).tolerance == tolerance
+        return
+    with pytest.raises(jsonschema.ValidationError):
+        validate(record, "alarm")
+
+
 def test_what_an_alarm_says() -> None:
     """An alarm reads as documented, times in UTC with milliseconds, epsilon exact."""
     content = json.loads(encode(an_alarm()))
@@ -102,7 +124,7 @@ def test_what_an_alarm_says() -> None:
         "window_end": "2024-05-01T10:00:00.000Z",
         "mechanism": "tslm",
         "max_fnr": 0.05,
-        "tolerance": 9,
+        "tolerance": "9",
         "epsilon": "0.266666666667",
         "ledger": "0f3c",
         "sequence": 12,

@@ -29,6 +29,7 @@ from accountant.units import UNITS_PER_EPSILON, Contribution, PrivacyUnit
 from operators.atoms import Comparison, IntegerTest
 from operators.base import Plan
 from operators.condition import Aim, Condition
+from stream.firstphase import FirstTolerances
 from stream.loss_metrics import LossFamilies, dearest, predicate_label
 from stream.metrics import Metrics
 from stream.metrics_server import serve
@@ -78,6 +79,7 @@ def _alarms(unit: PrivacyUnit = PrivacyUnit.USER, **address: Any) -> Alarms:
                 IntegerTest(Comparison.GT, np.zeros(len(domain), dtype=np.int64), 1)
             ),
             aim=Aim(Fraction(1, 20), (1,)),
+            first=FirstTolerances((None,), (0,)),
             texts=("COUNT(*) > 0",),
             mechanism="tslm",
             grace_ms=0,

@@ -76,7 +76,7 @@ alarms:
 class Alarm:
     """One alarm of a file under test."""
 
-    window: str = "TUMBLE INTERVAL '1' HOUR"
+    window: str = "TUMBLE(ts, INTERVAL '1' HOUR)"
     where: str = ""
     having: str = "COUNT(*) > 300"
     group: str = "room, "
@@ -86,12 +86,11 @@ class Alarm:
 
     def text(self, name: str) -> str:
         """Return it as YAML."""
-        kind, _, length = self.window.partition(" ")
         lines = [
             f"  {name}:",
             "    sql: |",
             f"      SELECT {self.group.rstrip(', ') or 1} FROM badges {self.where}",  # noqa: S608 -- the language under test
-            f"      GROUP BY {self.group}{kind}(ts, {length})",
+            f"      GROUP BY {self.group}{self.window}",
             f"      HAVING {self.having}",
             f"    max_fnr: {self.max_fnr}",
             f"    tolerance: {self.tolerance}",
@@ -192,7 +191,7 @@ def walk(query: Query, first: int, count: int) -> Iterator[WindowKey]:
         index += 1
 
 
-HOP = "HOP INTERVAL '10' MINUTE, INTERVAL '1' HOUR"
+HOP = "HOP(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)"
 OVER_BUDGET = {
     "one tumbling": Config({"a": Alarm()}),
     "a short day": Config({"a": Alarm(extra={"active": '"Mon-Fri 08:00-20:00"'})}),
@@ -204,7 +203,7 @@ OVER_BUDGET = {
     "a false alarm's rate": Config({"a": Alarm(extra={"max_fpr": "0.01"})}, epsilon_max="30"),
     "hopping person": Config({"a": Alarm(window=HOP, tolerance="9")}, epsilon_max="15"),
     "days in a week": Config(
-        {"a": Alarm(window="TUMBLE INTERVAL '1' DAY")}, period="1w", timezone="Europe/Berlin"
+        {"a": Alarm(window="TUMBLE(ts, INTERVAL '1' DAY)")}, period="1w", timezone="Europe/Berlin"
     ),
     "hopping event": Config({"a": Alarm(window=HOP)}, unit="event"),
     "rooms": Config(
@@ -254,7 +253,7 @@ def test_no_smaller_change_was_overlooked(tmp_path: Path) -> None:
         ChangeKind.TOLERANCE, (str(number) for number in range(2, 60))
     )
     assert printed[ChangeKind.WINDOW] == first(
-        ChangeKind.WINDOW, (f"TUMBLE INTERVAL '{hours}' HOUR" for hours in range(2, 25))
+        ChangeKind.WINDOW, (f"TUMBLE(ts, INTERVAL '{hours}' HOUR)" for hours in range(2, 25))
     )
     assert printed[ChangeKind.MAX_FNR] == first(
         ChangeKind.MAX_FNR, (f"0.{digits}" for digits in range(380, 500))
@@ -352,11 +351,11 @@ def walked(alarms: Alarms, since_ms: int, until_ms: int, *, touching: bool) -> W
 
 
 WINDOWS = [
-    "TUMBLE INTERVAL '1' HOUR",
-    "TUMBLE INTERVAL '7' HOUR",
-    "TUMBLE INTERVAL '1' DAY",
+    "TUMBLE(ts, INTERVAL '1' HOUR)",
+    "TUMBLE(ts, INTERVAL '7' HOUR)",
+    "TUMBLE(ts, INTERVAL '1' DAY)",
     HOP,
-    "HOP INTERVAL '2' HOUR, INTERVAL '5' HOUR",
+    "HOP(ts, INTERVAL '2' HOUR, INTERVAL '5' HOUR)",
 ]
 ACTIVE = [
     {},
@@ -438,7 +437,7 @@ def test_first_refusal_of_a_lifetime_is_the_filters(tmp_path: Path, epsilon_max:
     alarms = Config(
         {
             "a": Alarm(extra={"active": '"Mon-Fri 07:00-22:00"'}),
-            "b": Alarm(window="TUMBLE INTERVAL '1' DAY", tolerance="9"),
+            "b": Alarm(window="TUMBLE(ts, INTERVAL '1' DAY)", tolerance="9"),
         },
         period="lifetime",
         epsilon_max=epsilon_max,
@@ -523,7 +522,7 @@ def test_thirty_alarms_are_planned_quickly(tmp_path: Path) -> None:
         alarms = {
             f"a{number}": Alarm(
                 having=f"COUNT(*) > {300 + number}",
-                window=HOP if number % 2 else "TUMBLE INTERVAL '15' MINUTE",
+                window=HOP if number % 2 else "TUMBLE(ts, INTERVAL '15' MINUTE)",
                 extra={"active": '"Mon-Fri 07:00-22:00"'} if number % 3 else {},
             )
             for number in range(30)

@@ -27,6 +27,7 @@ from operators.condition import Aim, Condition, ThresholdAtom
 from operators.formula import Formula
 from operators.noise import NoiseSource
 from operators.registry import create
+from stream.firstphase import FirstTolerances
 from stream.model import (
     AggregateKind,
     AggregateSpec,
@@ -98,6 +99,7 @@ def alarm(cells: int, *, tolerance: int = 9, mechanism: str = "tslm") -> Query:
             IntegerTest(Comparison.GT, np.full(cells, THRESHOLD, dtype=np.int64), 1)
         ),
         aim=Aim(Fraction(1, 20), (tolerance,)),
+        first=FirstTolerances((None,), (12,)),
         texts=("COUNT(*) > 40",),
         mechanism=mechanism,
         grace_ms=0,
@@ -458,7 +460,8 @@ def test_own_setting_is_among_what_is_tried() -> None:
     for mechanism in ("tslm", "probe"):
         query = alarm(3, tolerance=4, mechanism=mechanism)
         if mechanism == "probe":
-            query = replace(query, aim=replace(query.aim, first_tolerances=(11,)))
+            aim = replace(query.aim, first_tolerances=(11,))
+            query = replace(query, aim=aim, first=FirstTolerances((11,), (12,)))
         settings, untried = settings_of(query)
         assert not untried
         assert [each.mechanism for each in settings if each.configured] == [mechanism]

@@ -1,0 +1,258 @@
+"""Tolerances that are printed: pasted into a configuration they mean what was planned or tried."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from operators.base import Plan
+from stream.cli import main
+from stream.config import examine
+from stream.firstphase import FirstTolerances
+from stream.planning.changes import ChangeKind
+from stream.planning.outlook import outlook
+from stream.simulation.advice import described
+from stream.simulation.report import report
+from stream.simulation.results import AlarmResults, Measured, Simulation
+from stream.simulation.settings import Untried, settings_of
+from stream.simulation.trials import Tally
+from stream.sqltext import name_in_sql
+from stream.tolerances import tolerance_json, tolerance_text
+from stream.yamlfile import quoted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stream.config import Report
+    from stream.model import Query
+
+FILE = """\
+tables: {{fine: fine.csv}}
+feeds:
+  badges:
+    topic: building.badges
+    time: ts
+    unit: person
+    fields:
+      person: string
+      kind: string
+      room: {{domain: [lab, hall, attic]}}
+      age: {{type: integer, clip: [0, 10]}}
+      paid: {{type: float, clip: [-2, 3], granule: "0.5"}}
+      third: {{type: float, clip: [0, 5], granule: 1/3}}
+      ts: timestamp
+budget: {{unit: event, epsilon_max: "{epsilon_max}"}}
+alarms:
+  a:
+    sql: |
+      SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
+      HAVING {having}
+    max_fnr: {max_fnr}
+"""
+
+
+def examined(
+    folder: Path,
+    having: str,
+    *lines: str,
+    epsilon_max: str = "1000",
+    max_fnr: str = "0.05",
+    tolerance: str | None = None,
+) -> Report:
+    """Return what a file with this HAVING and these lines means."""
+    (folder / "fine.csv").write_text("room,age\nlab,0.3\nhall,2.75\nattic,9.125\n")
+    text = FILE.format(having=having, epsilon_max=epsilon_max, max_fnr=max_fnr)
+    if tolerance is not None:
+        lines = (*lines, f"tolerance: {tolerance}")
+    path = folder / "alarms.yaml"
+    path.write_text(text + "".join(f"    {line}\n" for line in lines), encoding="utf-8")
+    return examine(path, environ={})
+
+
+def query_of(folder: Path, having: str, *lines: str, **rest: str) -> Query:
+    """Return the query of a file that has no error."""
+    found = examined(folder, having, *lines, **rest)
+    assert found.alarms is not None, [str(error) for error in found.errors]
+    return found.alarms.queries["a"]
+
+
+SUGGESTED = [
+    ("COUNT(*) > 60", "1", "mechanism: probe"),
+    ("COUNT(*) > 60", "1", "mechanism: probe-ent"),
+    ("COUNT(*) > 60", "1", "mechanism: probe\n    first_tolerance: 8"),
+    ("AVG(age) <= 4.25", "1", "mechanism: probe"),
+    ("MEDIAN(age) > 4 OR COUNT(*) > 90", "1", "mechanism: probe-ent"),
+    ("COUNT(*) > 60 AND SUM(age) > 200", '{"COUNT(*)": 1, "SUM(age)": 1}', "mechanism: probe"),
+    (
+        "COUNT(*) > 60 AND SUM(age) > 200",
+        '{"COUNT(*)": 1, "SUM(age)": 1}',
+        'mechanism: probe\n    refine: fresh\n    first_tolerance: {"SUM(age)": 60}',
+    ),
+    ("COUNT(*) FILTER (WHERE \"kind\" = 'a\\b') > 50 AND COUNT(*) > 60", "1", "mechanism: tslm"),
+]
+
+
+@pytest.mark.parametrize(("having", "tolerance", "lines"), SUGGESTED)
+@pytest.mark.parametrize("epsilon_max", ["0.5", "1.5"])
+def test_suggested_changes_can_be_pasted(
+    tmp_path: Path, having: str, tolerance: str, lines: str, epsilon_max: str
+) -> None:
+    """Written into the file, a suggestion passes the check, and the plan fits as promised."""
+    found = examined(tmp_path, having, lines, epsilon_max=epsilon_max, tolerance=tolerance)
+    assert found.alarms is not None, [str(error) for error in found.errors]
+    (scope,) = outlook(found.alarms)
+    assert not scope.plan.fits
+    for change in scope.changes:
+        if change.possible and change.kind in {ChangeKind.TOLERANCE, ChangeKind.MAX_FNR}:
+            changed = {
+                "tolerance": tolerance,
+                "max_fnr": "0.05",
+                change.kind.value: change.values["a"],
+            }
+            again = examined(tmp_path, having, lines, epsilon_max=epsilon_max, **changed)
+            assert again.alarms is not None, [str(error) for error in again.errors]
+            (after,) = outlook(again.alarms)
+            assert after.plan.fits, change
+
+
+def test_a_written_first_tolerance_caps_what_is_suggested(tmp_path: Path) -> None:
+    """No tolerance above it would be taken; where none below is enough, there is no suggestion."""
+    for first, possible in (("30", True), ("2", False)):
+        found = examined(
+            tmp_path,
+            "COUNT(*) > 60",
+            f"first_tolerance: {first}",
+            "mechanism: probe",
+            epsilon_max="0.5",
+            tolerance="1",
+        )
+        assert found.alarms is not None
+        (scope,) = outlook(found.alarms)
+        kinds = {change.kind: change for change in scope.changes}
+        assert kinds[ChangeKind.TOLERANCE].possible is possible
+        assert all(int(each) <= 30 for each in kinds[ChangeKind.TOLERANCE].values.values())
+
+
+def test_tables_show_whole_comparisons(tmp_path: Path) -> None:
+    """What looks like a style to the terminal's library, ``fine[room]``, is printed as it is."""
+    having = "AVG(age) > fine[room] AND COUNT(*) > 60"
+    examined(tmp_path, having, epsilon_max="2", tolerance="0")
+    shown = CliRunner().invoke(main, ["plan", str(tmp_path / "alarms.yaml")]).stdout
+    assert "recommended: tolerance" in shown
+    assert shown.count('"AVG(age) > fine[room]"') == 2
+
+
+TRIED = [
+    ("COUNT(*) > 19", "1", ()),
+    ("SUM(paid) > 9.5", "0.5", ()),
+    ("AVG(age) > 6", "4", ()),
+    ("AVG(age) > fine[room]", "0.025", ()),
+    ("COUNT(*) > 19 AND AVG(age) <= 6", '{"AVG(age)": 4}', ()),
+    ("COUNT(*) > 19 AND AVG(age) > 6", '{"AVG(age)": 4}', ('first_tolerance: {"AVG(age)": 9}',)),
+    ("COUNT(*) > 90", "4", ("refine: fresh", "first_tolerance: 5")),
+]
+
+
+@pytest.mark.parametrize(("having", "tolerance", "lines"), TRIED)
+def test_what_is_tried_is_what_a_configuration_gets(
+    tmp_path: Path, having: str, tolerance: str, lines: tuple[str, ...]
+) -> None:
+    """A simulated setting, written out as its description says, is that very aim."""
+    for own in ("tslm", "probe") if not lines else ("probe",):
+        query = query_of(tmp_path, having, *lines, f"mechanism: {own}", tolerance=tolerance)
+        settings, _ = settings_of(query, mechanisms=["tslm", "probe", "probe-ent"])
+        assert [each.mechanism for each in settings if each.configured] == [own]
+        results = AlarmResults(query, cast("Any", None), (), ())
+        for each in settings:
+            one = Measured(each, Plan("", Fraction(1), 1.0), True, Tally())
+            text = described(one, results)
+            kept = [line for line in lines if f"without {line.partition(':')[0]}" not in text]
+            kept = [line for line in kept if f", {line.partition(':')[0]}: " not in text]
+            pasted = yaml.safe_load("{" + text.replace(", without", ", # without") + "\n}")
+            written = [f"{key}: {json.dumps(value)}" for key, value in pasted.items()]
+            written = [line for line in written if not line.startswith("max_fnr")]
+            got = query_of(tmp_path, having, *kept, *written)
+            assert (got.mechanism, got.aim) == (each.mechanism, each.aim), text
+
+
+def test_advice_says_what_else_has_to_change(tmp_path: Path) -> None:
+    """A first tolerance is named where the written one is too small, and where it must go."""
+    lines = ("mechanism: probe", "refine: fresh", "first_tolerance: 5")
+    query = query_of(tmp_path, "COUNT(*) > 90", *lines, tolerance="4")
+    settings, _ = settings_of(query, mechanisms=["tslm", "probe"])
+    results = AlarmResults(query, cast("Any", None), (), ())
+    texts = [
+        described(Measured(each, Plan("", Fraction(1), 1.0), True, Tally()), results)
+        for each in settings
+    ]
+    rest = [text.partition("max_fnr: 0.05")[2] for text in texts]
+    assert rest[:4] == [", without first_tolerance, without refine"] * 4
+    assert rest[4:] == ["", "", ", first_tolerance: 8", ", first_tolerance: 16"]
+
+
+def test_reports_have_first_tolerances(tmp_path: Path) -> None:
+    """The JSON of a simulation says both tolerances as a configuration writes them."""
+    found = examined(tmp_path, "SUM(paid) > 9.5", "mechanism: probe", tolerance="0.5")
+    assert found.alarms is not None
+    query = found.alarms.queries["a"]
+    settings, _ = settings_of(query, mechanisms=["tslm", "probe"], factors=[Fraction(1)])
+    counted: Any = type("Counted", (), {"windows": 1, "incomplete": 0, "cells": 3})()
+    counted.starts_ms = [0, 1]
+    untried = tuple(Untried(each, "") for each in settings)
+    results = AlarmResults(query, counted, (), untried)
+    (one,) = report(Simulation(found.alarms, 1, (results,), {"a": 1}))["alarms"]
+    said = [(each["tolerance"], each["first_tolerance"]) for each in one["untried"]]
+    assert said == [("0.5", None), ("0.5", "2.5")]
+
+
+@pytest.mark.parametrize(
+    ("having", "tolerance", "published"),
+    [
+        ("COUNT(*) > 50", "4", "4"),
+        ("SUM(paid) > 9", "2.5", "2.5"),
+        ("AVG(age) > fine[room]", "4", "4"),
+        ("AVG(age) > fine[room]", "0.025", "0.025"),
+        ("SUM(third) > 9", "1/3", "1/3"),
+        ("AVG(paid) <= 1", "40", {"AVG(paid) <= 1": "40", "COUNT(paid) > 0": "0"}),
+    ],
+)
+def test_tolerances_are_published_as_they_are_written(
+    tmp_path: Path, having: str, tolerance: str, published: str | dict[str, str]
+) -> None:
+    """Alarms and plans say the field's own unit, whatever the statistic counts in."""
+    query = query_of(tmp_path, having, tolerance=tolerance)
+    assert tolerance_json(query) == published
+    text = tolerance_text(query, query.aim.tolerances)
+    assert (json.loads(text) if text.startswith("{") else text) is not None
+    assert query_of(tmp_path, having, tolerance=text).aim == query.aim
+
+
+def test_first_tolerances_are_never_below_the_others() -> None:
+    """What is written stays, the default follows, and none is smaller than the tolerance."""
+    first = FirstTolerances((7, None, None), (30, 30, None))
+    assert first.beside((2, 2, 2)) == (7, 30, 10)
+    assert first.beside((9, 40, 0)) == (9, 40, 0)
+
+
+ODD = 'a "b" \\ \' é ☃ 😀 \n\t\x07 \x7f \x85 \u2028 \ufeff ${x}: {y}, # z'
+
+
+def test_quoted_texts_are_yaml() -> None:
+    """Any text comes back from its quotes, on one line."""
+    for text in (ODD, *map("".join, itertools.permutations("\\\"'n", 3))):
+        assert "\n" not in quoted(text)
+        assert yaml.safe_load("{" + quoted(text) + ": 1}") == {text: 1}
+
+
+def test_names_are_quoted_where_sql_needs_it() -> None:
+    """Plain names stay plain; names that SQL would read as something else do not."""
+    plain = ["ts", "order", "time", "timestamp"]
+    assert [name_in_sql(name) for name in plain] == plain
+    odd = ["a b", "event.time", "select", "a, b", "a)--", "null", "1"]
+    assert [name_in_sql(name) for name in odd] == [f'"{name}"' for name in odd]
