@@ -172,14 +172,18 @@ def test_care_team_pays_what_is_said(tmp_path: Path) -> None:
 
 
 def test_first_tolerance_may_cost_more_than_one_look() -> None:
-    """The AND of tolerances 9 and 3 reserves more with `probe` than with `tslm`, as is said."""
+    """The AND of tolerances 9 and 3 reserves more with two looks than with one, as is said."""
     ones = np.array([1], dtype=np.int64)
     atoms = {"a": ThresholdAtom(0, ones), "b": ThresholdAtom(1, ones)}
     both = Condition(Formula.parse("a AND b"), atoms, (1, 1))
-    aim = Aim(choosing.FNR, (9, 3), first_tolerances=(9, 3))
-    costs = [price(each, both, aim).epsilon for each in ("tslm", "probe")]
-    assert costs[0] < costs[1]
-    assert all(map(says, costs))
+    aim = Aim(choosing.FNR, (9, 3), first_tolerances=(18, 6))
+    once = price("tslm", both, aim).epsilon
+    assert price("probe", both, aim).epsilon == once
+    for firsts in ((27, 9), (60, 20)):
+        costs = price("probe", both, replace(aim, first_tolerances=firsts)).epsilon
+        assert once < costs
+        assert says(costs)
+    assert says(once)
 
 
 def test_plots_can_be_drawn_again() -> None:
