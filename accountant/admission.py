@@ -18,7 +18,7 @@ from accountant.errors import ConfigChangedError, LedgerError
 from accountant.levelcost import LevelCosts
 from accountant.overlap import worst_instant, worst_loss
 from accountant.records import Admission, Request
-from accountant.standing import Standings
+from accountant.standing import Standings, Turns
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from accountant.charges import CellCosts, WindowKey
     from accountant.entries import QueryRow, ScopeRow
+    from accountant.filter import BudgetFilter
     from accountant.overlap import Held
     from accountant.rows import Transaction
 
@@ -34,6 +35,7 @@ __all__ = [
     "adopted",
     "answers",
     "check_reservation",
+    "end_run",
     "end_unserved",
     "release",
     "serve",
@@ -61,6 +63,7 @@ def serve(tx: Transaction, scope: ScopeRow, fresh: Sequence[Request]) -> None:
         periods={period for request in fresh for period in request.charge.periods},
     )
     rows: list[ChargeRow] = []
+    turns = Turns(tx, terms.scope)
     for request in fresh:
         charge = request.charge
         registry.requested(queries.get(charge.key.query), request, terms)
@@ -71,12 +74,12 @@ def serve(tx: Transaction, scope: ScopeRow, fresh: Sequence[Request]) -> None:
         if _passed(charge.key, queries[charge.key.query], scope):
             rows.append(_unserved(charge.key, terms.scope, request.fingerprint))
             continue
-        admission = Admission.TOO_OLD
+        row = _asked(request, terms.scope, Admission.TOO_OLD)
         if not request.too_old:
-            admission = judge.answer(charge, standings.shape(charge.key.query, request.fingerprint))
-        row = _asked(request, terms.scope, admission)
+            row = _answered(judge, standings, turns, _asked(request, terms.scope))
         if (standing := standings.of(row)) is not None:
             judge.hold(standing)
+        turns.take(row)
         rows.append(row)
     tx.add_charges(rows)
     _add_to_totals(tx, terms.scope, ((PeriodTotal(), row) for row in rows))
@@ -98,7 +101,7 @@ def check_reservation(
             f"this window of {key.query!r} was reserved under another configuration",
             hint="deny it",
         )
-    if cost.worst_units > charge.units or cost.cells != charge.cells:
+    if cost.worst_units > charge.worst_cell_units or cost.cells != charge.cells:
         raise LedgerError(f"a window of {key.query!r} cost more than was reserved for it")
     return charge
 
@@ -136,10 +139,23 @@ def end_unserved(tx: Transaction, scope: str, key: WindowKey, fingerprint: str) 
 
 def withdraw(tx: Transaction, scope: ScopeRow, query: QueryRow) -> None:
     """Give back what is open of a query whose configuration is no longer in force."""
+    tx.drop_run(query.query)
     # Answers wait for the last of them: one given in between would be taken back by the next.
     for charge in _open(tx, query):
         _store(tx, charge, _released(charge, Admission.MISSED))
     _answer_pending(tx, scope)
+
+
+def end_run(tx: Transaction, query: QueryRow) -> None:
+    """End a query's run whose state another timeline may have gone on from.
+
+    A window that is reserved inside it has nothing left to go on from, and no room to open another:
+    later windows were answered above what it holds. Callers end with :func:`adopted`.
+    """
+    tx.drop_run(query.query)
+    for charge in _open(tx, query):
+        if charge.held_units is not None and charge.held_units < charge.loss_units:
+            _store(tx, charge, _released(charge, Admission.MISSED))
 
 
 def spend(tx: Transaction, query: QueryRow, before_ms: int) -> None:
@@ -195,7 +211,7 @@ def answers(tx: Transaction, scope: ScopeRow) -> Iterator[tuple[ChargeRow, Charg
     since_ms = min(first.end_ms - 1, *(one.key.start_ms for one in pending))
     near = sorted(tx.charges_after(name, since_ms), key=lambda one: one.key)
     later = [one for one in near if one.key >= first]
-    standings = Standings(tx, scope)
+    standings, turns = Standings(tx, scope), Turns(tx, name, before=first)
     judge = standings.judge(
         ended_or_open=[one for one in near if one.key < first],
         since_ms=since_ms,
@@ -205,15 +221,28 @@ def answers(tx: Transaction, scope: ScopeRow) -> Iterator[tuple[ChargeRow, Charg
     for one in later:
         after = one
         if one.state is ChargeState.PENDING:
-            answer = judge.answer(one.asked, standings.shape(one.key.query, one.fingerprint))
-            if answer is Admission.RESERVED:
-                after = replace(one, admission=answer, state=ChargeState.RESERVED)
-            elif answer is Admission.REFUSED:
-                after = _released(one, answer)
+            after = _answered(judge, standings, turns, one)
             if after is not one:
                 yield one, after
         if (standing := standings.of(after)) is not None:
             judge.hold(standing)
+        turns.take(after)
+
+
+def _answered(
+    judge: BudgetFilter, standings: Standings, turns: Turns, charge: ChargeRow
+) -> ChargeRow:
+    """Return a pending charge as its answer leaves it: itself where there is none yet."""
+    asked = charge
+    if charge.in_run:
+        held = turns.reservation(charge)
+        if held is None:
+            return charge
+        asked = replace(charge, held_units=held)
+    answer = judge.answer(asked.asked, standings.shape(charge.key.query, charge.fingerprint))
+    if answer is Admission.RESERVED:
+        return replace(asked, admission=answer, state=ChargeState.RESERVED)
+    return _released(charge, answer) if answer is Admission.REFUSED else charge
 
 
 def _end(tx: Transaction, scope: ScopeRow, before: ChargeRow, after: ChargeRow) -> None:
@@ -231,7 +260,7 @@ def _store(tx: Transaction, before: ChargeRow, after: ChargeRow) -> None:
     """Store what became of a charge, in the totals and on the chain too."""
     changed = {
         name: getattr(after, name)
-        for name in ("admission", "state", "settled_units", "settled_loss_units", "costs")
+        for name in _CHANGING
         if getattr(after, name) != getattr(before, name)
     }
     tx.update_charge(before.key, **changed)
@@ -258,7 +287,7 @@ def _passed(key: WindowKey, query: QueryRow, scope: ScopeRow) -> bool:
     return key.start_ms < query.cursor_ms or (horizon_ms is not None and key.start_ms < horizon_ms)
 
 
-def _asked(request: Request, scope: str, admission: Admission) -> ChargeRow:
+def _asked(request: Request, scope: str, admission: Admission = Admission.PENDING) -> ChargeRow:
     charge = request.charge
     return ChargeRow(
         key=charge.key,
@@ -274,6 +303,7 @@ def _asked(request: Request, scope: str, admission: Admission) -> ChargeRow:
         settled_loss_units=None,
         costs=None,
         periods=charge.periods,
+        in_run=request.run is not None,
     )
 
 
@@ -312,6 +342,12 @@ def _raise_settled_worst(
     if worst > scope.settled_worst_units:
         tx.update_scope(scope.terms.scope, settled_worst_units=worst)
 
+
+_CHANGING = (
+    *("admission", "state", "settled_units", "settled_loss_units", "costs"),
+    "held_units",
+)
+"""What may change of a charge."""
 
 _OPEN_STATES = {
     Admission.PENDING: ChargeState.PENDING,

@@ -75,9 +75,9 @@ def adopt(
         tx.add_to_totals(one.scope, dict.fromkeys(one.periods, spent))
         vouched = (one.key, one.scope, one.digest, one.loss_units, one.periods)
         tx.append_links(one.scope, [chain.of_adopted(*vouched)])
-        mine = tx.charge(one.key)
-        if mine is not None and mine.state not in ENDED:
-            admission.supersede(tx, mine)
+        twin = tx.charge(one.key)
+        if twin is not None and twin.state not in ENDED:
+            admission.supersede(tx, twin)
     for query in queries.values():
         since_ms = min(since_ms, query.cursor_ms)
         _pass_over(tx, query, [one.next_start_ms for one in fresh if one.query == query.query])
@@ -94,13 +94,15 @@ def adopt(
 
 
 def _pass_over(tx: Transaction, query: QueryRow, next_starts_ms: Sequence[int]) -> None:
-    """Move a cursor behind adopted windows; what it skips is taken as spent."""
-    cursor_ms = max(next_starts_ms, default=query.cursor_ms)
-    if cursor_ms <= query.cursor_ms:
+    """Move a cursor behind adopted windows; what it skips is taken as spent, its run has ended."""
+    if not next_starts_ms:
         return
-    tx.update_query(query.query, cursor_ms=cursor_ms)
-    tx.drop_partials_before(query.query, cursor_ms)
-    admission.spend(tx, query, cursor_ms)
+    cursor_ms = max(next_starts_ms)
+    if cursor_ms > query.cursor_ms:
+        tx.update_query(query.query, cursor_ms=cursor_ms)
+        tx.drop_partials_before(query.query, cursor_ms)
+        admission.spend(tx, query, cursor_ms)
+    admission.end_run(tx, query)
 
 
 def _released(decision: StoredDecision | SeenDecision) -> tuple[object, ...]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from accountant.entries import ChargeRow, QueryRow, ScopeRow
     from accountant.rows import Transaction
+    from accountant.runs import StoredRun
 
 __all__ = ["export", "status"]
 
@@ -26,21 +27,24 @@ PERIODS_SHOWN = 64
 
 def status(tx: Transaction) -> LedgerStatus:
     """Return how much of every wall is left, and how far every query is."""
-    counts, numbers = tx.counts(), tx.sequences()
+    counts, numbers, runs = tx.counts(), tx.sequences(), tx.runs()
     return LedgerStatus(
         ledger_id=tx.ledger().ledger_id,
         scopes={scope.terms.scope: _scope_status(tx, scope) for scope in tx.scopes()},
         queries={
-            query.query: _query_status(query, counts, numbers.get(query.query, 0))
+            query.query: _query_status(
+                query, counts, numbers.get(query.query, 0), runs.get(query.query)
+            )
             for query in tx.queries()
         },
     )
 
 
 def export(tx: Transaction) -> Iterator[dict[str, Any]]:
-    """Yield every row but partials, marks and the hash key, with its kind under ``record``.
+    """Yield every row but partials, marks, runs and the hash key, with its kind under ``record``.
 
-    Alarms are text (JSON); hashes and costs are base64.
+    Alarms are text (JSON); hashes and costs are base64. A run's state would give its threshold
+    away.
     """
     row = tx.ledger()
     yield {"record": "ledger", "ledger_id": row.ledger_id, "clock_ms": row.clock_ms}
@@ -89,7 +93,7 @@ def _reserved_units(tx: Transaction, scope: ScopeRow, reserved: list[ChargeRow])
     if scope.terms.unit is PrivacyUnit.USER:
         held: Counter[int] = Counter()
         for charge in reserved:
-            held.update(dict.fromkeys(charge.periods, charge.loss_units))
+            held.update(dict.fromkeys(charge.periods, charge.worst_units))
         return max(held.values(), default=0)
     standings = Standings(tx, scope)
     found = [standings.of(charge) for charge in reserved]
@@ -97,7 +101,10 @@ def _reserved_units(tx: Transaction, scope: ScopeRow, reserved: list[ChargeRow])
 
 
 def _query_status(
-    query: QueryRow, counts: list[tuple[str, str, str | None, int, int]], sequence: int
+    query: QueryRow,
+    counts: list[tuple[str, str, str | None, int, int]],
+    sequence: int,
+    run: StoredRun | None,
 ) -> QueryStatus:
     mine = [one for one in counts if one[0] == query.query]
     return QueryStatus(
@@ -109,4 +116,6 @@ def _query_status(
         unpublished=sum(waiting for *_, waiting in mine),
         sequence=sequence,
         retired=query.retired,
+        alarms_left=None if run is None else run.left,
+        alarms_rung=None if run is None else run.rung,
     )

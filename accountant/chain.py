@@ -89,10 +89,12 @@ def genesis(scope: str) -> bytes:
 
 def of_charge(charge: ChargeRow, kind: LinkKind) -> Happening:
     """Return what a link of one kind says about a charge."""
-    asked = (
+    asked: tuple[object, ...] = (
         *(charge.scope, charge.fingerprint, charge.units, charge.cells, charge.cells_per_unit),
         *(charge.loss_units, charge.periods),
     )
+    if charge.in_run:
+        asked = (*asked, "in a run")
     became: tuple[object, ...] = ()
     if kind is LinkKind.ENDED:
         costs = None if charge.costs is None else blake2b(charge.costs).hexdigest()
@@ -100,6 +102,8 @@ def of_charge(charge: ChargeRow, kind: LinkKind) -> Happening:
             *(charge.admission.value, charge.state.value, charge.settled_units),
             *(charge.settled_loss_units, costs),
         )
+        if charge.in_run:
+            became = (*became, charge.held_units)
     return Happening(kind, charge.key, _text(kind, charge.key, asked, became))
 
 

@@ -336,7 +336,8 @@ def _alike(*where: Any, source: Any = None) -> Any:
     start = sa.case((alone, table.c.start_ms)).label("start_ms")
     end = sa.case((alone, table.c.end_ms)).label("end_ms")
     by = (start, end, table.c.fingerprint, table.c.cells, table.c.periods)
-    lost = sa.func.coalesce(table.c.settled_units, table.c.units)  # spent: never settled
+    # Spent: never settled.
+    lost = sa.func.coalesce(table.c.settled_units, table.c.held_units, table.c.units)
     added = (
         sa.func.count().label("windows"),
         sa.func.sum(lost).label("lost"),

@@ -14,6 +14,7 @@ import numpy as np
 
 from accountant.charges import Charge, UniformCost, WindowKey
 from accountant.records import Admission, BudgetTerms, Outcome, Partial, StoredDecision
+from accountant.runs import StoredRun
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ __all__ = [
     "read_decision",
     "read_key",
     "read_partial",
+    "read_run",
     "read_scope",
 ]
 
@@ -103,7 +105,10 @@ class QueryRow:
 
 @dataclass(frozen=True, slots=True)
 class ChargeRow:
-    """One window's reservation and what became of it."""
+    """One window's reservation and what became of it.
+
+    ``held_units`` is what a window of a run holds once it is reserved; others hold their worst.
+    """
 
     key: WindowKey
     scope: str
@@ -118,25 +123,37 @@ class ChargeRow:
     settled_loss_units: int | None
     costs: bytes | None
     periods: tuple[int, ...]
+    in_run: bool = False
+    held_units: int | None = None
 
     @property
     def asked(self) -> Charge:
-        """What was asked for."""
-        cost = UniformCost(self.units, self.cells)
+        """What was asked for; of a window in a run, what it holds."""
+        cost = UniformCost(self.worst_cell_units, self.cells)
         return Charge(self.key, cost, self.cells_per_unit, self.periods)
+
+    @property
+    def worst_cell_units(self) -> int:
+        """Loss of one cell at worst."""
+        return self.units if self.held_units is None else self.held_units
+
+    @property
+    def worst_units(self) -> int:
+        """Loss of one privacy unit at worst."""
+        return self.loss_units if self.held_units is None else self.held_units
 
     @property
     def total(self) -> PeriodTotal:
         """What it adds to every period it touches."""
         if self.state is ChargeState.RESERVED:
-            return PeriodTotal(self.loss_units, 0)
+            return PeriodTotal(self.worst_units, 0)
         return PeriodTotal(self.final_units, self.final_units)
 
     @property
     def final_units(self) -> int:
         """Loss of one privacy unit that is never taken back."""
         if self.state is ChargeState.SPENT:
-            return self.loss_units
+            return self.worst_units
         return self.settled_loss_units or 0
 
 
@@ -187,6 +204,32 @@ def _charge(row: Mapping[str, Any]) -> ChargeRow:
         settled_loss_units=row["settled_loss_units"],
         costs=row["costs"],
         periods=tuple(json.loads(row["periods"])),
+        in_run=row["in_run"],
+        held_units=row["held_units"],
+    )
+
+
+def read_run(row: Mapping[str, Any]) -> StoredRun:
+    """Return a query's run.
+
+    Raises:
+        ValueError: its periods are no list of period starts; the query is named.
+    """
+    try:
+        periods = tuple(json.loads(row["periods"]))
+    except (ValueError, TypeError):
+        raise ValueError(f"the run of {row['query']!r} cannot be read") from None
+    return StoredRun(
+        query=row["query"],
+        fingerprint=row["fingerprint"],
+        periods=periods,
+        open_units=row["open_units"],
+        alarm_units=row["alarm_units"],
+        left=row["left"],
+        rung=row["alarms_rung"],
+        opened_start_ms=row["opened_start_ms"],
+        last_start_ms=row["last_start_ms"],
+        state=bytes(row["state"]),
     )
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
-from accountant import admission, adoption, registry
+from accountant import admission, adoption, registry, runs
 from accountant.entries import ENDED, ChargeState, LedgerRow
 from accountant.errors import LedgerError, LogChangedError
 from accountant.records import (
@@ -28,8 +28,11 @@ from accountant.records import (
     PartialStatus,
     QueryRegistration,
     Request,
+    RunAfter,
+    RunTerms,
     SeenDecision,
     StoredDecision,
+    StoredRun,
 )
 from accountant.reported import ReportedLedger
 from accountant.store import Store
@@ -52,8 +55,11 @@ __all__ = [
     "PartialStatus",
     "QueryRegistration",
     "Request",
+    "RunAfter",
+    "RunTerms",
     "SeenDecision",
     "StoredDecision",
+    "StoredRun",
 ]
 
 CLOCK_GRAIN_MS = 100
@@ -238,6 +244,23 @@ class Ledger(ReportedLedger):
 
     # --- decisions
 
+    def run(self, query: str, periods: tuple[int, ...], fingerprint: str) -> StoredRun | None:
+        """Return the run that a query's next window goes on with; ``None`` where it opens one.
+
+        Its state is private: for the mechanism that decides the window, and nobody else.
+
+        Args:
+            query: its name.
+            periods: the budget periods that the window touches; empty under unit ``event``.
+            fingerprint: of the configuration the window is decided under.
+
+        Raises:
+            LedgerError: the query is not registered.
+        """
+        with self._store.read() as tx:
+            self._query(tx, query)
+            return runs.usable(tx.run(query), fingerprint, periods)
+
     def settle(
         self,
         key: WindowKey,
@@ -248,6 +271,7 @@ class Ledger(ReportedLedger):
         alarm_count: int,
         next_start_ms: int,
         release_ms: int,
+        run: RunAfter | None = None,
     ) -> StoredDecision:
         """Store a window's decision and its cost, once: an existing decision is returned as it is.
 
@@ -260,11 +284,13 @@ class Ledger(ReportedLedger):
             alarm_count: how many fired.
             next_start_ms: start of the query's next window.
             release_ms: it leaves no earlier than this.
+            run: what became of the run that it was decided in; stored with the decision.
 
         Raises:
             ConfigChangedError: another configuration is in force for this window.
             LedgerError: it is not this window's turn, nothing is reserved, its partials conflict,
-                or the cost is more than was reserved. Nothing is written then.
+                the cost is more than was reserved, or the run is not as it was read or does not
+                add up. Nothing is written then.
             ClockError: the clock went back.
         """
         with self._store.write() as tx:
@@ -281,6 +307,9 @@ class Ledger(ReportedLedger):
                     f"partials of {key.query!r} contradict each other",
                     hint="deny the window: one log slice gave two counts",
                 )
+            if run is not None or charge.in_run:
+                stored = tx.run(key.query)
+                tx.put_run(runs.continued(stored, charge, cost, run, alarm_count))
             admission.settle(tx, scope, charge, cost)
             return self._conclude(
                 tx,
@@ -292,7 +321,7 @@ class Ledger(ReportedLedger):
                 reason=None,
                 alarms=alarms,
                 alarm_count=alarm_count,
-                epsilon_units=charge.units,
+                epsilon_units=cost.worst_units if charge.in_run else charge.units,
             )
 
     def deny(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountant.charges import WindowKey
+from accountant.runs import RunAfter, RunTerms, StoredRun
 from accountant.shapes import ANYWHERE, Shape
 
 if TYPE_CHECKING:
@@ -36,9 +37,12 @@ __all__ = [
     "QueryRegistration",
     "QueryStatus",
     "Request",
+    "RunAfter",
+    "RunTerms",
     "ScopeStatus",
     "SeenDecision",
     "StoredDecision",
+    "StoredRun",
 ]
 
 
@@ -169,11 +173,25 @@ class Request:
         charge: the window and what deciding it costs at worst.
         fingerprint: of the query's configuration.
         too_old: the window was cut so long ago that it is not to be decided.
+        run: unit ``user``: what a run costs, for a window that shares its noisy threshold with
+            others. The charge is that of a whole run then, for one cell; what the window will hold
+            is known, and answered, once the earlier windows of its query have ended.
     """
 
     charge: Charge
     fingerprint: str
     too_old: bool = False
+    run: RunTerms | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a charge that is not that of a whole run."""
+        if self.run is None:
+            return
+        whole = (self.run.worst_units, 1)
+        if (self.charge.cost.units, self.charge.cells_per_unit) != whole:
+            raise ValueError("a window in a run is asked for at the worst of a whole run, once")
+        if not self.charge.periods:
+            raise ValueError("windows share a run's charge under unit user only")
 
 
 class Admission(StrEnum):
@@ -208,7 +226,7 @@ class StoredDecision:
         alarms: which cells fired, in the caller's encoding.
         alarm_count: how many fired.
         epsilon_units: loss reserved per cell, in loss units: a public number, also where less was
-            realised; 0 when denied.
+            realised; in a run what was realised, a function of its alarms; 0 when denied.
         sequence: gapless number within ``ledger_id`` and query, in the order of windows.
         ledger_id: the ledger that decided it.
         release_ms: it leaves no earlier than this.
@@ -243,7 +261,7 @@ class SeenDecision:
         end_ms: window end.
         sequence: its number within ``ledger_id`` and query.
         outcome: decided or denied.
-        epsilon_units: loss reserved per cell, in loss units.
+        epsilon_units: loss per cell as it was published, in loss units.
         alarm_count: alarms it carried.
         next_start_ms: start of the query's next window: the cursor moves there when it is adopted.
         cells_per_unit: cells of the window that one privacy unit reaches.
@@ -339,6 +357,8 @@ class QueryStatus:
         unpublished: decisions that have not left yet.
         sequence: number of its last decision.
         retired: whether it was retired.
+        alarms_left: alarms that its newest run can still give; ``None`` without a run.
+        alarms_rung: alarms that it has given.
     """
 
     query: str
@@ -349,6 +369,8 @@ class QueryStatus:
     unpublished: int
     sequence: int
     retired: bool
+    alarms_left: int | None = None
+    alarms_rung: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

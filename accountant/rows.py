@@ -8,6 +8,7 @@ they cost nothing there.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -20,6 +21,7 @@ from accountant.entries import (
     ScopeRow,
     read_decision,
     read_partial,
+    read_run,
     read_scope,
 )
 from accountant.records import LogIdentity
@@ -36,6 +38,7 @@ from accountant.statements import (
 if TYPE_CHECKING:
     from accountant.charges import WindowKey
     from accountant.records import BudgetTerms, Partial, StoredDecision
+    from accountant.runs import StoredRun
 
 __all__ = ["Transaction"]
 
@@ -159,6 +162,29 @@ class Transaction(ChargeRows):
     def logs(self) -> list[LogIdentity]:
         """Return the log of every feed."""
         return [LogIdentity(**row) for row in self.rows("logs")]
+
+    # --- runs
+
+    def run(self, query: str) -> StoredRun | None:
+        """Return a query's newest run."""
+        found = self._get(schema.runs, {"query": query})
+        return None if found is None else read_run(found)
+
+    def runs(self) -> dict[str, StoredRun]:
+        """Return every query's newest run."""
+        return {row["query"]: read_run(row) for row in self.rows("runs")}
+
+    def put_run(self, run: StoredRun) -> None:
+        """Store a query's run in place of the one before."""
+        values = {**fields(run), "alarms_rung": run.rung, "periods": json.dumps(run.periods)}
+        del values["rung"]
+        self.drop_run(run.query)
+        self._connection.execute(schema.runs.insert().values(values))
+
+    def drop_run(self, query: str) -> None:
+        """Forget a query's run."""
+        by = {"query": query}
+        self._connection.execute(delete_by(schema.runs, tuple(by)), given(by))
 
     # --- partials
 

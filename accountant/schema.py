@@ -23,13 +23,14 @@ __all__ = [
     "metadata",
     "partials",
     "queries",
+    "runs",
     "scopes",
     "sequences",
     "shapes",
     "totals",
 ]
 
-HEAD = "0002"
+HEAD = "0003"
 """Schema version this code reads and writes (the revision of the newest migration)."""
 
 VERSION_TABLE = "tocsin_version"
@@ -137,6 +138,8 @@ charges = sa.Table(
     sa.Column("settled_loss_units", sa.BigInteger),  # of one privacy unit, realised
     sa.Column("costs", sa.LargeBinary),  # realised cell by cell, where they differ (levelcost)
     sa.Column("periods", sa.Text, nullable=False),  # JSON array of period starts
+    sa.Column("in_run", sa.Boolean, nullable=False),
+    sa.Column("held_units", sa.BigInteger),  # in a run, once reserved; NULL: its loss_units
     # Admission reads the charges that end after a window's start: never the past.
     sa.Index("tocsin_charges_by_end", "scope", "end_ms"),
     sa.Index(
@@ -161,6 +164,22 @@ shapes = sa.Table(
     sa.Column("fingerprint", sa.Text, primary_key=True),
     sa.Column("region", sa.Text, nullable=False),
     sa.Column("grouping", sa.Text, nullable=False),
+)
+
+# The newest run of each query that shares a noisy threshold over windows.
+runs = sa.Table(
+    "tocsin_runs",
+    metadata,
+    sa.Column("query", sa.Text, sa.ForeignKey("tocsin_queries.query"), primary_key=True),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("periods", sa.Text, nullable=False),  # JSON array of period starts
+    sa.Column("open_units", sa.BigInteger, nullable=False),
+    sa.Column("alarm_units", sa.BigInteger, nullable=False),
+    sa.Column("left", sa.BigInteger, nullable=False),
+    sa.Column("alarms_rung", sa.BigInteger, nullable=False),
+    sa.Column("opened_start_ms", sa.BigInteger, nullable=False),
+    sa.Column("last_start_ms", sa.BigInteger, nullable=False),
+    sa.Column("state", sa.LargeBinary, nullable=False),  # private; in no export
 )
 
 # What happened to charges, in order; every hash covers the one before it.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from accountant import runs
 from accountant.charges import UniformCost, WindowKey
-from accountant.entries import FINAL, ChargeState, read_key
+from accountant.entries import ENDED, FINAL, ChargeState, read_key
 from accountant.filter import Standing, filter_for
 from accountant.levelcost import LevelCosts, StoredCosts
 from accountant.overlap import Held
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from accountant.filter import BudgetFilter
     from accountant.rows import Transaction
 
-__all__ = ["Standings", "adopted_charge", "final_charge", "held_now"]
+__all__ = ["Standings", "Turns", "adopted_charge", "final_charge", "held_now"]
 
 _OPEN = (ChargeState.PENDING, ChargeState.RESERVED)
 
@@ -78,7 +79,7 @@ class Standings:
     def of(self, charge: ChargeRow) -> Standing | None:
         """Return what a charge holds or may come to hold; ``None`` when it was released."""
         if charge.state in _OPEN:
-            return self._standing(charge, charge.loss_units, is_open=True)
+            return self._standing(charge, charge.worst_units, is_open=True)
         if charge.state in FINAL:
             return self._standing(charge, charge.final_units, is_open=False)
         return None
@@ -126,6 +127,39 @@ class Standings:
         return self._tx.shapes() if self._terms.unit is PrivacyUnit.EVENT else {}
 
 
+class Turns:
+    """Whose turn it is: a window of a run is answered when its query has no earlier open one.
+
+    Args:
+        tx: holds the scope's lock, or sees one snapshot.
+        scope: the budget.
+        before: open charges from this window on are left to :meth:`take`.
+    """
+
+    def __init__(self, tx: Transaction, scope: str, *, before: WindowKey | None = None) -> None:
+        self._tx = tx
+        self._scope = scope
+        self._before = before
+        self._taken: set[str] = set()
+
+    def reservation(self, charge: ChargeRow) -> int | None:
+        """Return what a window of a run would hold; ``None`` before its turn."""
+        query = charge.key.query
+        if query in self._taken or query in self._open:
+            return None
+        return runs.held_units(self._tx.run(query), charge)
+
+    def take(self, charge: ChargeRow) -> None:
+        """Note a charge that comes before all that will be asked about."""
+        if charge.state not in ENDED:
+            self._taken.add(charge.key.query)
+
+    @cached_property
+    def _open(self) -> set[str]:
+        found = (one.key for state in _OPEN for one in self._tx.charges_in(self._scope, state))
+        return {key.query for key in found if self._before is None or key < self._before}
+
+
 def held_now(tx: Transaction, scope: ScopeRow, since_ms: int) -> list[Held]:
     """Return what windows that end after an instant hold: realised, or reserved at worst."""
     standings = Standings(tx, scope)
@@ -137,7 +171,7 @@ def held_now(tx: Transaction, scope: ScopeRow, since_ms: int) -> list[Held]:
 
 def final_charge(charge: ChargeRow) -> FinalCharge:
     """Return what a settled or spent charge lost for good."""
-    cost: CellCosts = UniformCost(charge.units, charge.cells)
+    cost: CellCosts = UniformCost(charge.worst_cell_units, charge.cells)
     if charge.state is ChargeState.SETTLED:
         cost = UniformCost(charge.settled_units or 0, charge.cells)
     if charge.costs is not None:

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from accountant import admission, chain, vouching
+from accountant import admission, chain, runchecks, vouching
 from accountant.charges import UniformCost
 from accountant.entries import ENDED, FINAL, ChargeRow, ChargeState, PeriodTotal, read_key
 from accountant.filter import EventFilter
@@ -50,11 +50,18 @@ def _problems(tx: Transaction, anchors: Mapping[str, Mapping[int, bytes]]) -> li
     charges = {charge.key: charge for charge in tx.charge_rows()}
     decisions = list(tx.rows("decisions"))
     unreadable = _unreadable_costs(charges.values())
+    runs = tx.runs()
     found = [
         *unreadable.values(),
         *_sequence_problems(tx, decisions),
         *(line for charge in charges.values() for line in _charge_problems(charge)),
         *_decision_problems(charges, decisions),
+        *(
+            f"{_where(charge)}: {line}"
+            for charge in charges.values()
+            for line in runchecks.charge_problems(charge, runs.get(charge.key.query))
+        ),
+        *runchecks.run_problems(runs, tx.queries(), charges, decisions),
         *_cursor_problems(tx, charges, decisions),
     ]
     for key in unreadable:
@@ -135,8 +142,9 @@ def _settlement_problems(charge: ChargeRow) -> Iterator[str]:
         cost.largest_sum_units(charge.cells_per_unit) != loss
     ):
         yield f"{_where(charge)}: it settled at {worst} and {loss} units, its cells say otherwise"
-    if worst > charge.units:
-        yield f"{_where(charge)}: it settled at {worst} units, {charge.units} were reserved"
+    reserved = charge.worst_cell_units
+    if worst > reserved:
+        yield f"{_where(charge)}: it settled at {worst} units, {reserved} were reserved"
 
 
 def _decision_problems(charges: dict[Any, ChargeRow], decisions: Rows) -> Iterator[str]:
@@ -150,7 +158,8 @@ def _decision_problems(charges: dict[Any, ChargeRow], decisions: Rows) -> Iterat
             yield f"{_where(charge)}: it is {charge.state.value}, its decision says otherwise"
         if decision is None:
             continue
-        if decision["epsilon_units"] != (charge.units if decided else 0):
+        stated = charge.settled_units if charge.in_run else charge.units
+        if decision["epsilon_units"] != (stated if decided else 0):
             yield f"{_where(charge)}: its decision states another epsilon than its charge"
         if not decided and (decision["alarm_count"] or charge.state is not ChargeState.RELEASED):
             yield f"{_where(charge)}: it was denied, yet it holds loss or alarms"

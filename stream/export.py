@@ -78,7 +78,7 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
     ),
     "shapes": _schema(query=_TEXT, fingerprint=_TEXT, region=_TEXT, grouping=_TEXT),
     "charges": _schema(
-        *("settled_units", "settled_loss_units", "costs"),
+        *("settled_units", "settled_loss_units", "costs", "held_units"),
         **_WINDOW,
         scope=_TEXT,
         admission=_TEXT,
@@ -92,6 +92,8 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
         settled_loss_units=_WHOLE,
         costs=_BYTES,
         periods=_MANY,
+        in_run=_TRUTH,
+        held_units=_WHOLE,
     ),
     "decisions": _schema(
         "reason",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from contextlib import closing
 from pathlib import Path
@@ -217,3 +218,16 @@ def test_a_migrated_ledger_goes_on(ledger_url: str, opened: Callable[[], Ledger]
 def _anchor(text: str) -> tuple[int, bytes]:
     number, _, digest = text.partition(":")
     return int(number), bytes.fromhex(digest)
+
+
+def test_migrations_use_no_live_code() -> None:
+    """What a version wrote stays what it was, whatever becomes of the code around it."""
+    for path in (Path(accountant.__file__).parent / "migrations" / "versions").glob("v*.py"):
+        tree = ast.parse(path.read_text())
+        imported = {
+            name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for name in [getattr(node, "module", None), *(one.name for one in node.names)]
+        }
+        assert not any(str(name).startswith("accountant") for name in imported), path.name

@@ -20,6 +20,8 @@ Totals = dict[tuple[str, int], tuple[int, int]]
 def charge_units(row: dict[str, Any]) -> tuple[int, int]:
     """Return what an exported charge holds of one privacy unit, and how much of it is final."""
     reached = min(row["cells_per_unit"], row["cells"])
+    if row["state"] == "reserved" and row["held_units"] is not None:
+        return row["held_units"], 0
     if row["state"] in {"reserved", "spent"}:
         worst = row["units"] * reached
         return worst, worst if row["state"] == "spent" else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ OPEN = ChargeRow(
 SETTLED = replace(
     OPEN, state=ChargeState.SETTLED, settled_units=1, settled_loss_units=1, costs=b"c"
 )
-CHANGES: dict[str, object] = {
+CHANGES: dict[str, Any] = {
     "key": WindowKey(21, "q", 10),
     "scope": "t",
     "admission": Admission.REFUSED,
@@ -44,16 +45,29 @@ CHANGES: dict[str, object] = {
     "settled_loss_units": 0,
     "costs": b"d",
     "periods": (0, 20),
+    "in_run": True,
 }
+IN_A_RUN = replace(SETTLED, in_run=True, held_units=2)
 
 
 def test_a_link_tells_of_every_column() -> None:
     """Whatever is changed of a charge changes what its last link says."""
-    assert CHANGES.keys() == {field.name for field in fields(ChargeRow)}
-    told = of_charge(SETTLED, LinkKind.ENDED).text
-    for name, value in CHANGES.items():
-        changed = replace(SETTLED, **{name: value})
-        assert of_charge(changed, LinkKind.ENDED).text != told, name
+    of_run: dict[str, Any] = {"in_run": False, "held_units": 1}
+    assert CHANGES.keys() | of_run.keys() == {field.name for field in fields(ChargeRow)}
+    for charge, changes in ((SETTLED, CHANGES), (IN_A_RUN, {**CHANGES, **of_run})):
+        told = of_charge(charge, LinkKind.ENDED).text
+        for name, value in changes.items():
+            changed = replace(charge, **{name: value})
+            assert of_charge(changed, LinkKind.ENDED).text != told, name
+
+
+def test_links_of_charges_in_no_run_stay_as_they_were() -> None:
+    """What was written before there were runs hashes as it did."""
+    for charge in (OPEN, SETTLED):
+        for kind in (LinkKind.SERVED, LinkKind.ENDED):
+            text = of_charge(charge, kind).text
+            assert "run" not in text
+            assert of_charge(replace(charge, held_units=1), kind).text == text
 
 
 def test_what_was_asked_for_stands_whatever_becomes_of_it() -> None:

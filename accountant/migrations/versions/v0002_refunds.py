@@ -1,25 +1,30 @@
-"""Version 2: realised losses per cell, refunds, row shapes, the chain, compaction."""
+"""Version 2: realised losses per cell, refunds, row shapes, the chain, compaction.
+
+What it writes is written out here, as version 2 had it: later code may read and hash otherwise.
+"""
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from typing import Any
+from collections import Counter
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from alembic import op
 
-from accountant import chain
-from accountant.entries import FINAL, PeriodTotal, read_charge, read_key
-from accountant.overlap import Held, worst_instant
-from accountant.rows import Transaction
-from accountant.shapes import ANYWHERE
-from accountant.vouching import vouch
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 revision = "0002"
 down_revision = "0001"
 branch_labels = None
 depends_on = None
+
+ANYWHERE = {"region": "{}", "grouping": ""}
+ENDED = ("settled", "spent", "released")
+
+Row = dict[str, Any]
 
 
 def upgrade() -> None:
@@ -39,11 +44,10 @@ def upgrade() -> None:
             "INSERT INTO tocsin_shapes (query, fingerprint, region, grouping) "
             "SELECT query, fingerprint, :region, :grouping FROM tocsin_queries"
         ),
-        {"region": ANYWHERE.region, "grouping": ANYWHERE.grouping},
+        ANYWHERE,
     )
-    for (scope,) in bind.execute(sa.text("SELECT scope FROM tocsin_scopes")).all():
-        _link_and_add_up(bind, scope)
-        vouch(Transaction(bind), scope)
+    for row in bind.execute(sa.text("SELECT * FROM tocsin_scopes")).mappings().all():
+        _link_and_add_up(bind, dict(row))
 
 
 def _widen() -> None:
@@ -110,64 +114,138 @@ def _add_tables() -> None:
     )
 
 
-def _link_and_add_up(bind: sa.Connection, scope: str) -> None:
+def _link_and_add_up(bind: sa.Connection, budget: Row) -> None:
     """Chain what is there in the order of windows, and count settled charges as realised."""
+    scope = budget["scope"]
     given = {"scope": scope}
     rows = bind.execute(sa.text("SELECT * FROM tocsin_charges WHERE scope = :scope"), given)
-    charges = sorted((read_charge(dict(row)) for row in rows.mappings()), key=lambda one: one.key)
+    charges = sorted(
+        map(dict, rows.mappings()), key=lambda row: (row["end_ms"], row["query"], row["start_ms"])
+    )
     found = bind.execute(sa.text("SELECT * FROM tocsin_adopted WHERE scope = :scope"), given)
-    adopted = [{**row, "periods": tuple(json.loads(row["periods"]))} for row in found.mappings()]
-    happened = [chain.as_served(charge) for charge in charges]
-    held: defaultdict[int, PeriodTotal] = defaultdict(PeriodTotal)
-    for row in adopted:
-        vouched = (row["scope"], row["digest"], row["loss_units"], row["periods"])
-        happened.append(chain.of_adopted(read_key(row), *vouched))
-    spent = [(one["periods"], PeriodTotal(one["loss_units"], one["loss_units"])) for one in adopted]
-    for periods, total in [*spent, *((charge.periods, charge.total) for charge in charges)]:
-        for period in periods:
-            so_far = held[period]
-            held[period] = PeriodTotal(so_far.held + total.held, so_far.final + total.final)
-    ended = [charge for charge in charges if charge.state in FINAL]
-    settled = [Held(one.key.start_ms, one.key.end_ms, one.final_units) for one in ended]
-    settled += [Held(one["start_ms"], one["end_ms"], one["loss_units"]) for one in adopted]
-    start = chain.genesis(scope)
-    links = chain.extend(0, start, happened)
-    for link in links:
+    adopted = [dict(row) for row in found.mappings()]
+    _add_up(bind, scope, charges, adopted)
+    worst = 0
+    if budget["unit"] == "event":
+        final = [row for row in charges if row["state"] in ENDED]
+        worst = _worst_instant(
+            [(row, _final_units(row)) for row in final]
+            + [(row, row["loss_units"]) for row in adopted]
+        )
+    start = _hash(b"", f"tocsin chain of {scope}")
+    links = [*map(_charge_link, charges), *map(_adopted_link, adopted)]
+    links.append(_state_link(bind, budget, start))
+    last = start
+    for number, link in enumerate(links, start=1):
+        last = _hash(last, f"{number} {link.pop('text')}")
         bind.execute(
             sa.text(
                 "INSERT INTO tocsin_links "
                 "VALUES (:scope, :link, :kind, :query, :start_ms, :end_ms, :told, :hash)"
             ),
-            {
-                **given,
-                "link": link.number,
-                "kind": link.kind.value,
-                "query": link.key.query,
-                "start_ms": link.key.start_ms,
-                "end_ms": link.key.end_ms,
-                "told": link.told,
-                "hash": link.hash,
-            },
+            {**given, "told": None, **link, "link": number, "hash": last},
         )
-    for period, total in held.items():
+    bind.execute(
+        sa.text(
+            "UPDATE tocsin_scopes SET base_hash = :start, chain_hash = :last, chain_link = :link, "
+            "settled_worst_units = :worst WHERE scope = :scope"
+        ),
+        {**given, "start": start, "last": last, "link": len(links), "worst": worst},
+    )
+
+
+def _add_up(bind: sa.Connection, scope: str, charges: list[Row], adopted: list[Row]) -> None:
+    held: Counter[int] = Counter()
+    final: Counter[int] = Counter()
+    for row in charges:
+        periods = json.loads(row["periods"])
+        units = row["loss_units"] if row["state"] == "reserved" else _final_units(row)
+        held.update(dict.fromkeys(periods, units))
+        final.update(dict.fromkeys(periods, _final_units(row)))
+    for row in adopted:
+        spent = dict.fromkeys(json.loads(row["periods"]), row["loss_units"])
+        held.update(spent)
+        final.update(spent)
+    for period, units in held.items():
         bind.execute(
             sa.text(
                 "UPDATE tocsin_totals SET held_units = :held, final_units = :final "
                 "WHERE scope = :scope AND period_ms = :period"
             ),
-            {**given, "period": period, "held": total.held, "final": total.final},
+            {"scope": scope, "period": period, "held": units, "final": final[period]},
         )
-    bind.execute(
-        sa.text(
-            "UPDATE tocsin_scopes SET base_hash = :start, chain_hash = :last, chain_link = :link, "
-            "settled_worst_units = CASE WHEN unit = 'event' THEN :worst ELSE 0 END "
-            "WHERE scope = :scope"
-        ),
-        {
-            **given,
-            "start": start,
-            "last": links[-1].hash if links else start,
-            "link": len(links),
-            "worst": worst_instant(settled),
-        },
+
+
+def _final_units(row: Row) -> int:
+    """Return the loss of one privacy unit that is never taken back."""
+    units = row["loss_units"] if row["state"] == "spent" else row["settled_loss_units"]
+    return int(units or 0)
+
+
+def _worst_instant(held: Iterable[tuple[Row, int]]) -> int:
+    """Return the largest sum of losses over one instant."""
+    steps: Counter[int] = Counter()
+    for row, units in held:
+        steps[row["start_ms"]] += units
+        steps[row["end_ms"]] -= units
+    level = worst = 0
+    for at in sorted(steps):
+        level += steps[at]
+        worst = max(worst, level)
+    return worst
+
+
+def _charge_link(row: Row) -> Row:
+    kind = "ended" if row["state"] in ENDED else "served"
+    asked = (
+        *(row["scope"], row["fingerprint"], row["units"], row["cells"], row["cells_per_unit"]),
+        *(row["loss_units"], json.loads(row["periods"])),
     )
+    became: tuple[object, ...] = ()
+    if kind == "ended":
+        settled = (row["settled_units"], row["settled_loss_units"])
+        became = (row["admission"], row["state"], *settled, None)
+    return _link(row, kind, asked, became)
+
+
+def _adopted_link(row: Row) -> Row:
+    periods = json.loads(row["periods"])
+    vouched = (row["scope"], row["digest"], row["loss_units"], periods)
+    return {**_link(row, "adopted", vouched), "told": row["digest"]}
+
+
+def _state_link(bind: sa.Connection, budget: Row, start: bytes) -> Row:
+    """Say all of a budget that no charge says; nothing was compacted."""
+    mine = bind.execute(
+        sa.text("SELECT query, fingerprint FROM tocsin_queries WHERE scope = :scope"),
+        {"scope": budget["scope"]},
+    )
+    shapes = [[*row, ANYWHERE["region"], ANYWHERE["grouping"]] for row in mine]
+    told = json.dumps(
+        {
+            "terms": [budget["unit"], budget["epsilon_max_units"], budget["period"]],
+            "shapes": _digest(shapes),
+            "base": [0, start.hex()],
+            "compacted": [None, 0],
+            "left": _digest([]),
+            "adopted": _digest([]),
+        },
+        separators=(",", ":"),
+    )
+    nowhere = {"query": "", "start_ms": 0, "end_ms": 1}
+    return {**nowhere, "kind": "state", "text": f"state {told}", "told": told}
+
+
+def _link(row: Row, kind: str, *parts: tuple[object, ...]) -> Row:
+    window = {name: row[name] for name in ("query", "start_ms", "end_ms")}
+    text = json.dumps((kind, *window.values(), *parts), separators=(",", ":"))
+    return {**window, "kind": kind, "text": text}
+
+
+def _digest(items: list[Any]) -> str:
+    text = json.dumps(sorted(items, key=repr), separators=(",", ":"))
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _hash(last: bytes, text: str) -> bytes:
+    return blake2b(last + text.encode(), digest_size=16).digest()

@@ -1,0 +1,329 @@
+"""Random histories of runs beside other queries: any interleaving gives what the order gives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant import runs
+from accountant.charges import UniformCost
+from accountant.errors import LedgerError
+from accountant.records import Admission
+from accountant.runs import RunAfter, RunTerms, StoredRun
+from accountant.standing import Turns
+from accountant.units import PrivacyUnit
+from tests.support.ledgers import (
+    CELLS,
+    Series,
+    deny,
+    open_ledger,
+    requests,
+    set_up,
+    settle,
+    without_anchors,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from accountant.charges import CellCosts, WindowKey
+    from accountant.entries import ChargeRow
+    from accountant.ledger import Ledger
+
+LAST_MS = 120
+PLAYS = {"sqlite": 6, "postgresql": 2}
+CASES_FOR_A_TWIN = 40
+
+
+@dataclass(frozen=True)
+class Case:
+    """A budget, its queries, and how every window would end.
+
+    Args:
+        wall: of the budget.
+        series: the queries' windows.
+        terms: what a run costs, of those that have runs.
+        ends: alarms that would ring, or loss a cell of a query without runs; ``None``: denied.
+    """
+
+    wall: int
+    series: Mapping[str, Series]
+    terms: Mapping[str, RunTerms]
+    ends: Mapping[WindowKey, int | None]
+
+    def periods(self, key: WindowKey) -> tuple[int, ...]:
+        """Return the periods that a window touches."""
+        size = self.series[key.query].period
+        return tuple(range(key.start_ms // size * size, key.end_ms, size))
+
+
+@dataclass
+class Expected:
+    """What the fixed order makes of a case: answers, losses by period, alarms by window."""
+
+    answers: dict[WindowKey, Admission] = field(default_factory=dict)
+    lost: Counter[int] = field(default_factory=Counter)
+    rung: dict[WindowKey, int] = field(default_factory=dict)
+
+
+def expected(case: Case) -> Expected:
+    """Serve every window in order, each ended before the next is asked about."""
+    found = Expected()
+    left: dict[tuple[str, tuple[int, ...]], int] = {}
+    for key in sorted(case.ends):
+        terms, end, periods = case.terms.get(key.query), case.ends[key], case.periods(key)
+        inside = left.get((key.query, periods), 0)
+        worst = case.series[key.query].units
+        if terms is not None and inside:
+            worst = inside * terms.alarm_units
+        fits = all(found.lost[period] + worst <= case.wall for period in periods)
+        found.answers[key] = Admission.RESERVED if fits else Admission.REFUSED
+        if not fits or end is None:
+            continue
+        loss = end
+        if terms is not None:
+            rung = min(end, inside or terms.alarms)
+            left[key.query, periods] = (inside or terms.alarms) - rung
+            loss = rung * terms.alarm_units + (0 if inside else terms.open_units)
+            found.rung[key] = rung
+        found.lost.update(dict.fromkeys(periods, loss))
+    return found
+
+
+def random_case(rng: Random) -> Case:
+    """Draw one or two queries with runs, up to two without, a wall near a run's worst, and ends."""
+    period = rng.choice([30, 60, 10**6])
+    calendars = [(10, 10, 0), (20, 10, 0), (30, 10, 5), (25, 15, 5), (5, 30, 10)]
+    series: dict[str, Series] = {}
+    terms: dict[str, RunTerms] = {}
+    for name in rng.sample("abcd", rng.randint(1, 4)):
+        size, step, first = rng.choice(calendars)
+        units = rng.randint(1, 3)
+        if not terms or (len(terms) < 2 and rng.random() < 0.4):
+            terms[name] = RunTerms(rng.randint(1, 4), rng.randint(1, 3), rng.randint(1, 4))
+            units = terms[name].worst_units
+        series[name] = Series(name, size, step, units, period=period, first=first)
+    ends: dict[WindowKey, int | None] = {}
+    loud = rng.choice((0.1, 0.3))
+    for request in requests(list(series.values()), LAST_MS):
+        key = request.charge.key
+        end: int | None = rng.randint(0, series[key.query].units)
+        if key.query in terms:
+            end = rng.randint(1, 3) if rng.random() < loud else 0
+        ends[key] = None if rng.random() < 0.1 else end
+    worst = max(one.worst_units for one in terms.values())
+    return Case(worst + rng.choice((0, 0, 1, 3, worst)), series, terms, ends)
+
+
+def realised(terms: RunTerms, rung: int, *, opening: bool) -> int:
+    """Return what a window of a run costs."""
+    return rung * terms.alarm_units + (terms.open_units if opening else 0)
+
+
+class Play:
+    """Plays a case on an empty ledger, in an interleaving of its own."""
+
+    def __init__(self, case: Case, rng: Random, reopen: Callable[[], Ledger]) -> None:
+        self.case, self.rng, self.reopen = case, rng, reopen
+        self.answers: dict[WindowKey, Admission] = {}
+        self.rung: dict[WindowKey, int] = {}
+        self.ended: set[WindowKey] = set()
+
+    def run(self) -> None:
+        """Play until every window has ended, check all along, and compare with the fixed order."""
+        self.ledger = self.reopen()
+        series = list(self.case.series.values())
+        try:
+            set_up(self.ledger, PrivacyUnit.USER, self.case.wall, series)
+            steps: list[Callable[[], object]] = [self._ask, self._compact, self._open_anew]
+            steps += [partial(self._decide, one, self.rng.randint(1, 4)) for one in series]
+            for _ in range(self.rng.randint(5, 25)):
+                self.rng.choices(steps, [4, 1, 1] + [6] * len(series))[0]()
+                self._check()
+            self._ask(LAST_MS)
+            while len(self.ended) < len(self.case.ends):
+                self.rng.shuffle(series)
+                most = self.rng.randint(1, 5)
+                assert sum(self._decide(one, most) for one in series), "stuck"
+                self._check()
+            self._compare()
+        finally:
+            self.ledger.close()
+
+    def _ask(self, until_ms: int | None = None) -> None:
+        if until_ms is None:
+            until_ms = self.rng.randrange(0, LAST_MS + 1, 5)
+        found = [
+            replace(one, run=self.case.terms.get(series.query))
+            for series in self.case.series.values()
+            for one in requests([series], until_ms)
+        ]
+        self.ledger.admit("s", sorted(found, key=lambda one: one.charge.key))
+
+    def _open_anew(self) -> None:
+        self.ledger.close()
+        self.ledger = self.reopen()
+
+    def _compact(self) -> None:
+        self.ledger.mark_published(*self.ended)
+        before = without_anchors(self.ledger.status())
+        self.ledger.compact("s", self.rng.randrange(0, LAST_MS + 1, 5))
+        assert without_anchors(self.ledger.status()) == before
+
+    def _decide(self, series: Series, most: int) -> int:
+        """Decide the next windows of a query, as many as can be; say how many."""
+        for done in range(most):
+            index = (self.ledger.cursor(series.query) - series.first) // series.step
+            key = series.key(index)
+            if key not in self.case.ends or not self._end(series, index, key):
+                return done
+            self.ended.add(key)
+        return most
+
+    def _end(self, series: Series, index: int, key: WindowKey) -> bool:
+        end, frontier = self.case.ends[key], self.ledger.frontier("s")
+        asked = frontier is not None and key <= frontier
+        if end is None and (asked or self.rng.random() < 0.3):
+            deny(self.ledger, series, index)
+            return True
+        if not asked:
+            return False
+        answer = self.ledger.admission(key)
+        if answer is Admission.PENDING:
+            return False
+        self.answers[key] = answer
+        if answer is not Admission.RESERVED or end is None:
+            deny(self.ledger, series, index, str(answer))
+        elif key.query in self.case.terms:
+            self._ring(series, index, end)
+        else:
+            settle(self.ledger, series, index, units=end)
+        return True
+
+    def _ring(self, series: Series, index: int, wanted: int) -> None:
+        """Decide a window of a run as its mechanism would."""
+        key, terms = series.key(index), self.case.terms[series.query]
+        before = self.ledger.run(series.query, self.case.periods(key), series.fingerprint)
+        left = terms.alarms if before is None else before.left
+        rung = min(wanted, left)
+        self.ledger.settle(
+            key,
+            fingerprint=series.fingerprint,
+            cost=UniformCost(realised(terms, rung, opening=before is None), CELLS),
+            alarms=b"[]",
+            alarm_count=rung,
+            next_start_ms=series.key(index + 1).start_ms,
+            release_ms=0,
+            run=RunAfter(self.rng.randbytes(4), left - rung, rung, before, terms),
+        )
+        self.rung[key] = rung
+
+    def _check(self) -> None:
+        status = self.ledger.status().scopes["s"]
+        assert status.spent_units <= self.case.wall
+        assert self.ledger.verify() == []
+        frontier, waiting = self.ledger.frontier("s"), set[str]()
+        for key in sorted(self.case.ends.keys() - self.ended):
+            if frontier is None or key > frontier or key.query not in self.case.terms:
+                continue
+            answer = self.ledger.admission(key)
+            if key.query in waiting:
+                assert answer is Admission.PENDING, f"{key} was answered before its turn"
+            if answer in {Admission.PENDING, Admission.RESERVED}:
+                waiting.add(key.query)
+
+    def _compare(self) -> None:
+        wanted = expected(self.case)
+        for key, answer in sorted(self.answers.items()):
+            assert answer is wanted.answers[key], key
+        assert self.rung == wanted.rung
+        status = self.ledger.status().scopes["s"]
+        assert (status.reservations, status.pending) == (0, 0)
+        assert dict(status.periods) == {at: units for at, units in wanted.lost.items() if units}
+
+
+def play(url: str, seed: int, interleaving: int = 0) -> None:
+    """Play one case in one interleaving."""
+    case = random_case(Random(f"runs {seed}"))
+    Play(case, Random(f"{seed} {interleaving}"), lambda: open_ledger(url)).run()
+
+
+def test_answers_follow_the_order_whatever_the_interleaving(new_url: Callable[[], str]) -> None:
+    """Every answer, every alarm, and all that was spent, is what serving one by one gives."""
+    kind = "sqlite" if new_url().startswith("sqlite") else "postgresql"
+    for number in range(PLAYS[kind]):
+        play(new_url(), number // 2, number % 2)
+
+
+def holds_a_whole_run(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: reserves a whole run inside one, and refuses what fits."""
+    patch.setattr(runs, "held_units", lambda _run, charge: charge.loss_units)
+
+
+def goes_on_over_periods(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: uses a run in the next period, too."""
+
+    def usable(run: StoredRun | None, fingerprint: str, periods: object) -> StoredRun | None:
+        del fingerprint, periods
+        return run if run is not None and run.left else None
+
+    patch.setattr(runs, "usable", usable)
+
+
+def opens_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: charges the alarms, and not the threshold that they were compared with."""
+    patch.setitem(globals(), "realised", lambda terms, rung, **_: rung * terms.alarm_units)
+    own = runs.continued
+
+    def continued(
+        stored: StoredRun | None,
+        charge: ChargeRow,
+        cost: CellCosts,
+        after: RunAfter | None,
+        alarm_count: int,
+    ) -> StoredRun:
+        if after is not None and after.previous is None:
+            cost = UniformCost(cost.worst_units + after.terms.open_units, cost.cells)
+        return own(stored, charge, cost, after, alarm_count)
+
+    patch.setattr(runs, "continued", continued)
+
+
+def answers_before_its_turn(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: takes the run as it stands when a window is asked for."""
+
+    def reservation(self: Turns, charge: ChargeRow) -> int:
+        return runs.held_units(self._tx.run(charge.key.query), charge)
+
+    patch.setattr(Turns, "reservation", reservation)
+
+
+TWINS = [
+    holds_a_whole_run,
+    goes_on_over_periods,
+    opens_for_nothing,
+    answers_before_its_turn,
+]
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_broken_twins_are_caught(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    twin: Callable[[pytest.MonkeyPatch], None],
+) -> None:
+    """The same check finds ledgers that hold too much, charge too little, or answer too early."""
+    twin(monkeypatch)
+
+    def play_many() -> None:
+        for seed in range(CASES_FOR_A_TWIN):
+            play(f"sqlite:///{tmp_path}/ledger-{seed}.db", seed)
+
+    with pytest.raises((AssertionError, LedgerError)):
+        play_many()
