@@ -1,0 +1,280 @@
+"""What a decider is asked, what it needs of the data, and how it answers.
+
+A decider answers, per cell, whether a private aggregate lies less than ``tau`` away from a public
+reference. It is planned from configuration alone, needs a few integer statistics of every cell, and
+releases one bit for each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+
+import numpy as np
+
+from accountant.errors import ConfigError
+from accountant.units import to_loss_units
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from operators.noise import NoiseSource
+
+__all__ = [
+    "FARTHEST",
+    "LARGEST_COUNT",
+    "MOST_POINTS",
+    "SLOWEST_RATE",
+    "Count",
+    "Decider",
+    "Kind",
+    "Quantile",
+    "Statistic",
+    "Sum",
+    "check_inputs",
+    "check_plan",
+    "check_rate",
+    "counts",
+    "deviations",
+]
+
+FARTHEST: Final = 1 << 61
+"""Statistics are clamped to this far from zero; references and tau must lie well within."""
+LARGEST_COUNT: Final = 1 << 36
+"""Counts are clamped to this: clamping moves no two of them further apart."""
+MOST_POINTS: Final = 1 << 16
+"""Most points of a public domain that a quantile is looked for in."""
+SLOWEST_RATE: Final = Fraction(1, 1 << 40)
+"""Least rate per unit that noise is drawn at."""
+_FINEST_SHARE: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number of events.
+
+    Args:
+        events: most events of one privacy unit in a cell (1 for unit ``event``).
+    """
+
+    events: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the cap."""
+        _check_cap(self.events)
+
+    @property
+    def sensitivity(self) -> int:
+        """How far one privacy unit moves the aggregate."""
+        return self.events
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A sum of values in whole granules.
+
+    Args:
+        low: least value of an event, in granules; values are clipped to it.
+        high: greatest value of an event; ``low <= high``, not both zero.
+        events: most events of one privacy unit in a cell.
+    """
+
+    low: int
+    high: int
+    events: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the clip and the cap."""
+        _check_cap(self.events)
+        if self.low > self.high or self.low == self.high == 0:
+            raise ValueError("a sum needs low <= high, not both zero")
+        if self.sensitivity >= FARTHEST:
+            raise ValueError("the sensitivity of a sum leaves int64")
+
+    @property
+    def sensitivity(self) -> int:
+        """How far one privacy unit moves the aggregate, in granules."""
+        return self.events * max(abs(self.low), abs(self.high))
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """The least value that at least ``share`` of a cell's events do not exceed.
+
+    For one half it is the ceil(n/2)-th smallest: the median of DP-PQD, section 6. A cell without
+    events has none, and counts as outside every band.
+
+    Args:
+        share: in (0, 1), with a denominator of at most 10,000.
+        domain: the public values, increasing; events are clipped into it.
+        events: most events of one privacy unit in a cell.
+    """
+
+    share: Fraction
+    domain: range
+    events: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the share, the domain and the cap."""
+        _check_cap(self.events)
+        if not 0 < self.share < 1 or self.share.denominator > _FINEST_SHARE:
+            raise ValueError("a share lies in (0, 1) with a denominator of at most 10,000")
+        if not self.domain or self.domain.step < 1:
+            raise ValueError("the domain of a quantile is an increasing range, not empty")
+        if max(abs(self.domain[0]), abs(self.domain[-1])) >= FARTHEST:
+            raise ValueError("the domain of a quantile leaves int64")
+
+    @property
+    def sensitivity(self) -> int:
+        """How far one privacy unit moves ``a #(x > c) - (b - a) #(x <= c)``, share = a / b."""
+        a, b = self.share.numerator, self.share.denominator
+        return self.events * max(a, b - a)
+
+
+Kind: TypeAlias = Count | Sum | Quantile
+"""The aggregate that is compared with its reference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """One integer per cell that the counting has to deliver: a sum of one weight per event.
+
+    Args:
+        weight: 1, the value itself, or the value but no more than ``bound``.
+        side: which events weigh anything.
+        bound: end of that side, or the cap of the weight.
+        relative: whether the cell's reference is added to ``bound``.
+        sensitivity: how far one privacy unit moves the statistic.
+    """
+
+    weight: Literal["one", "value", "capped"] = "one"
+    side: Literal["all", "at most", "at least"] = "all"
+    bound: int = 0
+    relative: bool = False
+    sensitivity: int = 1
+
+    def total(self, values: NDArray[np.int64], reference: int) -> int:
+        """Evaluate the statistic directly (for tests and simulation; never released).
+
+        Args:
+            values: shape (events,), int64, clipped to the declared range.
+            reference: the cell's reference.
+        """
+        bound = self.bound + (reference if self.relative else 0)
+        if self.side == "at most":
+            values = values[values <= bound]
+        elif self.side == "at least":
+            values = values[values >= bound]
+        if self.weight == "one":
+            return int(values.size)
+        return int((values if self.weight == "value" else np.minimum(values, bound)).sum())
+
+
+class Decider(Protocol):
+    """A mechanism that answers ``ABS(aggregate - reference) < tau`` for every cell."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the configuration."""
+        ...
+
+    @property
+    def units(self) -> int:
+        """Loss of one cell, in loss units, rounded up."""
+        ...
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The rows that :meth:`decide` reads, in order."""
+        ...
+
+    def decide(
+        self, statistics: NDArray[np.int64], references: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.bool_]:
+        """Decide every cell of one window.
+
+        Args:
+            statistics: shape (statistics, cells), int64, the rows of :attr:`statistics`.
+            references: shape (cells,), int64: public, less than 2^60 from zero.
+            noise: the cryptographic source.
+
+        Returns:
+            Shape (cells,), bool: whether the aggregate is within the band.
+
+        Raises:
+            ValueError: arrays of another shape or type, or a reference too far out.
+        """
+        ...
+
+
+def check_plan(
+    name: str, kind: Kind, allowed: tuple[type, ...], epsilon: Fraction, tau: int
+) -> int:
+    """Check what a decider is planned from and return its loss in loss units.
+
+    Raises:
+        ConfigError: an aggregate that the decider does not decide, or an epsilon or tau that is
+            not positive.
+    """
+    if not isinstance(kind, allowed):
+        raise ConfigError(
+            f"the decider {name} does not decide {type(kind).__name__.upper()}",
+            hint="write decider: auto",
+        )
+    if epsilon <= 0:
+        raise ConfigError("the epsilon of a decider must be positive", hint='write epsilon: "0.1"')
+    if not 1 <= tau < FARTHEST // 2:
+        raise ConfigError(
+            "tau must be a whole number of granules, at least 1 and below 2^60",
+            hint="ABS(x - reference) < 1 asks for equality",
+        )
+    return to_loss_units(epsilon)
+
+
+def check_rate(rate: Fraction) -> None:
+    """Refuse noise too wide to be drawn.
+
+    Raises:
+        ConfigError: a rate below 2^-40 per unit of the statistic.
+    """
+    if rate < SLOWEST_RATE:
+        raise ConfigError(
+            "the noise of this decider would span more than 2^40 granules",
+            hint="declare a coarser granule for the summed field, or a larger epsilon",
+        )
+
+
+def check_inputs(statistics: NDArray[np.int64], references: NDArray[np.int64], rows: int) -> None:
+    """Refuse arrays of another shape or type than planned for.
+
+    Raises:
+        ValueError: such arrays, or a reference 2^60 or more from zero.
+    """
+    if references.ndim != 1 or references.dtype != np.int64:
+        raise ValueError("references are int64, one per cell")
+    if statistics.shape != (rows, references.size) or statistics.dtype != np.int64:
+        raise ValueError(f"statistics are int64 of shape ({rows}, cells)")
+    far = np.int64(FARTHEST // 2)
+    if ((references >= far) | (references <= -far)).any():
+        raise ValueError("references lie less than 2^60 from zero")
+
+
+def deviations(
+    aggregate: NDArray[np.int64], references: NDArray[np.int64] | np.int64
+) -> NDArray[np.int64]:
+    """Return ``aggregate - reference``; neighbours stay at most the sensitivity apart.
+
+    Aggregates are clamped to 2^61 first, which is monotone and beyond every band.
+    """
+    return np.clip(aggregate, -FARTHEST, FARTHEST) - references
+
+
+def counts(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return counts clamped to [0, 2^36], so that small multiples of them fit int64."""
+    return np.clip(rows, 0, LARGEST_COUNT)
+
+
+def _check_cap(events: int) -> None:
+    if not 1 <= events < 1 << 20:
+        raise ValueError("a cap of events is a whole number from 1 to 2^20")

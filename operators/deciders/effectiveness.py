@@ -1,0 +1,263 @@
+"""How wide a band has to be for each decider, and which decider to take.
+
+A decider is *effective* at delta where it is right with probability at least 1 - delta on an
+aggregate that meets its reference, and on one at least 2 tau away from it (DP-PQD, Definition 3.4).
+The least such tau is its effectiveness threshold. All of this is public: configuration only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from accountant.errors import ConfigError
+from operators.deciders.base import Count, Kind, Quantile, Sum, check_plan
+from operators.deciders.quantiles import ExponentialQuantileBand, HistogramBand
+from operators.deciders.single import ExponentialBand, LaplaceBand
+from operators.deciders.sums import LEAST_DELTA, RaceBand, SparseBand, least_tail, levels_of
+from operators.deciders.tight import TightBand
+
+if TYPE_CHECKING:
+    from operators.deciders.base import Decider
+
+__all__ = [
+    "DECIDERS",
+    "Choice",
+    "choose",
+    "exponential_threshold",
+    "laplace_error",
+    "laplace_threshold",
+    "planned",
+    "race_threshold",
+    "tau_min",
+    "units_min",
+]
+
+_HALF: Final = Fraction(1, 2)
+
+DECIDERS: Final = {
+    Count: ("tight", "em", "lm"),
+    Sum: ("tight", "em", "lm", "r2t", "svt"),
+    Quantile: ("tight", "em", "hist"),
+}
+"""Names that ``decider:`` may hold per aggregate, besides ``auto``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What ``decider: auto`` took.
+
+    Args:
+        decider: its name.
+        threshold: its effectiveness threshold in units of the aggregate; for a quantile, how many
+            privacy units past the end of the band the answer is right with probability 1 - delta.
+        effective: whether tau reaches the threshold; ``None`` for a quantile, whose threshold does
+            not compare with tau.
+        why: one sentence for the plan; configuration only.
+    """
+
+    decider: str
+    threshold: int
+    effective: bool | None
+    why: str
+
+
+def planned(name: str, kind: Kind, epsilon: Fraction, tau: int) -> Decider:
+    """Plan a decider by its name.
+
+    Args:
+        name: one of ``DECIDERS`` for this aggregate.
+        kind: the aggregate.
+        epsilon: exact loss.
+        tau: half-width of the band.
+
+    Raises:
+        ConfigError: a name or numbers that cannot be used.
+    """
+    names = DECIDERS[type(kind)]
+    if name not in names:
+        raise ConfigError(
+            f"{type(kind).__name__.upper()} has no decider of the name {name!r}",
+            hint=f"write decider: auto, {', '.join(names)}",
+        )
+    if name == "tight":
+        return TightBand.planned(kind, epsilon, tau)
+    if name == "em" and isinstance(kind, Quantile):
+        return ExponentialQuantileBand.planned(kind, epsilon, tau)
+    if name == "em":
+        return ExponentialBand.planned(kind, epsilon, tau)
+    if name == "lm":
+        return LaplaceBand.planned(kind, epsilon, tau)
+    if name == "hist":
+        return HistogramBand.planned(kind, epsilon, tau)
+    return (RaceBand if name == "r2t" else SparseBand).planned(kind, epsilon, tau)
+
+
+def choose(
+    kind: Kind, epsilon: Fraction, tau: int, delta: Fraction, *, largest: int | None = None
+) -> Choice:
+    """Choose the decider with the least effectiveness threshold, and say why.
+
+    Args:
+        kind: the aggregate.
+        epsilon: exact loss.
+        tau: half-width of the band.
+        delta: error probability to judge by, in (0, 1/2).
+        largest: for SUM, a *public* guess of the largest value present in a cell, in granules.
+
+    Raises:
+        ConfigError: numbers that cannot be used.
+    """
+    check_plan("auto", kind, (Count, Sum, Quantile), epsilon, tau)
+    _check_delta(delta)
+    if isinstance(kind, Quantile):
+        needed = units_min(epsilon, delta, kind)
+        return Choice(
+            "tight",
+            needed,
+            None,
+            f"tight is right with probability {float(1 - delta):g} once {needed} or more would have"
+            " to change for another answer; hist and em pay more for the same",
+        )
+    unknown = "; no threshold is known for svt" if isinstance(kind, Sum) and kind.low >= 0 else ""
+    thresholds = {"tight": tau_min("tight", kind, epsilon, delta)}
+    thresholds["em"] = tau_min("em", kind, epsilon, delta)
+    thresholds["lm"] = tau_min("lm", kind, epsilon, delta)
+    if isinstance(kind, Sum) and kind.low >= 0 and largest is not None:
+        thresholds["r2t"] = tau_min("r2t", kind, epsilon, delta, largest=largest)
+    best = min(thresholds, key=lambda name: thresholds[name])  # the first of equals: tight
+    listed = ", ".join(f"{name} {value}" for name, value in thresholds.items())
+    effective = tau >= thresholds[best]
+    verdict = "reaches" if effective else "is below"
+    return Choice(
+        best,
+        thresholds[best],
+        effective,
+        f"{best} has the least effectiveness threshold at delta = {float(delta):g} ({listed});"
+        f" tau = {tau} {verdict} it{unknown}",
+    )
+
+
+def tau_min(
+    name: str, kind: Count | Sum, epsilon: Fraction, delta: Fraction, *, largest: int | None = None
+) -> int:
+    """Return the effectiveness threshold of a decider: the least tau it is effective with.
+
+    Exact for ``lm``, ``em`` and ``tight`` (integer noise); for ``r2t`` an upper bound.
+
+    Args:
+        name: lm, em, tight or r2t.
+        kind: COUNT or SUM.
+        epsilon: exact loss.
+        delta: error probability, in (0, 1/2).
+        largest: for ``r2t``, the largest value present, in granules.
+
+    Returns:
+        In units of the aggregate, at least 1.
+
+    Raises:
+        ConfigError: a delta that is no use.
+        ValueError: ``svt`` (no bound is known), or ``r2t`` without ``largest``.
+    """
+    _check_delta(delta)
+    rate, chance = float(epsilon / kind.sensitivity), float(delta)
+    if name == "lm":  # 2 P[z >= tau] <= delta
+        return least_tail(rate, chance / 2)
+    if name == "em":
+        return max(1, math.ceil(exponential_threshold(epsilon, delta, kind.sensitivity)))
+    if name == "tight":
+        return kind.sensitivity * (least_tail(float(epsilon), chance) - 1) + 1
+    if name == "r2t" and isinstance(kind, Sum) and largest is not None:
+        levels = levels_of(kind)
+        cap = next((t for t in levels if t >= largest), levels[-1])
+        slow = float(epsilon) / (len(levels) * kind.events * cap)
+        penalty = least_tail(slow, chance / (2 * len(levels))) - 1
+        return penalty + least_tail(slow, chance / 2)
+    raise ValueError(f"no effectiveness threshold is known for {name} here")
+
+
+def units_min(epsilon: Fraction, delta: Fraction, kind: Quantile) -> int:
+    """Return how many privacy units must separate a cell from the other answer for ``tight``.
+
+    Args:
+        epsilon: exact loss.
+        delta: error probability, in (0, 1/2).
+        kind: the quantile.
+
+    Returns:
+        The least number m such that a cell whose answer cannot be changed by fewer than m units
+        is decided wrongly with probability at most delta.
+    """
+    _check_delta(delta)
+    a, b = kind.share.numerator, kind.share.denominator
+    # One event can move the margin by min(a, b - a), while a step is as wide as max(a, b - a).
+    whole = least_tail(float(epsilon), float(delta)) - 1
+    return -(-whole * max(a, b - a) // min(a, b - a)) + 1
+
+
+def laplace_error(distance: int, tau: int, epsilon: Fraction, sensitivity: int = 1) -> float:
+    """Return DP-PQD's Proposition 4.2 for ``lm`` over real noise.
+
+    With integer noise of rate r the wrong "outside" has 2 / (1 + e^-r) times this probability; the
+    wrong "within" keeps the bound.
+
+    Args:
+        distance: ``|aggregate - reference|``.
+        tau: half-width of the band.
+        epsilon: loss.
+        sensitivity: D; 1 in the paper.
+    """
+    rate = float(epsilon / sensitivity)
+    if distance >= tau:
+        return (math.exp(-rate * (distance - tau)) - math.exp(-rate * (distance + tau))) / 2
+    return (math.exp(-rate * (tau + distance)) + math.exp(-rate * (tau - distance))) / 2
+
+
+def laplace_threshold(
+    epsilon: Fraction, delta: Fraction, sensitivity: int = 1, *, printed: bool = False
+) -> float:
+    """Return the effectiveness threshold of ``lm`` over real noise: (D / epsilon) ln(1 / delta).
+
+    DP-PQD's Propositions 4.3 (D = 1) and 5.2 print ln(1 / (2 delta)); their proofs need both
+    bounds, so the larger one holds.
+
+    Args:
+        epsilon: loss.
+        delta: error probability.
+        sensitivity: D.
+        printed: return what the paper prints.
+    """
+    return math.log(1 / ((2 if printed else 1) * float(delta))) * float(sensitivity / epsilon)
+
+
+def exponential_threshold(epsilon: Fraction, delta: Fraction, sensitivity: int = 1) -> float:
+    """Return the effectiveness threshold of ``em``, DP-PQD's Proposition 4.7 (D = 1 there).
+
+    Args:
+        epsilon: loss.
+        delta: error probability.
+        sensitivity: D.
+    """
+    return (math.log1p(-float(delta)) - math.log(float(delta))) * float(sensitivity / epsilon)
+
+
+def race_threshold(epsilon: Fraction, delta: Fraction, levels: int, largest: int) -> float:
+    """Return DP-PQD's Proposition 5.5 for ``r2t``: 4 L ln(L / delta) DS / epsilon.
+
+    Args:
+        epsilon: loss.
+        delta: error probability.
+        levels: L, the number of caps.
+        largest: DS, the largest value present (in granules, times the events of a unit).
+    """
+    return 4 * levels * math.log(levels / float(delta)) * float(largest / epsilon)
+
+
+def _check_delta(delta: Fraction) -> None:
+    if not LEAST_DELTA <= delta < _HALF:
+        raise ConfigError(
+            "the error probability of a decider lies between 1e-12 and 1/2",
+            hint='write delta: "0.05"',
+        )

@@ -1,0 +1,190 @@
+"""Deciders of COUNT and SUM that look at the aggregate itself: ``lm`` and ``em``.
+
+The proofs are in ``docs/proofs/deciders.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from operators.deciders.base import (
+    Count,
+    Kind,
+    Statistic,
+    Sum,
+    check_inputs,
+    check_plan,
+    check_rate,
+    deviations,
+)
+from operators.deciders.draws import WORD_BITS, settle
+from operators.noise import exp_neg_bounds
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from operators.noise import NoiseSource
+
+__all__ = ["ExponentialBand", "LaplaceBand", "aggregate_row"]
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceBand:
+    """``lm``: one noisy value, two comparisons.
+
+    within iff ``|s + z - reference| < tau``, z discrete Laplace of rate epsilon / D.
+
+    - s: the aggregate, an integer of sensitivity D.
+
+    Guarantee: epsilon-differential privacy per cell for neighbours that differ in one privacy unit:
+    the noisy value is, and the answer is read off it.
+
+    Args:
+        kind: COUNT or SUM.
+        epsilon: exact loss.
+        tau: half-width of the band, in units of the aggregate, at least 1.
+        units: ``epsilon`` in loss units, rounded up.
+
+    Source: DP-PQD, Algorithm 1 with the Laplace mechanism; Observations 4.1 and 5.1.
+    """
+
+    kind: Count | Sum
+    epsilon: Fraction
+    tau: int
+    units: int
+    name: str = field(default="lm", init=False)
+
+    @classmethod
+    def planned(cls, kind: Kind, epsilon: Fraction, tau: int) -> LaplaceBand:
+        """Plan the decider.
+
+        Raises:
+            ConfigError: another aggregate, no epsilon or tau, or noise too wide to be drawn.
+        """
+        units = check_plan("lm", kind, (Count, Sum), epsilon, tau)
+        check_rate(epsilon / kind.sensitivity)
+        return cls(kind=kind, epsilon=epsilon, tau=tau, units=units)  # type: ignore[arg-type]  # checked
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The aggregate."""
+        return (aggregate_row(self.kind),)
+
+    def decide(
+        self, statistics: NDArray[np.int64], references: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.bool_]:
+        """Decide every cell of one window; see :meth:`Decider.decide`."""
+        check_inputs(statistics, references, 1)
+        drawn = noise.discrete_laplace(self.epsilon / self.kind.sensitivity, references.size)
+        noisy = deviations(statistics[0], references) + drawn
+        within: NDArray[np.bool_] = (noisy < self.tau) & (noisy > -self.tau)
+        return within
+
+    def error(self, distance: int) -> float:
+        """Return the probability of the wrong answer at ``|aggregate - reference| = distance``."""
+        rate = float(self.epsilon / self.kind.sensitivity)
+        near = distance - self.tau  # the noise crosses this end of the band, or the other one
+        far = distance + self.tau
+        if near < 0:
+            return _tail(rate, -near) + _tail(rate, far)
+        return _tail(rate, near + 1) - _tail(rate, far)
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialBand:
+    """``em``: the exponential mechanism over the two answers.
+
+    wrong with probability ``1 / (1 + exp(epsilon |tau - d| / D))``, d = min(|s - reference|,
+    2 tau): the score of the right answer falls linearly from the reference, and from 2 tau, to the
+    end of the band, where both answers score one half; its sensitivity is D / (2 tau).
+
+    Guarantee: epsilon-differential privacy per cell for neighbours that differ in one privacy unit.
+    Every probability is drawn exactly from certified integer bounds: no exponential overflows,
+    whatever ``tau * epsilon``.
+
+    Args:
+        kind: COUNT or SUM.
+        epsilon: exact loss.
+        tau: half-width of the band, in units of the aggregate, at least 1.
+        units: ``epsilon`` in loss units, rounded up.
+
+    Source: DP-PQD, section 4.2.2, Proposition 4.5 and Observation 4.6.
+    """
+
+    kind: Count | Sum
+    epsilon: Fraction
+    tau: int
+    units: int
+    name: str = field(default="em", init=False)
+
+    @classmethod
+    def planned(cls, kind: Kind, epsilon: Fraction, tau: int) -> ExponentialBand:
+        """Plan the decider.
+
+        Raises:
+            ConfigError: another aggregate, no epsilon or tau.
+        """
+        units = check_plan("em", kind, (Count, Sum), epsilon, tau)
+        return cls(kind=kind, epsilon=epsilon, tau=tau, units=units)  # type: ignore[arg-type]  # checked
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The aggregate."""
+        return (aggregate_row(self.kind),)
+
+    def decide(
+        self, statistics: NDArray[np.int64], references: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.bool_]:
+        """Decide every cell of one window; see :meth:`Decider.decide`."""
+        check_inputs(statistics, references, 1)
+        distance = np.abs(deviations(statistics[0], references))
+        margins, at = np.unique(
+            np.abs(np.minimum(distance, 2 * self.tau) - self.tau), return_inverse=True
+        )
+        bounds_of = [self.wrong(int(margin), WORD_BITS) for margin in margins]
+        heads = np.array(bounds_of, dtype=np.uint64).reshape(-1, 2)[at]
+        words = noise.uint64(references.size)
+        wrong = words < heads[:, 0]
+        for cell in np.flatnonzero(~wrong & (words < heads[:, 1])).tolist():
+            margin = int(margins[at[cell]])
+
+            def bounds(bits: int, margin: int = margin) -> tuple[int, int]:
+                return self.wrong(margin, bits)
+
+            wrong[cell] = settle(int(words[cell]), bounds, noise)
+        within: NDArray[np.bool_] = (distance < self.tau) ^ wrong
+        return within
+
+    def wrong(self, margin: int, bits: int) -> tuple[int, int]:
+        """Return integers ``lo <= 2^bits p <= hi`` around the probability of the wrong answer.
+
+        Args:
+            margin: ``|tau - d|``, from 0 to tau.
+            bits: at least 1.
+        """
+        one = 1 << bits
+        lo, hi = exp_neg_bounds(self.epsilon * margin / self.kind.sensitivity, bits)
+        return (lo << bits) // (one + lo), -((-hi << bits) // (one + hi))  # grows with exp(-x)
+
+    def error(self, distance: int) -> float:
+        """Return the probability of the wrong answer at ``|aggregate - reference| = distance``."""
+        margin = abs(min(distance, 2 * self.tau) - self.tau)
+        x = float(self.epsilon * margin / self.kind.sensitivity)
+        return math.exp(-x) / (1 + math.exp(-x))
+
+
+def aggregate_row(kind: Count | Sum) -> Statistic:
+    """Return the aggregate itself as a statistic."""
+    weight = "value" if isinstance(kind, Sum) else "one"
+    return Statistic(weight=weight, sensitivity=kind.sensitivity)  # type: ignore[arg-type]  # literals
+
+
+def _tail(rate: float, least: int) -> float:
+    """Return P[z >= least], least >= 1, of the discrete Laplace."""
+    return math.exp(-rate * least) / (1 + math.exp(-rate))

@@ -1,0 +1,376 @@
+"""Deciders of SUM that need not pay for the largest value anyone may have: ``r2t`` and ``svt``.
+
+Both look at the sum with every value capped at 2, 4, 8, ... The proofs are in
+``docs/proofs/deciders.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.errors import ConfigError
+from operators.deciders.base import (
+    Kind,
+    Statistic,
+    Sum,
+    check_inputs,
+    check_plan,
+    check_rate,
+    counts,
+    deviations,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from operators.noise import NoiseSource
+
+__all__ = [
+    "LEAST_DELTA",
+    "LevelBound",
+    "RaceBand",
+    "SparseBand",
+    "correction",
+    "least_tail",
+    "levels_of",
+]
+
+LEAST_DELTA: Final = Fraction(1, 10**12)
+"""Least error probability that is planned for."""
+_MOST_SHARE: Final = 10_000
+_NOISE_CLAMP: Final = 1 << 37
+
+
+@dataclass(frozen=True, slots=True)
+class RaceBand:
+    """``r2t``: race to the top. A noisy sum per cap, each lowered until it seldom overestimates.
+
+    estimate = max(0, max_j (S_j + z_j - penalty_j)); within iff ``|estimate - reference| < tau``.
+
+    - S_j: sum of the values capped at t_j = 2^j (the last cap is ``kind.high``), L caps.
+    - z_j: discrete Laplace of rate epsilon / (L events t_j).
+    - penalty_j: the least integer with P[z_j > penalty_j] <= delta / (2 L).
+
+    Guarantee: epsilon-differential privacy per cell for neighbours that differ in one privacy unit:
+    L noisy values of epsilon / L each. Except with probability delta / 2 the estimate is not above
+    the sum, and it is short of it by what the *largest value present* calls for, not ``kind.high``.
+
+    Args:
+        kind: SUM of non-negative values.
+        epsilon: exact loss.
+        tau: half-width of the band, in granules, at least 1.
+        units: ``epsilon`` in loss units, rounded up.
+        delta: error probability that the penalties are made for.
+        levels: the caps t_j.
+        penalties: per cap.
+
+    Source: DP-PQD, section 5.2, equations (17) to (19), Observation 5.4.
+    """
+
+    kind: Sum
+    epsilon: Fraction
+    tau: int
+    units: int
+    delta: Fraction
+    levels: tuple[int, ...]
+    penalties: tuple[int, ...]
+    name: str = field(default="r2t", init=False)
+
+    @classmethod
+    def planned(
+        cls, kind: Kind, epsilon: Fraction, tau: int, delta: Fraction = Fraction(1, 20)
+    ) -> RaceBand:
+        """Plan the decider.
+
+        Args:
+            kind: SUM of non-negative values.
+            epsilon: exact loss.
+            tau: half-width of the band.
+            delta: error probability to aim at.
+
+        Raises:
+            ConfigError: another aggregate, negative values, no epsilon, tau or delta, or noise too
+                wide to be drawn.
+        """
+        units = check_plan("r2t", kind, (Sum,), epsilon, tau)
+        total = _non_negative("r2t", kind)
+        if not LEAST_DELTA <= delta < 1:
+            raise ConfigError("delta must lie between 1e-12 and 1", hint='write delta: "0.05"')
+        levels = levels_of(total)
+        rates = [epsilon / (len(levels) * total.events * t) for t in levels]
+        check_rate(min(rates))
+        penalties = tuple(
+            least_tail(float(rate), float(delta) / (2 * len(levels))) - 1 for rate in rates
+        )
+        return cls(total, epsilon, tau, units, delta, levels, penalties)
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The sums with every value capped, one per cap."""
+        return _capped_rows(self.kind, self.levels)
+
+    def rate(self, level: int) -> Fraction:
+        """Return the rate of the noise of one cap, per granule."""
+        return self.epsilon / (len(self.levels) * self.kind.events * self.levels[level])
+
+    def decide(
+        self, statistics: NDArray[np.int64], references: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.bool_]:
+        """Decide every cell of one window; see :meth:`Decider.decide`."""
+        check_inputs(statistics, references, len(self.levels))
+        estimate = np.zeros(references.size, dtype=np.int64)
+        for level, penalty in enumerate(self.penalties):
+            drawn = noise.discrete_laplace(self.rate(level), references.size)
+            bounded = deviations(statistics[level], np.int64(penalty))
+            np.maximum(estimate, bounded + drawn, out=estimate)
+        estimate -= references
+        within: NDArray[np.bool_] = (estimate < self.tau) & (estimate > -self.tau)
+        return within
+
+    def law(self, sums: tuple[int, ...], reference: int) -> float:
+        """Return P["within"] of one cell (for tests and planning; never released).
+
+        Args:
+            sums: the capped sums.
+            reference: the cell's reference.
+        """
+
+        def up_to(x: int) -> float:
+            """Return P[estimate <= x]."""
+            if x < 0:
+                return 0.0
+            chance = 1.0
+            for level, (total, penalty) in enumerate(zip(sums, self.penalties, strict=True)):
+                chance *= _at_most(float(self.rate(level)), x - total + penalty)
+            return chance
+
+        return up_to(reference + self.tau - 1) - up_to(reference - self.tau)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelBound:
+    """A private index of the cap that few values pass: the downward sensitivity, bounded.
+
+    A sparse vector over the counts of events at or below each cap against ``share`` of a noisy
+    number of events; it stops at the first cap that reaches it.
+
+    Guarantee: epsilon-differential privacy per cell for neighbours that differ in one privacy unit:
+    a third for the noisy number, a third for the noisy threshold, a third for the first answer.
+
+    Args:
+        levels: the caps.
+        events: most events of one privacy unit in a cell.
+        epsilon: exact loss.
+        share: of the events that a cap has to reach, in (0, 1), denominator at most 10,000.
+
+    Source: DP-PQD, Algorithm 4, Observation B.2, with one-sided noise as in SVT-Exp.
+    """
+
+    levels: tuple[int, ...]
+    events: int
+    epsilon: Fraction
+    share: Fraction
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The number of events, then those at or below each cap."""
+        rows = [Statistic(side="at most", bound=t, sensitivity=self.events) for t in self.levels]
+        return (Statistic(sensitivity=self.events), *rows)
+
+    def find(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
+        """Return the index of the cap to use, per cell.
+
+        Args:
+            statistics: shape (1 + levels, cells), int64, the rows of :attr:`statistics`.
+            noise: the cryptographic source.
+
+        Returns:
+            Shape (cells,), int64, in 0 .. levels - 1.
+        """
+        rows = counts(statistics)
+        a, b = self.share.numerator, self.share.denominator
+        third = self.epsilon / 3
+        drawn = noise.discrete_laplace(third / self.events, rows.shape[1])
+        total = np.clip(rows[0] + drawn, -_NOISE_CLAMP, _NOISE_CLAMP)
+        steps = (b * rows[1:] - a * total) // (b * self.events)
+        threshold = noise.discrete_laplace(third, rows.shape[1])
+        first = _first_reached(steps, threshold, third, noise)
+        return np.minimum(first, len(self.levels) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class SparseBand:
+    """``svt``: a sparse vector over the capped sums, twice with one noisy threshold.
+
+    First pass: does any capped sum reach the band's upper end? Then outside. Second pass: does any
+    pass its lower end? Then within, else outside. Only caps up to a private bound are asked.
+
+    - step of a question: floor((S_j - threshold) / (events t_j)), which one unit moves by at most
+      one, all questions in the same direction;
+    - a question is answered yes iff its step + Geo(epsilon / 3) >= DLap(epsilon / 3) + r, the
+      threshold noise being one draw for both passes;
+    - r: the least integer for which a question one step short of its threshold is answered yes with
+      probability at most 1 / (L + 1).
+
+    Guarantee: epsilon-differential privacy per cell for neighbours that differ in one privacy unit:
+    a third each for the bound, the noisy threshold and the only yes. The charge is for the answers
+    to all questions; only the decision is released. No error probability is promised.
+
+    Args:
+        kind: SUM of non-negative values.
+        epsilon: exact loss.
+        tau: half-width of the band, in granules, at least 1.
+        units: ``epsilon`` in loss units, rounded up.
+        bound: chooses the largest cap that is asked about.
+
+    Source: DP-PQD, Algorithms 2 and 4, Theorem 5.8, with one-sided noise as in SVT-Exp.
+    """
+
+    kind: Sum
+    epsilon: Fraction
+    tau: int
+    units: int
+    bound: LevelBound
+    name: str = field(default="svt", init=False)
+
+    @classmethod
+    def planned(
+        cls, kind: Kind, epsilon: Fraction, tau: int, share: Fraction = Fraction(19, 20)
+    ) -> SparseBand:
+        """Plan the decider.
+
+        Args:
+            kind: SUM of non-negative values.
+            epsilon: exact loss.
+            tau: half-width of the band.
+            share: of the events, how many the largest cap that is asked about leaves whole.
+
+        Raises:
+            ConfigError: another aggregate, negative values, no epsilon or tau, a share outside
+                (0, 1), or noise too wide to be drawn.
+        """
+        units = check_plan("svt", kind, (Sum,), epsilon, tau)
+        total = _non_negative("svt", kind)
+        if not 0 < share < 1 or share.denominator > _MOST_SHARE:
+            raise ConfigError(
+                "the share of a private bound lies in (0, 1), in steps of 1/10,000 at the finest",
+                hint='write share: "0.95"',
+            )
+        check_rate(epsilon / 9 / total.events)
+        bound = LevelBound(levels_of(total), total.events, epsilon / 3, share)
+        return cls(total, epsilon, tau, units, bound)
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The caps t_j."""
+        return self.bound.levels
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The rows of the bound, then the sums with every value capped."""
+        return (*self.bound.statistics, *_capped_rows(self.kind, self.levels))
+
+    def decide(
+        self, statistics: NDArray[np.int64], references: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.bool_]:
+        """Decide every cell of one window; see :meth:`Decider.decide`."""
+        check_inputs(statistics, references, len(self.statistics))
+        split = 1 + len(self.levels)
+        largest = self.bound.find(statistics[:split], noise)
+        third = self.epsilon / 3
+        threshold = noise.discrete_laplace(third, references.size)
+        widths = self.kind.events * np.array(self.levels, dtype=np.int64)[:, np.newaxis]
+        sums = statistics[split:]
+        over = deviations(sums, references + self.tau) // widths
+        above = deviations(sums, references - self.tau + 1) // widths
+        left_above = _first_reached(over, threshold, third, noise) <= largest
+        passed_below = _first_reached(above, threshold, third, noise) <= largest
+        within: NDArray[np.bool_] = ~left_above & passed_below
+        return within
+
+
+def levels_of(kind: Sum) -> tuple[int, ...]:
+    """Return the caps 2, 4, 8, ...; the last one is the largest value itself."""
+    return tuple(min(1 << j, kind.high) for j in range(1, max(2, (kind.high - 1).bit_length() + 1)))
+
+
+def least_tail(rate: float, chance: float) -> int:
+    """Return the least m >= 1 with P[z >= m] <= chance for a discrete Laplace z of this rate."""
+    return max(1, math.ceil(-math.log(chance * (1 + math.exp(-rate))) / rate))
+
+
+def correction(rate: Fraction, questions: int) -> int:
+    """Return the least r >= 0 with P[v - rho >= r + 1] <= 1 / (questions + 1).
+
+    A question one step short of its threshold is then answered yes that seldom: the condition
+    Gamma(r) = k / (k + 1) of SVT-Exp's optimal correction at tolerance zero, on integers.
+
+    Args:
+        rate: of v, a geometric, and of rho, a discrete Laplace.
+        questions: answered no before a yes, at most.
+    """
+    t = float(rate)
+    q = math.exp(-t)
+
+    def tail(r: int) -> float:
+        return math.exp(-t * r) * (1 / (1 + q) + r * -math.expm1(-t) + q) / (1 + q)
+
+    low, high = 0, 1  # tail(0) is at least 3/4
+    while tail(high) > 1 / (questions + 1):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if tail(middle) > 1 / (questions + 1) else (low, middle)
+    return high - 1
+
+
+def _first_reached(
+    steps: NDArray[np.int64],
+    threshold: NDArray[np.int64],
+    rate: Fraction,
+    noise: NoiseSource,
+) -> NDArray[np.int64]:
+    """Return the index of the first question answered yes per cell; their number where none is.
+
+    Args:
+        steps: shape (questions, cells): distance to the threshold in steps of one unit.
+        threshold: shape (cells,): noise of the threshold.
+        rate: of the geometric noise of every question.
+        noise: the cryptographic source.
+    """
+    drawn = noise.geometric(rate, steps.size).reshape(steps.shape)
+    yes = steps + drawn >= threshold + correction(rate, steps.shape[0])
+    first: NDArray[np.int64] = np.where(yes.any(axis=0), yes.argmax(axis=0), steps.shape[0])
+    return first
+
+
+def _capped_rows(kind: Sum, levels: tuple[int, ...]) -> tuple[Statistic, ...]:
+    """Return the capped sums; one unit moves the j-th by at most events t_j."""
+    return tuple(Statistic(weight="capped", bound=t, sensitivity=kind.events * t) for t in levels)
+
+
+def _non_negative(name: str, kind: Kind) -> Sum:
+    """Return the kind as a sum of non-negative values.
+
+    Raises:
+        ConfigError: values that may be negative.
+    """
+    if not isinstance(kind, Sum) or kind.low < 0:
+        raise ConfigError(
+            f"the decider {name} needs values that are never negative",
+            hint="declare a lower bound of 0 for the summed field, or write decider: tight",
+        )
+    return kind
+
+
+def _at_most(rate: float, x: int) -> float:
+    """Return P[z <= x] of the discrete Laplace."""
+    q = math.exp(-rate)
+    if x < 0:
+        return math.exp(rate * x) / (1 + q)
+    return 1 - math.exp(-rate * (x + 1)) / (1 + q)

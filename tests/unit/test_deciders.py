@@ -1,0 +1,341 @@
+"""Deciders: what they need, what they refuse, what they choose, and how long they take."""
+
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accountant.errors import ConfigError
+from accountant.units import from_loss_units
+from operators.base import Promise
+from operators.deciders import (
+    DECIDERS,
+    Count,
+    Decider,
+    ExponentialQuantileBand,
+    HistogramBand,
+    LaplaceBand,
+    Quantile,
+    RaceBand,
+    SparseBand,
+    Statistic,
+    Sum,
+    TightBand,
+    choose,
+    levels_of,
+    planned,
+    tau_min,
+    units_min,
+)
+from operators.deciders.draws import settle
+from operators.deciders.sums import correction
+from operators.noise import KeyedNoise
+
+EPSILON = Fraction(1, 2)
+MEDIAN = Quantile(Fraction(1, 2), range(100))
+KINDS = [
+    Count(),
+    Count(3),
+    Sum(0, 40),
+    Sum(0, 40, 3),
+    Quantile(Fraction(1, 4), range(40)),
+    Quantile(Fraction(9, 10), range(40), 2),
+]
+
+
+def every(kind: Count | Sum | Quantile, tau: int = 6) -> list[Decider]:
+    """Plan every decider of an aggregate."""
+    return [planned(name, kind, EPSILON, tau) for name in DECIDERS[type(kind)]]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_one_unit_moves_every_statistic_by_its_sensitivity_at_most(
+    kind: Count | Sum | Quantile,
+) -> None:
+    """Over random cells and units, and some unit moves some statistic that far."""
+    rng = np.random.default_rng(3)
+    high = kind.high if isinstance(kind, Sum) else 39
+    for decider in every(kind):
+        reached = 0.0
+        for _ in range(60):
+            cell = rng.integers(0, high + 1, rng.integers(0, 30))
+            unit = np.full(kind.events, rng.choice([0, 1, high // 2, high]))
+            for row in decider.statistics:
+                moved = row.total(np.concatenate([cell, unit]), 20) - row.total(cell, 20)
+                assert 0 <= moved <= row.sensitivity
+                reached = max(reached, moved / row.sensitivity)
+        assert reached == 1
+
+
+def test_statistics_are_what_they_say() -> None:
+    """Counts, sums and caps on either side of a bound, fixed or relative to the reference."""
+    values = np.array([1, 5, 5, 9])
+    assert Statistic().total(values, 0) == 4
+    assert Statistic(weight="value").total(values, 0) == 20
+    assert Statistic(weight="capped", bound=4).total(values, 0) == 13
+    assert Statistic(side="at most", bound=5).total(values, 0) == 3
+    assert Statistic(side="at most", bound=-1, relative=True).total(values, 6) == 3
+    assert Statistic(side="at least", bound=3, relative=True).total(values, 6) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_arrays_of_another_shape_or_type_are_refused(kind: Count | Sum | Quantile) -> None:
+    """Rows missing, cells missing, floats, references out of reach."""
+    for decider in every(kind):
+        rows = len(decider.statistics)
+        references = np.array([3, 4], dtype=np.int64)
+        fine = np.zeros((rows, 2), dtype=np.int64)
+        assert decider.decide(fine, references, KeyedNoise(b"u")).shape == (2,)
+        assert decider.decide(fine, references, KeyedNoise(b"u")).dtype == np.bool_
+        wrong: list[tuple[Any, Any]] = [
+            (np.zeros((rows + 1, 2), dtype=np.int64), references),
+            (np.zeros((rows, 3), dtype=np.int64), references),
+            (fine.astype(np.float64), references),
+            (fine, references.astype(np.int32)),
+            (fine, references[np.newaxis]),
+            (fine, np.array([1 << 60, 0])),
+            (fine, np.array([0, -(1 << 62)])),
+        ]
+        for statistics, given in wrong:
+            with pytest.raises(ValueError, match=r"int64|2\^60"):
+                decider.decide(statistics, given, KeyedNoise(b"u"))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_no_cells_no_answers_and_no_overflow(kind: Count | Sum | Quantile) -> None:
+    """An empty window has no answers; statistics at the ends of int64 are outside every band."""
+    ends = np.iinfo(np.int64)
+    for decider in every(kind):
+        rows = len(decider.statistics)
+        empty = np.zeros((rows, 0), dtype=np.int64)
+        assert decider.decide(empty, np.zeros(0, dtype=np.int64), KeyedNoise(b"u")).size == 0
+        full = np.array([[ends.max, ends.min]] * rows, dtype=np.int64)
+        answers = decider.decide(full, np.array([(1 << 60) - 1, 1 - (1 << 60)]), KeyedNoise(b"u"))
+        if decider.name in ("tight", "lm", "r2t") and not isinstance(kind, Quantile):
+            assert not answers.any()  # em keeps a residual error however far, svt a bound's
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_the_charge_is_epsilon_rounded_up(kind: Count | Sum | Quantile) -> None:
+    """Loss units never fall short of the epsilon that the noise is made for."""
+    for name in DECIDERS[type(kind)]:
+        epsilon = Fraction(1, 3)
+        units = planned(name, kind, epsilon, 6).units
+        assert from_loss_units(units - 1) < epsilon <= from_loss_units(units)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "epsilon", "tau", "message"),
+    [
+        ("lm", Count(), Fraction(0), 3, "epsilon"),
+        ("em", Count(), Fraction(1), 0, "tau"),
+        ("tight", Count(), Fraction(1), 1 << 61, "tau"),
+        ("hist", Count(), Fraction(1), 3, "no decider"),
+        ("lm", MEDIAN, Fraction(1), 3, "no decider"),
+        ("r2t", Sum(-1, 5), Fraction(1), 3, "never negative"),
+        ("svt", Sum(-5, 0), Fraction(1), 3, "never negative"),
+        ("lm", Sum(0, 1 << 50), Fraction(1), 3, "2\\^40"),
+        ("r2t", Sum(0, 1 << 39), Fraction(1), 3, "2\\^40"),
+        ("em", Quantile(Fraction(1, 2), range(1 << 17)), Fraction(1), 3, "points"),
+    ],
+)
+def test_plans_that_cannot_be_kept_are_refused(
+    name: str, kind: Count | Sum | Quantile, epsilon: Fraction, tau: int, message: str
+) -> None:
+    """With a sentence about the configuration and a hint."""
+    with pytest.raises(ConfigError, match=message) as caught:
+        planned(name, kind, epsilon, tau)
+    assert caught.value.hint
+
+
+def test_options_out_of_range_are_refused() -> None:
+    """Boundary, delta and share have ranges of their own."""
+    for wrong in (Fraction(0), Fraction(1), Fraction(-1, 2), Fraction(1, 1 << 65)):
+        with pytest.raises(ConfigError):
+            TightBand.planned(Count(), EPSILON, 3, wrong)
+    for wrong in (Fraction(0), Fraction(1)):
+        with pytest.raises(ConfigError):
+            RaceBand.planned(Sum(0, 4), EPSILON, 3, wrong)
+        with pytest.raises(ConfigError):
+            SparseBand.planned(Sum(0, 4), EPSILON, 3, wrong)
+    for planner in (LaplaceBand, HistogramBand, ExponentialQuantileBand):
+        with pytest.raises(ConfigError):
+            planner.planned(MEDIAN if planner is LaplaceBand else Count(), EPSILON, 3)
+    for delta in (Fraction(0), Fraction(1, 2)):
+        with pytest.raises(ConfigError):
+            choose(Count(), EPSILON, 3, delta)
+    with pytest.raises(ValueError, match="svt"):
+        tau_min("svt", Sum(0, 4), EPSILON, Fraction(1, 20))
+    with pytest.raises(TypeError):
+        TightBand.planned(MEDIAN, EPSILON, 3).error(0)
+
+
+def test_aggregates_that_make_no_sense_are_refused() -> None:
+    """Caps below one, clips that are empty or leave int64, shares and domains out of range."""
+    for make in (
+        lambda: Count(0),
+        lambda: Sum(3, 2),
+        lambda: Sum(0, 0),
+        lambda: Sum(0, 1 << 61),
+        lambda: Quantile(Fraction(0), range(4)),
+        lambda: Quantile(Fraction(1, 10**6), range(4)),
+        lambda: Quantile(Fraction(1, 2), range(0)),
+        lambda: Quantile(Fraction(1, 2), range(4, 0, -1)),
+        lambda: Quantile(Fraction(1, 2), range(1 << 62, (1 << 62) + 2)),
+    ):
+        with pytest.raises(ValueError, match=r"cap|sum|share|domain"):
+            make()
+
+
+def test_caps_end_at_the_largest_value() -> None:
+    """Powers of two, then the clip itself."""
+    assert levels_of(Sum(0, 1)) == (1,)
+    assert levels_of(Sum(0, 2)) == (2,)
+    assert levels_of(Sum(0, 3)) == (2, 3)
+    assert levels_of(Sum(0, 16)) == (2, 4, 8, 16)
+    assert levels_of(Sum(0, 17)) == (2, 4, 8, 16, 17)
+    assert len(levels_of(Sum(0, 2_000_000))) == 21
+
+
+def test_the_correction_is_least() -> None:
+    """One less would ring more often than once in so many questions."""
+    rng = np.random.default_rng(9)
+    for rate, questions in ((Fraction(1, 10), 4), (Fraction(1), 1), (Fraction(3), 20)):
+        t, q = float(rate), np.exp(-float(rate))
+        v = rng.geometric(1 - q, 400_000) - 1
+        rho = rng.geometric(1 - q, 400_000) - rng.geometric(1 - q, 400_000)
+        r = correction(rate, questions)
+        assert (v - rho > r).mean() <= 1.02 / (questions + 1)
+        assert r == 0 or (v - rho >= r).mean() >= 0.98 / (questions + 1), (t, r)
+
+
+def test_settling_refines_both_sides() -> None:
+    """A probability of finitely many bits, and one that starts with 200 zeros."""
+    assert settle(1 << 62, lambda bits: (1 << bits - 1, 1 << bits - 1), KeyedNoise(b"s"))
+    assert not settle(1 << 63, lambda bits: (1 << bits - 1, 1 << bits - 1), KeyedNoise(b"s"))
+    tiny = [settle(0, lambda bits: (0, max(1, 1 << max(0, bits - 200))), KeyedNoise(b"s"))]
+    assert tiny == [False]
+
+
+def test_auto_takes_the_least_threshold_and_says_why() -> None:
+    """COUNT and quantiles: the extremal curve; SUM: a race where values are known to be small."""
+    delta = Fraction(1, 20)
+    count = choose(Count(), Fraction(1, 10), 20, delta)
+    assert (count.decider, count.effective) == ("tight", False)
+    assert "tight" in count.why
+    assert "is below" in count.why
+    assert choose(Count(), Fraction(1, 10), 50, delta).effective
+    wide = Sum(0, 2_000_000)
+    assert choose(wide, Fraction(1, 10), 10**7, delta).decider == "tight"
+    small = choose(wide, Fraction(1, 10), 4 * 10**7, delta, largest=9_000)
+    assert (small.decider, small.effective) == ("r2t", True)
+    assert choose(wide, Fraction(1, 10), 10**7, delta, largest=2_000_000).decider == "tight"
+    assert choose(Sum(-5, 5), Fraction(1, 10), 500, delta, largest=2).decider == "tight"
+    median = choose(MEDIAN, Fraction(1, 10), 5, delta)
+    assert (median.decider, median.effective) == ("tight", None)
+    assert median.threshold == units_min(Fraction(1, 10), delta, MEDIAN)
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)], ids=str)
+def test_so_many_units_make_a_quantile_sure(share: Fraction) -> None:
+    """A cell so many events away from the other answer is wrong with probability <= delta."""
+    kind, epsilon, delta = Quantile(share, range(10)), Fraction(1), Fraction(1, 20)
+    needed = units_min(epsilon, delta, kind)
+    band = TightBand.planned(kind, epsilon, 2)
+    total = np.arange(0, 200)
+    for low, high in ((0, 0), (1, 0), (0, 1)):
+        rows = np.array([total, total * low, total * high])
+        x = band.steps(rows, np.full(total.size, 5))
+        # All events in the band, or all beyond one end: count units by adding events elsewhere.
+        for n, step in zip(total.tolist(), x.tolist(), strict=True):
+            a, b = share.numerator, share.denominator
+            if low == high == 0 and n:
+                away = min((a * n - 1) // (b - a), (b - a) * n // a) + 1
+                away = min(away, n)
+            elif low:
+                away = (b - a) * n // a + 1 if n else 0
+            else:
+                away = -(-a * n // (b - a)) if n else 0
+            if away >= needed:
+                assert band.error_at(step) <= float(delta)
+
+
+def test_sums_are_decided_right_without_noise() -> None:
+    """At a vast epsilon every decider of a sum is right, at the ends of the band too."""
+    values = np.array([1, 3, 3, 8, 16])
+    total = int(values.sum())
+    references = np.arange(total - 12, total + 13)
+    for decider in (
+        planned("tight", Sum(0, 16), Fraction(10**6), 5),
+        planned("em", Sum(0, 16), Fraction(10**6), 5),
+        planned("lm", Sum(0, 16), Fraction(10**6), 5),
+        planned("r2t", Sum(0, 16), Fraction(10**6), 5),
+        SparseBand.planned(Sum(0, 16), Fraction(10**6), 5, Fraction(9999, 10_000)),
+    ):
+        rows = np.array([[row.total(values, 0)] for row in decider.statistics])
+        within = decider.decide(
+            np.repeat(rows, references.size, axis=1), references, KeyedNoise(b"vast")
+        )
+        distance = np.abs(total - references)
+        clear = distance != 5 if decider.name == "em" else distance >= 0  # em tosses a coin there
+        assert np.array_equal(within[clear], (distance < 5)[clear]), decider.name
+
+
+@pytest.mark.parametrize("kind", [Count(), Count(2), Sum(0, 4), MEDIAN], ids=str)
+def test_a_promised_band_keeps_its_rates(kind: Count | Sum | Quantile) -> None:
+    """An alarm for leaving the band keeps both its rates, and one loss unit less does not."""
+    promise = Promise(max_fnr=Fraction(1, 20), tolerance=4, max_fpr=Fraction(1, 100))
+    band = TightBand.promised(kind, 20, promise)
+    steps = -(-9 // kind.sensitivity)
+    assert max(band.error_at(x) for x in range(50)) <= 0.05
+    assert max(band.error_at(-x) for x in range(steps, 50)) <= 0.01
+    less = TightBand.planned(kind, from_loss_units(band.units - 1), 20, Fraction(1, 20))
+    assert int(less.probabilities[-steps - less.lowest]) * 100 > 1 << 64
+
+
+@dataclass
+class Taken:
+    """How long one decision took."""
+
+    name: str
+    seconds: float
+
+
+def test_deciding_two_million_rows_once_aggregated() -> None:
+    """Two million values, aggregated, then decided by everyone: printed, not asserted."""
+    rng = np.random.default_rng(1)
+    values = np.minimum(rng.zipf(1.6, 2_000_000), 1000).astype(np.int64)
+    cells = 20
+    of = rng.integers(0, cells, values.size)
+    parts = [values[of == cell] for cell in range(cells)]
+    taken: list[Taken] = []
+    for kind in (Count(), Sum(0, 1000), Quantile(Fraction(1, 2), range(1, 1001))):
+        references = np.array([part.size for part in parts], dtype=np.int64)
+        if isinstance(kind, Sum):
+            references = np.array([int(part.sum()) for part in parts])
+        elif isinstance(kind, Quantile):
+            references = np.full(cells, 3)
+        for decider in every(kind, 100 if isinstance(kind, Count) else 5_000):
+            if isinstance(kind, Quantile):
+                decider = planned(decider.name, kind, EPSILON, 2)  # noqa: PLW2901  # a narrow band
+            if decider.name == "em" and isinstance(kind, Quantile):
+                rows = np.cumsum(
+                    [np.bincount(part, minlength=1001)[1:] for part in parts], axis=1
+                ).T
+            else:
+                pairs = list(zip(parts, references.tolist(), strict=True))
+                rows = np.array(
+                    [[row.total(*pair) for pair in pairs] for row in decider.statistics]
+                )
+            noise = KeyedNoise(b"speed")
+            decider.decide(rows, references, noise)
+            start = time.perf_counter()
+            answers = decider.decide(rows, references, noise)
+            taken.append(
+                Taken(f"{type(kind).__name__}.{decider.name}", time.perf_counter() - start)
+            )
+            assert answers.shape == (cells,)
+    print(", ".join(f"{each.name} {each.seconds * 1e3:.2f} ms" for each in taken))
