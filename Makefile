@@ -59,8 +59,8 @@ papers: $(DEV)  ## the figures of the papers on other data (DATA=folder); writes
 	$(BIN)/python -m benchmarks.papers --write $(if $(DATA),--data $(DATA))
 
 .PHONY: crash
-crash: system $(DEV)  ## the full crash matrix: kill -9 at every step, on real servers
-	$(PYTEST) tests/integration/test_crash_matrix.py --full --timeout=7200
+crash: system $(DEV)  ## in full: kill -9 at every step on real servers, and a run of 10,000 windows
+	$(PYTEST) tests/integration/test_crash_matrix.py tests/unit/test_run_alarms.py --full --timeout=7200
 
 # uv resolves for every supported Python at once, so that one lock serves them all.
 LOCK := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links \

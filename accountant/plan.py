@@ -6,15 +6,22 @@ is never refused. Under unit ``user`` it is exact over the periods looked at. Un
 it says whether it is exact: it is a safe bound where windows that share rows may miss each other in
 time, or where there are too many regions to name every row (see :mod:`accountant.shapes`).
 
-Every worst case is the largest of some sums, called *loads* here: how many cells of each alarm one
-privacy unit can reach together, in one period or at one row.
+Under unit ``user`` an alarm may be charged by *runs* of windows, each once and for all its windows.
+The plan counts one run for every tuple of periods that windows touch. A run that rang all its
+alarms is followed by another where the budget has room: that one is beyond the plan, and what it
+takes may be missing later.
+
+Every worst case is the largest of some sums, called *loads* here: how many cells (or runs) of each
+alarm one privacy unit can reach together, in one period or at one row.
 
 Source: MIDE, Theorem 5, and Parallel Composition, Theorem 6 (unit ``event``); sequential
-composition over the cells that one person reaches (unit ``user``).
+composition over the cells that one person reaches (unit ``user``); SVT-Exp, Theorem 3, for what a
+run costs.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -43,7 +50,7 @@ __all__ = [
 ]
 
 Load: TypeAlias = tuple[int, ...]
-"""Cells of each alarm, in order, that one privacy unit can reach together."""
+"""Cells (or runs) of each alarm, in order, that one privacy unit can reach together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +60,16 @@ class AlarmCost:
     Args:
         query: its name.
         scope: the budget it draws on.
-        epsilon_units: loss of one cell of one window, in loss units.
+        epsilon_units: loss of one cell of one window, in loss units; of a whole run where
+            ``runs_per_period`` is given.
         limit: the least epsilon any mechanism can pay for the same promise.
         cells_per_unit: cells of one window that one privacy unit reaches.
         overlap: most of its windows that cover one instant.
         windows_per_period: windows that touch a budget period, for every kind of period; the same
             kinds in the same order for all alarms of a budget. ``None`` when there is no end to
             them (``lifetime``), or under unit ``event``.
+        runs_per_period: runs that touch a budget period, for the same kinds; ``None`` where every
+            window is charged by itself. Then ``cells_per_unit`` is 1.
         shape: which rows its cells cover; for the plan, a region may also say when.
         steady: whether every instant lies in ``overlap`` of its windows.
         windows: names its windows: alarms of the same name have the same ones.
@@ -72,9 +82,15 @@ class AlarmCost:
     cells_per_unit: int = 1
     overlap: int = 1
     windows_per_period: tuple[int, ...] | None = None
+    runs_per_period: tuple[int, ...] | None = None
     shape: Shape = ANYWHERE
     steady: bool = True
     windows: str = ""
+
+    @property
+    def charged_per_period(self) -> tuple[int, ...] | None:
+        """What is charged by itself in every kind of period: runs, or else windows."""
+        return self.windows_per_period if self.runs_per_period is None else self.runs_per_period
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +99,16 @@ class AlarmPlan:
 
     Args:
         query: its name.
-        epsilon: exact loss of one cell of one window.
+        epsilon: exact loss of one cell of one window, or of one run.
         limit: the theoretical minimum for its promise.
         worst_units: what it costs the worst-off privacy unit by itself, in loss units, per period
             or over all time under unit ``event``; ``None`` without end.
         windows_fit: how many of its windows the wall holds per period (per instant under unit
-            ``event``) if it were alone; ``None`` when they cost nothing.
-        cells: how many of its cells one privacy unit reaches at most, per period or at one row;
-            ``None`` without end.
+            ``event``) if it were alone; ``None`` when they cost nothing. Where runs are charged,
+            how many runs; ``None`` when all do.
+        cells: how many of its cells (or runs) one privacy unit reaches at most, per period or at
+            one row; ``None`` without end.
+        runs: whether a whole run of windows is charged once.
     """
 
     query: str
@@ -99,6 +117,7 @@ class AlarmPlan:
     worst_units: int | None
     windows_fit: int | None
     cells: int | None
+    runs: bool = False
 
     @property
     def ratio(self) -> float:
@@ -115,15 +134,15 @@ class ScopePlan:
         alarms: their shares.
         worst_units: loss of the worst-off privacy unit if every window is decided; ``None`` when
             there is no end to them.
-        windows_fit: rounds (one window of every alarm that runs in one period) that fit per period
-            when nothing else is drawn; under unit ``event``, ``None``: disjoint windows go on for
-            ever.
+        windows_fit: rounds (one window of every alarm that is active in one period) that fit per
+            period when nothing else is drawn; ``None`` when all do that only open runs, and under
+            unit ``event``: disjoint windows go on for ever.
         fits: whether no window of a bounded plan is ever refused; without end, whether one round
             fits.
         exact: whether some unit can lose as much as ``worst_units``.
         bound: how ``worst_units`` was found, in words.
-        cells: under unit ``user``, the most cells that one person reaches in a period, over all
-            alarms and feeds; ``None`` without end, and under unit ``event``.
+        cells: under unit ``user``, the most cells (and runs) that one person reaches in a period,
+            over all alarms and feeds; ``None`` without end, and under unit ``event``.
         sharing: under unit ``event``, which alarms share rows.
         suggestion: what to do when it doesn't fit, or when it runs out; else empty.
     """
@@ -201,7 +220,7 @@ def loads_of(unit: PrivacyUnit, alarms: Sequence[AlarmCost]) -> tuple[Load, ...]
     """
     if unit is PrivacyUnit.EVENT:
         return _row_loads(alarms)
-    counts = [alarm.windows_per_period for alarm in alarms]
+    counts = [alarm.charged_per_period for alarm in alarms]
     if None in counts:
         return (tuple(alarm.cells_per_unit for alarm in alarms),)
     cells = [alarm.cells_per_unit for alarm in alarms]
@@ -264,11 +283,11 @@ def epsilon_needed(units: int) -> str:
 def _scope_plan(terms: BudgetTerms, alarms: Sequence[AlarmCost]) -> ScopePlan:
     wall = terms.epsilon_max_units
     event = terms.unit is PrivacyUnit.EVENT
-    endless = not event and any(alarm.windows_per_period is None for alarm in alarms)
+    endless = not event and any(alarm.charged_per_period is None for alarm in alarms)
     loads = loads_of(terms.unit, alarms)
     units = [alarm.epsilon_units for alarm in alarms]
     most = worst_of(loads, units)
-    one_round = most if endless else _one_round(loads, alarms)
+    rounds = None if event else _rounds(loads, alarms, wall)
     sharing = None
     exact = not endless
     if event:
@@ -281,31 +300,35 @@ def _scope_plan(terms: BudgetTerms, alarms: Sequence[AlarmCost]) -> ScopePlan:
     return ScopePlan(
         terms=terms,
         alarms=tuple(
-            _alarm_plan(terms, alarm, None if endless else max(load[at] for load in loads))
+            _alarm_plan(terms, alarm, max(load[at] for load in loads))
             for at, alarm in enumerate(alarms)
         ),
         worst_units=None if endless else most,
-        windows_fit=None if event else _quotient(wall, one_round),
+        windows_fit=rounds,
         fits=fits,
         exact=exact,
-        bound=_bound(exact=exact) if event else "sum over cells",
+        bound=_bound(exact=exact) if event else _summed(alarms),
         cells=None if event or endless else max((sum(load) for load in loads), default=0),
         sharing=sharing,
-        suggestion=_suggestion(terms, most, fits=fits, endless=endless),
+        suggestion=_suggestion(terms, most, rounds, fits=fits, endless=endless),
     )
 
 
-def _alarm_plan(terms: BudgetTerms, alarm: AlarmCost, cells: int | None) -> AlarmPlan:
-    per_window = alarm.epsilon_units
-    if terms.unit is PrivacyUnit.USER:
-        per_window *= alarm.cells_per_unit
+def _alarm_plan(terms: BudgetTerms, alarm: AlarmCost, most: int) -> AlarmPlan:
+    user = terms.unit is PrivacyUnit.USER
+    cells = None if user and alarm.charged_per_period is None else most
+    per_window = alarm.epsilon_units * (alarm.cells_per_unit if user else 1)
+    windows_fit = _quotient(terms.epsilon_max_units, per_window)
+    if alarm.runs_per_period is not None and windows_fit is not None and windows_fit >= most:
+        windows_fit = None
     return AlarmPlan(
         query=alarm.query,
         epsilon=from_loss_units(alarm.epsilon_units),
         limit=alarm.limit,
         worst_units=None if cells is None else cells * alarm.epsilon_units,
-        windows_fit=_quotient(terms.epsilon_max_units, per_window),
+        windows_fit=windows_fit,
         cells=cells,
+        runs=alarm.runs_per_period is not None,
     )
 
 
@@ -331,13 +354,29 @@ def _row_loads(alarms: Sequence[AlarmCost]) -> tuple[Load, ...]:
     return tuple(dict.fromkeys(loads))
 
 
-def _one_round(loads: Sequence[Load], alarms: Sequence[AlarmCost]) -> int:
-    """Return the loss of one window of every alarm that runs in one period, at worst."""
-    rounds = [
-        tuple(one.cells_per_unit if cells else 0 for cells, one in zip(load, alarms, strict=True))
-        for load in loads
-    ]
-    return worst_of(rounds, [alarm.epsilon_units for alarm in alarms])
+def _rounds(loads: Sequence[Load], alarms: Sequence[AlarmCost], wall: int) -> int | None:
+    """Return how many windows of every alarm fit in the fullest period; ``None`` if all do."""
+    found = [_rounds_of(load, alarms, wall) for load in loads]
+    return min((rounds for rounds in found if rounds is not None), default=None)
+
+
+def _rounds_of(load: Load, alarms: Sequence[AlarmCost], wall: int) -> int | None:
+    """Return the same for one kind of period; a run is paid by its first window."""
+    runs: list[tuple[int, int]] = []
+    each = 0
+    for cells, alarm in zip(load, alarms, strict=True):
+        if alarm.runs_per_period is not None:
+            runs.append((cells, alarm.epsilon_units))
+        elif cells:
+            each += alarm.cells_per_unit * alarm.epsilon_units
+
+    def cost(rounds: int) -> int:
+        return rounds * each + sum(min(rounds, most) * units for most, units in runs)
+
+    opened = max((most for most, _ in runs), default=0)
+    if cost(opened) > wall:
+        return bisect_right(range(opened + 1), wall, key=cost) - 1
+    return opened + (wall - cost(opened)) // each if each else None
 
 
 def _attained(sharing: Sharing, alarms: Sequence[AlarmCost], worst: int) -> bool:
@@ -354,12 +393,19 @@ def _bound(*, exact: bool) -> str:
     return "exact maximum overlap" if exact else "safe bound: windows may overlap less"
 
 
+def _summed(alarms: Sequence[AlarmCost]) -> str:
+    runs = any(alarm.runs_per_period is not None for alarm in alarms)
+    return "sum over cells and runs" if runs else "sum over cells"
+
+
 def _quotient(wall: int, cost: int) -> int | None:
     return wall // cost if cost else None
 
 
-def _suggestion(terms: BudgetTerms, most: int, *, fits: bool, endless: bool) -> str:
-    wall, scope = terms.epsilon_max_units, terms.scope
+def _suggestion(
+    terms: BudgetTerms, most: int, rounds: int | None, *, fits: bool, endless: bool
+) -> str:
+    scope = terms.scope
     needed = epsilon_needed(most)
     if not fits:
         what = "not one window of every alarm fits" if endless else "not every window fits"
@@ -367,7 +413,6 @@ def _suggestion(terms: BudgetTerms, most: int, *, fits: bool, endless: bool) -> 
             f'{scope}: {what}; that takes epsilon_max: "{needed}", or a change that '
             "`tocsin plan` names"
         )
-    rounds = _quotient(wall, most)
     if not endless or rounds is None:
         return ""
     return f"{scope}: about {rounds} windows of every alarm fit, then all are denied"

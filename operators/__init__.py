@@ -10,13 +10,15 @@ from operators.noise import CertifiedProbability, NoiseSource, exp_neg_bounds
 from operators.probe import Probe
 from operators.probe_ent import ProbeEnt
 from operators.progressive import Dppwlm, Ppwlm
-from operators.registry import MECHANISMS, create, price
+from operators.registry import MECHANISMS, RUN_MECHANISMS, create, price
 from operators.shared import SharedTslm
 from operators.single import Single
+from operators.svt import RunDecision, RunState, Svt, SvtPlan, svt_correction
 from operators.tslm import Tslm, theoretical_limit
 
 __all__ = [
     "MECHANISMS",
+    "RUN_MECHANISMS",
     "Aim",
     "Apportionment",
     "Atom",
@@ -36,13 +38,18 @@ __all__ = [
     "Probe",
     "ProbeEnt",
     "Promise",
+    "RunDecision",
+    "RunState",
     "SharedTslm",
     "Single",
+    "Svt",
+    "SvtPlan",
     "ThresholdAtom",
     "Tslm",
     "apportion",
     "create",
     "exp_neg_bounds",
     "price",
+    "svt_correction",
     "theoretical_limit",
 ]

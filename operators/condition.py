@@ -92,6 +92,8 @@ class Condition:
         formula: over the names of ``atoms``.
         atoms: one entry per atom of the formula.
         sensitivities: per statistic, how far one neighbour moves it (D >= 1), caps included.
+        monotone: whether adding a privacy unit moves no literal's step count down, or none up, in
+            all cells of all windows.
 
     Raises:
         ValueError: atoms missing or unknown, of different numbers of cells, or on a statistic
@@ -101,6 +103,7 @@ class Condition:
     formula: Formula
     atoms: Mapping[str, ThresholdAtom]
     sensitivities: tuple[int, ...]
+    monotone: bool = False
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
@@ -219,6 +222,9 @@ class Aim:
         apportion: how the rates are shared out to several literals.
         refine: second phase of ``probe``.
         first_tolerances: ``u`` of ProBE's first phase per atom; empty for mechanisms without one.
+        alarms: alarms of one run of a sparse vector, after which it is spent.
+        questions: how often a sparse vector asks a cell of one window while it doesn't ring.
+        put_back: whether it asks again with the next window's cells, instead of at once.
     """
 
     max_fnr: Fraction
@@ -227,6 +233,9 @@ class Aim:
     apportion: Rule = "optimal"
     refine: Refine = "gradual"
     first_tolerances: tuple[int, ...] = ()
+    alarms: int = 10
+    questions: int = 1
+    put_back: bool = False
 
     def widened(self, tolerances: tuple[int, ...]) -> Aim:
         """Return the aim with other tolerances."""

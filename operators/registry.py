@@ -12,6 +12,7 @@ from operators.probe_ent import ProbeEnt
 from operators.progressive import Dppwlm, Ppwlm
 from operators.shared import SharedTslm
 from operators.single import Single, promise_of
+from operators.svt.mechanism import Svt
 from operators.tslm import Tslm
 
 if TYPE_CHECKING:
@@ -22,10 +23,15 @@ if TYPE_CHECKING:
     from operators.condition import Aim, Condition
     from operators.single import CellOperator
 
-__all__ = ["MECHANISMS", "create", "price"]
+__all__ = ["MECHANISMS", "RUN_MECHANISMS", "create", "price"]
 
 MECHANISMS: Final[tuple[str, ...]] = ("tslm", "ppwlm", "dppwlm", "probe", "probe-ent")
-"""Mechanisms that keep the promise on misses; the others are for experiments."""
+"""Mechanisms that keep the promise on misses, window by window."""
+RUN_MECHANISMS: Final[tuple[str, ...]] = ("svt",)
+"""Those that keep it question by question and share a budget between windows: runs with a state.
+
+All that is neither here nor there is for experiments.
+"""
 
 T = TypeVar("T")
 
@@ -47,6 +53,7 @@ _MAKERS: Final[Mapping[str, _Maker]] = {
     "nlm": _Maker(Nlm.planned),
     "probe": _Maker(formula=Probe.planned, formula_price=Probe.priced),
     "probe-ent": _Maker(formula=ProbeEnt.planned, formula_price=ProbeEnt.priced),
+    "svt": _Maker(formula=Svt.planned, formula_price=Svt.priced),
 }
 
 
@@ -96,11 +103,12 @@ def price(mechanism: str, condition: Condition, aim: Aim) -> Plan:
 
 
 def _maker(mechanism: str, condition: Condition, aim: Aim, *, experimental: bool) -> _Maker:
-    known = ", ".join(MECHANISMS)
+    names = (*MECHANISMS, *RUN_MECHANISMS)
+    known = ", ".join(names)
     maker = _MAKERS.get(mechanism)
     if maker is None:
         raise ConfigError(f"unknown mechanism {mechanism!r}", hint=f"write one of: {known}")
-    if mechanism not in MECHANISMS and not experimental:
+    if mechanism not in names and not experimental:
         raise ConfigError(
             f"mechanism {mechanism!r} does not keep max_fnr and is for experiments only",
             hint=f"write one of: {known}",

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 
 from operators.condition import Aim
 from operators.reduction import LARGEST_STATISTIC
+from operators.registry import RUN_MECHANISMS
+from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
 from operators.tslm import theoretical_limit
+from stream.bands import BAND_KEYS
 from stream.declare import decimal, whole_steps
 from stream.firstphase import PHASED, default_first
 from stream.model import AggregateKind
@@ -65,6 +68,7 @@ class AimReader:
         first = self._first(tolerances)
         if len(self.findings.errors) > before:
             return None
+        run = {"alarms": self.model.alarms_per_period, "questions": self.model.append}
         aim = Aim(
             max_fnr=self.model.max_fnr,
             tolerances=tolerances,
@@ -72,6 +76,8 @@ class AimReader:
             apportion=self.model.apportion,
             refine=self.model.refine or "gradual",
             first_tolerances=first.beside(tolerances) if self.model.mechanism in PHASED else (),
+            put_back=self.model.append_to == "run",
+            **{name: value for name, value in run.items() if value is not None},
         )
         self._warn(aim)
         return aim, first
@@ -86,8 +92,21 @@ class AimReader:
             message = f"first_tolerance is for mechanism: probe or probe-ent, not {mechanism}"
             hint = "remove it, or change mechanism"
             self.findings.wrong((*self.loc, "first_tolerance"), message, hint)
+        for key, most in (("alarms_per_period", MOST_ALARMS), ("append", MOST_QUESTIONS)):
+            number = getattr(self.model, key)
+            if number is not None and not 1 <= number <= most:
+                message = f"{key} is a whole number from 1 to {most:,}"
+                self.findings.wrong((*self.loc, key), message, f"write {key}: 10")
+        for key in ("alarms_per_period", "append", "append_to"):
+            if getattr(self.model, key) is not None and mechanism not in RUN_MECHANISMS:
+                message = f"{key} is for mechanism: svt; {mechanism} has no runs of windows"
+                self.findings.wrong((*self.loc, key), message, "remove it, or change mechanism")
+        for key in BAND_KEYS:
+            if getattr(self.model, key) is not None:
+                message = f"{key} is for mechanism: decider; {mechanism} reads none"
+                self.findings.wrong((*self.loc, key), message, "remove it, or change mechanism")
         literals = self.counting.condition.formula.literals
-        if mechanism in {"ppwlm", "dppwlm"} and len(literals) > 1:
+        if mechanism in {"ppwlm", "dppwlm", *RUN_MECHANISMS} and len(literals) > 1:
             self.findings.wrong(
                 (*self.loc, "mechanism"),
                 f"{mechanism} decides one comparison; this HAVING comes to {len(literals)} tests",

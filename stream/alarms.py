@@ -84,7 +84,9 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         outcome: ``decided``, or ``denied`` (nothing was drawn).
         reason: why it was denied; ``None`` when decided.
         alarms: how many alarms it released.
-        epsilon: loss charged per cell at worst, as a decimal number in a string.
+        unanswered: predicates that got no answer, as the run of their alarm was spent.
+        epsilon: loss charged per cell at worst, as a decimal number in a string; of a run, what
+            this window added to its loss.
         epsilon_units: the same in whole loss units (a trillionth of an epsilon).
         cells_per_unit: cells of the window that one privacy unit can reach.
         ledger: id of the ledger that recorded it.
@@ -98,6 +100,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     outcome: Literal["decided", "denied"]
     reason: str | None
     alarms: int
+    unanswered: int = 0
     epsilon: str
     epsilon_units: int
     cells_per_unit: int
@@ -149,6 +152,7 @@ def make_decision(
     *,
     denied: str | None,
     alarms: int,
+    unanswered: int = 0,
     epsilon_units: int,
     cells_per_unit: int,
     ledger: str,
@@ -161,6 +165,7 @@ def make_decision(
         key: query and window.
         denied: the reason for a denial; ``None`` when it was decided.
         alarms: how many alarms it released.
+        unanswered: how many predicates got no answer.
         epsilon_units: loss units charged per cell at worst.
         cells_per_unit: cells of the window that one privacy unit can reach.
         ledger: the ledger's id.
@@ -179,6 +184,7 @@ def make_decision(
         outcome="decided" if denied is None else "denied",
         reason=denied,
         alarms=alarms,
+        unanswered=unanswered,
         epsilon=epsilon_text(epsilon_units),
         epsilon_units=epsilon_units,
         cells_per_unit=cells_per_unit,

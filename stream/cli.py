@@ -30,6 +30,7 @@ from stream.commandline import (
 from stream.console import ReplayView, alarms_table, budget_bars, ledger_place
 from stream.embedded import Replay
 from stream.ledger_commands import ledger
+from stream.mechanisms import plans_of
 from stream.pinned import pinned_rows
 from stream.planning.budget import budget_plan
 from stream.planning.outlook import outlook
@@ -61,7 +62,7 @@ def main() -> None:
 @click.argument("file", type=CONFIG)
 def check(file: Path) -> None:
     """Check a configuration; say every error with its place and what to write instead."""
-    load_alarms(file)
+    load_alarms(file, notes=True)
     click.echo("ok")
 
 
@@ -70,7 +71,7 @@ def check(file: Path) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def plan(file: Path, *, as_json: bool) -> None:
     """Say what a configuration costs, before any data is read."""
-    alarms = load_alarms(file)
+    alarms = load_alarms(file, notes=True)
     looked = outlook(alarms)
     if not as_json:
         Console().print(*plan_tables(looked, alarms), sep="\n")
@@ -107,7 +108,7 @@ def run(
     if more and not replayed:
         raise click.UsageError("files are given after --replay")
     alarms = load_alarms(file)
-    planned = budget_plan(alarms)
+    planned = budget_plan(alarms, plans_of(alarms))
     refuse_hopeless(planned)
     if planned.suggestion:
         click.echo(f"note: {planned.suggestion}", err=True)

@@ -66,12 +66,13 @@ def echo_json(record: Mapping[str, Any]) -> None:
     click.echo(json.dumps(record, separators=(",", ":"), ensure_ascii=False))
 
 
-def load_alarms(file: Path, *, quiet: bool = False) -> Alarms:
+def load_alarms(file: Path, *, quiet: bool = False, notes: bool = False) -> Alarms:
     """Return a checked configuration; its warnings go to standard error.
 
     Args:
         file: as the user named it.
         quiet: leave the warnings out.
+        notes: say what was chosen in the author's place, too.
 
     Raises:
         ConfigError: it cannot be used; every error but the last is written before.
@@ -80,6 +81,9 @@ def load_alarms(file: Path, *, quiet: bool = False) -> Alarms:
     if not quiet:
         for warning in report.warnings:
             complain(warning, kind="warning")
+    if notes:
+        for note in report.notes:
+            complain(note, kind="note")
     if report.alarms is None:
         for error in report.errors[:-1]:
             complain(error)

@@ -44,11 +44,13 @@ class Report:
         alarms: the configuration, where it has no error.
         errors: why it cannot be used, in the order of the file.
         warnings: what its author may not have meant.
+        notes: what was chosen in its author's place, and why.
     """
 
     alarms: Alarms | None
     errors: tuple[ConfigError, ...] = ()
     warnings: tuple[ConfigError, ...] = ()
+    notes: tuple[ConfigError, ...] = ()
 
 
 def load(path: Path, *, environ: Mapping[str, str]) -> Alarms:
@@ -80,13 +82,13 @@ def examine(path: Path, *, environ: Mapping[str, str]) -> Report:
         return Report(None, (error,))
     findings = Findings(document, path.parent, list(document.errors))
     alarms = None if findings.errors else _alarms(document, path, findings)
-    errors, warnings = (
+    errors, warnings, notes = (
         tuple(
             sorted(found, key=lambda error: (error.file != document.file, error.line, error.column))
         )
-        for found in (findings.errors, findings.warnings)
+        for found in (findings.errors, findings.warnings, findings.notes)
     )
-    return Report(None if errors else alarms, errors, warnings)
+    return Report(None if errors else alarms, errors, warnings, notes)
 
 
 def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None:

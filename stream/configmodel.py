@@ -7,7 +7,7 @@ its neighbours (fields that exist, thresholds that fit) is checked by ``stream.c
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 
@@ -17,6 +17,7 @@ from operators.condition import Refine
 from stream.model import Clock, Codec, FieldType, Partitioner
 from stream.scalars import (
     Address,
+    CellEpsilon,
     Duration,
     DurationMs,
     Epsilon,
@@ -45,8 +46,10 @@ __all__ = [
     "MODELS",
     "AlarmModel",
     "Amounts",
+    "AppendTo",
     "BudgetModel",
     "ContributionModel",
+    "DeciderName",
     "FeedModel",
     "FieldModel",
     "FileModel",
@@ -54,6 +57,7 @@ __all__ = [
     "KafkaModel",
     "MetricsModel",
     "PunctuationModel",
+    "ReferenceModel",
     "TableModel",
 ]
 
@@ -80,6 +84,12 @@ def _by_text(value: Any) -> Any:
     """Return a single value as the entry "" of a mapping."""
     return value if isinstance(value, dict) else {"": value}
 
+
+AppendTo = Literal["window", "run"]
+"""Where a cell that did not ring is asked again: at once, or among the next window's cells."""
+
+DeciderName = Literal["auto", "tight", "lm", "em", "r2t", "svt", "hist"]
+"""Which decider tells whether a band is left; ``auto`` takes the most effective one."""
 
 Amounts = Annotated[dict[str, Exact], BeforeValidator(_by_text)]
 """One number, under "", or one per aggregate or comparison by its SQL."""
@@ -198,6 +208,18 @@ class BudgetModel(_Model):
     contribution: ContributionModel | None = None
 
 
+class ReferenceModel(_Model):
+    """What a band lies around: a number, a table's value such as ``capacity[shop]``, or a feed."""
+
+    value: Text | None = None
+    feed: Name | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"value": value} if isinstance(value, Scalar) else value
+
+
 class AlarmModel(_Model):
     """One alarm."""
 
@@ -210,6 +232,13 @@ class AlarmModel(_Model):
     apportion: Annotated[Rule, PlainValidator(_word_of(Rule))] = "optimal"
     refine: Annotated[Refine, PlainValidator(_word_of(Refine))] | None = None
     first_tolerance: Amounts | None = None
+    alarms_per_period: Whole | None = None
+    append: Whole | None = None
+    append_to: Annotated[AppendTo, PlainValidator(_word_of(AppendTo))] | None = None
+    decider: Annotated[DeciderName, PlainValidator(_word_of(DeciderName))] | None = None
+    epsilon: CellEpsilon | None = None
+    reference: ReferenceModel | None = None
+    reference_timeout: DurationMs | None = None
     grace: DurationMs = 30_000
     publish_delay: DurationMs = 15_000
     decide_timeout: DurationMs = 600_000
@@ -243,6 +272,7 @@ MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("budget",): BudgetModel,
     ("budget", "contribution"): ContributionModel,
     ("alarms", "*"): AlarmModel,
+    ("alarms", "*", "reference"): ReferenceModel,
 }
 """Which model reads which mapping; ``*`` stands for a name the user chose."""
 

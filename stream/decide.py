@@ -7,14 +7,16 @@ a kill is in the ledger (promise 3). Windows of a query are decided strictly in 
 from __future__ import annotations
 
 import heapq
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from accountant.charges import Charge, UniformCost, WindowKey
-from accountant.records import Admission, Request
-from accountant.units import to_loss_units
-from operators.registry import create
+from accountant.records import Admission, Request, RunAfter, RunTerms
+from accountant.units import PrivacyUnit, to_loss_units
+from operators.svt import RunState, Svt
+from stream.mechanisms import operator_of
 from stream.model import Clock
 from stream.release import cells_per_unit, encode_fired, scope_of
 from stream.steps import Step, no_step
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from accountant.charges import CellCosts
     from accountant.ledger import Ledger
     from accountant.records import Partial, StoredDecision
     from operators.base import Operator, Plan
@@ -63,8 +66,7 @@ class Decider:
         self._partitions = partitions
         self._step = step
         self._operators: dict[str, Operator] = {
-            query.id: create(query.mechanism, query.condition, query.aim)
-            for query in alarms.queries.values()
+            query.id: operator_of(query) for query in alarms.queries.values()
         }
         self._charges = {
             query.id: to_loss_units(self._operators[query.id].plan.epsilon)
@@ -123,22 +125,56 @@ class Decider:
                 next_start_ms=next_start_ms,
                 release_ms=release_ms,
             )
-        outcome = self._operators[query.id].decide(
-            _statistics(partials, query.condition.statistics, len(query.domain)), self._noise
-        )
+        statistics = _statistics(partials, query.condition.statistics, len(query.domain))
+        drawn = self._draw(query, index, statistics)
         self._step(Step.AFTER_DRAW, key)
-        fired = np.flatnonzero(outcome.fired)
+        fired = np.flatnonzero(drawn.fired)
         decision = self._ledger.settle(
             key,
             fingerprint=query.fingerprint,
-            cost=outcome.cost,
-            alarms=encode_fired(query.domain, fired),
-            alarm_count=len(fired),
+            cost=drawn.cost,
+            alarms=encode_fired(query, fired, late=drawn.late, unanswered=drawn.unanswered),
+            alarm_count=len(fired) + len(drawn.late),
             next_start_ms=next_start_ms,
             release_ms=release_ms,
+            run=drawn.run,
         )
         self._step(Step.AFTER_COMMIT, key)
         return decision
+
+    def _draw(self, query: Query, index: int, statistics: NDArray[np.int64]) -> _Drawn:
+        """Decide the cells of a window; of a run, go on from where the ledger says it stands."""
+        operator = self._operators[query.id]
+        if not isinstance(operator, Svt):
+            decided = operator.decide(statistics, self._noise)
+            return _Drawn(decided.fired, decided.cost)
+        periods = self._periods(*query.calendar.bounds(index))
+        before = self._ledger.run(query.id, periods, query.fingerprint)
+        opening = before is None
+        state = RunState.from_bytes(before.state) if before else operator.open(self._noise)
+        asked = operator.ask(statistics, state, self._noise, window=index)
+        units = operator.cost_units(opening, asked.rung)
+        if self._alarms.budget.unit is PrivacyUnit.EVENT:
+            # Whatever window of a run an event lies in, it bears the loss of the whole run.
+            units = operator.terms.epsilon_units
+        return _Drawn(
+            fired=asked.fired,
+            cost=UniformCost(units, len(query.domain)),
+            late=asked.late,
+            unanswered=int(np.count_nonzero(~asked.answered)),
+            run=RunAfter(
+                state=asked.state.to_bytes(),
+                left=asked.state.left,
+                rung=asked.rung,
+                previous=before,
+                terms=_run_terms(operator),
+            ),
+        )
+
+    def _periods(self, start_ms: int, end_ms: int) -> tuple[int, ...]:
+        """Return the budget periods that a window touches."""
+        periods = self._alarms.budget.periods
+        return periods.touched(start_ms, end_ms) if periods else ()
 
     def _reason_to_deny(
         self, query: Query, key: WindowKey, partials: Sequence[Partial]
@@ -172,8 +208,11 @@ class Decider:
 
     def _requests(self, query: Query, last: WindowKey) -> Iterator[Request]:
         """Yield the public schedule of one query from its oldest undecided window to ``last``."""
-        budget = self._alarms.budget
+        budget, operator = self._alarms.budget, self._operators[query.id]
         cost = UniformCost(units=self._charges[query.id], cells=len(query.domain))
+        run = None
+        if isinstance(operator, Svt) and budget.unit is PrivacyUnit.USER:
+            run = _run_terms(operator)
         index = self._oldest(query)
         now_ms = self._clock_ms()
         while True:
@@ -186,12 +225,24 @@ class Decider:
                     key=key,
                     cost=cost,
                     cells_per_unit=cells_per_unit(query, budget),
-                    periods=budget.periods.touched(start_ms, end_ms) if budget.periods else (),
+                    periods=self._periods(start_ms, end_ms),
                 ),
                 fingerprint=query.fingerprint,
                 too_old=_too_old(query, end_ms, now_ms),
+                run=run,
             )
             index = query.calendar.next_active(index + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """What was drawn for a window: nothing of it has left yet."""
+
+    fired: NDArray[np.bool_]
+    cost: CellCosts
+    late: tuple[tuple[int, int], ...] = ()
+    unanswered: int = 0
+    run: RunAfter | None = None
 
 
 _SATURATION = (1 << 62) - 1  # two of them still fit into 64 bits
@@ -200,6 +251,11 @@ _DENIALS = {
     Admission.TOO_OLD: "too_old",
     Admission.MISSED: "not_admitted",
 }
+
+
+def _run_terms(operator: Svt) -> RunTerms:
+    terms = operator.terms
+    return RunTerms(terms.open_units, terms.alarm_units, terms.alarms)
 
 
 def _too_old(query: Query, end_ms: int, now_ms: int) -> bool:

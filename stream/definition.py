@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from operators.registry import RUN_MECHANISMS
 from stream.windows import FixedCalendar, LocalCalendar
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.condition import Condition
-    from stream.model import AggregateSpec, Budget, Feed, Field, Query
+    from stream.model import AggregateSpec, Band, Budget, Feed, Field, Query
     from stream.windows import Calendar
 
 __all__ = ["SCHEMA_VERSION", "definition", "definition_json", "fingerprint"]
@@ -61,8 +62,10 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
             "first_tolerances": list(aim.first_tolerances),
             "apportion": aim.apportion,
             "refine": aim.refine,
+            **_run(query),
         },
         "mechanism": query.mechanism,
+        **({} if query.band is None else {"band": _band(query.band)}),
         "grace_ms": query.grace_ms,
         "privacy": {
             "unit": budget.unit.value,
@@ -112,6 +115,29 @@ def _aggregate(spec: AggregateSpec) -> dict[str, Any]:
         "scale": spec.scale,
         "above": spec.above,
         "not_above": spec.not_above,
+    }
+
+
+def _run(query: Query) -> dict[str, Any]:
+    """Return what only mechanisms with runs read; others keep the fingerprints they had."""
+    if query.mechanism not in RUN_MECHANISMS:
+        return {}
+    aim = query.aim
+    return {
+        "alarms": aim.alarms,
+        "questions": aim.questions,
+        "put_back": aim.put_back,
+        "monotone": query.condition.monotone,
+    }
+
+
+def _band(band: Band) -> dict[str, Any]:
+    """Return what only mechanism ``decider`` reads; others keep the fingerprints they had."""
+    return {
+        "decider": band.decider.name,
+        "epsilon": _ratio(band.epsilon),
+        "tau": band.tau,
+        "references": _digest_of_numbers(band.references),
     }
 
 

@@ -1,4 +1,4 @@
-"""What checking a configuration collects on its way: errors and warnings, each at its place."""
+"""What checking a configuration collects: errors, warnings and notes, each at its place."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ class Findings:
         folder: what its relative paths start from.
         errors: why it cannot be used.
         warnings: what its author may not have meant.
+        notes: what was chosen in its author's place, and why.
     """
 
     document: Document
     folder: Path
     errors: list[ConfigError] = field(default_factory=list)
     warnings: list[ConfigError] = field(default_factory=list)
+    notes: list[ConfigError] = field(default_factory=list)
 
     def wrong(
         self,
@@ -45,3 +47,7 @@ class Findings:
     def warn(self, loc: Loc, message: str, hint: str = "", *, offset: int | None = None) -> None:
         """Note a warning at a value."""
         self.warnings.append(self.document.error(loc, message, hint, offset=offset))
+
+    def note(self, loc: Loc, message: str) -> None:
+        """Note what was chosen at a value."""
+        self.notes.append(self.document.error(loc, message))

@@ -39,7 +39,16 @@ if TYPE_CHECKING:
     from stream.model import Feed
     from stream.where import Where
 
-__all__ = ["AGGREGATES", "Asked", "HavingReader", "Key", "Measure", "Threshold"]
+__all__ = [
+    "AGGREGATES",
+    "RELATIONS",
+    "Asked",
+    "HavingReader",
+    "Key",
+    "Measure",
+    "Threshold",
+    "is_aggregate",
+]
 
 AGGREGATES: Final = (
     "COUNT(*), COUNT(DISTINCT {unit}), COUNT(field), SUM(field), AVG(field), MEDIAN(field), "
@@ -47,8 +56,7 @@ AGGREGATES: Final = (
 )
 """The aggregates of HAVING, for hints."""
 
-_DEEPEST: Final = 60
-_RELATIONS: Final[dict[type[exp.Expr], Relation]] = {
+RELATIONS: Final[dict[type[exp.Expr], Relation]] = {
     exp.GT: Relation.GT,
     exp.GTE: Relation.GE,
     exp.LT: Relation.LT,
@@ -56,6 +64,9 @@ _RELATIONS: Final[dict[type[exp.Expr], Relation]] = {
     exp.EQ: Relation.EQ,
     exp.NEQ: Relation.NE,
 }
+"""Comparisons as sqlglot reads them."""
+
+_DEEPEST: Final = 60
 _ENDS: Final = {
     Relation.EQ: (Relation.GE, Relation.LE),
     Relation.NE: (Relation.GT, Relation.LT),
@@ -72,6 +83,7 @@ _INSTEAD: Final[dict[type[exp.Expr], str]] = {
     exp.ApproxQuantile: "write QUANTILE(field, 0.9): what is compared is exact before the noise",
     exp.PercentileCont: "write PERCENTILE_DISC or QUANTILE(field, 0.9): a value that occurs",
     exp.CountIf: "write COUNT(*) FILTER (WHERE ...)",
+    exp.Abs: "write ABS(COUNT(*) - REFERENCE) >= 50, with mechanism: decider and its reference",
 }
 
 
@@ -235,9 +247,9 @@ class HavingReader:
         if clause is None or first_extra(select, "expressions", "having") is not None:
             raise SqlProblem("not one comparison", "", 0)
         node = unwrapped(clause.this)
-        if _is_aggregate(node):
-            return Key(self._measure(node))
-        if not isinstance(node, exp.Between) and type(node) not in _RELATIONS:
+        if is_aggregate(node):
+            return Key(self.measure_of(node))
+        if not isinstance(node, exp.Between) and type(node) not in RELATIONS:
             raise SqlProblem("not one comparison", "", 0)
         asked = tuple(self.read(node).leaves())
         return Key(asked[0].measure, asked)
@@ -256,11 +268,11 @@ class HavingReader:
             return Tree.joined(parts, conjunction=isinstance(node, exp.And) is not negate)
         if isinstance(node, exp.Between):
             return self._between(node, negate=negate)
-        relation = _RELATIONS.get(type(node))
+        relation = RELATIONS.get(type(node))
         if relation is None:
             raise self._unreadable(node)
         left, right = unwrapped(node.this), unwrapped(node.expression)
-        if not _is_aggregate(left) and _is_aggregate(right):
+        if not is_aggregate(left) and is_aggregate(right):
             left, right, relation = right, left, relation.flipped
         return self._compared(left, relation.negated if negate else relation, right)
 
@@ -285,9 +297,9 @@ class HavingReader:
         if extra is not None:
             message = f"BETWEEN {extra[0].upper()} is not supported"
             raise SqlProblem(message, "write the lower bound first", start(node))
-        measure = self._measure(unwrapped(node.this))
+        measure = self.measure_of(unwrapped(node.this))
         ends = (
-            (relation, self._threshold(unwrapped(node.args[end])))
+            (relation, self.threshold_of(unwrapped(node.args[end])))
             for relation, end in ((Relation.GE, "low"), (Relation.LE, "high"))
         )
         parts = [Asked(measure, relation, threshold) for relation, threshold in ends]
@@ -297,8 +309,8 @@ class HavingReader:
         )
 
     def _compared(self, left: exp.Expr, relation: Relation, right: exp.Expr) -> Tree[Asked]:
-        measure = self._measure(unwrapped(left))
-        threshold = self._threshold(unwrapped(right))
+        measure = self.measure_of(unwrapped(left))
+        threshold = self.threshold_of(unwrapped(right))
         parts = [Asked(measure, end, threshold) for end in _ENDS.get(relation, (relation,))]
         if relation in _ENDS:
             parts = [part for part in parts if not self._says_nothing(part)] or parts
@@ -322,7 +334,12 @@ class HavingReader:
             return (Fraction(0) if least >= 0 else None), (Fraction(0) if most <= 0 else None)
         return least, most
 
-    def _measure(self, node: exp.Expr) -> Measure:
+    def measure_of(self, node: exp.Expr) -> Measure:
+        """Return what an aggregate computes.
+
+        Raises:
+            SqlProblem: it is none, or not one that the feed's declarations allow.
+        """
         call, where, suffix = node, None, ""
         if isinstance(node, exp.Filter):
             call, clause = unwrapped(node.this), node.args.get("expression")
@@ -370,7 +387,7 @@ class HavingReader:
                 return Measure(function, read, quantile=_quantile(node.args.get("quantile"), node))
             return Measure(function, read)
         hint = _INSTEAD.get(type(node), f"supported: {self._supported}")
-        if _is_aggregate(node):
+        if is_aggregate(node):
             inner = " in this form" if isinstance(node, (exp.Count, *_OF_A_FIELD)) else ""
             raise SqlProblem(f"{named(node)} is not available{inner}", hint, start(node))
         raise SqlProblem(f"HAVING compares an aggregate, not {named(node)}", hint, start(node))
@@ -416,7 +433,12 @@ class HavingReader:
             raise SqlProblem(missing, hint, start(node))
         return name
 
-    def _threshold(self, node: exp.Expr) -> Threshold:
+    def threshold_of(self, node: exp.Expr) -> Threshold:
+        """Return a number or a public table's value.
+
+        Raises:
+            SqlProblem: it is neither.
+        """
         offset = start(node)
         value = numeric(node)
         if value is not None:
@@ -441,7 +463,8 @@ class HavingReader:
         )
 
 
-def _is_aggregate(node: exp.Expr) -> bool:
+def is_aggregate(node: exp.Expr) -> bool:
+    """Tell whether a node computes an aggregate, filter included."""
     return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup)
 
 

@@ -139,6 +139,8 @@ class Metrics:
         for query in status.queries.values():
             self._custodian.unpublished.labels(query.query).set(query.unpublished)
             self._custodian.sequence.labels(query.query).set(query.sequence)
+            if query.alarms_left is not None:
+                self._custodian.alarms_left.labels(query.query).set(query.alarms_left)
         for scope in status.scopes.values():
             self._custodian.spent.labels(scope.scope).set(_epsilon(scope.spent_units))
             self._custodian.reserved.labels(scope.scope).set(_epsilon(scope.reserved_units))
@@ -272,6 +274,12 @@ class _Custodian:
         self.unpublished = Gauge(
             "tocsin_unpublished_decisions",
             "Decisions stored that have not left yet.",
+            ["query"],
+            registry=registry,
+        )
+        self.alarms_left = Gauge(
+            "tocsin_run_alarms_left",
+            "Alarms that the newest run of windows can still give.",
             ["query"],
             registry=registry,
         )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from accountant.units import Contribution, PrivacyUnit
     from operators.condition import Aim, Condition
+    from operators.deciders import Decider
     from stream.firstphase import FirstTolerances
     from stream.where import Where
     from stream.windows import Calendar, Periods
@@ -27,6 +28,7 @@ __all__ = [
     "AggregateKind",
     "AggregateSpec",
     "Alarms",
+    "Band",
     "Budget",
     "Clock",
     "Codec",
@@ -221,6 +223,29 @@ class AggregateSpec:
                 return max(abs(self.above), abs(self.not_above), 1)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Band:
+    """What an alarm watches that rings when its aggregate leaves a band around a reference.
+
+    Args:
+        decider: answers "within"; reads the first of the query's statistics, in order.
+        epsilon: its loss per cell as written.
+        tau: half-width of the band, in units of the aggregate.
+        references: shape (cells,), int64, public, in units of the aggregate; made read-only.
+    """
+
+    decider: Decider
+    epsilon: Fraction
+    tau: int
+    references: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        """Freeze the references."""
+        frozen = self.references.copy()
+        frozen.setflags(write=False)
+        object.__setattr__(self, "references", frozen)
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """One alarm, ready to run.
@@ -243,6 +268,7 @@ class Query:
         max_age_ms: at catch-up, a window cut longer ago than this is denied.
         sql: the text it came from.
         fingerprint: hex digest of everything that changes its decisions.
+        band: of mechanism ``decider``, whose condition says when the band is left; else ``None``.
     """
 
     id: str
@@ -262,6 +288,7 @@ class Query:
     max_age_ms: int
     sql: str
     fingerprint: str
+    band: Band | None = None
 
 
 @dataclass(frozen=True, slots=True)

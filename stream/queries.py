@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
 from operators.reduction import Function
-from operators.registry import MECHANISMS
+from operators.registry import MECHANISMS, RUN_MECHANISMS, price
 from stream.aims import AimReader
+from stream.bands import BandReader, ReadAlarm
+from stream.bandsql import BAND_SHAPE
 from stream.contradictions import constant_comparisons, constant_condition
 from stream.definition import fingerprint
+from stream.mechanisms import DECIDER
 from stream.model import Clock, Domain, Query
 from stream.regions import region_of
 from stream.scalars import closest
@@ -19,6 +22,7 @@ from stream.schedule import Schedule
 from stream.sql import SqlProblem, parse_sql
 from stream.statistics import aggregate_of, assemble
 from stream.thresholds import Profiles, ThresholdReader
+from stream.tolerances import never_negative
 from stream.windows import FixedCalendar, LocalCalendar
 
 if TYPE_CHECKING:
@@ -39,7 +43,6 @@ if TYPE_CHECKING:
 __all__ = ["QueryBuilder"]
 
 _IDLE_SLACK_MS = 2_000  # finding a partition idle, storing, deciding
-_LATER = ("svt", "decider")
 _MOST_CELLS = 10_000_000
 
 
@@ -97,24 +100,21 @@ class QueryBuilder:
                 offset=parsed.window_offset,
             )
             return None
-        counting = self._counting(parsed, domain, loc)
-        if calendar is None or counting is None or len(self.findings.errors) > before:
+        tables = ThresholdReader(parsed.feed, domain, self.tables, self.findings, loc)
+        read = self._read(parsed, model, tables, loc)
+        if calendar is None or read is None or len(self.findings.errors) > before:
             return None
-        read = AimReader(model, counting, parsed.reader, self.findings, loc).read()
-        if read is None:
-            return None
-        aim, first = read
         query = Query(
             id=name,
             feed=parsed.feed,
             domain=domain,
             calendar=calendar,
             where=parsed.where,
-            aggregates=counting.aggregates,
-            condition=counting.condition,
-            aim=aim,
-            first=first,
-            texts=tuple(atom.text for atom in counting.atoms),
+            aggregates=read.aggregates,
+            condition=read.condition,
+            aim=read.aim,
+            first=read.first,
+            texts=read.texts,
             mechanism=model.mechanism,
             grace_ms=model.grace,
             publish_delay_ms=model.publish_delay,
@@ -122,6 +122,7 @@ class QueryBuilder:
             max_age_ms=model.max_age,
             sql=model.sql,
             fingerprint="",
+            band=read.band,
         )
         if region_of(query).empty:
             self.findings.wrong(
@@ -137,17 +138,14 @@ class QueryBuilder:
         self.findings.wrong((*loc, "sql"), problem.message, problem.hint, offset=problem.offset)
 
     def _check_mechanism(self, mechanism: str, loc: Loc) -> None:
-        at = (*loc, "mechanism")
-        if mechanism in MECHANISMS:
+        at, known = (*loc, "mechanism"), (*MECHANISMS, *RUN_MECHANISMS, DECIDER)
+        if mechanism in known:
             return
-        if mechanism in _LATER:
-            message = f"{mechanism} is not available in this version"
-            self.findings.wrong(at, message, "write mechanism: tslm")
-        elif mechanism == "nlm":
+        if mechanism == "nlm":
             message = "nlm is a baseline for experiments: it does not keep max_fnr"
             self.findings.wrong(at, message, "write mechanism: tslm")
         else:
-            self.findings.wrong(at, "this mechanism is not known", closest(mechanism, MECHANISMS))
+            self.findings.wrong(at, "this mechanism is not known", closest(mechanism, known))
 
     def _calendar(self, parsed: ParsedQuery, model: AlarmModel, loc: Loc) -> Calendar | None:
         schedule = None
@@ -170,9 +168,55 @@ class QueryBuilder:
             return None
         return calendar
 
-    def _counting(self, parsed: ParsedQuery, domain: Domain, loc: Loc) -> Counting | None:
+    def _read(
+        self, parsed: ParsedQuery, model: AlarmModel, tables: ThresholdReader, loc: Loc
+    ) -> ReadAlarm | None:
+        """Return what the alarm counts, tests and promises."""
+        before = len(self.findings.errors)
+        if parsed.band is not None and model.mechanism == DECIDER:
+            return BandReader(
+                model=model,
+                parsed=parsed,
+                asked=parsed.band,
+                tables=tables,
+                cap=self._cap,
+                per_user=self.budget.unit is PrivacyUnit.USER,
+                findings=self.findings,
+                loc=loc,
+            ).read()
+        if parsed.band is not None:
+            message = f"REFERENCE belongs to mechanism: {DECIDER}"
+            self.findings.wrong(
+                (*loc, "sql"), message, f"write mechanism: {DECIDER}", offset=parsed.band.offset
+            )
+            return None
+        if model.mechanism == DECIDER:
+            message = f"mechanism: {DECIDER} takes a band around a reference"
+            self._at_sql(loc, SqlProblem(message, BAND_SHAPE, parsed.having_offset))
+            return None
+        counting = self._counting(parsed, tables, loc)
+        if counting is None or len(self.findings.errors) > before:
+            return None
+        read = AimReader(model, counting, parsed.reader, self.findings, loc).read()
+        if read is None:
+            return None
+        return ReadAlarm(
+            aggregates=counting.aggregates,
+            condition=replace(counting.condition, monotone=_moves_one_way(counting)),
+            aim=read[0],
+            first=read[1],
+            texts=tuple(atom.text for atom in counting.atoms),
+        )
+
+    @property
+    def _cap(self) -> int:
+        """How many events of one neighbour may count in a cell."""
+        user = self.budget.unit is PrivacyUnit.USER
+        return self.budget.contribution.events_per_cell if user else 1
+
+    def _counting(self, parsed: ParsedQuery, reader: ThresholdReader, loc: Loc) -> Counting | None:
         """Return what the query counts and tests."""
-        reader = ThresholdReader(parsed.feed, domain, self.tables, self.findings, loc)
+        domain = reader.domain
         levels: dict[Asked, Levels] = {}
         failed: set[tuple[Measure | None, Threshold]] = set()
         for asked in parsed.having.leaves():
@@ -190,10 +234,8 @@ class QueryBuilder:
         profiles = Profiles.of(domain, levels.values())
         if self._is_constant(parsed, levels, profiles, domain, loc):
             return None
-        user = self.budget.unit is PrivacyUnit.USER
-        cap = self.budget.contribution.events_per_cell if user else 1
         try:
-            return assemble(parsed.having, levels, profiles, feed=parsed.feed, cap=cap)
+            return assemble(parsed.having, levels, profiles, feed=parsed.feed, cap=self._cap)
         except SqlProblem as problem:
             offset = parsed.having_offset if problem.offset < 0 else problem.offset
             self._at_sql(loc, SqlProblem(problem.message, problem.hint, offset))
@@ -256,6 +298,17 @@ class QueryBuilder:
 
     def _warn(self, query: Query, loc: Loc) -> None:
         feed = query.feed
+        if query.mechanism in RUN_MECHANISMS and self.budget.unit is PrivacyUnit.EVENT:
+            run, once = (price(m, query.condition, query.aim) for m in (query.mechanism, "tslm"))
+            often = query.calendar.overlap
+            if once.epsilon < run.epsilon:
+                self.findings.warn(
+                    (*loc, "mechanism"),
+                    "an event is charged for a whole run in every window it lies in"
+                    f" ({often}): {float(often * run.epsilon):.3f}; tslm takes"
+                    f" {float(often * once.epsilon):.3f}",
+                    "write mechanism: tslm; svt pays under unit: user",
+                )
         waited_ms = feed.idle_margin_ms + _IDLE_SLACK_MS
         if feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:
             self.findings.warn(
@@ -264,3 +317,8 @@ class QueryBuilder:
                 " over: alarms that leave earlier tell whether one more event came",
                 f"write publish_delay: {waited_ms}ms or more, or a shorter idle_margin",
             )
+
+
+def _moves_one_way(counting: Counting) -> bool:
+    """Tell whether one more person can only raise what is counted: no event weighs below zero."""
+    return all(never_negative(spec) for spec in counting.aggregates)

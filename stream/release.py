@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from accountant.charges import WindowKey
 from accountant.records import Outcome, SeenDecision
 from accountant.units import PrivacyUnit
+from operators.registry import RUN_MECHANISMS
 from stream.alarms import DecisionRecord, from_iso_utc, make_alarm, make_decision
 from stream.tolerances import tolerance_json
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from accountant.records import StoredDecision
     from stream.alarms import Alarm
-    from stream.model import Alarms, Budget, Domain, Query
+    from stream.model import Alarms, Budget, Query
 
 __all__ = [
     "alarm_records",
@@ -31,7 +33,26 @@ __all__ = [
     "seen_decision",
 ]
 
-_Fired = list[dict[str, str]]
+_Predicates = list[dict[str, str]]
+
+
+class _Late(msgspec.Struct, frozen=True):
+    """An alarm of an earlier window of the run, asked again with this one's."""
+
+    predicate: dict[str, str]
+    start_ms: int
+    end_ms: int
+
+
+class _InRun(msgspec.Struct, frozen=True):
+    """What a window of a run rang, where that is more than the list of its own predicates."""
+
+    fired: _Predicates
+    late: list[_Late] = []
+    unanswered: int = 0
+
+
+_STORED = msgspec.json.Decoder(_Predicates | _InRun)
 
 
 def scope_of(query: Query, alarms: Alarms) -> str:
@@ -47,23 +68,49 @@ def scope_of(query: Query, alarms: Alarms) -> str:
 
 def cells_per_unit(query: Query, budget: Budget) -> int:
     """Return how many cells of one window one privacy unit can reach."""
-    if budget.unit is PrivacyUnit.EVENT:
-        return 1
+    if budget.unit is PrivacyUnit.EVENT or query.mechanism in RUN_MECHANISMS:
+        return 1  # a run is charged for all its questions at once, whoever is in how many of them
     return min(budget.contribution.predicates_per_window, len(query.domain))
 
 
-def encode_fired(domain: Domain, fired: Iterable[int]) -> bytes:
-    """Return the predicates that fired as JSON, for the ledger."""
-    return msgspec.json.encode([domain.predicate(index) for index in fired])
+def encode_fired(
+    query: Query,
+    fired: Iterable[int],
+    *,
+    late: Iterable[tuple[int, int]] = (),
+    unanswered: int = 0,
+) -> bytes:
+    """Return the predicates that fired as JSON, for the ledger.
+
+    Args:
+        query: names them.
+        fired: their numbers.
+        late: numbers of earlier windows and of predicates that fired only now.
+        unanswered: how many got no answer, as the run of their alarm was spent.
+    """
+    predicates = [query.domain.predicate(index) for index in fired]
+    others = [
+        _Late(query.domain.predicate(index), *query.calendar.bounds(window))
+        for window, index in late
+    ]
+    if not others and not unanswered:
+        return msgspec.json.encode(predicates)
+    return msgspec.json.encode(_InRun(predicates, others, unanswered))
 
 
 def alarm_records(query: Query, decision: StoredDecision) -> Iterator[Alarm]:
-    """Yield the alarms of a decision, in the order of the predicates."""
+    """Yield the alarms of a decision: those of older windows, then its own by predicate."""
     if decision.outcome is Outcome.DENIED:
         return
-    for predicate in msgspec.json.decode(decision.alarms, type=_Fired):
+    stored = _stored(decision)
+    own = [(decision.key, predicate) for predicate in stored.fired]
+    late = [
+        (WindowKey(end_ms=one.end_ms, query=query.id, start_ms=one.start_ms), one.predicate)
+        for one in stored.late
+    ]
+    for key, predicate in late + own:
         yield make_alarm(
-            decision.key,
+            key,
             predicate,
             mechanism=query.mechanism,
             max_fnr=query.aim.max_fnr,
@@ -80,6 +127,7 @@ def decision_record(query: Query, budget: Budget, decision: StoredDecision) -> D
         decision.key,
         denied=decision.reason,
         alarms=decision.alarm_count,
+        unanswered=_stored(decision).unanswered,
         epsilon_units=decision.epsilon_units,
         cells_per_unit=cells_per_unit(query, budget),
         ledger=decision.ledger_id,
@@ -114,3 +162,10 @@ def seen_decision(record: DecisionRecord, alarms: Alarms) -> SeenDecision | None
         cells_per_unit=record.cells_per_unit,
         periods=period.touched(start_ms, end_ms) if period else (),
     )
+
+
+def _stored(decision: StoredDecision) -> _InRun:
+    if not decision.alarms:  # denied, or only its cost is known any more
+        return _InRun([])
+    found = _STORED.decode(decision.alarms)
+    return found if isinstance(found, _InRun) else _InRun(found)

@@ -28,6 +28,7 @@ __all__ = [
     "LATEST_MS",
     "LONGEST_NUMBER",
     "Address",
+    "CellEpsilon",
     "Duration",
     "DurationMs",
     "Epsilon",
@@ -274,24 +275,29 @@ def _probability(value: Any) -> Fraction:
     return found
 
 
-def _epsilon(value: Any) -> Fraction:
-    text = _text(value)
-    if value.kind == "float":
-        raise wrong(
-            "epsilon_max is a bare float, which YAML readers round",
-            f'quote it: epsilon_max: "{text}"',
-        )
-    found = number(text)
-    if found is None or found <= 0:
-        raise wrong(
-            f"{shown(value)} is not a positive number", 'write it as "4", "0.5" or "7/2", in quotes'
-        )
-    if not Fraction(1, 10**12) <= found <= 10**6:
-        raise wrong(
-            f"{shown(value)} is outside what the ledger can hold",
-            "write a number from 1e-12 to 1000000",
-        )
-    return found
+def _epsilon(key: str) -> Callable[[Any], Fraction]:
+    """Return a validator of the privacy loss that a key holds."""
+
+    def check(value: Any) -> Fraction:
+        text = _text(value)
+        if value.kind == "float":
+            raise wrong(
+                f"{key} is a bare float, which YAML readers round", f'quote it: {key}: "{text}"'
+            )
+        found = number(text)
+        if found is None or found <= 0:
+            raise wrong(
+                f"{shown(value)} is not a positive number",
+                'write it as "4", "0.5" or "7/2", in quotes',
+            )
+        if not Fraction(1, 10**12) <= found <= 10**6:
+            raise wrong(
+                f"{shown(value)} is outside what the ledger can hold",
+                "write a number from 1e-12 to 1000000",
+            )
+        return found
+
+    return check
 
 
 def _duration(value: Any) -> Duration:
@@ -335,8 +341,10 @@ Whole = Annotated[int, PlainValidator(_whole)]
 """A whole number."""
 Probability = Annotated[Fraction, PlainValidator(_probability)]
 """A number strictly between 0 and 1."""
-Epsilon = Annotated[Fraction, PlainValidator(_epsilon)]
-"""A privacy loss: a quoted number, a fraction, or a whole number."""
+Epsilon = Annotated[Fraction, PlainValidator(_epsilon("epsilon_max"))]
+"""The wall, a privacy loss: a quoted number, a fraction, or a whole number."""
+CellEpsilon = Annotated[Fraction, PlainValidator(_epsilon("epsilon"))]
+"""The privacy loss of one decision, written alike."""
 DurationMs = Annotated[int, PlainValidator(_duration_ms)]
 """A duration in milliseconds, a day taken as 24 hours."""
 Address = Annotated[tuple[str, int], PlainValidator(_address)]

@@ -5,6 +5,7 @@
     SELECT <group fields> FROM <feed> [WHERE <condition>]
     GROUP BY <group fields>, TUMBLE(<time>, <size>) | HOP(<time>, <step>, <size>)
     HAVING <comparisons of aggregates under AND, OR, NOT>   (``stream.having``)
+         | ABS(<aggregate> - REFERENCE) >= <number>         (``stream.bandsql``)
 
 The whole tree is accounted for: a construct outside the grammar is refused where it stands and
 never ignored, since what is ignored could change who is protected.
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from operators.reduction import Tree
+from stream.bandsql import band_of
 from stream.columns import required_fields
 from stream.conditions import ConditionReader
 from stream.having import HavingReader
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from zoneinfo import ZoneInfo
 
-    from operators.reduction import Tree
+    from stream.bandsql import BandAsked
     from stream.having import Asked
     from stream.model import Feed
     from stream.where import Where
@@ -84,10 +87,11 @@ class ParsedQuery:
         window_offset: where the window stands.
         where: the row filter.
         where_offset: where it stands.
-        having: the comparisons, NOT pushed down to them.
+        having: the comparisons, NOT pushed down to them; empty where there is a band.
         having_offset: where the first of them stands.
         reader: reads texts of comparisons as this query's HAVING was read.
         notes: warnings.
+        band: what is asked instead of comparisons, if it is a band around REFERENCE.
     """
 
     feed: Feed
@@ -101,6 +105,7 @@ class ParsedQuery:
     having_offset: int
     reader: HavingReader
     notes: tuple[SqlProblem, ...]
+    band: BandAsked | None = None
 
 
 def parse_sql(
@@ -163,7 +168,7 @@ class _Reader:
         having = self._having()
         present = required_fields(self.feed) | set(group)
         reader = HavingReader(self.feed, group, present, self.tables, self.timezone, notes)
-        tree_of_having = reader.read(having)
+        band = band_of(having, reader)
         return ParsedQuery(
             feed=self.feed,
             group=group,
@@ -172,10 +177,11 @@ class _Reader:
             window_offset=window_offset,
             where=tree,
             where_offset=self._at(where and where.this),
-            having=tree_of_having,
+            having=reader.read(having) if band is None else Tree(),
             having_offset=self._at(having),
             reader=replace(reader, notes=[]),
             notes=tuple(notes),
+            band=band,
         )
 
     def _at(self, node: exp.Expr | None) -> int:

@@ -19,12 +19,12 @@ from stream.scalars import closest
 from stream.tables import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import NDArray
 
     from stream.findings import Findings
-    from stream.having import Asked
+    from stream.having import Asked, Threshold
     from stream.model import Domain, Feed
     from stream.tables import Table
     from stream.yamlfile import Loc
@@ -131,14 +131,33 @@ class ThresholdReader:
                 return None
             return Levels((value,))
         axis = self.domain.fields.index(threshold.field)
-        values = self._looked_up(asked, self.domain.values[axis])
+        values = self.looked_up(
+            threshold,
+            lambda number: self._in_granules(number, asked),
+            lambda message, hint: self._at_sql(asked, message, hint),
+        )
         return None if values is None else Levels(values, axis)
 
-    def _looked_up(self, asked: Asked, keys: tuple[str, ...]) -> tuple[Fraction, ...] | None:
-        """Return the table's value for every domain value, in order."""
+    def looked_up(
+        self,
+        threshold: Threshold,
+        convert: Callable[[Fraction], tuple[Fraction, str, str]],
+        report: Callable[[str, str], None],
+    ) -> tuple[Fraction, ...] | None:
+        """Return a table's value for every value of its group field, in order.
+
+        Args:
+            threshold: names the table and the field.
+            convert: returns a number in granules, or what is wrong with it and a hint.
+            report: told what is wrong with the lookup, and a hint; rows are reported in the table.
+
+        Returns:
+            In granules; ``None`` where something is wrong.
+        """
+        keys = self.domain.values[self.domain.fields.index(threshold.field)]
         before = len(self.findings.errors)
-        table = self.tables[asked.threshold.table]
-        field = self.feed.fields[asked.threshold.field]
+        table = self.tables[threshold.table]
+        field = self.feed.fields[threshold.field]
         places = {key: index for index, key in enumerate(keys)}
         found: dict[int, Fraction] = {}
         for written, cell in table.cells.items():
@@ -155,7 +174,7 @@ class ThresholdReader:
             elif at in found:
                 message, hint = f"`{written[:40]}` is listed twice", "remove one of them"
             else:
-                value, message, hint = self._in_granules(cell.value, asked)
+                value, message, hint = convert(cell.value)
                 column = cell.column
             if message:
                 self.findings.errors.append(
@@ -166,8 +185,7 @@ class ThresholdReader:
         missing = [key for index, key in enumerate(keys) if index not in found]
         if missing:
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-            self._at_sql(
-                asked,
+            report(
                 f"{table.file} has no value for {field.name} {', '.join(missing[:5])}{more}",
                 "every public predicate needs its threshold: add the rows",
             )

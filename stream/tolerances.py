@@ -34,8 +34,10 @@ def tolerance_json(query: Query) -> str | dict[str, str]:
     """Return the tolerances in the fields' own units, by comparison where there are several.
 
     Returns:
-        Exact decimal numbers, or fractions ``a/b`` where decimals do not end.
+        Exact decimal numbers, or fractions ``a/b`` where decimals do not end; ``0`` for a band.
     """
+    if query.band is not None:
+        return "0"
     written = _written(query, query.aim.tolerances)
     if len(written) == 1:
         return decimal(*written.values())

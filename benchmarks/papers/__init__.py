@@ -1,1 +1,1 @@
-"""MIDE's and ProBE's figures again, on other data: ``python -m benchmarks.papers``."""
+"""The papers' figures again, on other data: ``python -m benchmarks.papers``."""

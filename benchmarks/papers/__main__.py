@@ -1,4 +1,4 @@
-"""Reproduce MIDE's and ProBE's figures: ``python -m benchmarks.papers``.
+"""Reproduce the papers' figures: ``python -m benchmarks.papers``.
 
 The data are read from the folder that ``--data`` or ``TOCSIN_DATA`` names; what is absent is left
 out. ``--write`` replaces the reports and their plots in this folder. The numbers in their text are
@@ -12,29 +12,44 @@ import os
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
 
 from benchmarks import report
-from benchmarks.papers import mide, mide_report, probe, probe_report
+from benchmarks.papers import (
+    mide,
+    mide_report,
+    pqd_data,
+    pqd_run,
+    probe,
+    probe_report,
+    svt,
+    svt_data,
+    svt_report,
+)
 from benchmarks.papers.data import LOADERS, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from benchmarks.papers.data import Events
-
 __all__ = ["NAMES", "main"]
 
 _HERE = Path(__file__).parent
 
+_Loader: TypeAlias = "tuple[tuple[str, ...], object]"
+"""The files of a data set, and the function that reads them."""
 
-def _mide(data: Mapping[str, Events], runs: int, folder: Path) -> Iterator[str]:
+
+def _mide(source: Path, runs: int, folder: Path) -> Iterator[str]:
+    data = load(source)
     found = mide.by_query(data, runs)
     varied = mide.by_tolerance(data["taxi"], runs) if "taxi" in data else {}
     return mide_report.lines_of(data, found, varied, folder)
 
 
-def _probe(data: Mapping[str, Events], runs: int, folder: Path) -> Iterator[str]:
+def _probe(source: Path, runs: int, folder: Path) -> Iterator[str]:
+    data = load(source)
     workers = os.cpu_count() or 1
     sizes = probe.by_size(data, runs, workers=workers)
     retail: tuple[probe.Results, probe.Results] = ({}, {})
@@ -50,9 +65,20 @@ def _probe(data: Mapping[str, Events], runs: int, folder: Path) -> Iterator[str]
     return probe_report.lines_of(data, sizes, retail, taxi, folder)
 
 
-_REPORTS: Mapping[str, tuple[str, Callable[[Mapping[str, Events], int, Path], Iterator[str]]]] = {
-    "mide": ("MIDE, Figures 6 to 8", _mide),
-    "probe": ("ProBE, Figures 6 to 9", _probe),
+def _svt(source: Path, runs: int, folder: Path) -> Iterator[str]:
+    data, rng = svt_data.load(source), np.random.default_rng()
+    found = svt.measured(data, runs, rng, monotone=True)
+    doubled = svt.measured(data, runs, rng, monotone=False)
+    return svt_report.lines_of(data, found, doubled, svt.million_questions_s(), folder)
+
+
+_REPORTS: Mapping[
+    str, tuple[str, Callable[[Path, int, Path], Iterator[str]], Mapping[str, _Loader]]
+] = {
+    "mide": ("MIDE, Figures 6 to 8", _mide, LOADERS),
+    "probe": ("ProBE, Figures 6 to 9", _probe, LOADERS),
+    "svt": ("SVT-Exp, Table 5 and Figures 7, 8 and 10", _svt, svt_data.LOADERS),
+    "pqd": ("DP-PQD, Figures 5 to 10 and Table 3", pqd_run.reproduced, pqd_data.LOADERS),
 }
 NAMES = tuple(_REPORTS)
 """What can be reproduced."""
@@ -60,7 +86,7 @@ NAMES = tuple(_REPORTS)
 
 def main() -> None:
     """Measure, print, and write the reports where asked."""
-    parser = argparse.ArgumentParser(description="MIDE's and ProBE's figures on other data.")
+    parser = argparse.ArgumentParser(description="The papers' figures on other data.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all")
     parser.add_argument("--write", action="store_true", help="write reports and plots")
     parser.add_argument("--runs", type=int, default=mide.RUNS)
@@ -69,25 +95,33 @@ def main() -> None:
     for name in options.names:
         if name not in NAMES:
             parser.error(f"unknown name {name!r}; write some of: {', '.join(NAMES)}")
-    data = load(options.data)
-    if not data:
+    if not _present(LOADERS, options.data):
         parser.error("no data found: name their folder with --data or TOCSIN_DATA")
     with TemporaryDirectory() as scratch:
         for name in options.names or NAMES:
-            title, lines = _REPORTS[name]
+            title, lines, loaders = _REPORTS[name]
             note, began_s = report.machine(), time.perf_counter()
             folder = _HERE if options.write else Path(scratch)
-            body = "\n".join(lines(data, options.runs, folder))
-            head = _head(options.runs, time.perf_counter() - began_s, data)
+            body = "\n".join(lines(options.data, options.runs, folder))
+            head = _head(options.runs, time.perf_counter() - began_s, loaders, options.data)
             text = f"# {title}, on other data\n\n{note}\n\n{head}\n\n{body.rstrip()}\n"
             print(text)
             if options.write:
                 (_HERE / f"{name}.md").write_text(text, encoding="utf-8")
 
 
-def _head(runs: int, spent_s: float, data: Mapping[str, Events]) -> str:
-    absent = ", ".join(name for name in LOADERS if name not in data)
-    found = ", ".join(data)
+def _present(loaders: Mapping[str, _Loader], source: Path | None) -> list[str]:
+    return [
+        name
+        for name, (files, _) in loaders.items()
+        if source is not None and all((source / each).is_file() for each in files)
+    ]
+
+
+def _head(runs: int, spent_s: float, loaders: Mapping[str, _Loader], source: Path) -> str:
+    present = _present(loaders, source)
+    absent = ", ".join(name for name in loaders if name not in present)
+    found = ", ".join(present)
     return (
         f"`python -m benchmarks.papers --write`: {runs} runs of each mechanism on each query, in"
         f" {spent_s:.0f} s. Data: {found}{f'; absent, left out: {absent}' if absent else ''}."

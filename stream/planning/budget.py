@@ -15,9 +15,10 @@ import numpy as np
 from accountant.plan import AlarmCost, plan_budget
 from accountant.predicates import Region, ValueSet
 from accountant.shapes import Shape
-from accountant.units import to_loss_units
-from operators.registry import price
-from stream.planning.occupancy import ActiveWindows
+from accountant.units import PrivacyUnit, to_loss_units
+from operators.registry import RUN_MECHANISMS
+from stream.mechanisms import plans_of
+from stream.planning.occupancy import ActiveWindows, run_breaks
 from stream.registration import scopes_of, shape_of, terms_of
 from stream.release import cells_per_unit, scope_of
 from stream.windows import FixedCalendar, LocalCalendar
@@ -38,7 +39,7 @@ __all__ = [
     "PeriodTable",
     "alarm_costs",
     "budget_plan",
-    "operator_plans",
+    "has_runs",
     "period_table",
     "planned_shape",
 ]
@@ -54,14 +55,6 @@ _MOST_PERIODS = 20_000
 _WEEK_MINUTES = 7 * 1440
 
 
-def operator_plans(alarms: Alarms) -> dict[str, Plan]:
-    """Return every alarm's worst case, from configuration alone."""
-    return {
-        query.id: price(query.mechanism, query.condition, query.aim)
-        for query in alarms.queries.values()
-    }
-
-
 def budget_plan(alarms: Alarms, plans: Mapping[str, Plan] | None = None) -> BudgetPlan:
     """Say what every alarm costs and whether the budget carries them all.
 
@@ -69,7 +62,7 @@ def budget_plan(alarms: Alarms, plans: Mapping[str, Plan] | None = None) -> Budg
         alarms: the configuration.
         plans: worst case of every alarm, by id; planned here when left out.
     """
-    plans = operator_plans(alarms) if plans is None else plans
+    plans = plans_of(alarms) if plans is None else plans
     costs: list[AlarmCost] = []
     for scope in scopes_of(alarms):
         queries = [query for query in alarms.queries.values() if scope_of(query, alarms) == scope]
@@ -88,7 +81,7 @@ def alarm_costs(
         plans: worst case of each, by id.
         budget: unit, periods and caps.
     """
-    kinds = _kinds_of_periods(queries, budget.periods)
+    windows, runs = _kinds_of_periods(queries, budget)
     return [
         AlarmCost(
             query=query.id,
@@ -97,13 +90,22 @@ def alarm_costs(
             limit=plans[query.id].limit,
             cells_per_unit=cells_per_unit(query, budget),
             overlap=query.calendar.overlap,
-            windows_per_period=kind,
+            windows_per_period=windows[at],
+            runs_per_period=runs[at],
             shape=planned_shape(query),
             steady=_is_steady(query.calendar),
             windows=query.calendar.describe(),
         )
-        for query, kind in zip(queries, kinds, strict=True)
+        for at, query in enumerate(queries)
     ]
+
+
+def has_runs(query: Query, budget: Budget) -> bool:
+    """Tell whether an alarm is charged by runs of windows, each once.
+
+    Under unit ``event`` nothing is shared between windows: each is charged as if it were a run.
+    """
+    return budget.unit is PrivacyUnit.USER and query.mechanism in RUN_MECHANISMS
 
 
 def planned_shape(query: Query) -> Shape:
@@ -125,22 +127,43 @@ class PeriodTable:
     """The periods that a plan looks at.
 
     Args:
+        calendar: numbers all periods.
         starts_ms: shape (n,), int64, ascending.
         ends_ms: shape (n,), int64.
     """
 
+    calendar: Calendar
     starts_ms: NDArray[np.int64]
     ends_ms: NDArray[np.int64]
 
     def windows(self, calendar: Calendar) -> NDArray[np.int64]:
         """Return how many active windows touch each period, shape (n,)."""
-        active = ActiveWindows(calendar, int(self.starts_ms[0]), int(self.ends_ms[-1]))
-        return active.touching(self.starts_ms, self.ends_ms)
+        return self._active(calendar).touching(self.starts_ms, self.ends_ms)
+
+    def runs(self, calendar: Calendar) -> NDArray[np.int64]:
+        """Return how many runs of active windows touch each period, shape (n,).
+
+        Raises:
+            ConfigError: windows touch too many periods.
+        """
+        breaks = run_breaks(calendar, self.calendar, *self._span)
+        return self._active(calendar).runs_touching(self.starts_ms, self.ends_ms, breaks)
+
+    def charged(self, calendar: Calendar, *, runs: bool) -> NDArray[np.int64]:
+        """Return how many runs, or else windows, touch each period, shape (n,)."""
+        return self.runs(calendar) if runs else self.windows(calendar)
 
     @property
     def longest_ms(self) -> int:
         """Length of the longest period."""
         return int((self.ends_ms - self.starts_ms).max())
+
+    @property
+    def _span(self) -> tuple[int, int]:
+        return int(self.starts_ms[0]), int(self.ends_ms[-1])
+
+    def _active(self, calendar: Calendar) -> ActiveWindows:
+        return ActiveWindows(calendar, *self._span)
 
 
 @lru_cache(maxsize=16)
@@ -160,20 +183,34 @@ def period_table(periods: Periods) -> PeriodTable:
     ):
         bounds.append(calendar.bounds(first + len(bounds)))
     table = np.array([each for each in bounds if each[0] < each[1]], np.int64)
-    return PeriodTable(np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]))
+    starts_ms, ends_ms = (np.ascontiguousarray(table[:, at]) for at in (0, 1))
+    return PeriodTable(calendar, starts_ms, ends_ms)
 
 
 def _kinds_of_periods(
-    queries: Sequence[Query], periods: Periods | None
-) -> list[tuple[int, ...] | None]:
-    """Return, per query, its windows in every kind of period; periods of one kind are one."""
-    if periods is None or periods.calendar is None or not queries:
-        return [None] * len(queries)
-    table = period_table(periods)
-    calendars = {query.calendar: table.windows(query.calendar) for query in queries}
-    counts = np.stack([calendars[query.calendar] for query in queries])
-    kinds = np.unique(counts, axis=1)
-    return [tuple(row) for row in kinds.tolist()]
+    queries: Sequence[Query], budget: Budget
+) -> tuple[list[tuple[int, ...] | None], list[tuple[int, ...] | None]]:
+    """Return, per query, its windows and its runs in every kind of period.
+
+    Periods of one kind are one. No runs are counted where windows are charged by themselves.
+    """
+    runs = [has_runs(query, budget) for query in queries]
+    if budget.periods is None or budget.periods.calendar is None or not queries:
+        return [None] * len(queries), [(1,) if each else None for each in runs]
+    table = period_table(budget.periods)
+    counted = {(query.calendar, False): table.windows(query.calendar) for query in queries}
+    for query, each in zip(queries, runs, strict=True):
+        if each:
+            counted[query.calendar, True] = table.runs(query.calendar)
+    kinds = np.unique(np.stack(list(counted.values())), axis=1)
+    found = {key: tuple(row) for key, row in zip(counted, kinds.tolist(), strict=True)}
+    return (
+        [found[query.calendar, False] for query in queries],
+        [
+            found[query.calendar, True] if each else None
+            for query, each in zip(queries, runs, strict=True)
+        ],
+    )
 
 
 def _is_steady(calendar: Calendar) -> bool:

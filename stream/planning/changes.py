@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 from accountant.errors import ConfigError
 from accountant.plan import epsilon_needed, loads_of, room_units, worst_of
 from accountant.units import to_loss_units
-from operators.registry import price
+from operators.registry import RUN_MECHANISMS
 from stream.declare import decimal
 from stream.firstphase import PHASED
-from stream.planning.budget import alarm_costs
+from stream.mechanisms import price_of
+from stream.planning.budget import alarm_costs, has_runs
 from stream.planning.search import rounded, rounded_index, smallest
 from stream.planning.stretching import WindowTrials, window_text
 from stream.tolerances import aim_with, highest_tolerance, tolerance_text
@@ -45,6 +46,7 @@ class ChangeKind(StrEnum):
     TOLERANCE = "tolerance"
     MAX_FNR = "max_fnr"
     WINDOW = "window"
+    ALARMS = "alarms_per_period"
     EPSILON_MAX = "epsilon_max"
 
 
@@ -57,7 +59,8 @@ class Change:
         alarms: on which alarms; none for the budget itself.
         values: what to write, by alarm (by budget for ``epsilon_max``); empty when no change of
             this kind is enough.
-        amount: by what share of themselves the numbers grow, added up: the smaller the better.
+        amount: by what share of themselves the numbers grow (for ``alarms_per_period``, what they
+            were is larger than what is written), added up: the smaller the better.
     """
 
     kind: ChangeKind
@@ -76,8 +79,9 @@ def smallest_changes(
 ) -> tuple[Change, ...]:
     """Return the smallest changes after which a budget's plan fits; none when it fits already.
 
-    Looked at are tolerances that span up to 10,000 steps, max_fnr up to 0.5, and windows (of
-    hopping ones, steps) up to 500 multiples longer that cover as much time as before.
+    Looked at are tolerances that span up to 10,000 steps, max_fnr up to 0.5, windows (of hopping
+    ones, steps) up to 500 multiples longer that cover as much time as before, and of alarms with
+    runs, runs with fewer alarms.
 
     Args:
         plan: of the budget.
@@ -92,6 +96,8 @@ def smallest_changes(
     everyone = range(len(queries))
     for chosen in [*([at] for at in everyone), *([list(everyone)] if len(queries) > 1 else [])]:
         changes += [bench.tolerance(chosen), bench.max_fnr(chosen), bench.window(chosen)]
+        if any(queries[at].mechanism in RUN_MECHANISMS for at in chosen):
+            changes.append(bench.alarms_per_period(chosen))
     return (*changes, bench.epsilon_max())
 
 
@@ -122,6 +128,7 @@ class _Bench:
         self._loads = loads_of(budget.unit, costs)
         self._worst = worst_of(self._loads, self._units)
         self._trials = WindowTrials(plan.terms, queries, costs, budget)
+        self._runs = [has_runs(query, budget) for query in queries]
         self._alike = _alike(queries, self._units)
         self._planned: dict[tuple[int, Aim], int | None] = {}
 
@@ -192,6 +199,34 @@ class _Bench:
         amount = sum(each.times - 1 for each in found.values())
         return self._change(ChangeKind.WINDOW, chosen, values, amount)
 
+    def alarms_per_period(self, chosen: Sequence[int]) -> Change:
+        """Take alarms from the runs of some alarms; of several, from all that have most."""
+        chosen_aims = {at: self._queries[at].aim for at in chosen}
+        aims = {
+            at: aim
+            for at, aim in chosen_aims.items()
+            if self._queries[at].mechanism in RUN_MECHANISMS
+        }
+        most = max(aim.alarms for aim in aims.values())
+
+        def fits(fewer: int) -> bool:
+            left = most - fewer
+            return self._fits(
+                {at: replace(aim, alarms=min(aim.alarms, left)) for at, aim in aims.items()}
+            )
+
+        units, room = self._worst, self._wall
+        if len(chosen) == 1:
+            units, room = self._units[chosen[0]], self._room(chosen[0]) or 0
+        found = smallest(fits, 0, most - 1, most - most * room // units) if room else None
+        values, amount = {}, 0.0
+        for at, aim in aims.items() if found is not None else ():
+            left = most - (found or 0)
+            if left < aim.alarms:
+                values[self._queries[at].id] = str(left)
+                amount += aim.alarms / left - 1
+        return self._change(ChangeKind.ALARMS, chosen, values, amount)
+
     def epsilon_max(self) -> Change:
         """Raise the wall itself, to four decimals."""
         amount = self._worst / self._wall - 1 if self._wall else math.inf
@@ -250,6 +285,8 @@ class _Bench:
         that of n that touch a period at least n / m are left.
         """
         calendars = [self._queries[at].calendar for at in chosen]
+        if any(self._runs[at] for at in chosen):
+            return 2
         if any(each.schedule is not None or each.overlap > 1 for each in calendars):
             return 2
         if len(chosen) > 1:
@@ -280,7 +317,7 @@ class _Bench:
         key = (self._alike[at], aim)
         if key not in self._planned:
             try:
-                plan = price(query.mechanism, query.condition, aim)
+                plan = price_of(query, aim)
                 self._planned[key] = to_loss_units(plan.epsilon)
             except ConfigError:
                 self._planned[key] = None
@@ -351,7 +388,13 @@ def _alike(queries: Sequence[Query], units: Sequence[int]) -> list[int]:
     for at, query in enumerate(queries):
         condition = query.condition
         channels = tuple((each.statistic, tuple(each.offsets)) for each in condition.channels)
-        kind = (query.mechanism, str(condition.formula), condition.sensitivities, channels)
+        kind = (
+            query.mechanism,
+            str(condition.formula),
+            condition.sensitivities,
+            condition.monotone,
+            channels,
+        )
         kinds.append(kind)
         firsts.setdefault(kind, at)
         if costs.setdefault((*kind, query.aim), units[at]) != units[at]:

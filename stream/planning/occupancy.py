@@ -1,4 +1,12 @@
-"""How many active windows of a calendar there are: counted by their numbers, without a walk."""
+"""How many active windows of a calendar there are: counted by their numbers, without a walk.
+
+Windows that touch the same budget periods make up a *run* where alarms share one noisy threshold.
+Both ends of windows grow with their numbers, so the windows of a run follow each other::
+
+    periods   |------a------|------b------|
+    windows   [--0--)[--1--)[--2--)           touch a | a | b: two runs
+                 [--3--)[--4--)[--5--)        touch a | a, b | b: three
+"""
 
 from __future__ import annotations
 
@@ -7,14 +15,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from accountant.errors import ConfigError
+from stream.windows import TIME_LIMIT_MS
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stream.windows import Calendar, Schedule
 
-__all__ = ["ActiveWindows", "active_spans"]
+__all__ = ["ActiveWindows", "active_spans", "run_breaks"]
 
 _BLOCK_MS = 28 * 86_400_000
+_MOST_EDGES = 1_000_000
 
 
 class ActiveWindows:
@@ -85,10 +97,89 @@ class ActiveWindows:
             starts_ms: shape (n,), inside the span.
             ends_ms: shape (n,), inside the span, each after its start.
         """
+        first, stop = self._numbers(starts_ms, ends_ms)
+        counted: NDArray[np.int64] = self.before(stop) - self.before(first)
+        return counted
+
+    def runs_touching(
+        self, starts_ms: NDArray[np.int64], ends_ms: NDArray[np.int64], breaks: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return how many runs touch each ``[start, end)``.
+
+        Args:
+            starts_ms: shape (n,), starts of periods inside the span.
+            ends_ms: shape (n,), their ends.
+            breaks: of the same periods, as :func:`run_breaks` returns them.
+        """
+        first, stop = self._numbers(starts_ms, ends_ms)
+        if not first.size:
+            return np.zeros(0, np.int64)
+        # Periods begin and end at breaks: a run that touches one opens among its windows.
+        openers = self.openers(breaks, int(first.min()), int(stop.max()))
+        counted: NDArray[np.int64] = np.searchsorted(openers, stop) - np.searchsorted(
+            openers, first
+        )
+        return counted
+
+    def openers(self, breaks: NDArray[np.int64], first: int, stop: int) -> NDArray[np.int64]:
+        """Return the first window of every run among those with numbers in ``[first, stop)``.
+
+        Args:
+            breaks: as :func:`run_breaks` returns them.
+            first: number of the first window.
+            stop: number after the last one.
+
+        Returns:
+            Numbers of active windows, ascending.
+        """
+        stop = max(first, stop)
+        inside = breaks[(breaks > first) & (breaks < stop)]
+        ranks = self.before(np.concatenate(([first], inside, [stop])))
+        ranks = np.unique(ranks[:-1][ranks[:-1] < ranks[-1]])
+        at = np.searchsorted(self._passed, ranks, side="right") - 1
+        found: NDArray[np.int64] = self._first[at] + ranks - self._passed[at]
+        return found
+
+    def _numbers(
+        self, starts_ms: NDArray[np.int64], ends_ms: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first window that touches each interval, and the one after the last."""
         first = self._calendar.containing(starts_ms)[0]
         last = self._calendar.containing(ends_ms - 1)[1]
-        counted: NDArray[np.int64] = self.before(np.maximum(first, last + 1)) - self.before(first)
-        return counted
+        return first, np.maximum(first, last + 1)
+
+
+def run_breaks(
+    calendar: Calendar, periods: Calendar, from_ms: int, until_ms: int
+) -> NDArray[np.int64]:
+    """Return where runs end: windows on two sides of such a number touch different periods.
+
+    Args:
+        calendar: the windows.
+        periods: the budget periods.
+        from_ms: start of a span; looked at are all windows that touch it.
+        until_ms: its end.
+
+    Returns:
+        Numbers of windows, ascending.
+
+    Raises:
+        ConfigError: windows touch too many periods to tell them apart.
+    """
+    reach_ms = calendar.longest_ms
+    around = np.array([max(from_ms - reach_ms, 0), min(until_ms + reach_ms, TIME_LIMIT_MS - 1)])
+    first, last = periods.containing(around)[1].tolist()
+    if last - first > _MOST_EDGES:
+        raise ConfigError(
+            "windows touch too many budget periods for runs of windows to be told apart",
+            hint="write a longer period, or shorter windows",
+        )
+    edges_ms = np.array([periods.bounds(index)[0] for index in range(first, last + 2)], np.int64)
+    # No event lies before 1970: a window that begins there touches nothing more for it.
+    edges_ms = edges_ms[(edges_ms > 0) & (edges_ms < TIME_LIMIT_MS)]
+    return np.unique(
+        np.concatenate([_first_starting_at(calendar, edges_ms), calendar.first_open(edges_ms, 0)])
+    )
 
 
 def active_spans(

@@ -1,19 +1,23 @@
-"""All that ``tocsin plan`` says of a budget: its plan, the first refusal, the smallest changes."""
+"""All that ``tocsin plan`` says of a budget: plan, runs, the first refusal, smallest changes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stream.planning.budget import budget_plan, operator_plans
+from operators.registry import RUN_MECHANISMS
+from stream.mechanisms import plans_of
+from stream.planning.budget import budget_plan
 from stream.planning.changes import recommended, smallest_changes
 from stream.planning.refusal import first_refusal
+from stream.planning.runs import run_outlook
 
 if TYPE_CHECKING:
     from accountant.plan import ScopePlan
     from stream.model import Alarms
     from stream.planning.changes import Change
     from stream.planning.refusal import Refusal
+    from stream.planning.runs import RunOutlook
 
 __all__ = ["ScopeOutlook", "outlook"]
 
@@ -26,11 +30,13 @@ class ScopeOutlook:
         plan: its costs and its verdict.
         refusal: the first window that is refused, if one is found.
         changes: the smallest of each kind, where the plan does not fit.
+        runs: of every alarm whose windows share runs of questions, in the plan's order.
     """
 
     plan: ScopePlan
     refusal: Refusal | None
     changes: tuple[Change, ...]
+    runs: tuple[RunOutlook, ...] = ()
 
     @property
     def recommended(self) -> Change | None:
@@ -40,7 +46,7 @@ class ScopeOutlook:
 
 def outlook(alarms: Alarms) -> tuple[ScopeOutlook, ...]:
     """Look ahead for every budget of a configuration, in order."""
-    plans = operator_plans(alarms)
+    plans = plans_of(alarms)
     looked: list[ScopeOutlook] = []
     for plan in budget_plan(alarms, plans).scopes:
         queries = [alarms.queries[alarm.query] for alarm in plan.alarms]
@@ -49,6 +55,11 @@ def outlook(alarms: Alarms) -> tuple[ScopeOutlook, ...]:
                 plan=plan,
                 refusal=first_refusal(plan, queries, alarms.budget),
                 changes=smallest_changes(plan, queries, plans, alarms.budget),
+                runs=tuple(
+                    run_outlook(query, alarms.budget)
+                    for query in queries
+                    if query.mechanism in RUN_MECHANISMS
+                ),
             )
         )
     return tuple(looked)

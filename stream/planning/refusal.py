@@ -3,6 +3,7 @@
 The public schedule is walked with the real filter (:mod:`accountant.filter`) in its fixed order.
 Under unit ``user`` losses of a period only add up, so the walk starts where the sum of all that
 ended still fits: counting windows by their numbers finds that instant, however many there are.
+Of a run of windows the first one asks for what the whole run may cost, the others for nothing.
 """
 
 from __future__ import annotations
@@ -18,18 +19,20 @@ from accountant.filter import EventFilter, Standing, UserFilter
 from accountant.overlap import Held
 from accountant.records import Admission
 from accountant.units import PrivacyUnit, to_loss_units
-from stream.planning.budget import REFERENCE_MS, period_table
-from stream.planning.occupancy import ActiveWindows
+from stream.planning.budget import REFERENCE_MS, has_runs, period_table
+from stream.planning.occupancy import ActiveWindows, run_breaks
 from stream.registration import shape_of
 from stream.release import cells_per_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from accountant.plan import ScopePlan
     from accountant.shapes import Shape
     from stream.model import Budget, Query
-    from stream.windows import Periods
+    from stream.windows import Calendar, Periods
 
 __all__ = ["Refusal", "first_refusal"]
 
@@ -67,11 +70,12 @@ class _Series:
 
     Args:
         query: the alarm.
-        charge: what each costs; its window is a stand-in.
+        charge: what each costs, or a whole run; its window is a stand-in.
         shape: which rows they cover.
         windows: counts them.
         first: number of the first one.
         stop: number after the last one.
+        openers: numbers of those that open a run, ascending; ``None`` where each is charged.
     """
 
     query: Query
@@ -80,10 +84,18 @@ class _Series:
     windows: ActiveWindows
     first: int
     stop: int
+    openers: NDArray[np.int64] | None
 
     def ended(self, time_ms: int) -> int:
         """Count the windows that have ended by an instant."""
         return self.windows.between(self.first, self._passed(time_ms))
+
+    def held(self, time_ms: int) -> int:
+        """Return what those windows cost, in loss units."""
+        if self.openers is None:
+            return self.charge.loss_units * self.ended(time_ms)
+        opened = int(np.searchsorted(self.openers, self._passed(time_ms)))
+        return self.charge.loss_units * opened
 
     def ending_at(self, time_ms: int) -> Charge | None:
         """Return the window that ends at an instant, if it runs."""
@@ -109,7 +121,15 @@ class _Series:
         start_ms, end_ms = self.query.calendar.bounds(index)
         key = WindowKey(end_ms=end_ms, query=self.query.id, start_ms=start_ms)
         one = self.charge
-        return Charge(key, one.cost, one.cells_per_unit, one.periods)
+        cost = one.cost if self._opens(index) else UniformCost(0, one.cost.cells)
+        return Charge(key, cost, one.cells_per_unit, one.periods)
+
+    def _opens(self, index: int) -> bool:
+        """Whether a window pays, for itself or for the run that it opens."""
+        if self.openers is None:
+            return True
+        at = int(np.searchsorted(self.openers, index))
+        return at < self.openers.size and int(self.openers[at]) == index
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +154,23 @@ class _Schedule:
             from_ms, end_ms = history or (since_ms, until_ms)
             windows = ActiveWindows(query.calendar, from_ms, end_ms)
             first = query.calendar.first_starting_at(from_ms)
-            found.append(self._series(query, windows, first, windows.first_ending_after(end_ms)))
+            stop = max(first, windows.first_ending_after(end_ms))
+            # Without periods all windows are one run.
+            breaks = np.zeros(0, np.int64) if has_runs(query, self.budget) else None
+            found.append(self._series(query, windows, first, stop, breaks))
         return found
 
-    def touching(self, since_ms: int, until_ms: int) -> list[_Series]:
+    def touching(self, periods: Calendar, since_ms: int, until_ms: int) -> list[_Series]:
         """Return the windows that touch a period."""
         found: list[_Series] = []
         for query in self.queries:
             windows = ActiveWindows(query.calendar, since_ms, until_ms)
             stop = query.calendar.first_starting_at(until_ms)
             first = windows.first_ending_after(since_ms)
-            found.append(self._series(query, windows, first, stop))
+            breaks = None
+            if has_runs(query, self.budget):
+                breaks = run_breaks(query.calendar, periods, since_ms, until_ms)
+            found.append(self._series(query, windows, first, max(first, stop), breaks))
         return found
 
     def span(self, length_ms: int) -> tuple[int, int]:
@@ -160,7 +186,8 @@ class _Schedule:
         totals = np.zeros(len(table.starts_ms), dtype=object)  # exact: sums may pass 64 bits
         for query in self.queries:
             loss = self.units[query.id] * cells_per_unit(query, self.budget)
-            totals += table.windows(query.calendar).astype(object) * loss
+            charged = table.charged(query.calendar, runs=has_runs(query, self.budget))
+            totals += charged.astype(object) * loss
         at = int(totals.argmax())
         return int(table.starts_ms[at]), int(table.ends_ms[at])
 
@@ -168,14 +195,22 @@ class _Schedule:
     def _all_replayed(self) -> bool:
         return all(query.feed.history is not None for query in self.queries)
 
-    def _series(self, query: Query, windows: ActiveWindows, first: int, stop: int) -> _Series:
+    def _series(
+        self,
+        query: Query,
+        windows: ActiveWindows,
+        first: int,
+        stop: int,
+        breaks: NDArray[np.int64] | None,
+    ) -> _Series:
         charge = Charge(
             key=WindowKey(end_ms=1, query=query.id, start_ms=0),
             cost=UniformCost(units=self.units[query.id], cells=len(query.domain)),
             cells_per_unit=cells_per_unit(query, self.budget),
             periods=(_PERIOD,) if self.budget.unit is PrivacyUnit.USER else (),
         )
-        return _Series(query, charge, shape_of(query), windows, first, max(first, stop))
+        openers = None if breaks is None else windows.openers(breaks, first, stop)
+        return _Series(query, charge, shape_of(query), windows, first, stop, openers)
 
 
 def first_refusal(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Refusal | None:
@@ -203,7 +238,10 @@ def first_refusal(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> 
     since_ms, until_ms = schedule.dearest_period(budget.periods)
     longest_ms = max(query.calendar.longest_ms for query in queries)
     return _walked_user(
-        schedule.touching(since_ms, until_ms), wall, since_ms, until_ms + longest_ms
+        schedule.touching(budget.periods.calendar, since_ms, until_ms),
+        wall,
+        since_ms,
+        until_ms + longest_ms,
     )
 
 
@@ -211,7 +249,7 @@ def _walked_user(
     series: Sequence[_Series], wall: int, since_ms: int, until_ms: int
 ) -> Refusal | None:
     def held(time_ms: int) -> int:
-        return sum(one.charge.loss_units * one.ended(time_ms) for one in series)
+        return sum(one.held(time_ms) for one in series)
 
     if held(until_ms) <= wall:
         return None

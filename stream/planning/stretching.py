@@ -1,8 +1,9 @@
 """Longer windows: the same calendar with its windows, or the steps between them, stretched.
 
 A tumbling window is made longer under unit ``user``, where fewer windows in a period cost less; a
-hopping one gets longer steps, so that fewer windows overlap. Nothing is stretched so far that
-windows leave gaps, or that under a schedule they cover less time than before.
+hopping one gets longer steps, so that fewer windows overlap. Where whole runs of windows are
+charged, longer windows help little: there may be one run less at a period's ends. Nothing is
+stretched so far that windows leave gaps, or that under a schedule they cover less time than before.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from accountant.plan import loads_of, worst_of
 from accountant.units import PrivacyUnit
-from stream.planning.budget import REFERENCE_MS, period_table
+from stream.planning.budget import REFERENCE_MS, has_runs, period_table
 from stream.planning.occupancy import ActiveWindows, active_spans
 from stream.sqltext import name_in_sql
 from stream.windows import FixedCalendar, LocalCalendar
@@ -73,7 +74,11 @@ class WindowTrials:
         self._table: PeriodTable | None = None
         if budget.periods is not None and budget.periods.calendar is not None:
             self._table = period_table(budget.periods)
-            self._counts = [self._table.windows(calendar) for calendar in self._calendars]
+            self._runs = [has_runs(query, budget) for query in queries]
+            self._counts = [
+                self._table.charged(calendar, runs=runs)
+                for calendar, runs in zip(self._calendars, self._runs, strict=True)
+            ]
             self._losses = [cost.epsilon_units * cost.cells_per_unit for cost in costs]
             # Exact: sums may pass 64 bits.
             totals = np.zeros(len(self._table.starts_ms), dtype=object)
@@ -129,7 +134,8 @@ class WindowTrials:
             return False
         totals = self._totals.copy()
         for at, calendar in changed.items():
-            more = self._table.windows(calendar) - self._counts[at]
+            charged = self._table.charged(calendar, runs=self._runs[at])
+            more = charged - self._counts[at]
             totals += more.astype(object) * self._losses[at]
         return bool(totals.max() <= self._wall)
 

@@ -33,10 +33,11 @@ if TYPE_CHECKING:
     from stream.planning.changes import Change
     from stream.planning.outlook import ScopeOutlook
     from stream.planning.refusal import Refusal
+    from stream.planning.runs import RunOutlook
 
 __all__ = ["change_text", "plan_lines", "plan_tables"]
 
-_KINDS = (ChangeKind.TOLERANCE, ChangeKind.MAX_FNR, ChangeKind.WINDOW)
+_KINDS = (ChangeKind.TOLERANCE, ChangeKind.MAX_FNR, ChangeKind.WINDOW, ChangeKind.ALARMS)
 
 
 def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[RenderableType]:
@@ -49,6 +50,8 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
     shown: list[RenderableType] = []
     for one in looked:
         shown += [_costs_table(one.plan, alarms), _verdict(one)]
+        if one.runs:
+            shown.append(_runs_table(one.runs, alarms))
         if one.plan.sharing is not None and len(one.plan.alarms) > 1:
             shown += _sharing_tables(one.plan.sharing, len(one.plan.alarms))
         if one.plan.worst_units is None or not one.plan.fits:
@@ -59,7 +62,7 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
 
 
 def plan_lines(looked: Sequence[ScopeOutlook], alarms: Alarms) -> Iterator[dict[str, object]]:
-    """Yield the same as JSON objects: alarms, their budget, its overlaps, its changes.
+    """Yield the same as JSON objects: alarms, their budget, its runs, its overlaps, its changes.
 
     Args:
         looked: every budget.
@@ -69,6 +72,8 @@ def plan_lines(looked: Sequence[ScopeOutlook], alarms: Alarms) -> Iterator[dict[
         for alarm in one.plan.alarms:
             yield _alarm_line(alarm, one.plan, alarms)
         yield _budget_line(one)
+        for run in one.runs:
+            yield _run_line(run, one.plan)
         if one.plan.sharing is not None:
             for pair in one.plan.sharing.pairs:
                 yield _pair_line(pair, one.plan)
@@ -109,9 +114,44 @@ def _costs_table(plan: ScopePlan, alarms: Alarms) -> Table:
             f"{float(alarm.epsilon):.3f}",
             f"{alarm.limit:.3f}",
             f"{alarm.ratio:.3f}",
-            "no end" if alarm.cells is None else str(alarm.cells),
+            "no end" if alarm.cells is None else _charged(alarm.cells, alarm),
             "no end" if alarm.worst_units is None else _decimals(alarm.worst_units),
-            "all" if alarm.windows_fit is None else str(alarm.windows_fit),
+            "all" if alarm.windows_fit is None else _charged(alarm.windows_fit, alarm),
+        )
+    return table
+
+
+def _charged(number: int, alarm: AlarmPlan) -> str:
+    """Return how many cells, or runs, as a table shows it."""
+    if not alarm.runs:
+        return str(number)
+    return f"{number} run" if number == 1 else f"{number} runs"
+
+
+def _runs_table(runs: Sequence[RunOutlook], alarms: Alarms) -> Table:
+    charged = "once" if alarms.budget.unit is PrivacyUnit.USER else "in every window"
+    table = Table(title=f"runs under one noisy threshold, charged {charged}", title_justify="left")
+    table.add_column("alarm", overflow="fold")
+    # Two numbers to a cell: one line would be too long for a terminal.
+    for heading in (
+        "alarms",
+        "threshold\nquestion\nnoise",
+        "correction",
+        "questions\nnegatives",
+        "right\nfrom",
+        "by\ntslm",
+    ):
+        table.add_column(heading, justify="right")
+    for run in runs:
+        questions = f"{run.questions}\n{run.negatives}"
+        table.add_row(
+            run.query,
+            str(run.alarms),
+            f"{run.threshold_scale:.4g}\n{run.question_scale:.4g}",
+            f"{run.correction:.6g}",
+            "no end" if run.questions is None else questions,
+            "" if run.alpha is None else f"{run.alpha:.6g}",
+            "no end" if run.windows_units is None else _decimals(run.windows_units),
         )
     return table
 
@@ -224,7 +264,8 @@ def _changes_table(changes: Sequence[Change]) -> RenderableType:
     """Return what each alarm, and all of them, would have to be changed to."""
     table = Table(title="smallest change that makes it fit", title_justify="left")
     table.add_column("of")
-    for kind in _KINDS:
+    kinds_shown = [kind for kind in _KINDS if any(one.kind is kind for one in changes)]
+    for kind in kinds_shown:
         table.add_column(kind.value)
     groups: dict[tuple[str, ...], dict[ChangeKind, Change]] = {}
     for change in changes:
@@ -236,7 +277,8 @@ def _changes_table(changes: Sequence[Change]) -> RenderableType:
             hidden += 1
             continue
         name = alarms[0] if len(alarms) == 1 else "all together"
-        table.add_row(name, *(Text(_cell(kinds[kind])) for kind in _KINDS))  # [room] is no style
+        cells = (_cell(kinds[kind]) if kind in kinds else "" for kind in kinds_shown)
+        table.add_row(name, *map(Text, cells))  # [room] is no style
     if hidden:
         table.caption = f"{hidden} alarms for which no change alone is enough"
     return table
@@ -313,6 +355,25 @@ def _budget_line(one: ScopeOutlook) -> dict[str, object]:
             "pairs_separate": plan.sharing.separate,
         }
     return line
+
+
+def _run_line(run: RunOutlook, plan: ScopePlan) -> dict[str, object]:
+    return {
+        "record": "run",
+        "alarm": run.query,
+        "budget": plan.terms.scope,
+        "alarms": run.alarms,
+        "threshold_scale": run.threshold_scale,
+        "question_scale": run.question_scale,
+        "correction": run.correction,
+        "windows": run.windows,
+        "questions": run.questions,
+        "negatives": run.negatives,
+        "alpha": run.alpha,
+        "beta": float(run.beta),
+        "tslm_epsilon": f"{float(run.window_epsilon):.12f}",
+        "tslm_worst": None if run.windows_units is None else epsilon_text(run.windows_units),
+    }
 
 
 def _refusal_line(refusal: Refusal | None) -> dict[str, object] | None:

@@ -23,7 +23,8 @@ from rich.progress import (
 from accountant.errors import ConfigError
 from operators.registry import MECHANISMS
 from stream.commandline import CONFIG, load_alarms, paths_by_feed
-from stream.planning.budget import budget_plan, operator_plans
+from stream.mechanisms import plans_of
+from stream.planning.budget import budget_plan
 from stream.release import cells_per_unit, scope_of
 from stream.scalars import number
 from stream.simulation.crew import try_out
@@ -225,7 +226,7 @@ class _Trying:
         runs: int,
     ) -> Simulation:
         """Sort what came of the settings by alarm, and ask the budget about each."""
-        usual = operator_plans(alarms)
+        usual = plans_of(alarms)
         measured: dict[str, list[Measured]] = {name: [] for name in counted}
         untried: dict[str, list[Untried]] = {name: [] for name in counted}
         for left in self.untried:
@@ -261,16 +262,24 @@ def _fits(alarms: Alarms, alarm: str, plans: Mapping[str, Plan]) -> bool:
 
 
 def _chosen(alarms: Alarms, names: Sequence[str]) -> Alarms:
-    """Return the configuration with the alarms asked for."""
+    """Return the configuration with the alarms asked for; bands are left out.
+
+    Raises:
+        ConfigError: there is none of a name, or none is left.
+    """
     for name in names:
         if name not in alarms.queries:
             raise ConfigError(
                 f"there is no alarm {name!r}", hint=f"alarms: {', '.join(alarms.queries)}"
             )
-    if not names:
-        return alarms
-    queries = {name: query for name, query in alarms.queries.items() if name in names}
-    return replace(alarms, queries=queries)
+    queries = {name: query for name, query in alarms.queries.items() if name in (names or [name])}
+    bands = [name for name, query in queries.items() if query.band is not None]
+    if bands:
+        message = f"{', '.join(bands)}: the band of a decider has no mechanism or tolerance to try"
+        if len(bands) == len(queries):
+            raise ConfigError(message, hint="`tocsin check` says what its decider can tell apart")
+        click.echo(f"note: left out: {message}", err=True)
+    return replace(alarms, queries={n: q for n, q in queries.items() if q.band is None})
 
 
 def _page() -> Callable[[Simulation], str]:

@@ -19,6 +19,8 @@ from operators import (
     treewalk,
     tslm,
 )
+from operators.deciders import quantiles, single, sums, tight
+from operators.svt import difference, mechanism, run
 from stream.cli import main
 from stream.config import examine
 
@@ -58,7 +60,10 @@ def test_readme_commands_exist() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    [noise, tslm, nlm, gradual, progressive, formula, shared, treewalk, probe, probe_ent],
+    [
+        *(noise, tslm, nlm, gradual, progressive, formula, shared, treewalk, probe, probe_ent),
+        *(difference, mechanism, run, quantiles, single, sums, tight),
+    ],
     ids=lambda module: module.__name__,
 )
 def test_mechanisms_link_their_proofs(module: object) -> None:

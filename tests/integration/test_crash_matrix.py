@@ -6,12 +6,11 @@ step once.
 
 from __future__ import annotations
 
-import json
 import platform
 import random
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
@@ -19,34 +18,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accountant.charges import WindowKey
 from accountant.records import Outcome
-from stream.alarms import alarm_id
+from operators.registry import create
+from operators.svt import Svt
 from stream.build import open_ledger
-from stream.steps import Step
-from tests.support.hostile import WINDOW_MS, produce_live
-from tests.support.oracle import add_up, crowd
-from tests.support.scenario import Scenario, Worker, wait_until
-from tests.support.worker_main import BEFORE_COMMIT
+from tests.support.hostile import produce_live
+from tests.support.matrix import STEPS, Matrix, check_promises
+from tests.support.scenario import Scenario
 
 if TYPE_CHECKING:
-    from accountant.ledger import Ledger
+    from collections.abc import Iterator
+
     from accountant.records import StoredDecision
     from tests.support.kafka import Broker
     from tests.support.postgres import Postgres
 
 pytestmark = pytest.mark.integration
 
-STEPS = (
-    f"{Step.AFTER_POLL}:4",
-    f"{Step.BEFORE_PARTIAL}:2",
-    f"{Step.AFTER_PARTIAL}:2",
-    f"{Step.AFTER_RESERVE}:2",
-    f"{Step.AFTER_DRAW}:1",
-    f"{BEFORE_COMMIT}:1",
-    f"{Step.AFTER_COMMIT}:1",
-    f"{Step.AFTER_PUBLISH}:1",
-)
 _RAN = "`make crash` on {day}, {machine}, Python {python}, real Kafka, PostgreSQL, two workers."
 _HELD = """\
 Per window the counts equalled a plain recount of the log, one decision existed, nothing was drawn
@@ -62,94 +50,14 @@ _BUDGET = """\
 """
 
 
-@dataclass
-class Matrix:
-    """A scenario whose two workers are replaced as they die, and watched meanwhile."""
-
-    scenario: Scenario
-    ledger: Ledger
-    slots: list[Worker] = field(default_factory=list)
-    worst_units: int = 0
-    caught_up_ms: int = 0
-
-    def watch_budget(self) -> None:
-        """Note the largest loss the ledger ever shows."""
-        scope = self.ledger.status().scopes.get("user")
-        if scope is not None:
-            self.worst_units = max(self.worst_units, scope.spent_units)
-            assert scope.spent_units <= scope.epsilon_max_units
-
-    def kill_at_steps(self, plans: list[str], *, patience_s: float) -> Counter[str]:
-        """Start workers that die at the planned steps, two at a time; return where they died."""
-        plans = list(plans)
-        self.slots = [self.scenario.start_worker(plans.pop(0)) for _ in range(2)]
-        deadline_s = time.monotonic() + patience_s
-        while self.slots and time.monotonic() < deadline_s:
-            self.watch_budget()
-            for slot in [slot for slot in self.slots if not slot.alive]:
-                assert slot.process.returncode == -9, slot.text()
-                self.slots.remove(slot)
-                if plans:
-                    self.slots.append(self.scenario.start_worker(plans.pop(0)))
-            if len(self.slots) == 1 and not plans:
-                # The last victim needs the other's share of the work to go on.
-                self.slots.append(self.scenario.start_worker())
-                break
-            time.sleep(0.25)
-        while any(self._armed(slot) for slot in self.slots) and time.monotonic() < deadline_s:
-            self.watch_budget()
-            time.sleep(0.25)
-        self.scenario.stop()
-        return Counter(line["step"] for line in self.scenario.done("kill"))
-
-    def kill_at_random(self, times: int, rng: random.Random) -> None:
-        """Kill one of two workers, ``times`` times, up to fourteen seconds apart."""
-        self.slots = [self.scenario.start_worker() for _ in range(2)]
-        wait_until("a worker is registered", lambda: bool(self.ledger.status().queries))
-        for _ in range(times):
-            until_s = time.monotonic() + rng.uniform(0.5, 14.0)
-            while time.monotonic() < until_s:
-                self.watch_budget()
-                time.sleep(0.25)
-            victim = self.slots.pop(rng.randrange(2))
-            assert victim.alive, victim.text()
-            victim.kill()
-            self.slots.append(self.scenario.start_worker())
-
-    def finish(self) -> list[StoredDecision]:
-        """Let two healthy workers catch up; return every decision of the ledger."""
-        self.scenario.stop()
-        target_ms = self.caught_up_ms = time.time_ns() // 1_000_000
-        for _ in range(2):
-            self.scenario.start_worker()
-
-        def caught_up() -> bool:
-            self.watch_budget()
-            if self.ledger.status().queries[self.scenario.query].cursor_ms < target_ms:
-                return False
-            decisions = _decisions(self.ledger, self.scenario.query)
-            return all(d.published for d in decisions if d.key.end_ms <= target_ms)
-
-        wait_until("the survivors catch up", caught_up, timeout_s=120)
-        self.scenario.stop()
-        return _decisions(self.ledger, self.scenario.query)
-
-    @staticmethod
-    def _armed(slot: Worker) -> bool:
-        return slot.alive and len(slot.process.args) > 5  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def matrix(broker: Broker, postgres: Postgres, tmp_path: Path) -> Any:
-    """Two partitions, PostgreSQL, and a producer of hostile events that runs as long as needed."""
-    scenario = Scenario(
-        broker, tmp_path, f"crash-{time.monotonic_ns()}", postgres.new_database(), budget=_BUDGET
-    )
+@contextmanager
+def watched(scenario: Scenario) -> Iterator[Matrix]:
+    """Keep a producer of hostile events running for as long as a matrix needs them."""
     scenario.create_topics()
     ledger = open_ledger(scenario.alarms())
     running = Thread(
         target=produce_live,
-        args=(broker.bootstrap, [scenario.topic]),
+        args=(scenario.broker.bootstrap, [scenario.topic]),
         kwargs={"until_ms": 0, "seed": 11, "every_ms": 15, "stop": (stop := [])},
         daemon=True,
     )
@@ -163,6 +71,35 @@ def matrix(broker: Broker, postgres: Postgres, tmp_path: Path) -> Any:
         ledger.close()
 
 
+def unused_name() -> str:
+    """Return a prefix of topics that no other run has."""
+    return f"crash-{time.monotonic_ns()}"
+
+
+@pytest.fixture
+def matrix(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+    """Two partitions and PostgreSQL; every window charged by itself."""
+    ledger = postgres.new_database()
+    with watched(Scenario(broker, tmp_path, unused_name(), ledger, budget=_BUDGET)) as found:
+        yield found
+
+
+@pytest.fixture
+def in_runs(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+    """The same with windows that share a run of three alarms in every minute."""
+    ledger = postgres.new_database()
+    scenario = Scenario(
+        broker,
+        tmp_path,
+        unused_name(),
+        ledger,
+        budget=_BUDGET,
+        tolerance="2\n    mechanism: svt\n    alarms_per_period: 3",
+    )
+    with watched(scenario) as found:
+        yield found
+
+
 def test_killed_at_every_named_step(matrix: Matrix) -> None:
     """Two workers die at each step of the protocol in turn; every promise still holds."""
     died = matrix.kill_at_steps(list(STEPS), patience_s=300)
@@ -170,6 +107,16 @@ def test_killed_at_every_named_step(matrix: Matrix) -> None:
     report = check_promises(matrix, matrix.finish())
     assert report["decided"] > 0
     print(report)
+
+
+def test_runs_survive_kills_at_every_named_step(in_runs: Matrix) -> None:
+    """Runs go on where they stood: one threshold each, and every alarm is paid for once."""
+    died = in_runs.kill_at_steps(list(STEPS), patience_s=300)
+    assert set(died) == {plan.partition(":")[0] for plan in STEPS}
+    decisions = in_runs.finish()
+    report = check_promises(in_runs, decisions)
+    assert report["decided"] > 0
+    check_runs(in_runs, decisions)
 
 
 def test_killed_at_random_times(matrix: Matrix, request: pytest.FixtureRequest) -> None:
@@ -188,71 +135,31 @@ def test_killed_at_random_times(matrix: Matrix, request: pytest.FixtureRequest) 
     print(report)
 
 
-def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str, Any]:
-    """Assert promises 2, 3 and 4 over a whole run; return what was checked."""
-    scenario, ledger = matrix.scenario, matrix.ledger
-    keys = [decision.key for decision in decisions]
-    starts_ms = [key.start_ms for key in keys]
-    assert starts_ms == list(range(starts_ms[0], starts_ms[-1] + 1, WINDOW_MS))
-    assert {decision.reason for decision in decisions} <= {None, "budget"}
-
-    records = scenario.read(scenario.topic)
-    truth = crowd(records, starts_ms, partitions=scenario.partitions, size_ms=WINDOW_MS)
-    counted = add_up(scenario.done("partial"))
-    decided = [d.key.start_ms for d in decisions if d.outcome is Outcome.DECIDED]
-    assert {start: counted[start] for start in decided} == {s: truth[s] for s in decided}
-
-    stored_ms = {decision.key.start_ms: decision.decided_at_ms for decision in decisions}
-    draws = [line for line in scenario.done("step") if line["step"] == Step.AFTER_DRAW]
-    # Stopping the survivors may cut off the draw of a window past the last stored decision.
-    kept = [draw for draw in draws if draw["start_ms"] <= starts_ms[-1]]
-    assert all(d["at_ns"] // 1_000_000 <= stored_ms[d["start_ms"]] + 1 for d in kept)
-
-    # Of what was decided since the survivors caught up, stopping them may cut off the last ones.
-    released = [decision for decision in decisions if decision.published]
-    assert all(d.published for d in decisions if d.key.end_ms <= matrix.caught_up_ms)
-    published = scenario.decided()
-    for decision in released:
-        copies = published[decision.key.start_ms]
-        assert len({json.dumps(copy, sort_keys=True) for copy in copies}) == 1
-        assert copies[0]["sequence"] == decision.sequence
-        assert copies[0]["ledger"] == decision.ledger_id
-    alarms = scenario.published()
-    seen = {alarm["alarm_id"] for alarm in alarms}
-    assert _alarm_ids(released) <= seen <= _alarm_ids(decisions)
-
-    assert ledger.verify() == []
-    scope = ledger.status().scopes["user"]
-    assert matrix.worst_units <= scope.epsilon_max_units
-    redrawn = sum(count - 1 for count in Counter(d["start_ms"] for d in draws).values())
-    return {
-        "windows": len(decisions),
-        "decided": len(decided),
-        "refused for the budget": len(decisions) - len(decided),
-        "events on the topic": len(records),
-        "draws lost before their commit": redrawn,
-        "alarms": len(seen),
-        "alarm records, repeats included": len(alarms),
-        "largest loss ever seen / epsilon_max": (
-            f"{matrix.worst_units / 1e12:.3f} / {scope.epsilon_max_units / 1e12:.0f}"
-        ),
-    }
-
-
-def _decisions(ledger: Ledger, query: str) -> list[StoredDecision]:
-    rows = [r for r in ledger.export() if r["record"] == "decisions" and r["query"] == query]
-    keys = [WindowKey(end_ms=r["end_ms"], query=query, start_ms=r["start_ms"]) for r in rows]
-    found = [ledger.decision(key) for key in sorted(keys)]
-    return [decision for decision in found if decision is not None]
-
-
-def _alarm_ids(decisions: list[StoredDecision]) -> set[str]:
-    return {
-        alarm_id(decision.key, predicate)
-        for decision in decisions
-        if decision.outcome is Outcome.DECIDED
-        for predicate in json.loads(decision.alarms)
-    }
+def check_runs(matrix: Matrix, decisions: list[StoredDecision]) -> None:
+    """Assert what was paid for runs: their threshold once, each of their alarms once."""
+    (svt,) = (
+        create(query.mechanism, query.condition, query.aim)
+        for query in matrix.scenario.alarms().queries.values()
+    )
+    assert isinstance(svt, Svt)
+    assert all(len(noises) == 1 for noises in matrix.thresholds.values())
+    assert len(matrix.thresholds) >= 2
+    left = 0
+    spent: Counter[int] = Counter()
+    period = None
+    for decision in decisions:
+        minute = decision.key.start_ms // 60_000
+        if minute != period:
+            period, left = minute, 0
+        if decision.outcome is not Outcome.DECIDED:
+            continue
+        opening = left == 0
+        left = (svt.terms.alarms if opening else left) - decision.alarm_count
+        assert left >= 0
+        assert decision.epsilon_units == svt.cost_units(opening, decision.alarm_count)
+        spent[minute] += decision.epsilon_units
+    scope = matrix.ledger.status().scopes["user"]
+    assert max(spent.values()) == scope.spent_units <= scope.epsilon_max_units
 
 
 def _write_report(report: dict[str, Any]) -> None:

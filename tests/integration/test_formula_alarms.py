@@ -13,7 +13,7 @@ import pytest
 from accountant.units import from_loss_units
 from stream.build import open_ledger
 from stream.config import load
-from stream.planning.budget import operator_plans
+from stream.mechanisms import plans_of
 from tests.support.commands import HOUR_MS, configuration, json_lines, tocsin
 from tests.support.oracle import add_up
 from tests.support.scenario import ROOMS, Scenario, wait_until
@@ -85,7 +85,7 @@ def test_a_formula_rings_where_it_is_true(tmp_path: Path, mechanism: str, unit: 
     wrong = rang ^ {("00", "hall"), ("01", "hall")}
     assert len(wrong) <= (12 if mechanism.startswith("probe") else 0)
     assert status.queries["crowd"].decided == 24
-    worst = operator_plans(load(Path(path), environ={}))["crowd"].epsilon
+    worst = plans_of(load(Path(path), environ={}))["crowd"].epsilon
     (scope,) = status.scopes.values()
     assert 0 < from_loss_units(scope.spent_units) <= worst * (24 if unit == "user" else 1)
     assert mechanism.startswith("tslm") or from_loss_units(scope.spent_units) < worst * 24

@@ -16,7 +16,7 @@ from kafka.partitioner.default import murmur2
 
 from accountant.units import to_loss_units
 from stream.build import open_ledger
-from stream.planning.budget import operator_plans
+from stream.mechanisms import plans_of
 from tests.support.hostile import WINDOW_MS, flowing
 from tests.support.oracle import add_up, crowd
 from tests.support.scenario import ROOMS, Scenario, wait_until
@@ -88,7 +88,7 @@ def test_a_partition_that_hangs_costs_windows_but_no_budget(
     assert not any(alarm["window_start"] in denied for alarm in scenario.published())
 
     alarms = scenario.alarms()
-    per_window = to_loss_units(operator_plans(alarms)[scenario.query].epsilon)
+    per_window = to_loss_units(plans_of(alarms)[scenario.query].epsilon)
     with open_ledger(alarms) as ledger:
         assert ledger.verify() == []
         scope = ledger.status().scopes["user"]

@@ -10,7 +10,7 @@ import pytest
 from accountant.records import Outcome
 from stream.build import open_ledger
 from stream.config import load
-from stream.planning.budget import operator_plans
+from stream.mechanisms import plans_of
 from tests.support.commands import configuration, events, json_lines, tocsin
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def decided(folder: Path, mechanism: str, unit: str) -> LedgerStatus:
     plain = Path(configuration(folder, unit=unit, epsilon_max="9", aggregate="COUNT(*) > 1000"))
     plain.write_text(plain.read_text() + f"    mechanism: {mechanism}\n")
     alarms = load(plain, environ={})
-    worst = operator_plans(alarms)["crowd"].epsilon
+    worst = plans_of(alarms)["crowd"].epsilon
     wall = f'"{2 * worst}"'
     plain.write_text(plain.read_text().replace('epsilon_max: "9"', f"epsilon_max: {wall}"))
     assert tocsin("run", str(plain), "--replay", events(folder)).exit_code == 0
@@ -56,7 +56,7 @@ def test_published_costs_are_the_planned_ones(tmp_path: Path) -> None:
     plain = Path(configuration(tmp_path, unit="event"))
     plain.write_text(plain.read_text() + "    mechanism: dppwlm\n")
     alarms = load(plain, environ={})
-    worst = float(operator_plans(alarms)["crowd"].epsilon)
+    worst = float(plans_of(alarms)["crowd"].epsilon)
     lines = json_lines(tocsin("run", str(plain), "--replay", events(tmp_path), "--json"))
     decisions = [line for line in lines if "outcome" in line]
     assert len(decisions) == WINDOWS

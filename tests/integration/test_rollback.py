@@ -17,7 +17,7 @@ from stream.alarms import iso_utc
 from stream.build import open_ledger
 from stream.cli import main
 from stream.kafka.guard import check_ledger
-from stream.planning.budget import operator_plans
+from stream.mechanisms import plans_of
 from tests.support.hostile import WINDOW_MS
 from tests.support.scenario import Scenario, wait_until
 
@@ -83,7 +83,7 @@ def _assert_drawn_once_and_charged(
     assert len(drawn) == len(set(drawn))
 
     alarms = scenario.alarms()
-    per_window = to_loss_units(operator_plans(alarms)[scenario.query].epsilon)
+    per_window = to_loss_units(plans_of(alarms)[scenario.query].epsilon)
     with open_ledger(alarms) as ledger:
         assert ledger.verify() == []
         spent = ledger.status().scopes["user"].spent_units

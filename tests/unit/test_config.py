@@ -145,7 +145,7 @@ BAD = [
     ("grace: 30s", "grace: 30s\n    max_age: ⟦0s", "max_age", "write"),
     ("tolerance: 9", "tolerance: ⟦-1", "0 or more", "tolerance: 0"),
     ("tolerance: 9", "tolerance: ⟦9.5", "tolerance of a count", "write 9 or 10"),
-    ("grace: 30s", "mechanism: ⟦svt", "not available in this version", "tslm"),
+    ("grace: 30s", "mechanism: ⟦svtt", "not known", "did you mean `svt`"),
     ("grace: 30s", "mechanism: ⟦nlm", "experiments", "tslm"),
     ("grace: 30s", "mechanism: ⟦tslmm", "not known", "did you mean `tslm`?"),
     ("  fire-code:", "  ⟦fire code:", "not a name", "letters, digits"),

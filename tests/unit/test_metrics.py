@@ -263,6 +263,7 @@ def test_the_exact_names_are_kept() -> None:
         ("tocsin_cut_to_alarm_seconds", "custodian"),
         ("tocsin_partials_stored_total", "custodian"),
         ("tocsin_denied_total", "custodian"),
+        ("tocsin_run_alarms_left", "custodian"),
         ("tocsin_unpublished_decisions", "custodian"),
         ("tocsin_ingest_lag_records", "custodian"),
         ("tocsin_ledger_sequence", "custodian"),

@@ -25,10 +25,10 @@ from accountant.records import Admission
 from accountant.units import PrivacyUnit, to_loss_units
 from stream.cli import main
 from stream.config import examine
+from stream.mechanisms import plans_of
 from stream.planning.budget import (
     REFERENCE_MS,
     budget_plan,
-    operator_plans,
     period_table,
     planned_shape,
 )
@@ -326,7 +326,7 @@ def refused_by_hand(alarms: Alarms, since_ms: int, until_ms: int, *, touching: b
 
 def walked(alarms: Alarms, since_ms: int, until_ms: int, *, touching: bool) -> WindowKey | None:
     """Walk every window with the real filter, from the first one on, to the first refusal."""
-    plans = operator_plans(alarms)
+    plans = plans_of(alarms)
     wall = int(alarms.budget.epsilon_max * 10**12)
     judge: EventFilter | UserFilter
     user = alarms.budget.unit is PrivacyUnit.USER

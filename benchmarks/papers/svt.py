@@ -1,0 +1,190 @@
+"""The SVT-Exp paper's Figures 7, 8, 10 and Table 5: how well the top c of a list are found.
+
+Parameters are the paper's: epsilon from 0.01 to 2, c = 50 (5 for Adult), alpha = 0, k = floor(m /
+c), one threshold noise a run (no resampling), 100 runs. What it leaves open, the traversals of the
+queue after which a run ends, is 100 here, and varied; 1 is a run without appending.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp
+from time import perf_counter
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+
+from accountant.units import UNITS_PER_EPSILON
+from benchmarks.papers.svt_methods import BEST, methods, shares
+from benchmarks.papers.svt_trials import CAPS, best_possible, run
+from operators import NoiseSource, SvtPlan
+from operators.svt import ask, open_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from benchmarks.papers.svt_data import Scores
+    from benchmarks.papers.svt_trials import Scored
+
+__all__ = [
+    "ADDED",
+    "BOUND",
+    "EPSILONS",
+    "NO_APPEND",
+    "PRINTED_MEAN",
+    "PRINTED_OPTIMAL",
+    "SCALED_BOUND",
+    "TRAVERSALS",
+    "Duel",
+    "Results",
+    "duels",
+    "measured",
+    "million_questions_s",
+    "needed_negatives",
+    "table_5",
+]
+
+EPSILONS: Final = (0.01, 0.05, 0.1, 0.5, 1.0, 2.0)
+TRAVERSALS: Final = 100
+NO_APPEND: Final = 1
+ADDED: Final = "adult-middle"
+"""A data set that is shown and not counted: it was added when the others had been seen."""
+BOUND: Final = "ranking, 1/eps2"
+SCALED_BOUND: Final = "ranking, c/eps2"
+PRINTED_OPTIMAL: Final = {
+    0.01: 35450.45, 0.05: 7147.15, 0.1: 2803.30, 1.0: 280.78, 2.0: 138.89
+}  # fmt: skip
+PRINTED_MEAN: Final = {0.01: 5332.08, 0.05: 1046.42, 0.1: 523.21, 1.0: 52.32, 2.0: 26.16}
+
+Results: TypeAlias = "dict[tuple[str, float], dict[str, Scored]]"
+"""What was measured, by data set and epsilon, then by method."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """One method, SVT-Exp with the optimal correction, against another: NCR or F1.
+
+    Args:
+        data: name of the data set.
+        epsilon: of the run.
+        rival: name of the other method.
+        ours: mean of the one.
+        theirs: mean of the other.
+        error: standard error of the difference.
+    """
+
+    data: str
+    epsilon: float
+    rival: str
+    ours: float
+    theirs: float
+    error: float
+
+    @property
+    def ahead(self) -> bool:
+        """Whether ours is better by more than two standard errors."""
+        return self.ours - self.theirs > 2 * self.error
+
+    @property
+    def behind(self) -> bool:
+        """Whether ours is worse by more than two standard errors."""
+        return self.theirs - self.ours > 2 * self.error
+
+
+def measured(
+    data: Mapping[str, Scores],
+    runs: int,
+    rng: np.random.Generator,
+    *,
+    monotone: bool,
+    epsilons: Sequence[float] = EPSILONS,
+) -> Results:
+    """Run every method on every data set at every epsilon.
+
+    Args:
+        data: by name.
+        runs: of each.
+        rng: of noise and order.
+        monotone: the scales and splits for queries that move together, as counts do.
+        epsilons: of a whole run.
+    """
+    found: Results = {}
+    for name, scores in data.items():
+        for epsilon in epsilons:
+            every = methods(scores, epsilon, monotone=monotone)
+            one = {each: run(scores, method, runs, rng) for each, method in every.items()}
+            _, second = shares("exp", scores.alarms, epsilon, monotone=monotone)
+            one[BOUND] = best_possible(scores, 1 / second, runs, rng)
+            one[SCALED_BOUND] = best_possible(scores, scores.alarms / second, runs, rng)
+            found[name, epsilon] = one
+    return found
+
+
+def duels(
+    found: Results,
+    rivals: Sequence[str],
+    cap: int,
+    *,
+    measure: Literal["ncr", "f1"] = "ncr",
+    ours: str = BEST,
+) -> list[Duel]:
+    """Compare one method with others in every case.
+
+    Args:
+        found: the runs.
+        rivals: names of the others.
+        cap: traversals, of ``CAPS``.
+        measure: NCR or F1.
+        ours: name of the one.
+    """
+    at = CAPS.index(cap)
+    result = []
+    for (name, epsilon), every in found.items():
+        mine = getattr(every[ours], measure)[:, at]
+        for rival in rivals:
+            theirs = getattr(every[rival], measure)[:, at]
+            error = np.sqrt(mine.var() / mine.size + theirs.var() / theirs.size)
+            means = float(mine.mean()), float(theirs.mean())
+            result.append(Duel(name, epsilon, rival, *means, float(error)))
+    return result
+
+
+def table_5(epsilon: float, split: Literal["exp", "lap"], factor: int) -> tuple[float, float]:
+    """Return the scales that the paper's Table 5 may rest on, at c = 50.
+
+    Args:
+        epsilon: of the run.
+        split: whose w of its Table 4.
+        factor: 1 for noise of the scale c / epsilon_2, 2 for its Algorithm 2's 2c / epsilon_2.
+
+    Returns:
+        The mean of the query noise, which is the mean correction, and the threshold noise's scale.
+    """
+    first, second = shares(split, 50, epsilon, monotone=False)
+    return factor * 50 / second, 1 / first
+
+
+def needed_negatives(correction: float, query_scale: float, threshold_scale: float) -> float:
+    """Return the k for which a correction is optimal at alpha = 0: Gamma(r) = k / (k + 1).
+
+    Args:
+        correction: r > 0.
+        query_scale: of the exponential noise.
+        threshold_scale: of the Laplace noise, another one.
+    """
+    r, s, b = correction, query_scale, threshold_scale
+    above = exp(-r / s) * s * s / (s * s - b * b) - exp(-r / b) * b / (2 * (s - b))
+    return 1 / above - 1
+
+
+def million_questions_s(rounds: int = 5) -> float:
+    """Return the seconds in which the library asks a million cells once; the best of so many."""
+    noise = NoiseSource()
+    plan = SvtPlan.of_budget(UNITS_PER_EPSILON, 50, monotone=True)
+    steps = np.full(1_000_000, -100_000, dtype=np.int64)
+    spent = []
+    for _ in range(rounds):
+        state, began = open_run(plan, noise), perf_counter()
+        ask(plan, state, steps, noise)
+        spent.append(perf_counter() - began)
+    return min(spent)

@@ -1,0 +1,189 @@
+"""SVT-Exp as a mechanism, with a one-sided threshold: pay for alarms, not for windows.
+
+The operator of a query whose windows share runs of questions under one noisy threshold. Planned
+like the mechanisms of single windows; decided through a run's state, which the caller keeps. Proof:
+``docs/proofs/svt.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from accountant.charges import UniformCost
+from accountant.errors import ConfigError
+from accountant.units import from_loss_units
+from operators.base import Decision, Plan
+from operators.single import check_statistics, promise_of
+from operators.svt.planning import planned_terms
+from operators.svt.run import ask, open_run
+from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
+from operators.tslm import error_rates, planned_steps, theoretical_limit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from operators.atoms import IntegerTest
+    from operators.condition import Aim, Condition
+    from operators.noise import NoiseSource
+    from operators.svt.run import RunDecision, RunState
+    from operators.svt.terms import SvtPlan
+
+__all__ = ["Svt"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Svt:
+    """Sparse vector with geometric noise on both sides, over any number of windows of one query.
+
+    Guarantee: neighbouring streams move every step count of the run by at most one (all of them one
+    way, where ``condition.monotone``): then a run loses at most ``terms.cost_units`` of its alarms
+    so far, for a unit that appears in every cell of every window. That neighbours stay within one
+    step is the condition's sensitivity; a budget period in which a unit's events would count anew
+    must not be crossed by a run. A question about a cell whose test is true is missed with
+    probability at most ``max_fnr``, one beyond the tolerance rings with probability at most
+    ``max_fpr / questions``; both hold for asked questions, each for itself.
+
+    Args:
+        condition: of one literal.
+        plan: loss of a whole run at worst; its limit is what one question alone would cost.
+        terms: of every run.
+
+    Source: SVT-Exp, Algorithm 2 and Theorems 2 and 3, on integers and with one-sided noise on the
+    threshold, which ``docs/proofs/svt.md`` shows to be as private as the paper's.
+    """
+
+    condition: Condition
+    plan: Plan
+    terms: SvtPlan
+
+    @classmethod
+    def planned(cls, condition: Condition, aim: Aim) -> Svt:
+        """Find the cheapest run that keeps the promise: its split and its correction together.
+
+        ``svt_correction``, which trades misses for fewer false alarms, is not asked, nor is
+        ``optimal_split``, which knows no promise.
+
+        Args:
+            condition: of one literal; what ``condition.monotone`` says is believed.
+            aim: what the analyst asked for.
+
+        Raises:
+            ConfigError: several literals; alarms or questions out of range; a promise that cannot
+                be kept, is met by guessing or spans too many steps.
+        """
+        test = _only_test(condition)
+        _check_counts(aim)
+        promise = promise_of(aim)
+        alpha, beta = error_rates(promise)
+        steps = planned_steps(test, promise.tolerance)
+        terms = planned_terms(
+            steps,
+            alpha,
+            beta,
+            alarms=aim.alarms,
+            questions=aim.questions,
+            monotone=condition.monotone,
+            put_back=aim.put_back,
+        )
+        epsilon = from_loss_units(terms.epsilon_units)
+        limit = theoretical_limit(steps, alpha / aim.questions, beta)
+        return cls(condition, Plan(mechanism="svt", epsilon=epsilon, limit=limit), terms)
+
+    @classmethod
+    def priced(cls, condition: Condition, aim: Aim) -> Plan:
+        """Return the plan of :meth:`planned`.
+
+        Args:
+            condition: of one literal.
+            aim: what the analyst asked for.
+
+        Raises:
+            ConfigError: as :meth:`planned`.
+        """
+        return cls.planned(condition, aim).plan
+
+    def open(self, noise: NoiseSource) -> RunState:
+        """Open a run: draw its threshold's noise, which costs ``terms.open_units``.
+
+        Args:
+            noise: the cryptographic source.
+        """
+        return open_run(self.terms, noise)
+
+    def ask(
+        self,
+        statistics: NDArray[np.int64],
+        state: RunState,
+        noise: NoiseSource,
+        window: int = 0,
+    ) -> RunDecision:
+        """Ask every cell of one window, in random order, until the run is spent.
+
+        Args:
+            statistics: shape (statistics, cells), int64; the literal's own is read.
+            state: where the run stands; a state goes on once.
+            noise: the cryptographic source.
+            window: what names this window where a cell of it is asked again later.
+
+        Returns:
+            The answers; its state is stored before any of them leaves, in one transaction.
+
+        Raises:
+            ValueError: statistics of another shape or type, or a state of a run on other terms.
+        """
+        check_statistics(self.condition, statistics)
+        atom = self.condition.atoms[self.condition.formula.atoms[0]]
+        steps = _only_test(self.condition).quantise(statistics[atom.statistic])
+        return ask(self.terms, state, steps, noise, window=window)
+
+    def cost_units(self, opening: bool, rung: int) -> int:
+        """Return what a window cost, in loss units: costs of windows add up to the run's exactly.
+
+        Args:
+            opening: whether it opened the run.
+            rung: alarms of its decision (``RunDecision.rung``).
+
+        Raises:
+            ValueError: fewer alarms than none, or more than the run has.
+        """
+        return self.terms.cost_units(opening, rung)
+
+    def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
+        """Decide one window by a run of its own, for the cost of a whole run.
+
+        Args:
+            statistics: shape (statistics, cells), int64.
+            noise: the cryptographic source.
+
+        Raises:
+            ValueError: statistics of another shape or type.
+        """
+        asked = self.ask(statistics, self.open(noise), noise)
+        cost = UniformCost(units=self.terms.epsilon_units, cells=self.condition.cells)
+        return Decision(fired=asked.fired, cost=cost)
+
+
+def _only_test(condition: Condition) -> IntegerTest:
+    literals = condition.formula.literals
+    if len(literals) != 1:
+        raise ConfigError(
+            "svt decides one comparison, and this condition combines several",
+            hint="write one comparison, or mechanism: probe-ent",
+        )
+    # A formula may repeat its literal; it is true where the literal is.
+    return condition.test(literals[0])
+
+
+def _check_counts(aim: Aim) -> None:
+    if not 1 <= aim.alarms <= MOST_ALARMS:
+        raise ConfigError(
+            f"a run has from 1 to {MOST_ALARMS:,} alarms",
+            hint="write alarms_per_period: 10",
+        )
+    if not 1 <= aim.questions <= MOST_QUESTIONS:
+        raise ConfigError(
+            f"a cell is asked from 1 to {MOST_QUESTIONS:,} times",
+            hint="write append: 1",
+        )

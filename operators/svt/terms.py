@@ -1,0 +1,233 @@
+"""What a run of sparse-vector questions costs and how it is asked, as data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.units import from_loss_units
+from operators.svt.difference import OneSided, TwoSided
+from operators.svt.split import optimal_split
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from operators.svt.difference import Difference
+
+__all__ = ["MOST_ALARMS", "MOST_QUESTIONS", "SvtPlan", "accuracy"]
+
+MOST_ALARMS: Final = 1_000_000
+"""Most alarms of one run."""
+MOST_QUESTIONS: Final = 1_000
+"""Most questions about one cell of one window."""
+
+_FARTHEST_CORRECTION: Final = 1 << 60
+_LEAST_ALARM_UNITS: Final = 2  # half of it is still above the least rate of a geometric
+_TAIL: Final = 45.0  # exp(-45) is nothing to a float
+_MOST_POINTS: Final = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class SvtPlan:
+    """The terms of a run: one noisy threshold, ``alarms`` alarms, any number of questions.
+
+    A question about a cell with step count s' rings iff ``s' + v >= rho + correction`` with
+    rho ~ DLap(eps_1), or Geo(eps_1) where ``one_sided``, drawn once per run and v ~ Geo(rate) drawn
+    for every question.
+
+    Guarantee: let the step counts of a run's questions, which may be chosen from earlier answers,
+    each differ by at most one between neighbours (and, where ``monotone``, all in one direction).
+    Then a run that has rung n times so far has lost at most ``open_units + n * alarm_units``, along
+    every prefix of its answers; with ``resample``,
+    ``min(n + 1, alarms) * open_units + n * alarm_units``. Questions without an alarm cost nothing.
+    Proof: ``docs/proofs/svt.md``.
+
+    Args:
+        open_units: eps_1 in loss units, at least 1: paid once, by opening the run.
+        alarm_units: x = eps_2 / c in loss units, at least 2: paid by every alarm.
+        alarms: c, after which the run is spent; 1 to ``MOST_ALARMS``.
+        monotone: whether adding a privacy unit moves no step count of the run down, or none up.
+        questions: how often a cell of one window is asked in all while the answer is negative; 1 to
+            ``MOST_QUESTIONS``.
+        correction: r, steps added to the threshold, within +-2^60.
+        put_back: ask a negative cell again among the questions of the next window, instead of at
+            once, after all others of its own.
+        resample: draw the threshold anew after every alarm but the last (for experiments).
+        one_sided: the threshold's noise is never below 0: half the variance for the same loss.
+            ``Svt.planned`` has it; without, this is the paper's SVT-Exp.
+
+    Raises:
+        ValueError: numbers outside these ranges.
+
+    Source: SVT-Exp, Algorithm 2 and Theorem 3, on integers; one-sided noise is not the paper's.
+    """
+
+    open_units: int
+    alarm_units: int
+    alarms: int
+    monotone: bool = False
+    questions: int = 1
+    correction: int = 0
+    put_back: bool = False
+    resample: bool = False
+    one_sided: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse terms under which something would be free or could not be drawn."""
+        if self.open_units < 1 or self.alarm_units < _LEAST_ALARM_UNITS:
+            raise ValueError("a run costs at least one loss unit to open and two per alarm")
+        if not 1 <= self.alarms <= MOST_ALARMS or not 1 <= self.questions <= MOST_QUESTIONS:
+            raise ValueError("a run has alarms, and asks a cell at least once, within limits")
+        if abs(self.correction) > _FARTHEST_CORRECTION:
+            raise ValueError("a correction lies within 2^60 steps")
+
+    @classmethod
+    def of_budget(
+        cls,
+        units: int,
+        alarms: int,
+        *,
+        monotone: bool = False,
+        questions: int = 1,
+        correction: int = 0,
+        put_back: bool = False,
+        resample: bool = False,
+    ) -> SvtPlan:
+        """Split a budget by the optimal w; never above it, and below by less than ``alarms`` units.
+
+        The threshold's noise is the paper's, which w is optimal for.
+
+        Args:
+            units: eps_1 + eps_2 (with ``resample`` c eps_1 + eps_2) in loss units.
+            alarms: as in the class, like all others.
+            monotone: as there.
+            questions: as there.
+            correction: as there.
+            put_back: as there.
+            resample: as there.
+
+        Raises:
+            ValueError: a budget that is too small for its alarms.
+        """
+        w = optimal_split(alarms, monotone=monotone, resample=resample)
+        openings = alarms if resample else 1
+        each = units * w.numerator // ((openings * w.denominator + w.numerator) * alarms)
+        return cls(
+            open_units=(units - alarms * each) // openings,
+            alarm_units=each,
+            alarms=alarms,
+            monotone=monotone,
+            questions=questions,
+            correction=correction,
+            put_back=put_back,
+            resample=resample,
+        )
+
+    @property
+    def threshold_rate(self) -> Fraction:
+        """Rate of the threshold's noise per step."""
+        return from_loss_units(self.open_units)
+
+    @property
+    def query_rate(self) -> Fraction:
+        """Rate of a question's geometric noise per step."""
+        return from_loss_units(self.alarm_units) / (1 if self.monotone else 2)
+
+    @property
+    def difference(self) -> Difference:
+        """Law of a question's noise less the threshold's."""
+        law = OneSided if self.one_sided else TwoSided
+        return law(self.query_rate, self.threshold_rate)
+
+    @property
+    def epsilon_units(self) -> int:
+        """Loss of the whole run at worst, in loss units."""
+        return self.cost_units(opening=True, rung=self.alarms)
+
+    def cost_units(self, opening: bool, rung: int, before: int = 0) -> int:
+        """Return what a stretch of the run cost, in loss units; stretches add up exactly.
+
+        Args:
+            opening: whether the run was opened in it.
+            rung: alarms in it.
+            before: alarms of the run before it (matters with ``resample`` only).
+
+        Raises:
+            ValueError: more alarms than the run has, or fewer than none.
+        """
+        if rung < 0 or before < 0 or before + rung > self.alarms or (opening and before):
+            raise ValueError("a run rings from 0 times to as often as it has alarms")
+        openings = int(opening)
+        if self.resample:
+            openings += min(before + rung, self.alarms - 1) - min(before, self.alarms - 1)
+        return openings * self.open_units + rung * self.alarm_units
+
+
+def accuracy(plan: SvtPlan, negatives: int, beta: float) -> float:
+    """Return the (alpha, beta)-accuracy of a run, by its exact law.
+
+    With probability at least 1 - beta, a run that meets ``negatives`` cells at ``s' <= -alpha`` and
+    ``plan.alarms`` at ``s' >= alpha`` in the last place, each asked for the first time, and each
+    negative one ``plan.questions`` times, answers all of them right: all share the threshold's
+    noise, so this is one sum over it. In floats: for plans, not for promises.
+
+    Args:
+        plan: the terms.
+        negatives: cells expected below the threshold, >= 0.
+        beta: in (0, 1).
+
+    Returns:
+        alpha in steps, a whole number of at least 1.
+
+    Raises:
+        ValueError: fewer than no negatives, or beta outside (0, 1).
+
+    Source: SVT-Exp, Definition 3 and Theorem 4, whose bound this number meets or beats.
+    """
+    if negatives < 0 or not 0 < beta < 1:
+        raise ValueError("accuracy needs negatives >= 0 and beta in (0, 1)")
+    noise, masses = _threshold_law(plan)
+    asked = negatives * plan.questions
+
+    def fails(alpha: int) -> bool:
+        quiet = _log_below(plan, noise + (plan.correction + alpha))
+        ring = _log_at_least(plan, noise + (plan.correction - alpha))
+        # 0 * -inf is no answer: nobody who isn't asked is answered wrong.
+        right = plan.alarms * ring + (asked * quiet if asked else 0.0)
+        return float(masses @ -np.expm1(right)) > beta
+
+    high = 1
+    while fails(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fails(middle) else (low, middle)
+    return float(high)
+
+
+def _threshold_law(plan: SvtPlan) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return points of the threshold's noise and their masses; thinned out where there are many."""
+    rate = float(plan.threshold_rate)
+    reach = math.ceil(_TAIL / rate)
+    stride = 1 + 2 * reach // _MOST_POINTS
+    half = np.arange(0.0, reach + stride, stride)
+    points = half if plan.one_sided else np.concatenate([-half[:0:-1], half])
+    masses = np.exp(-rate * np.abs(points))
+    return points, masses / masses.sum()
+
+
+def _log_at_least(plan: SvtPlan, needed: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ln P[v >= needed]."""
+    return -float(plan.query_rate) * np.maximum(needed, 0.0)
+
+
+def _log_below(plan: SvtPlan, needed: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ln P[v < needed], -inf where a question always rings."""
+    ring = np.exp(_log_at_least(plan, needed))
+    return np.log1p(-ring, out=np.full(ring.shape, -np.inf), where=ring < 1)

@@ -1,0 +1,128 @@
+"""What a run of questions under one noisy threshold does: its noise, how sure its answers are.
+
+For alarms of ``mechanism: svt``, whose windows share such runs. From configuration alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from accountant.units import PrivacyUnit, to_loss_units
+from operators.registry import price
+from operators.svt import Svt, accuracy
+from stream.planning.budget import period_table
+from stream.planning.occupancy import ActiveWindows
+from stream.release import cells_per_unit
+from stream.statistics import per_unit
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from stream.model import Budget, Query
+
+__all__ = ["RunOutlook", "run_outlook"]
+
+_TSLM = "tslm"
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutlook:
+    """The runs of one alarm. Distances are in the unit of its tolerance.
+
+    A cell rings where its statistic and a question's noise (>= 0, geometric) reach threshold,
+    correction and the run's noise (either sign, discrete Laplace).
+
+    Args:
+        query: the alarm.
+        alarms: how many a run rings before it is spent.
+        threshold_scale: of the run's noise: 1 / rate.
+        question_scale: of a question's noise: 1 / rate.
+        correction: added to the threshold; may be negative.
+        windows: most windows in a period, or in the declared history of a lifetime; ``None``
+            without end, and under unit ``event``.
+        questions: about their cells, every one asked as often as it may be; ``None`` likewise.
+        negatives: expected before an alarm, ``questions / alarms`` rounded up; ``None`` likewise.
+        alpha: with probability ``1 - beta`` a run that meets so many negatives and rings all its
+            alarms answers all right that lie at least alpha from the threshold; ``None`` likewise.
+        beta: the alarm's ``max_fnr``.
+        window_epsilon: loss of a cell of one window if each were decided by itself, by tslm with
+            the same promise.
+        windows_units: what that would cost the worst-off privacy unit, in loss units: over as many
+            windows, or at one instant under unit ``event``; ``None`` without end.
+
+    Source: SVT-Exp, Definition 3 (accuracy); MIDE, Algorithm 1 (tslm).
+    """
+
+    query: str
+    alarms: int
+    threshold_scale: float
+    question_scale: float
+    correction: float
+    windows: int | None
+    questions: int | None
+    negatives: int | None
+    alpha: float | None
+    beta: Fraction
+    window_epsilon: Fraction
+    windows_units: int | None
+
+
+def run_outlook(query: Query, budget: Budget) -> RunOutlook:
+    """Look at the runs of an alarm.
+
+    Args:
+        query: the alarm, of a mechanism with runs.
+        budget: unit, periods and caps.
+
+    Raises:
+        ConfigError: its aim cannot be kept.
+    """
+    aim = query.aim
+    terms = Svt.planned(query.condition, aim).terms
+    step = _step(query)
+    windows = _most_windows(query, budget)
+    cells = None if windows is None else windows * len(query.domain)
+    alone = price(_TSLM, query.condition, aim)
+    reached = query.calendar.overlap if budget.unit is PrivacyUnit.EVENT else windows
+    per_window = cells_per_unit(replace(query, mechanism=_TSLM), budget)
+    each = per_window * to_loss_units(alone.epsilon)
+    return RunOutlook(
+        query=query.id,
+        alarms=terms.alarms,
+        threshold_scale=float(step / terms.threshold_rate),
+        question_scale=float(step / terms.query_rate),
+        correction=float(step * terms.correction),
+        windows=windows,
+        questions=None if cells is None else cells * terms.questions,
+        negatives=None if cells is None else -(-cells * terms.questions // terms.alarms),
+        # Asked for by cells: each is taken to be asked as often as it may be.
+        alpha=None
+        if cells is None
+        else float(step) * accuracy(terms, math.ceil(cells / terms.alarms), float(aim.max_fnr)),
+        beta=aim.max_fnr,
+        window_epsilon=alone.epsilon,
+        windows_units=None if reached is None else reached * each,
+    )
+
+
+def _step(query: Query) -> Fraction:
+    """Return what one step of the quantised statistic is, in the unit of the tolerance."""
+    (name,) = query.condition.formula.atoms
+    statistic = query.aggregates[query.condition.atoms[name].statistic]
+    return query.condition.sensitivity_of(name) * per_unit(statistic)
+
+
+def _most_windows(query: Query, budget: Budget) -> int | None:
+    """Return the windows of the fullest period, or of a lifetime's declared history."""
+    if budget.periods is None:
+        return None
+    if budget.periods.calendar is not None:
+        return int(period_table(budget.periods).windows(query.calendar).max())
+    if query.feed.history is None:
+        return None
+    from_ms, until_ms = query.feed.history
+    windows = ActiveWindows(query.calendar, from_ms, until_ms)
+    first = query.calendar.first_starting_at(from_ms)
+    return windows.between(first, windows.first_ending_after(until_ms))

@@ -1,0 +1,89 @@
+"""What the page on runs says is what the operators and the planner say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from accountant.units import to_loss_units
+from operators.condition import Aim, Condition, ThresholdAtom
+from operators.formula import Formula
+from operators.registry import create, price
+from operators.svt import Svt
+from stream.cli import main
+from stream.config import load
+from stream.planning.budget import budget_plan
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "runs.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+(EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)
+ROWS = re.findall(r"^\| (\d+) \| ([\d.]+) \| (.*) \|$", TEXT, flags=re.MULTILINE)
+
+
+def condition(*, monotone: bool = True) -> Condition:
+    """Return a condition of one comparison, at sensitivity one."""
+    atoms = {"a": ThresholdAtom(0, np.array([101]))}
+    return Condition(Formula.parse("a"), atoms, (1,), monotone)
+
+
+def aim(tolerance: int, max_fpr: Fraction, alarms: int = 10) -> Aim:
+    """Return an aim that misses at most one alarm in twenty."""
+    return Aim(Fraction(1, 20), (tolerance,), max_fpr, alarms=alarms)
+
+
+def test_the_example_is_sound_and_fits(tmp_path: Path) -> None:
+    """It passes `tocsin check` without a warning, and a day costs what is said."""
+    path = tmp_path / "alarms.yaml"
+    path.write_text(EXAMPLE)
+    checked = CliRunner().invoke(main, ["check", str(path)])
+    assert checked.exit_code == 0, checked.output
+    assert "warning" not in checked.output
+    alarms = load(path, environ={})
+    (plan,) = budget_plan(alarms).scopes
+    (query,) = alarms.queries.values()
+    run = price("svt", query.condition, query.aim).epsilon
+    once = price("tslm", query.condition, replace(query.aim, first_tolerances=())).epsilon
+    assert plan.worst_units == to_loss_units(run)
+    assert plan.fits
+    assert f"at most {float(run):.3f}," in TEXT
+    assert f"take {float(once):.3f} a window and room: {float(3 * 1440 * once):.1f} " in TEXT
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]}-{row[1]}")
+def test_prices(row: tuple[str, str, str]) -> None:
+    """Runs cost what the table says, about as much as one window more than they have alarms."""
+    tolerance, max_fpr = int(row[0]), Fraction(row[1])
+    once = price("tslm", condition(), aim(tolerance, max_fpr)).epsilon
+    shown = [f"{float(once):.3f}"]
+    for alarms in (3, 10, 50):
+        run = price("svt", condition(), aim(tolerance, max_fpr, alarms)).epsilon
+        shown += [f"{float(run):.3f}", f"{float(run / once):.1f}"]
+        assert Fraction(7, 10) < run / once / (alarms + 1) < Fraction(6, 5)
+    assert row[2].split(" | ") == shown
+
+
+def test_a_run_is_paid_as_it_rings() -> None:
+    """Opening and ten alarms add up to the run exactly."""
+    svt = create("svt", condition(), aim(20, Fraction(1, 1000)))
+    assert isinstance(svt, Svt)
+    terms = svt.terms
+    paid = svt.cost_units(True, 4) + svt.cost_units(False, 6)
+    assert paid == terms.epsilon_units == to_loss_units(svt.plan.epsilon)
+
+
+def test_both_directions_cost_nearly_twice() -> None:
+    """Without a single direction every question has twice the noise."""
+    wanted = aim(20, Fraction(1, 1000))
+    both, one = (price("svt", condition(monotone=m), wanted).epsilon for m in (False, True))
+    assert Fraction(17, 10) < both / one < 2
+
+
+def test_the_table_is_read() -> None:
+    """All of its rows were checked above."""
+    assert [row[:2] for row in ROWS] == [("5", "0.05"), ("20", "0.05"), ("20", "0.00001")]

@@ -1,0 +1,696 @@
+"""Band alarms: what their configuration means, where a bad one is wrong, and what is counted.
+
+The mark ``⟦`` (removed before reading) stands where the error or warning must point to. Statistics
+are counted by the pipeline itself, and compared with a plain evaluation of each event list.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from accountant.charges import UniformCost
+from accountant.units import to_loss_units
+from operators.base import Plan
+from operators.deciders import Quantile, tau_min
+from operators.noise import NoiseSource
+from stream.bands import MOST_STATISTICS
+from stream.codecs import Record
+from stream.config import Report, examine
+from stream.definition import definition
+from stream.mechanisms import DECIDER, operator_of, plans_of, price_of
+from stream.model import AggregateKind
+from stream.planning.budget import budget_plan
+from stream.reader import PartitionReader, ReadStart
+from tests.support.decoding import HASH_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from operators.deciders import Kind
+    from stream.model import Budget, Query
+
+MARK = "⟦"
+SHOPS = ("east", "north", "south")
+USUAL = "shop,amount\neast,100\nnorth,200\nsouth,-7\n"
+CONFIG = """\
+tables: {usual: usual.csv}
+feeds:
+  sales:
+    topic: sales
+    time: ts
+    unit: person
+    fields:
+      person: string
+      shop: {domain: [east, north, south]}
+      paid: {type: float, clip: [0, 20], granule: "0.5"}
+      owed: {type: integer, clip: [-9, 6]}
+      age: {type: integer, clip: [10, 60]}
+      open: boolean
+      ts: timestamp
+budget: BUDGET
+alarms:
+  drift:
+    sql: SELECT shop FROM sales GROUP BY shop, TUMBLE(ts, INTERVAL '1' HOUR) HAVING BAND
+    max_fnr: 0.05
+    KEYS
+"""
+EVENT = '{unit: event, epsilon_max: "4"}'
+USER = (
+    '{unit: user, epsilon_max: "400", period: lifetime, '
+    "contribution: {predicates_per_window: 3, events_per_cell: 2}}"
+)
+BAND = "ABS(COUNT(*) - REFERENCE) >= 50"
+KEYS = {"mechanism": "decider", "epsilon": '"0.5"', "reference": "200"}
+
+
+def text_of(band: str = BAND, *, budget: str = EVENT, **keys: str | None) -> str:
+    """Return a configuration; keys that are ``None`` are left out."""
+    written = {name: value for name, value in {**KEYS, **keys}.items() if value is not None}
+    lines = "\n    ".join(f"{name}: {value}" for name, value in written.items())
+    text = CONFIG.replace("BAND", band).replace("KEYS", lines)
+    return text.replace("BUDGET", budget)
+
+
+def examined(folder: Path, text: str, usual: str = USUAL) -> Report:
+    """Examine a configuration and its table, marks removed."""
+    (folder / "usual.csv").write_text(usual.replace(MARK, ""), encoding="utf-8")
+    path = folder / "alarms.yaml"
+    path.write_text(text.replace(MARK, ""), encoding="utf-8")
+    return examine(path, environ={})
+
+
+def query_of(folder: Path, band: str = BAND, **keys: str | None) -> Query:
+    """Return the alarm of a configuration without errors."""
+    report = examined(folder, text_of(band, **keys))
+    assert report.alarms is not None, report.errors
+    return report.alarms.queries["drift"]
+
+
+def budget_of(folder: Path, budget: str) -> Budget:
+    """Return a checked budget."""
+    report = examined(folder, text_of(budget=budget))
+    assert report.alarms is not None
+    return report.alarms.budget
+
+
+def place(text: str) -> tuple[int, int]:
+    """Return line and column of the mark."""
+    before = text[: text.index(MARK)]
+    return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+
+
+# --- what a good one means
+
+
+@pytest.mark.parametrize(
+    "band",
+    [
+        BAND,
+        "ABS(REFERENCE - COUNT(*)) >= 50",
+        "(NOT (ABS((COUNT(*)) - reference) < 50.0))",
+        "NOT NOT 50 <= ABS(COUNT(*) - REFERENCE)",
+        "NOT 50 > ABS(Reference - COUNT(*))",
+    ],
+)
+def test_every_spelling_of_leaving_a_band_is_one_alarm(tmp_path: Path, band: str) -> None:
+    """Sides and negations do not matter; REFERENCE may be written in any case."""
+    query = query_of(tmp_path, band)
+    assert query.fingerprint == query_of(tmp_path).fingerprint
+    assert query.mechanism == DECIDER
+    assert query.band is not None
+    assert (query.band.tau, query.band.decider.name) == (50, "tight")
+    assert query.band.references.tolist() == [200] * 3
+    ends = [query.condition.atoms[name].thresholds.tolist() for name in ("a1", "a2")]
+    assert ends == [[250] * 3, [151] * 3]
+    assert query.texts == ("COUNT(*) - REFERENCE >= 50", "COUNT(*) - REFERENCE > -50")
+
+
+def test_a_table_gives_every_predicate_its_reference(tmp_path: Path) -> None:
+    """References follow the domain's order, in granules of the field."""
+    band = "ABS(SUM(paid) FILTER (WHERE open) - REFERENCE) >= 50.5"
+    query = query_of(tmp_path, band, reference="usual[shop]", decider="tight")
+    assert query.band is not None
+    assert query.band.references.tolist() == [200, 400, -14]
+    assert query.band.tau == 101
+    assert query.aggregates[0].where is not None
+
+
+@pytest.mark.parametrize(
+    ("band", "unit", "sensitivity", "kind"),
+    [
+        ("COUNT(*)", EVENT, 1, AggregateKind.COUNT),
+        ("COUNT(*)", USER, 2, AggregateKind.COUNT),
+        ("COUNT(DISTINCT person)", USER, 1, AggregateKind.DISTINCT_UNITS),
+        ("COUNT(age)", USER, 2, AggregateKind.COUNT),
+        ("SUM(paid)", EVENT, 40, AggregateKind.SUM),
+        ("SUM(owed)", USER, 18, AggregateKind.SUM),
+    ],
+)
+def test_sensitivities_are_those_under_the_caps(
+    tmp_path: Path, band: str, unit: str, sensitivity: int, kind: AggregateKind
+) -> None:
+    """One event counts once; one person as often as the cap allows, but is one person."""
+    query = query_of(tmp_path, f"ABS({band} - REFERENCE) >= 60", budget=unit)
+    assert query.condition.sensitivities == (sensitivity,)
+    assert [spec.kind for spec in query.aggregates] == [kind]
+
+
+def test_tight_keeps_max_fnr_at_the_end_of_the_band(tmp_path: Path) -> None:
+    """Just outside, the probability of silence is max_fnr, rounded down if at all."""
+    decider = query_of(tmp_path).band.decider  # type: ignore[union-attr]  # it is a band
+    assert decider.boundary == Fraction(1, 20)  # type: ignore[attr-defined]  # it is tight
+    misses = [decider.error(distance) for distance in range(50, 80)]  # type: ignore[attr-defined]
+    assert misses[0] == pytest.approx(0.05, abs=1e-12)
+    assert max(misses) <= 0.05 + 1e-12
+
+
+def test_auto_says_what_it_took_and_why(tmp_path: Path) -> None:
+    """The choice is a note at the alarm's decider, or at its mechanism where none is written."""
+    for keys, line in (({"decider": "auto"}, "decider: "), ({}, "mechanism: ")):
+        text = text_of(**keys)
+        (note,) = examined(tmp_path, text).notes
+        assert "auto takes tight: tight has the least effectiveness threshold" in note.message
+        assert text.splitlines()[note.line - 1].strip().startswith(line)
+    assert examined(tmp_path, text_of(decider="tight")).notes == ()
+
+
+def test_a_band_costs_what_is_written(tmp_path: Path) -> None:
+    """Its plan is its epsilon, in whole loss units, whatever aim is tried."""
+    query = query_of(tmp_path, epsilon="1/3")
+    units = to_loss_units(Fraction(1, 3))
+    plan = price_of(query, replace(query.aim, max_fnr=Fraction(1, 4)))
+    assert plan == price_of(query) == operator_of(query).plan
+    assert to_loss_units(plan.epsilon) == units
+    assert isinstance(plan, Plan)
+    assert plan.ratio == 1
+
+
+def test_the_budget_s_plan_counts_bands(tmp_path: Path) -> None:
+    """Two windows a day of a wall of four are eight windows of one half, were they to overlap."""
+    report = examined(tmp_path, text_of())
+    assert report.alarms is not None
+    (scope,) = budget_plan(report.alarms, plans_of(report.alarms)).scopes
+    assert scope.fits
+    assert scope.worst_units == to_loss_units(Fraction(1, 2))
+
+
+def test_the_fingerprint_holds_what_decides(tmp_path: Path) -> None:
+    """Decider, epsilon, tau and reference change it; the way they are written does not."""
+    query = query_of(tmp_path)
+    others = [
+        query_of(tmp_path, decider="lm"),
+        query_of(tmp_path, epsilon='"0.6"'),
+        query_of(tmp_path, "ABS(COUNT(*) - REFERENCE) >= 51"),
+        query_of(tmp_path, reference="201"),
+        query_of(tmp_path, reference="usual[shop]"),
+    ]
+    prints = {query.fingerprint, *(other.fingerprint for other in others)}
+    assert len(prints) == 6
+    assert query_of(tmp_path, epsilon="1/2", decider="tight").fingerprint == query.fingerprint
+
+
+def test_other_mechanisms_have_no_band_in_their_definition(tmp_path: Path) -> None:
+    """What is registered of them stays as it was."""
+    keys: dict[str, str | None] = {"mechanism": "tslm", "epsilon": None, "reference": None}
+    plain = query_of(tmp_path, "COUNT(*) > 50", **keys)
+    budget = budget_of(tmp_path, EVENT)
+    assert plain.band is None
+    assert "band" not in definition(plain, budget)
+    assert definition(query_of(tmp_path), budget)["band"]["decider"] == "tight"
+
+
+# --- what is wrong with a bad one, and what is odd
+
+
+NONE = {"mechanism": "tslm", "epsilon": None, "reference": None}
+MEDIAN = "ABS(MEDIAN(age) - REFERENCE) >= 5"
+BAD: list[tuple[str, dict[str, str | None], str, str]] = [
+    ("⟦ABS(COUNT(*) - REFERENCE) < 50", {}, "rings when its band is left", ">= 50"),
+    ("NOT (⟦ABS(COUNT(*) - REFERENCE) >= 50)", {}, "rings when its band is left", ">= 50"),
+    ("⟦ABS(COUNT(*) - REFERENCE) > 50", {}, "its comparison is >=", ">= 50"),
+    ("⟦ABS(COUNT(*) - REFERENCE) = 50", {}, "its comparison is >=", ">= 50"),
+    ("ABS(COUNT(*) - ⟦REFERENCE) BETWEEN 5 AND 9", {}, "belongs into a band", "ABS("),
+    ("COUNT(*) > ⟦REFERENCE", {}, "belongs into a band", "ABS("),
+    ("COUNT(*) > ⟦REFERENCE + 5", {}, "belongs into a band", "ABS("),
+    ("ABS(COUNT(*) - ⟦REFERENCE) >= 5 AND COUNT(*) > 3", {}, "stands alone", "one alarm"),
+    ("COUNT(*) > 3 OR ABS(COUNT(*) - ⟦REFERENCE) >= 5", {}, "stands alone", "one alarm"),
+    ("⟦ABS(REFERENCE) >= 50", {}, "a difference to REFERENCE", "ABS("),
+    ("⟦ABS(REFERENCE - REFERENCE) >= 50", {}, "one aggregate less REFERENCE", "ABS("),
+    ("ABS(⟦AVG(paid) - REFERENCE) >= 50", {}, "not AVG", "ABS("),
+    ("ABS(⟦MAX(paid) - REFERENCE) >= 50", {}, "not MAX", "ABS("),
+    ("ABS(⟦3 - REFERENCE) >= 50", {}, "compares an aggregate, not a number", "COUNT(*)"),
+    ("ABS(SUM(⟦ts) - REFERENCE) >= 50", {}, "SUM takes an integer or a float", ""),
+    ("ABS(COUNT(*) - REFERENCE) >= ⟦0", {}, "is above 0, not 0", "ABS("),
+    ("ABS(COUNT(*) - REFERENCE) >= -⟦5", {}, "is above 0, not -5", "ABS("),
+    ("ABS(COUNT(*) - REFERENCE) >= ⟦usual[shop]", {}, "half-width of a band is a number", ""),
+    ("ABS(COUNT(*) - REFERENCE) >= ⟦0.5", {}, "count is a whole number, not 0.5", "write 0 or 1"),
+    ("ABS(SUM(paid) - REFERENCE) >= ⟦0.7", {}, "not a multiple of 0.5", "write 0.5 or 1"),
+    (f"ABS(COUNT(*) - REFERENCE) >= ⟦{2**60}", {}, "beyond 60 bits", "smaller"),
+    ("⟦ABS(COUNT(*) - 5) >= 50", {}, "an aggregate, not ABS()", "ABS(COUNT(*) - REFERENCE)"),
+    ("⟦COUNT(*) > 50", {}, "takes a band around a reference", "ABS("),
+    ("⟦ABS(COUNT(*) - REFERENCE) >= 50", NONE, "belongs to mechanism: decider", "decider"),
+    ("COUNT(*) > 50", {**NONE, "decider": "⟦tight"}, "decider is for mechanism: decider", "remove"),
+    ("COUNT(*) > 50", {**NONE, "epsilon": '⟦"1"'}, "epsilon is for mechanism: decider", "remove"),
+    ("COUNT(*) > 50", {**NONE, "reference": "⟦5"}, "reference is for mechanism: decider", "remove"),
+    (BAND, {"mechanism": "⟦decider", "epsilon": None}, "needs epsilon", 'epsilon: "0.5"'),
+    (BAND, {"mechanism": "⟦decider", "reference": None}, "needs reference", "reference: 200"),
+    (BAND, {"epsilon": "⟦0.5"}, "epsilon is a bare float", 'epsilon: "0.5"'),
+    (BAND, {"epsilon": '⟦"0"'}, "not a positive number", "in quotes"),
+    (BAND, {"decider": "⟦tigth"}, "is not one of auto", "did you mean `tight`?"),
+    (BAND, {"decider": "⟦hist"}, "COUNT has no decider of the name 'hist'", "tight, em, lm"),
+    (MEDIAN, {"reference": "30", "decider": "⟦lm"}, "QUANTILE has no decider", "em, hist"),
+    ("ABS(SUM(owed) - REFERENCE) >= 50", {"decider": "⟦r2t"}, "never negative", "lower bound of 0"),
+    (
+        "ABS(SUM(paid) - REFERENCE) >= 50",
+        {"decider": "⟦lm", "epsilon": '"1e-12"'},
+        "would span more than 2^40",
+        "epsilon",
+    ),
+    (BAND, {"max_fpr": "⟦0.1"}, "follows from epsilon", "larger epsilon"),
+    (BAND, {"tolerance": "⟦5"}, "has no tolerance", "as tau"),
+    (BAND, {"apportion": "⟦equal"}, "nothing is shared out", "remove"),
+    (BAND, {"refine": "⟦fresh"}, "refine is for mechanism: probe", "remove"),
+    (BAND, {"first_tolerance": "⟦5"}, "for mechanism: probe or probe-ent", "remove"),
+    (BAND, {"alarms_per_period": "⟦5"}, "for mechanism: svt", "remove"),
+    (BAND, {"append": "⟦5"}, "for mechanism: svt", "remove"),
+    (BAND, {"append_to": "⟦run"}, "for mechanism: svt", "remove"),
+    (BAND, {"reference": "⟦many"}, "a reference is a number or a public", "a number"),
+    (BAND, {"reference": "⟦1, 2"}, "a reference is one number", "reference: 200"),
+    (BAND, {"reference": "⟦usualy[shop]"}, "is not a declared table", "did you mean `usual`?"),
+    (BAND, {"reference": "⟦usual[person]"}, "is not in GROUP BY", "usual[shop]"),
+    (BAND, {"reference": "⟦0.5"}, "reference of a count is a whole number", "write 0 or 1"),
+    (BAND, {"reference": f"⟦{2**60}"}, "beyond 60 bits", "smaller"),
+    (BAND, {"reference": "⟦{}"}, "a reference is a number", "usual.csv"),
+    (BAND, {"reference": "{⟦fed: x}"}, "`fed` is not a key here", "did you mean `feed`?"),
+    (BAND, {"reference": "⟦{feed: sales}"}, "not available in this version", "reference: 200"),
+    (BAND, {"reference_timeout": "⟦1h"}, "nothing is waited for", "remove"),
+    ("⟦ABS(COUNT(*) - REFERENCE) >= 5", {"reference": "-5"}, "always rings", "another"),
+    ("⟦ABS(MEDIAN(age) - REFERENCE) >= 51", {"reference": "35"}, "rings for no value", "another"),
+    ("⟦ABS(MEDIAN(age) - REFERENCE) >= 5", {"reference": "65"}, "always rings", "another"),
+    (
+        "ABS(⟦QUANTILE(age, 0.12345) - REFERENCE) >= 5",
+        {"reference": "30"},
+        "at most 10,000",
+        "fewer decimals",
+    ),
+]
+
+
+@pytest.mark.parametrize(("band", "keys", "message", "hint"), BAD, ids=lambda each: str(each)[:40])
+def test_every_mistake_is_named_where_it_stands(
+    tmp_path: Path, band: str, keys: dict[str, str | None], message: str, hint: str
+) -> None:
+    """A bad band gives one error with its place, what is wrong and what to write instead."""
+    text = text_of(band, **keys)
+    errors = examined(tmp_path, text).errors
+    assert len(errors) == 1, [str(error) for error in errors]
+    (error,) = errors
+    assert (error.line, error.column) == place(text), str(error)
+    assert message in error.message
+    assert hint in (error.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("usual", "message", "in_table"),
+    [
+        ("shop,amount\neast,1\nnorth,2\n", "no value for shop south", False),
+        ("shop,amount\n⟦west,1\neast,1\nnorth,2\nsouth,2\n", "not in the domain", True),
+        ("shop,amount\neast,⟦0.5\nnorth,2\nsouth,2\n", "is a whole number, not 0.5", True),
+    ],
+)
+def test_a_bad_table_is_named_where_it_stands(
+    tmp_path: Path, usual: str, message: str, in_table: bool
+) -> None:
+    """A missing reference is an error at the alarm's key, a bad row one at its place."""
+    text = text_of(reference="⟦usual[shop]")
+    (error,) = examined(tmp_path, text, usual).errors
+    assert message in error.message
+    assert (error.line, error.column) == place(usual if in_table else text)
+
+
+WARNED: list[tuple[str, dict[str, str | None], str]] = [
+    ("ABS(COUNT(*) - REFERENCE) >= ⟦9", {}, "right with probability 0.95"),
+    ("ABS(SUM(paid) - REFERENCE) >= ⟦19.5", {"decider": "tight"}, "the band is narrow"),
+    (
+        "ABS(COUNT(*) - REFERENCE) >= ⟦999",
+        {"epsilon": '"1e-12"'},
+        "from no half-width on; it rings there with probability 0.95",
+    ),
+    (BAND, {"decider": "⟦lm"}, "lm keeps max_fnr 0.05 from a distance of 55 on only"),
+    (BAND, {"decider": "⟦em"}, "em keeps max_fnr 0.05 from a distance of 56 on only"),
+    (
+        "ABS(⟦MEDIAN(age) - REFERENCE) >= 5",
+        {"reference": "30"},
+        "of nothing is within no band: it rings",
+    ),
+    (
+        "ABS(COUNT(*) - REFERENCE) >= 7",
+        {"reference": "⟦usual[shop]"},
+        "always outside this band: the alarm always rings, as for shop = south",
+    ),
+]
+
+
+@pytest.mark.parametrize(("band", "keys", "message"), WARNED, ids=lambda each: str(each)[:40])
+def test_what_is_odd_is_named_where_it_stands(
+    tmp_path: Path, band: str, keys: dict[str, str | None], message: str
+) -> None:
+    """Narrow bands and promises that hold farther out only are warned of."""
+    text = text_of(band, **keys)
+    report = examined(tmp_path, text)
+    assert report.alarms is not None, report.errors
+    places = {(warning.line, warning.column): warning.message for warning in report.warnings}
+    assert message in places[place(text)]
+
+
+@pytest.mark.parametrize("name", ["tight", "lm", "em"])
+@pytest.mark.parametrize("aggregate", ["COUNT(*)", "SUM(paid)"])
+def test_the_distances_in_warnings_are_exact(tmp_path: Path, name: str, aggregate: str) -> None:
+    """From the threshold on nothing is warned of; what lies one granule nearer is."""
+    granule = Fraction(1, 2) if "paid" in aggregate else Fraction(1)
+    probe = query_of(tmp_path, f"ABS({aggregate} - REFERENCE) >= 900", decider=name).band
+    assert probe is not None
+    kind: Kind = probe.decider.kind  # type: ignore[attr-defined]  # all three have one
+    least = 1
+    while True:
+        band = f"ABS({aggregate} - REFERENCE) >= {float(least * granule)}"
+        report = examined(tmp_path, text_of(band, decider=name))
+        assert report.alarms is not None
+        decider: Any = report.alarms.queries["drift"].band.decider  # type: ignore[union-attr]
+        narrow = [each for each in report.warnings if "the band is narrow" in each.message]
+        right = decider.error(0) <= 0.05
+        assert bool(narrow) is not right or name != "tight"
+        if not narrow:
+            break
+        least += max(1, kind.sensitivity // 2)
+    assert right
+    if name != "tight":
+        at = tau_min(name, kind, Fraction(1, 2), Fraction(1, 20))  # type: ignore[arg-type]
+        assert least - kind.sensitivity < at <= least
+
+
+def test_em_counts_no_more_than_it_may(tmp_path: Path) -> None:
+    """A domain of too many points is refused for em, and is no matter to tight."""
+    text = text_of(MEDIAN, reference="30", decider="⟦em").replace("[10, 60]", "[0, 300]")
+    (error,) = examined(tmp_path, text).errors
+    assert str(MOST_STATISTICS) in error.message
+    assert (error.line, error.column) == place(text)
+    assert not examined(tmp_path, text.replace("⟦em", "tight")).errors
+
+
+# --- what is counted
+
+
+@dataclass(frozen=True)
+class Sale:
+    """One event; ``None`` leaves a field out."""
+
+    person: str
+    shop: str
+    paid: float | None
+    owed: int | None
+    age: int | None
+    open: bool | None
+
+
+def sales(rng: random.Random, number: int) -> list[Sale]:
+    """Return random events, with values beyond the clips and some missing."""
+    return [
+        Sale(
+            rng.choice("abcdefgh"),
+            rng.choice(SHOPS),
+            rng.choice((None, -3.0, 0.0, 0.2, 0.25, 1.5, 7.0, 20.0, 99.0)),
+            rng.choice((None, -30, -9, -1, 0, 5, 6, 30)),
+            rng.choice((None, 3, 10, 25, 30, 31, 59, 60, 99)),
+            rng.choice((None, True, True, False)),
+        )
+        for _ in range(number)
+    ]
+
+
+def counted(
+    query: Query, budget: Budget, events: Sequence[Sale], bills: Sequence[int] = ()
+) -> NDArray[np.int64]:
+    """Return the statistics of the first hour, shape (statistics, cells), by the real pipeline.
+
+    Args:
+        query: the alarm.
+        budget: unit and caps.
+        events: in log order.
+        bills: their ids, where the feed has them.
+    """
+    reader = PartitionReader(
+        feed=query.feed,
+        partition=0,
+        partitions=1,
+        topic_id="t",
+        queries=[query],
+        budget=budget,
+        hash_key=HASH_KEY,
+        on_drops=lambda _: None,
+    )
+    reader.begin({query.id: 0}, ReadStart(whole=True))
+    records = []
+    for at, event in enumerate(events):
+        parts: dict[str, object] = {**asdict(event), "ts": at}
+        parts |= {"bill": bills[at]} if bills else {}
+        kept = {name: part for name, part in parts.items() if part is not None}
+        records.append(Record(at, at, log_append=True, value=json.dumps(kept).encode()))
+    reader.read(records)
+    reader.arrived_through(query.calendar.bounds(0)[1] + query.grace_ms)
+    partial = next(iter(reader.partials()))
+    flat = np.zeros(partial.cells, np.int64)
+    flat[partial.index] = partial.value
+    return flat.reshape(len(query.aggregates), len(query.domain))
+
+
+def values_of(
+    aggregate: str, query: Query, events: Sequence[Sale], shop: str, cap: int
+) -> list[int]:
+    """Return a cell's values in granules (1 for counts), plainly: filter, first come, clip."""
+    name = aggregate.partition("(")[2].partition(")")[0].partition(",")[0]
+    left: dict[str, int] = {}
+    found = []
+    for event in events:
+        value = 1 if name == "*" else getattr(event, name)
+        if event.shop != shop or value is None or ("FILTER" in aggregate and not event.open):
+            continue
+        left[event.person] = left.get(event.person, 0) + 1
+        if left[event.person] > cap:
+            continue
+        if aggregate.startswith("COUNT"):
+            found.append(1)
+            continue
+        field = query.feed.fields[name]
+        low, high = (int((end or 0) / (field.granule or 1)) for end in (field.lo, field.hi))
+        found.append(min(max(round(Fraction(value) / (field.granule or 1)), low), high))
+    return found
+
+
+COUNTED = [
+    ("COUNT(*)", 2, "tight lm em"),
+    ("COUNT(age) FILTER (WHERE open)", 2, "tight lm em"),
+    ("SUM(paid)", 3, "tight lm em r2t svt"),
+    ("SUM(paid) FILTER (WHERE open)", 3, "tight r2t svt"),
+    ("SUM(owed)", 4, "tight lm em"),
+    ("MEDIAN(age)", 5, "tight hist em"),
+    ("QUANTILE(age, 0.9) FILTER (WHERE open)", 5, "tight hist em"),
+]
+CASES = [(text, tau, name) for text, tau, names in COUNTED for name in names.split()]
+
+
+@pytest.mark.parametrize("unit", [EVENT, USER], ids=["event", "user"])
+@pytest.mark.parametrize(("aggregate", "tau", "name"), CASES)
+def test_statistics_are_what_the_decider_asks_for(
+    tmp_path: Path, aggregate: str, tau: int, name: str, unit: str
+) -> None:
+    """Each one equals the decider's own direct evaluation of the events that count."""
+    table = "shop,amount\neast,9\nnorth,30\nsouth,12\n"
+    band = f"ABS({aggregate} - REFERENCE) >= {tau}"
+    text = text_of(band, decider=name, reference="usual[shop]", budget=unit)
+    report = examined(tmp_path, text, table)
+    assert report.alarms is not None, report.errors
+    query = report.alarms.queries["drift"]
+    assert query.band is not None
+    decider, references = query.band.decider, query.band.references
+    cap = 2 if unit == USER else 10**6
+    for seed in range(4):
+        events = sales(random.Random(seed), (0, 1, 30, 60)[seed])
+        found = counted(query, report.alarms.budget, events)
+        rings = query.condition.truth(found)
+        for cell, shop in enumerate(SHOPS):
+            values = np.array(values_of(aggregate, query, events, shop, cap), np.int64)
+            reference = int(references[cell])
+            direct = [each.total(values, reference) for each in decider.statistics]
+            assert found[: len(direct), cell].tolist() == direct
+            assert rings[cell] == outside(query, values, reference)
+
+
+def outside(query: Query, values: NDArray[np.int64], reference: int) -> bool:
+    """Tell whether a cell is outside its band, by the definition; nothing has no quantile."""
+    band: Any = query.band
+    kind = band.decider.kind if hasattr(band.decider, "kind") else None
+    if not isinstance(kind, Quantile):
+        return abs(int(values.sum()) - reference) >= band.tau
+    if not values.size:
+        return True
+    rank = -(-values.size * kind.share.numerator // kind.share.denominator)
+    return abs(int(np.sort(values)[rank - 1]) - reference) >= band.tau
+
+
+@pytest.mark.parametrize("ids", [False, True], ids=["no ids", "ids"])
+@pytest.mark.parametrize("unit", [EVENT, USER], ids=["event", "user"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[2]}")
+def test_a_neighbour_moves_statistics_by_no_more_than_stated(
+    tmp_path: Path, case: tuple[str, int, str], unit: str, ids: bool
+) -> None:
+    """One event, or one person, less: each statistic by its D, what hist adds up by its cap."""
+    aggregate, tau, name = case
+    band = f"ABS({aggregate} - REFERENCE) >= {tau}"
+    text = text_of(band, decider=name, reference="30", budget=unit)
+    if ids:
+        text = text.replace("unit: person\n", "unit: person\n    id: bill\n")
+        text = text.replace("person: string", "person: string\n      bill: integer")
+    report = examined(tmp_path, text)
+    assert report.alarms is not None, report.errors
+    query, budget = report.alarms.queries["drift"], report.alarms.budget
+    assert query.band is not None
+    stated = np.array(query.condition.sensitivities)[:, np.newaxis]
+    for seed in range(2):
+        rng = random.Random(seed)
+        events = [replace(each, person=rng.choice("ab"), shop="north") for each in sales(rng, 12)]
+        bills = [rng.randrange(2) for _ in events] if ids else []
+        whole = counted(query, budget, events, bills)
+        for gone in rng.sample(range(len(events)), 4):
+            left = [at for at in range(len(events)) if at != gone]
+            if unit == USER:
+                left = [at for at in left if events[at].person != events[gone].person]
+            rest = [events[at] for at in left]
+            other = counted(query, budget, rest, [bills[at] for at in left if ids])
+            moved = np.abs(whole - other)
+            assert (moved <= stated).all()
+            assert_moves_by_one(query, whole, other)
+
+
+def assert_moves_by_one(query: Query, whole: NDArray[np.int64], other: NDArray[np.int64]) -> None:
+    """Check what deciders take of several statistics together."""
+    band: Any = query.band
+    decider = band.decider
+    rows, others = (each[: len(decider.statistics)] for each in (whole, other))
+    moved = np.abs(rows - others)
+    if decider.name == "tight":
+        steps = decider.steps(rows, band.references) - decider.steps(others, band.references)
+        assert np.abs(steps).max() <= 1
+    elif decider.name == "hist":  # the two ends are charged together
+        assert (moved[1] + moved[2] <= decider.kind.events).all()
+    elif decider.name == "em" and isinstance(decider.kind, Quantile):
+        distances = decider.distances(rows) - decider.distances(others)
+        assert np.abs(distances).max() <= decider.kind.sensitivity
+    elif decider.name in {"r2t", "svt"}:  # who goes takes something from every sum, or nothing
+        assert (rows >= others).all()
+
+
+@pytest.mark.parametrize(("name", "moved"), [("tight", 2), ("em", 2), ("hist", 1)])
+def test_an_id_that_comes_back_with_another_value(tmp_path: Path, name: str, moved: int) -> None:
+    """Under unit ``event`` the first of two leaves their number as it is, but not their ranks.
+
+    So the margin of a median moves by two where one event goes; ``hist`` pays for each by itself.
+    """
+    text = text_of(MEDIAN, decider=name, reference="30")
+    text = text.replace("unit: person\n", "unit: person\n    id: bill\n")
+    text = text.replace("person: string", "person: string\n      bill: integer")
+    report = examined(tmp_path, text)
+    assert report.alarms is not None, report.errors
+    query, budget = report.alarms.queries["drift"], report.alarms.budget
+    low = Sale("ann", "north", 1, 1, 12, open=True)
+    log = [low, replace(low, age=30), replace(low, age=31)]
+    both = counted(query, budget, log, [7, 7, 8])
+    one = counted(query, budget, log[1:], [7, 8])
+    assert_moves_by_one(query, both, one)
+    decider: Any = query.band.decider  # type: ignore[union-attr]  # it is a band
+    assert decider.kind.events == moved
+    if name == "tight":
+        alone = replace(decider, kind=replace(decider.kind, events=1))
+        references = query.band.references  # type: ignore[union-attr]
+        broken = alone.steps(both[:3], references) - alone.steps(one[:3], references)
+        assert np.abs(broken).max() == 2
+
+
+# --- what is decided
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "name"),
+    [("COUNT(*)", name) for name in ("tight", "lm", "em")]
+    + [("SUM(paid)", name) for name in ("tight", "lm", "em", "r2t", "svt")]
+    + [("MEDIAN(age)", name) for name in ("tight", "hist", "em")],
+)
+def test_an_alarm_rings_where_its_band_is_left(tmp_path: Path, aggregate: str, name: str) -> None:
+    """With a large epsilon, the operator rings where the condition is true and nowhere else."""
+    band = f"ABS({aggregate} - REFERENCE) >= 12"
+    text = text_of(band, decider=name, reference="30", epsilon='"500"')
+    # What `tight` may miss it misses at the very end of the band, whatever the epsilon.
+    report = examined(tmp_path, text.replace("max_fnr: 0.05", "max_fnr: 1e-12"))
+    assert report.alarms is not None, report.errors
+    query = report.alarms.queries["drift"]
+    budget = budget_of(tmp_path, EVENT)
+    operator = operator_of(query)
+    noise = NoiseSource()
+    for low, high in ((13, 13), (29, 31), (50, 50)):
+        number = {"C": (low + high) // 2, "S": 10, "M": 41}[aggregate[0]]
+        events = [
+            Sale(str(at), "north", (low + high) / 2 / 10, 0, (low, high)[at % 2], open=True)
+            for at in range(number)
+        ]
+        statistics = counted(query, budget, events)
+        rings = query.condition.truth(statistics)
+        assert rings[1] == (not low <= 30 <= high)
+        decision = operator.decide(statistics, noise)
+        assert decision.fired[1] == rings[1]
+        if (aggregate, name) != ("MEDIAN(age)", "em"):  # a draw decides about nothing
+            assert decision.fired.tolist() == rings.tolist()
+        assert decision.cost == UniformCost(to_loss_units(Fraction(500)), 3)
+
+
+def test_statistics_of_another_shape_are_refused(tmp_path: Path) -> None:
+    """The operator reads the rows of its query, no more and no fewer."""
+    operator = operator_of(query_of(tmp_path))
+    with pytest.raises(ValueError, match="one row per statistic"):
+        operator.decide(np.zeros((2, 3), np.int64), NoiseSource())
+
+
+# --- what the page says
+
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "deciders.md").read_text()
+
+
+def test_the_page_s_example_loads(tmp_path: Path) -> None:
+    """It has no error and no warning, and its budget carries it."""
+    (example,) = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
+    report = examined(tmp_path, example, "shop,orders\nnorth,200\nsouth,150\n")
+    assert report.alarms is not None, report.errors
+    assert report.warnings == ()
+    assert budget_plan(report.alarms, plans_of(report.alarms)).fits
+
+
+def test_the_page_s_errors_are_the_deciders_own(tmp_path: Path) -> None:
+    """Every probability of the table is that of the decider that the configuration makes."""
+    table = PAGE.partition("<!-- errors -->")[2].partition("<!-- /errors -->")[0]
+    rows = re.findall(r"\| (\d+)[^|]*\| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|", table)
+    assert len(rows) == 7
+    for at, name in enumerate(("tight", "lm", "em")):
+        decider: Any = query_of(tmp_path, decider=name).band.decider  # type: ignore[union-attr]
+        for distance, *errors in rows:
+            assert f"{decider.error(int(distance)):.4f}" == errors[at]

@@ -1,0 +1,278 @@
+"""DP-PQD's evaluation again, in short: on made-up rows, and on the data if there.
+
+What the figures show is not a matter for tests; that they measure what they say is.
+"""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.papers import __main__ as command
+from benchmarks.papers import pqd, pqd_costs, pqd_data, pqd_report, pqd_synthetic, pqd_words
+from benchmarks.papers.pqd import EPSILON, PRINTED, SHARES, Case, Draws
+from benchmarks.papers.pqd_data import AGES, CATEGORIES, CLIPS, QUERIES, Query, Table
+from benchmarks.papers.pqd_originals import Band, Truncated, median_law, race, sparse
+from benchmarks.papers.pqd_run import reproduced
+from benchmarks.papers.pqd_synthetic import TREE, synthetic
+from operators import svt_correction
+from operators.deciders import planned
+from operators.noise import KeyedNoise
+from operators.svt import Exponential, Laplace
+
+DATA = os.environ.get("TOCSIN_DATA")
+NAMES = {
+    "sex": ("Female", "Male"),
+    "race": ("Amer-Indian-Eskimo", "Asian-Pac-Islander", "Other", "White"),
+    "marital": ("Divorced", "Married-civ-spouse", "Never-married", "Separated"),
+    "relationship": ("Husband", "Unmarried"),
+    "education": ("Bachelors", "Doctorate", "HS-grad"),
+    "workclass": ("Private", "State-gov"),
+    "country": ("Canada", "United-States"),
+    "salary": ("<=50K", ">50K"),
+}
+
+
+def made_up(rows: int = 4_000, seed: int = 7) -> Table:
+    """Return rows of Adult's columns, with small public domains."""
+    rng = np.random.default_rng(seed)
+    columns = {name: rng.integers(0, len(names), rows) for name, names in NAMES.items()}
+    columns["age"] = rng.integers(AGES[0], AGES[1] + 1, rows)
+    columns["fnlwgt"] = np.minimum(rng.exponential(200_000, rows), 1_490_000).astype(np.int64)
+    columns["capgain"] = np.where(rng.random(rows) < 0.1, rng.integers(1, 40_000, rows), 0)
+    return Table(NAMES, columns)
+
+
+def test_queries_are_answered_as_said() -> None:
+    """Counts, sums and medians agree with going through the rows one by one."""
+    table = made_up(300)
+    for query in QUERIES:
+        found = []
+        for row in range(table.rows):
+            names = {each: NAMES[each][int(table.columns[each][row])] for each in CATEGORIES}
+            if all(
+                names[category] != wanted[1:] if wanted[0] == "!" else names[category] == wanted
+                for category, wanted in query.conditions.items()
+            ):
+                found.append(int(table.columns[query.column][row]) if query.column else 1)
+        assert sorted(query.values(table).tolist()) == sorted(found)
+        if query.kind != "median":
+            assert query.answer(table) == sum(found)
+        elif found:
+            rank = -(-len(found) // 2)
+            assert query.answer(table) == sorted(found)[rank - 1]
+
+
+def test_nothing_has_no_median() -> None:
+    """The median of no rows is refused, not made up."""
+    query = Query("m", "q", "median", {"sex": "Female"}, "age")
+    columns = {"sex": np.array([1]), "age": np.array([30])}
+    with pytest.raises(ValueError, match="no median"):
+        query.answer(Table({"sex": ("Female", "Male")}, columns))
+
+
+def test_the_copy_keeps_the_marginals_it_measured() -> None:
+    """With hardly any noise every measured pair is as in the rows, up to sampling error."""
+    table = made_up(20_000)
+    copy = synthetic(table, KeyedNoise(b"a"), 1, epsilon=Fraction(1000))
+    assert abs(copy.rows - table.rows) <= 2
+    assert set(copy.columns) == set(table.columns)
+    for parent, child in TREE:
+        if child not in NAMES:
+            continue
+        for first in NAMES[parent]:
+            for second in NAMES[child]:
+                pair = {parent: first, child: second}
+                expected, drawn = (int(each.where(pair).sum()) for each in (table, copy))
+                assert abs(expected - drawn) < 6 * np.sqrt(expected) + 5
+    for name in ("age", "fnlwgt", "capgain"):
+        ours, theirs = table.columns[name], copy.columns[name]
+        assert theirs.mean() == pytest.approx(ours.mean(), rel=0.25)
+        assert theirs.min() >= 0
+    assert AGES[0] <= copy.columns["age"].min() <= copy.columns["age"].max() <= AGES[1]
+    assert all(copy.columns[name].max() <= clip for name, clip in CLIPS.items())
+
+
+def test_the_copy_moves_with_the_noise_alone() -> None:
+    """The same key and seed give the same copy, and much noise another one than little."""
+    table = made_up(1_000)
+    first, again = (synthetic(table, KeyedNoise(b"b"), 2) for _ in range(2))
+    assert all((first.columns[name] == again.columns[name]).all() for name in first.columns)
+    noisy = synthetic(table, KeyedNoise(b"b"), 2, epsilon=Fraction(1, 50))
+    assert noisy.rows >= 1
+
+
+def test_an_empty_table_has_a_copy() -> None:
+    """Where there are no rows the copy is made of noise alone, and is still well formed."""
+    table = made_up(0)
+    copy = synthetic(table, KeyedNoise(b"c"), 3)
+    assert copy.rows >= 1
+    assert all((copy.columns[name] >= 0).all() for name in copy.columns)
+
+
+def test_marginals_are_projected() -> None:
+    """The projection keeps the total, has no negative cell, and is nearest by brute force."""
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        counts = rng.integers(-20, 30, (3, 2))
+        total = int(rng.integers(1, 60))
+        found = pqd_synthetic._projected(counts, total)
+        assert found.sum() == pytest.approx(total)
+        assert (found >= 0).all()
+        others = rng.dirichlet(np.ones(6), 500).reshape(500, 3, 2) * total
+        assert np.sum((found - counts) ** 2) <= np.sum((others - counts) ** 2, axis=(1, 2)).min()
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
+def test_copies_of_rows_multiply_what_deciders_read(query: Query) -> None:
+    """Statistics of every row several times are those of a table that has the rows so often."""
+    table = made_up(400)
+    if not query.values(table).size:
+        pytest.skip("no such rows")
+    many = table.times(3)
+    once, tiled = Case.of(query, table, table, 3), Case.of(query, many, many, 1)
+    once.reference = tiled.reference
+    assert (once.answer, once.largest) == (tiled.answer, tiled.largest)
+    for name in pqd.DECIDERS[query.kind]:
+        if not name.endswith(PRINTED):
+            decider = planned(name, once.kind, EPSILON, once.tau(SHARES[2]))
+            assert (once.column(decider) == tiled.column(decider)).all()
+
+
+@pytest.mark.parametrize("name", ["c1", "s1", "m1"])
+def test_errors_have_the_laws_they_are_compared_with(name: str) -> None:
+    """Over many runs every decider is wrong as often as its exact law says."""
+    table = made_up(300)
+    query = next(query for query in QUERIES if query.name == name)
+    case = Case.of(query, table, table)
+    case.reference += max(1, case.reference // 20)
+    draws = Draws(4_000, KeyedNoise(b"d"), np.random.default_rng(8))
+    compared = 0
+    for share in SHARES:
+        point = pqd.point(case, share, EPSILON, draws)
+        assert point.inside == (abs(case.answer - case.reference) < point.tau)
+        for decider, law in point.law.items():
+            if not np.isnan(law):
+                error = np.sqrt(law * (1 - law) / draws.runs)
+                assert abs(point.wrong[decider] - law) <= 5 * error + 1e-3
+                compared += 1
+    assert compared >= 10
+
+
+def test_the_exponential_does_not_overflow() -> None:
+    """Where tau epsilon is a million, em is never wrong far from the ends of the band."""
+    case = Case(QUERIES[3], np.ones(1, dtype=np.int64), 10**7, 10**7, 10**7)
+    draws = Draws(100, KeyedNoise(b"e"))
+    point = pqd.point(case, Fraction(1, 10), Fraction(1), draws)
+    assert point.tau == 10**6
+    assert point.wrong["em"] == 0
+
+
+def test_tolerances_are_rounded_up_to_the_same_question() -> None:
+    """Over whole numbers, less than tau away means less than tau rounded up away."""
+    case = Case(QUERIES[0], np.ones(7, dtype=np.int64), 7, 7, 1)
+    for share in (Fraction(1, 1000), Fraction(1, 7), Fraction(1, 2), Fraction(5, 7)):
+        real, whole = share * case.reference, case.tau(share)
+        assert all((each < real) == (each < whole) for each in range(20) if each or real > 0)
+
+
+def test_budgets_from_which_a_decider_is_effective() -> None:
+    """At the budget found the threshold is within tau, and a little below it is not."""
+    case = Case(QUERIES[0], np.ones(100, dtype=np.int64), 100, 100, 1)
+    found = pqd.least_budget(case, "lm", 10)
+    assert pqd.thresholds(case, Fraction(found).limit_denominator(10_000))["lm"] <= 10
+    assert pqd.thresholds(case, Fraction(found * 0.9).limit_denominator(10_000))["lm"] > 10
+    assert np.isnan(pqd.least_budget(case, "lm", 1))
+    assert np.isnan(pqd.least_budget(case, "svt", 10**6))
+
+
+def test_truncations_are_those_of_the_paper() -> None:
+    """Caps are the powers of two up to the bound; rows above one are left out, not capped."""
+    read = Truncated.of(np.array([1, 2, 3, 5, 100]), 100, 2)
+    assert read.levels.tolist() == [2, 4, 8, 16, 32, 64, 128]
+    assert read.counts.tolist() == [4, 6, 8, 8, 8, 8, 10]
+    assert read.sums.tolist() == [6, 12, 22, 22, 22, 22, 222]
+    assert read.rows == 10
+
+
+def test_printed_deciders_are_right_without_noise() -> None:
+    """With a huge budget R2T and SVT decide as the exact sum does, on either side of the band."""
+    rng = np.random.default_rng(5)
+    read = Truncated.of(np.full(1_000, 60), 64, 1)
+    for decide in (race, sparse):
+        for reference, within in ((60_000, True), (59_000, True), (70_000, False), (50_000, False)):
+            found = decide(read, Band(reference, 5_000, 1e6), 50, rng)
+            assert found.shape == (50,)
+            assert (found == within).all()
+
+
+def test_the_printed_median_is_proposition_c1() -> None:
+    """The law is that of weights exp(epsilon u / 2) over the domain, and its score is the paper's.
+
+    The successor of a value that all rows share has rank n, as far from n / 2 as the value itself.
+    """
+    values, domain = np.array([3, 3, 4, 9]), range(1, 11)
+    weights = {
+        e: np.exp(0.7 / 2 * -abs(sum(value < e for value in values.tolist()) - 2)) for e in domain
+    }
+    expected = sum(weights[e] for e in (3, 4, 5)) / sum(weights.values())
+    assert median_law(values, 1, domain, Band(4, 2, 0.7)) == pytest.approx(expected)
+    assert median_law(np.full(5, 3), 1, range(3, 5), Band(4, 1, 0.5)) == pytest.approx(0.5)
+
+
+def test_the_chance_of_success_is_the_closed_form_at_no_tolerance() -> None:
+    """At the best correction k negatives pass and a positive rings with k^k / (k + 1)^(k + 1)."""
+    query, threshold = Exponential(4.0), Laplace(1.5)
+    for k in (1, 20, 200):
+        r = svt_correction(query, threshold, k)
+        found = pqd_costs.success(query, threshold, r, k, 0.0)
+        assert found == pytest.approx((k / (k + 1)) ** k / (k + 1), rel=1e-6)
+        assert found > pqd_costs.success(query, threshold, r + 0.5, k, 0.0)
+
+
+def test_the_report_is_written(tmp_path: Path) -> None:
+    """Tables, text and plots come out, whatever the rows."""
+    pytest.importorskip("matplotlib")
+    table = made_up(2_000)
+    copy = synthetic(table.times(2), KeyedNoise(b"f"), 5)
+    found = pqd.measured(table, {2: copy}, 3)
+    timings = pqd_costs.timed(table, copy)
+    assert {(each.kind, each.name) for each in timings} == {
+        (kind, name)
+        for kind, names in pqd.DECIDERS.items()
+        for name in names
+        if not name.endswith(PRINTED)
+    }
+    corrections = [
+        pqd_costs.Correction("E", "L", 200, 3.0, 2.0, 2.0, 0.1, 100.0, (0.4, 0.4, 0.1, 0.0)),
+        pqd_costs.Correction("L", "L", 200, 0.0, None, None, np.nan, 9.0, (np.nan, np.nan, 0.1, 0)),
+    ]
+    text = "\n".join(pqd_report.lines_of(found, timings, corrections, 3, tmp_path))
+    assert all(f"Figures {first} and" in text for first in (5, 7, 9))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"pqd-{kind}-2.png" for kind in ("count", "median", "sum")
+    ]
+    assert pqd_words.far_from_law(found, 3)[0] == 0
+    assert sum(pqd_words.chosen(found).values()) == 10 * len(QUERIES)
+
+
+def test_without_adult_the_report_says_so(tmp_path: Path) -> None:
+    """A folder without Adult gives one sentence, and the command knows the report's name."""
+    assert list(reproduced(tmp_path, 1, tmp_path)) == ["Adult is absent: nothing was measured."]
+    assert "pqd" in command.NAMES
+
+
+@pytest.mark.skipif(DATA is None, reason="TOCSIN_DATA names no folder")
+def test_adult_is_read() -> None:
+    """Rows and answers are those of the data set's description."""
+    assert DATA is not None
+    if not (Path(DATA) / pqd_data.FILE).is_file():
+        pytest.skip("the folder lacks Adult")
+    table = pqd_data.load(Path(DATA))
+    assert table.rows == 32_561
+    assert all(query.values(table).size > 0 for query in QUERIES)
+    assert all(table.columns[name].max() <= clip for name, clip in CLIPS.items())

@@ -1,0 +1,322 @@
+"""The reproduction of the SVT-Exp paper's evaluation, in short: that it measures what it says.
+
+What the figures show is not a matter for tests.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmarks.papers import svt, svt_report
+from benchmarks.papers.svt import PRINTED_MEAN, Duel, duels, needed_negatives, table_5
+from benchmarks.papers.svt_data import LOADERS, load, scores_of
+from benchmarks.papers.svt_methods import (
+    BEST,
+    NAMES,
+    Law,
+    Method,
+    gaussian_scale,
+    methods,
+    plan_of,
+    rdp_scale,
+    rdp_share,
+    shares,
+    tail,
+)
+from benchmarks.papers.svt_trials import CAPS, best_possible, firsts, run, selected
+from operators.noise import KeyedNoise
+from operators.svt import Exponential, Laplace, ask, open_run, svt_correction
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+DATA = os.environ.get("TOCSIN_DATA")
+SMALL = scores_of([14, 12, 11, 9, 9, 6, 3, 0], 3, None, 10)
+RUNS = 2_500
+FAR = 5.0  # standard errors
+
+
+def drawn_twin(method: Method, cap: int, seed: int = 1) -> NDArray[np.float64]:
+    """Return how often each item of the small data set rings, by drawing first rings."""
+    rng = np.random.default_rng(seed)
+    rang = np.zeros(SMALL.items)
+    for first in firsts(SMALL, method, RUNS, rng):
+        found = selected(first, SMALL.alarms, rng)
+        rang[found[first[found] <= cap]] += 1
+    return rang / RUNS
+
+
+def asked_library(cap: int, *, laplace: bool) -> tuple[NDArray[np.float64], Method]:
+    """Return how often each item rings by asking the library, and the same as a method."""
+    noise = KeyedNoise(b"svt twin")
+    plan = plan_of(SMALL, 2.0, monotone=True, questions=cap)
+    steps = SMALL.scores - SMALL.threshold
+    draw = partial(noise.discrete_laplace, plan.query_rate) if laplace else None
+    rang = np.zeros(SMALL.items)
+    for _ in range(RUNS):
+        rang += ask(plan, open_run(plan, noise), steps, noise, draw=draw).fired
+    method = Method(
+        "lap" if laplace else "exp",
+        1 / float(plan.query_rate),
+        "lap",
+        1 / float(plan.threshold_rate),
+        plan.correction,
+    )
+    return rang / RUNS, method
+
+
+def apart(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Return the largest difference of two vectors of frequencies, in standard errors."""
+    pooled = (one + other) / 2
+    errors = np.sqrt(2 * np.maximum(pooled * (1 - pooled), 1 / RUNS) / RUNS)
+    return float(np.max(np.abs(one - other) / errors))
+
+
+@pytest.mark.parametrize(("cap", "laplace"), [(1, False), (5, False), (5, True)])
+def test_first_rings_have_the_law_of_asking(cap: int, laplace: bool) -> None:
+    """Drawing when items first ring selects as the library does; another correction shows."""
+    asked, method = asked_library(cap, laplace=laplace)
+    assert cap in CAPS
+    assert apart(drawn_twin(method, cap), asked) < FAR
+    broken = replace(method, correction=method.correction - 2)
+    assert apart(drawn_twin(broken, cap), asked) > FAR
+
+
+def test_runs_end_with_the_last_positive() -> None:
+    """Items that would ring come out by traversal, in random order within one, and at most c."""
+    rng = np.random.default_rng(2)
+    first = np.array([2.0, np.inf, 1.0, 2.0, 7.0, 5_000.0])
+    seen = {tuple(selected(first, 2, rng).tolist()) for _ in range(60)}
+    assert seen == {(2, 0), (2, 3)}
+    assert sorted(selected(first, 6, rng).tolist()) == [0, 2, 3, 4]
+    assert selected(np.full(3, np.inf), 2, rng).size == 0
+
+
+def test_sure_and_impossible_items() -> None:
+    """Without noise to speak of, all positives and nothing else ring in the first traversal."""
+    rng = np.random.default_rng(3)
+    quiet = Method("exp", 1e-3, "lap", 1e-3)
+    first = firsts(SMALL, quiet, 5, rng)
+    assert (first[:, :3] == 1).all()
+    assert np.isinf(first[:, 3:]).all()
+    scored = run(SMALL, quiet, 5, rng)
+    assert scored.ncr.shape == scored.f1.shape == (5, len(CAPS))
+    assert (scored.ncr == 1).all()
+    assert (scored.f1 == 1).all()
+    assert (best_possible(SMALL, 1e-9, 5, rng).ncr == 1).all()
+
+
+def test_scores_are_those_of_the_definitions() -> None:
+    """NCR weighs the top item most and F1 counts what is missing and what is wrong."""
+    rng = np.random.default_rng(4)
+    never = run(SMALL, Method("exp", 1e-3, "lap", 1e-3, correction=100), 3, rng)
+    assert (never.ncr == 0).all()
+    assert (never.f1 == 0).all()
+    only_top = run(SMALL, Method("exp", 1e-3, "lap", 1e-3, correction=3), 3, rng)
+    assert only_top.ncr == pytest.approx(3 / 6)
+    assert only_top.f1 == pytest.approx(2 * 1 / (2 * 1 + 0 + 2))
+    below = scores_of([30, 20, 5, 4, 0], 3, None, 10)
+    flooded = run(below, Method("exp", 1e-3, "lap", 1e-3, correction=-5), 3, rng)
+    assert flooded.ncr == pytest.approx(5 / 6)
+    assert flooded.f1 == pytest.approx(1)
+
+
+def test_more_traversals_find_no_less() -> None:
+    """A positive stays one, whatever the cap."""
+    rng = np.random.default_rng(5)
+    for method in methods(SMALL, 1.0, monotone=True).values():
+        assert (np.diff(run(SMALL, method, 50, rng).ncr, axis=1) >= 0).all()
+
+
+@pytest.mark.parametrize("law", ["exp", "lap", "gum", "gau"])
+@pytest.mark.parametrize("scale", [0.4, 3.0, 250.0])
+def test_tails_are_those_of_the_laws(law: Law, scale: float) -> None:
+    """P[v >= x] is the sum or the integral of the law."""
+    at = np.array([-900.0, -3.0, -1.0, 0.0, 1.0, 2.0, 40.0])
+    grid = np.arange(-20_000, 20_001)
+    if law == "exp":
+        weights = np.where(grid >= 0, np.exp(-np.maximum(grid, 0) / scale), 0.0)
+    elif law == "lap":
+        weights = np.exp(-np.abs(grid) / scale)
+    else:
+        made = stats.gumbel_r if law == "gum" else stats.norm
+        near = np.maximum(at, -100 * scale)  # scipy overflows farther out
+        assert tail(law, scale, at) == pytest.approx(made.sf(near, scale=scale), abs=1e-12)
+        return
+    weights /= weights.sum()
+    expected = [weights[grid >= each].sum() for each in at]
+    assert tail(law, scale, at) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("monotone", [True, False])
+def test_splits_minimise_the_variance(monotone: bool) -> None:
+    """No other share of epsilon makes v - rho vary less, and the shares add up."""
+    variances: dict[Law, tuple[float, float]] = {
+        "exp": (1, 2),
+        "lap": (2, 2),
+        "gum": (math.pi**2 / 6, 2),
+        "gau": (1, 1),
+    }
+    for law, (query, threshold) in variances.items():
+        first, second = shares(law, 50, 0.7, monotone=monotone)
+        assert first + second == pytest.approx(0.7)
+        uses = 50 if monotone else 100
+
+        def variance(
+            one: float, query: float = query, threshold: float = threshold, uses: int = uses
+        ) -> float:
+            return threshold / one**2 + query * (uses / (0.7 - one)) ** 2
+
+        assert variance(first) < min(variance(first * 1.01), variance(first * 0.99))
+
+
+def test_methods_differ_as_table_3_says() -> None:
+    """Noises and corrections are the table's, ours the library's plan, in every data set."""
+    for scores in load(None).values():
+        made = methods(scores, 1.0, monotone=True)
+        assert tuple(made) == NAMES
+        plan = plan_of(scores, 1.0, monotone=True)
+        assert plan.epsilon_units <= 10**12
+        best = made[BEST]
+        assert best.query_scale == pytest.approx(made["SVT-Exp, none"].query_scale, rel=1e-6)
+        assert best.threshold_scale == pytest.approx(made["SVT-Exp, none"].threshold_scale, 1e-6)
+        exact = svt_correction(
+            Exponential(best.query_scale), Laplace(best.threshold_scale), scores.negatives
+        )
+        assert best.correction == pytest.approx(exact, abs=2)
+        assert made["SVT-Lap"].correction == made["SVT-Gau"].correction == 0
+        assert {made["SVT-Gum"].query, made["SVT-Gau"].threshold} == {"gum", "gau"}
+        assert made["SVT-Gau"].query_scale > made["SVT-Gau, RDP"].query_scale
+        doubled = methods(scores, 1.0, monotone=False)
+        assert all(doubled[name].query_scale > made[name].query_scale for name in NAMES)
+
+
+def test_renyi_accounting_gives_back_its_epsilon() -> None:
+    """The scales found cost their epsilon; c uses cost less than c times one."""
+    from dp_accounting import GaussianDpEvent, rdp  # noqa: PLC0415  # slow to import
+
+    sigma = rdp_scale(0.9, 1e-5, 50)
+    accountant = rdp.RdpAccountant()
+    accountant.compose(GaussianDpEvent(sigma), 50)
+    assert accountant.get_epsilon(1e-5) == pytest.approx(0.9, rel=0.01)
+    assert sigma < 50 * gaussian_scale(0.9, 1e-5)
+    assert gaussian_scale(0.5, 1e-4) == pytest.approx(math.sqrt(2 * math.log(12_500)) / 0.5)
+    share = rdp_share(0.9, 1e-5, 50)
+    assert 0.9 / 50 < share < 0.9
+    orders = np.linspace(1.5, 2_000, 20_000)
+    spent = 50 * np.minimum(share, orders * share**2 / 2)
+    assert rdp.compute_epsilon(orders, spent, 1e-5)[0] == pytest.approx(0.9, rel=0.01)
+
+
+def test_table_5_is_inverted() -> None:
+    """The means are the paper's but for its first; the k of an optimal correction is found."""
+    for epsilon, printed in PRINTED_MEAN.items():
+        scale, threshold = table_5(epsilon, "lap", 1)
+        assert (abs(scale - printed) < 0.01) == (epsilon != 0.01)
+        r = svt_correction(Exponential(scale), Laplace(threshold), 200)
+        assert needed_negatives(r, scale, threshold) == pytest.approx(200, rel=1e-9)
+
+
+def test_duels_are_won_beyond_sampling_error() -> None:
+    """A case is won or lost by more than two standard errors; a tie is neither."""
+    won, lost, tied = (Duel("zipf", 1.0, "SVT-Lap", ours, 0.5, 0.04) for ours in (0.6, 0.4, 0.5))
+    assert (won.ahead, won.behind) == (True, False)
+    assert (lost.ahead, lost.behind) == (False, True)
+    assert (tied.ahead, tied.behind) == (False, False)
+    rng = np.random.default_rng(6)
+    found = svt.measured({"small": SMALL}, 40, rng, monotone=True, epsilons=(0.5,))
+    (mean,) = duels(found, ("SVT-Lap",), 100)
+    at = CAPS.index(100)
+    every = found["small", 0.5]
+    assert mean.ours == pytest.approx(every[BEST].ncr[:, at].mean())
+    assert mean.theirs == pytest.approx(every["SVT-Lap"].ncr[:, at].mean())
+
+
+def test_made_data_are_the_papers() -> None:
+    """Binary and Zipf have 50 positives of 10,000 items at the printed thresholds."""
+    made = load(None)
+    assert set(made) == {"binary", "zipf"}
+    for scores in made.values():
+        assert (scores.items, scores.alarms, scores.negatives) == (10_000, 50, 200)
+        assert np.count_nonzero(scores.scores >= scores.threshold) == 50
+        assert scores.delta == 1e-4
+    assert made["zipf"].scores[[0, 49, 50]].tolist() == [10_000, 200, 196]
+
+
+def test_thresholds_lie_in_the_middle() -> None:
+    """Between item c and the next, rounded up; c items reach it unless two are equal."""
+    assert scores_of([1, 9, 4, 7], 2, 10).threshold == 6
+    assert scores_of([9, 7, 7, 1], 2, 10).threshold == 7
+    assert scores_of([9, 8, 1], 1, 10).threshold == 9
+    assert scores_of([3, 1], 1, 8).delta == 1 / 8
+
+
+def test_supports_are_counted(tmp_path: Path) -> None:
+    """Attribute-value pairs, baskets and invoices count once per record; unknowns do not."""
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+
+    def packed(name: str, lines: list[str]) -> None:
+        with pa.output_stream(str(tmp_path / name), compression="zstd") as stream:
+            stream.write("\n".join(lines).encode())
+
+    names = "age,workclass,fnlwgt,education,edunum,marital,occupation,relationship,race,sex"
+    names += ",capgain,caploss,hourweek,country"
+    people = [f"{20 + at},{'? P'[at % 3]},1,B,{at},M,O,H,W,F,{at // 9},0,40,U" for at in range(10)]
+    packed("adult_income.csv.zst", [names, *people])
+    packed("T10I4D100K.dat.zst", [" ".join(map(str, range(each))) + " 0" for each in range(1, 61)])
+    lines = [(number, f"item {code}") for number in range(60) for code in range(number)] * 2
+    table = pa.table(
+        {"InvoiceNo": [str(each) for each, _ in lines], "StockCode": [each for _, each in lines]}
+    )
+    parquet.write_table(table, tmp_path / "online_retail.parquet")
+    found = load(tmp_path)
+    assert set(found) == set(LOADERS)
+    adult = found["adult"]
+    # Each of 7 constant columns has 1 value; workclass has 2 known ones; 4 columns in fifths and 2
+    # in two have an item for each part, an empty one too.
+    assert adult.items == 7 + 2 + 4 * 5 + 2 * 2
+    assert adult.scores.sum() == 14 * 10 - 4
+    assert (adult.records, adult.threshold) == (10, 200)
+    assert found["baskets"].scores.tolist() == list(range(60, 0, -1))
+    assert found["baskets"].threshold == 11
+    assert found["retail"].scores.tolist() == list(range(59, 0, -1))
+    assert found["retail"].records == 59
+
+
+def test_the_report_is_written(tmp_path: Path) -> None:
+    """Tables, words and plots come out, with the cases that are lost."""
+    pytest.importorskip("matplotlib")
+    rng = np.random.default_rng(7)
+    data = {"binary": SMALL, svt.ADDED: SMALL}
+    found = svt.measured(data, 3, rng, monotone=True)
+    doubled = svt.measured(data, 3, rng, monotone=False)
+    text = "\n".join(svt_report.lines_of(data, found, doubled, 0.05, tmp_path))
+    assert all(f"## {each}" in text for each in ("Table 5", "Figure 7", "Figure 8", "Figure 10"))
+    assert "does not beat" in text
+    assert "nan" not in text
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "svt-f1.png",
+        "svt-ncr.png",
+        "svt-traversals.png",
+    ]
+
+
+@pytest.mark.skipif(DATA is None, reason="TOCSIN_DATA names no folder")
+def test_the_data_are_read() -> None:
+    """Items and records are those of the descriptions."""
+    assert DATA is not None
+    sizes = {"adult": (123, 32_561), "baskets": (870, 100_000), "retail": (4_070, 25_900)}
+    found = load(Path(DATA))
+    for name, size in sizes.items():
+        if name in found:
+            assert (found[name].items, found[name].records) == size

@@ -1,0 +1,586 @@
+"""The plan of alarms that are charged by runs of windows: how many runs, at what cost, how sure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accountant.charges import Charge, UniformCost, WindowKey
+from accountant.errors import ConfigError
+from accountant.filter import Standing, UserFilter
+from accountant.overlap import Held
+from accountant.plan import AlarmCost, plan_budget
+from accountant.records import Admission, BudgetTerms
+from accountant.shapes import ANYWHERE
+from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, to_loss_units
+from operators.registry import RUN_MECHANISMS, price
+from operators.svt import Svt, accuracy
+from stream.cli import main
+from stream.config import examine
+from stream.mechanisms import plans_of
+from stream.planning.budget import REFERENCE_MS, budget_plan, period_table
+from stream.planning.changes import ChangeKind
+from stream.planning.occupancy import ActiveWindows, run_breaks
+from stream.planning.outlook import outlook
+from stream.planning.refusal import first_refusal
+from stream.windows import FixedCalendar, LocalCalendar, Periods, Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from operators.base import Plan
+    from stream.model import Alarms
+    from stream.planning.outlook import ScopeOutlook
+    from stream.windows import Calendar
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+COMMANDS = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
+
+HEAD = """\
+timezone: {timezone}
+feeds:
+  badges:
+    topic: building.badges
+    time: ts
+    unit: person
+    fields:
+      person: string
+      room: {{domain: [lab, hall, attic]}}
+      paid: {{type: float, clip: [0, 5], granule: "0.5"}}
+      ts: timestamp
+{history}
+budget: {{{budget}}}
+alarms:
+"""
+HOUR = "TUMBLE(ts, INTERVAL '1' HOUR)"
+SEVEN = "TUMBLE(ts, INTERVAL '7' HOUR)"
+DAY = "TUMBLE(ts, INTERVAL '1' DAY)"
+HOP = "HOP(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)"
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """One alarm of a file under test."""
+
+    window: str = HOUR
+    having: str = "COUNT(*) > 300"
+    tolerance: str = "60"
+    mechanism: str = "svt"
+    max_fnr: str = "0.05"
+    extra: str = ""
+
+    def text(self, name: str) -> str:
+        """Return it as YAML."""
+        lines = [
+            f"  {name}:",
+            "    sql: |",
+            "      SELECT room FROM badges",
+            f"      GROUP BY room, {self.window}",
+            f"      HAVING {self.having}",
+            f"    max_fnr: {self.max_fnr}",
+            f"    tolerance: {self.tolerance}",
+            f"    mechanism: {self.mechanism}",
+            *([f"    {self.extra}"] if self.extra else []),
+        ]
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Config:
+    """A file under test."""
+
+    alarms: Mapping[str, Alarm]
+    unit: str = "user"
+    epsilon_max: str = "4"
+    period: str = "1d"
+    history: str = ""
+    timezone: str = "UTC"
+
+    def write(self, folder: Path) -> Path:
+        """Write it and return its path."""
+        budget = f'unit: {self.unit}, epsilon_max: "{self.epsilon_max}"'
+        if self.unit == "user":
+            budget += f", period: {self.period}"
+        history = f"    history: {self.history}" if self.history else ""
+        path = folder / "alarms.yaml"
+        path.write_text(
+            HEAD.format(budget=budget, history=history, timezone=self.timezone)
+            + "".join(one.text(name) for name, one in self.alarms.items())
+        )
+        return path
+
+    def load(self, folder: Path) -> Alarms:
+        """Write it and return what it means."""
+        report = examine(self.write(folder), environ={})
+        assert report.alarms is not None, [str(error) for error in report.errors]
+        return report.alarms
+
+    def look(self, folder: Path) -> ScopeOutlook:
+        """Write it and look ahead for its one budget."""
+        (one,) = outlook(self.load(folder))
+        return one
+
+    def lines(self, folder: Path) -> list[dict[str, Any]]:
+        """Return what ``tocsin plan FILE --json`` prints."""
+        result = CliRunner().invoke(main, ["plan", str(self.write(folder)), "--json"])
+        assert result.exit_code == 0, result.stderr
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def touched_by_hand(
+    calendar: Calendar, periods: Periods, since_ms: int, until_ms: int
+) -> list[tuple[int, tuple[int, ...]]]:
+    """Return number and touched periods of every active window that touches a span, in order."""
+    index = calendar.first_starting_at(since_ms)
+    while calendar.bounds(index - 1)[1] > since_ms:
+        index -= 1
+    found = []
+    while (bounds := calendar.bounds(index))[0] < until_ms:
+        if calendar.active(index) and bounds[1] > since_ms:
+            found.append((index, periods.touched(*bounds)))
+        index += 1
+    return found
+
+
+periods_tried = st.sampled_from(
+    [
+        LocalCalendar(1, 1, "Europe/Berlin"),
+        LocalCalendar(7, 7, "Europe/Berlin"),
+        LocalCalendar(1, 1, "America/New_York"),
+        FixedCalendar(12 * HOUR_MS, 12 * HOUR_MS),
+        FixedCalendar(5 * HOUR_MS, 5 * HOUR_MS),
+    ]
+)
+calendars = st.one_of(
+    st.builds(
+        lambda size, step, schedule: FixedCalendar(size * 1_800_000, step * 1_800_000, schedule),
+        st.integers(1, 60),
+        st.integers(1, 60),
+        st.sampled_from(
+            [
+                None,
+                Schedule.parse("Mon-Fri 07:00-22:00", "Europe/Berlin"),
+                Schedule.parse("Sat 22:00-06:00, Mon-Tue 00:00-24:00", "America/New_York"),
+            ]
+        ),
+    ),
+    st.builds(
+        lambda size, step, schedule: LocalCalendar(size, step, "Europe/Berlin", schedule),
+        st.integers(1, 9),
+        st.integers(1, 9),
+        st.sampled_from([None, Schedule.parse("Mon-Fri 00:00-24:00", "Europe/Berlin")]),
+    ),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(calendars, periods_tried, st.integers(0, 400), st.integers(1, 12))
+def test_runs_are_the_distinct_tuples_of_touched_periods(
+    calendar: Calendar, period: Calendar, from_day: int, count: int
+) -> None:
+    """Per period, and window by window: a run opens wherever the touched periods change."""
+    first = period.first_starting_at(REFERENCE_MS + from_day * DAY_MS)
+    bounds = [period.bounds(first + at) for at in range(count)]
+    starts, ends = (np.array([each[at] for each in bounds], np.int64) for at in (0, 1))
+    span = (int(starts[0]), int(ends[-1]))
+    by_hand = touched_by_hand(calendar, Periods(period), *span)
+    breaks = run_breaks(calendar, period, *span)
+    active = ActiveWindows(calendar, *span)
+    distinct = {touched for _, touched in by_hand}
+    expected = [sum(start in touched for touched in distinct) for start in starts.tolist()]
+    assert active.runs_touching(starts, ends, breaks).tolist() == expected
+    opening = [by_hand[0][0]] if by_hand else []
+    opening += [at for (_, before), (at, after) in pairwise(by_hand) if before != after]
+    stop = by_hand[-1][0] + 1 if by_hand else 0
+    first_index = by_hand[0][0] if by_hand else 0
+    assert active.openers(breaks, first_index, stop).tolist() == opening
+    assert len(opening) == len(distinct)
+
+
+@pytest.mark.parametrize(
+    ("calendar", "runs"),
+    [
+        (FixedCalendar(HOUR_MS, HOUR_MS), 1),
+        (FixedCalendar(DAY_MS, DAY_MS), 1),
+        (FixedCalendar(7 * HOUR_MS, 7 * HOUR_MS), 3),
+        (FixedCalendar(HOUR_MS, HOUR_MS // 6), 3),
+        (FixedCalendar(2 * DAY_MS, 2 * DAY_MS), 1),
+        (FixedCalendar(2 * DAY_MS, DAY_MS), 2),
+        (LocalCalendar(7, 7, "UTC"), 1),
+        (FixedCalendar(HOUR_MS, HOUR_MS // 6, Schedule.parse("Mon-Sun 07:00-22:00", "UTC")), 1),
+    ],
+)
+def test_most_runs_in_a_day(calendar: Calendar, runs: int) -> None:
+    """One inside a day, and one more for each end of the day that windows lie across."""
+    table = period_table(Periods(LocalCalendar(1, 1, "UTC")))
+    assert int(table.runs(calendar).max()) == runs
+
+
+def test_a_clock_change_adds_no_run() -> None:
+    """Hours of UTC are whole hours of a Berlin day, of the 23 and the 25 hours long ones too."""
+    table = period_table(Periods(LocalCalendar(1, 1, "Europe/Berlin")))
+    assert set(table.runs(FixedCalendar(HOUR_MS, HOUR_MS)).tolist()) == {1}
+
+
+def test_windows_across_too_many_periods_are_refused() -> None:
+    """What could not be counted is an error, not a guess."""
+    periods = FixedCalendar(1, 1)
+    with pytest.raises(ConfigError, match="too many budget periods"):
+        run_breaks(FixedCalendar(DAY_MS, DAY_MS), periods, REFERENCE_MS, REFERENCE_MS + 10)
+
+
+MIXES = {
+    "alone": {"a": Alarm()},
+    "across": {"a": Alarm(window=HOP), "b": Alarm(window=SEVEN, extra="alarms_per_period: 2")},
+    "with others": {
+        "a": Alarm(window=HOP),
+        "b": Alarm(mechanism="tslm", window=SEVEN, tolerance="9"),
+        "c": Alarm(having="SUM(paid) > 800", tolerance="100", extra="append: 2"),
+    },
+}
+
+
+def run_windows(alarms: Alarms, since_ms: int, until_ms: int) -> Iterator[tuple[WindowKey, bool]]:
+    """Yield all windows that touch a span in the fixed order, and whether each opens a run."""
+    periods = alarms.budget.periods
+    assert periods is not None
+    keys = []
+    for query in alarms.queries.values():
+        found = touched_by_hand(query.calendar, periods, since_ms, until_ms)
+        for at, (index, touched) in enumerate(found):
+            start_ms, end_ms = query.calendar.bounds(index)
+            opens = not at or found[at - 1][1] != touched
+            keys.append((WindowKey(end_ms, query.id, start_ms), opens))
+    yield from sorted(keys)
+
+
+def losses_of(alarms: Alarms, plans: Mapping[str, Plan]) -> dict[str, int]:
+    """Return what a window, or a run, costs a person at worst, by alarm, in loss units."""
+    caps = alarms.budget.contribution.predicates_per_window
+    losses = {}
+    for name, plan in plans.items():
+        query = alarms.queries[name]
+        cells = 1 if query.mechanism in RUN_MECHANISMS else min(caps, len(query.domain))
+        losses[name] = cells * to_loss_units(plan.epsilon)
+    return losses
+
+
+@pytest.mark.parametrize("mix", MIXES.values(), ids=MIXES)
+@pytest.mark.parametrize("timezone", ["UTC", "America/New_York"])
+def test_worst_case_counts_every_run_once(
+    tmp_path: Path, mix: Mapping[str, Alarm], timezone: str
+) -> None:
+    """The worst period is that of adding up runs and windows one by one, day by day."""
+    alarms = Config(mix, timezone=timezone).load(tmp_path)
+    plans = plans_of(alarms)
+    (plan,) = budget_plan(alarms, plans).scopes
+    losses = losses_of(alarms, plans)
+    calendar = alarms.budget.periods.calendar if alarms.budget.periods else None
+    assert calendar is not None
+    worst = 0
+    for month in (0, 69, 306):  # with the days on which clocks change
+        first = calendar.first_starting_at(REFERENCE_MS + month * DAY_MS)
+        for index in range(first, first + 9):
+            bounds = calendar.bounds(index)
+            paid = sum(
+                losses[key.query]
+                for key, opens in run_windows(alarms, *bounds)
+                if opens or alarms.queries[key.query].mechanism not in RUN_MECHANISMS
+            )
+            worst = max(worst, paid)
+    assert plan.worst_units == worst
+    assert plan.bound == "sum over cells and runs"
+
+
+@pytest.mark.parametrize("mix", MIXES.values(), ids=MIXES)
+@pytest.mark.parametrize("share", [3, 35, 99])
+def test_first_refusal_is_the_filters(tmp_path: Path, mix: Mapping[str, Alarm], share: int) -> None:
+    """Walking the fullest period window by window, a run's first asking for all, finds it too."""
+    config = Config(mix, timezone="Europe/Berlin")
+    plans = plans_of(loaded := config.load(tmp_path))
+    (full,) = budget_plan(loaded, plans).scopes
+    assert full.worst_units is not None
+    wall = Fraction(full.worst_units * share // 100, UNITS_PER_EPSILON)
+    alarms = replace(config, epsilon_max=str(wall)).load(tmp_path)
+    (plan,) = budget_plan(alarms, plans).scopes
+    refusal = first_refusal(plan, list(alarms.queries.values()), alarms.budget)
+    assert refusal is not None
+    assert alarms.budget.periods is not None
+    assert alarms.budget.periods.calendar is not None
+    calendar = alarms.budget.periods.calendar
+    end_ms = calendar.bounds(calendar.index_of(refusal.since_ms))[1]
+    losses = losses_of(alarms, plans)
+    found, granted = refused_by_hand(alarms, losses, refusal.since_ms, end_ms)
+    assert found is not None
+    assert (refusal.query, refusal.start_ms) == (found.query, found.start_ms)
+    assert refusal.granted == {name: granted[name] for name in alarms.queries}
+
+
+def refused_by_hand(
+    alarms: Alarms, losses: Mapping[str, int], since_ms: int, until_ms: int
+) -> tuple[WindowKey | None, Counter[str]]:
+    """Return the first window the filter refuses, all at their worst, and what it granted."""
+    judge = UserFilter(int(alarms.budget.epsilon_max * UNITS_PER_EPSILON), {}, {})
+    granted: Counter[str] = Counter()
+    for key, opens in run_windows(alarms, since_ms, until_ms):
+        query = alarms.queries[key.query]
+        free = query.mechanism in RUN_MECHANISMS and not opens
+        units = 0 if free else losses[key.query]
+        charge = Charge(key, UniformCost(units, 1), 1, (0,))
+        if judge.answer(charge, ANYWHERE) is not Admission.RESERVED:
+            return key, granted
+        judge.hold(Standing(Held(key.start_ms, key.end_ms, units, ANYWHERE), False, (0,)))
+        granted[key.query] += 1
+    return None, granted
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_runs_of_a_plan_that_fits_are_never_refused(tmp_path: Path, seed: int) -> None:
+    """Settled window by window at what they rang, against real periods, while runs last."""
+    random = Random(seed)
+    config = Config(MIXES["with others"], timezone="America/New_York")
+    plans = plans_of(loaded := config.load(tmp_path))
+    (full,) = budget_plan(loaded, plans).scopes
+    wall = full.worst_units
+    assert wall is not None
+    alarms = replace(config, epsilon_max=str(Fraction(wall, UNITS_PER_EPSILON))).load(tmp_path)
+    assert budget_plan(alarms, plans).fits
+    periods = alarms.budget.periods
+    assert periods is not None
+    terms = {
+        query.id: Svt.planned(query.condition, query.aim).terms
+        for query in alarms.queries.values()
+        if query.mechanism in RUN_MECHANISMS
+    }
+    losses, left = losses_of(alarms, plans), dict.fromkeys(terms, 0)
+    judge = UserFilter(wall, {}, {})
+    since_ms = REFERENCE_MS + 69 * DAY_MS
+    for key, opens in run_windows(alarms, since_ms, since_ms + 3 * DAY_MS):
+        touched = periods.touched(key.start_ms, key.end_ms)
+        asked = paid = losses[key.query]
+        if key.query in terms:
+            run = terms[key.query]
+            if opens:
+                left[key.query] = run.alarms
+            elif not left[key.query]:
+                continue  # what a second run takes is beyond the plan
+            asked = left[key.query] * run.alarm_units + (run.open_units if opens else 0)
+            rung = random.randint(0, left[key.query]) if random.random() < 0.3 else 0
+            paid = run.cost_units(opens, rung)
+            left[key.query] -= rung
+        charge = Charge(key, UniformCost(asked, 1), 1, touched)
+        assert judge.answer(charge, ANYWHERE) is Admission.RESERVED
+        judge.hold(Standing(Held(key.start_ms, key.end_ms, paid, ANYWHERE), False, touched))
+
+
+def test_a_lifetime_of_runs_has_an_end(tmp_path: Path) -> None:
+    """One run in all, however many windows; beside an alarm that goes on, it is paid first."""
+    alone = Config({"a": Alarm(window=HOP)}, period="lifetime").look(tmp_path)
+    whole = to_loss_units(alone.plan.alarms[0].epsilon)
+    assert (alone.plan.worst_units, alone.plan.fits, alone.refusal) == (whole, True, None)
+    assert (alone.plan.alarms[0].cells, alone.plan.windows_fit) == (1, None)
+    assert (alone.runs[0].questions, alone.runs[0].alpha, alone.runs[0].windows_units) == (
+        None,
+        None,
+        None,
+    )
+    mixed = Config(
+        {"a": Alarm(window=HOP), "b": Alarm(window=DAY, mechanism="tslm")}, period="lifetime"
+    )
+    looked = mixed.look(tmp_path)
+    each = to_loss_units(looked.plan.alarms[1].epsilon)
+    rounds = (4 * UNITS_PER_EPSILON - whole) // each
+    assert looked.plan.worst_units is None
+    assert [one.worst_units for one in looked.plan.alarms] == [whole, None]
+    assert looked.plan.windows_fit == rounds
+    assert f"about {rounds} windows" in looked.plan.suggestion
+    assert looked.refusal is not None
+    assert (looked.refusal.query, looked.refusal.granted["b"]) == ("b", rounds)
+    short = replace(mixed, epsilon_max="0.1").load(tmp_path)
+    (plan,) = budget_plan(short).scopes
+    refusal = first_refusal(plan, list(short.queries.values()), short.budget)
+    assert (plan.fits, plan.windows_fit) == (False, 0)
+    assert refusal is not None
+    assert refusal.granted == {"a": 0, "b": 0}
+
+
+def test_a_history_says_how_many_questions_a_lifetime_asks(tmp_path: Path) -> None:
+    """A declared history has so many windows, of which none crosses its ends."""
+    history = "{from: 2011-01-01, until: 2011-01-03}"
+    looked = Config({"a": Alarm(window=HOP)}, period="lifetime", history=history).look(tmp_path)
+    assert looked.runs[0].windows == 48 * 6 - 5
+    assert looked.runs[0].questions == 3 * (48 * 6 - 5)
+
+
+def test_an_event_pays_a_run_in_every_window(tmp_path: Path) -> None:
+    """Under unit event nothing is shared: overlap multiplies, and tslm is shown beside it."""
+    config = Config({"a": Alarm(window=HOP)}, unit="event")
+    alarms = config.load(tmp_path)
+    (looked,) = outlook(alarms)
+    whole = to_loss_units(looked.plan.alarms[0].epsilon)
+    assert (looked.plan.worst_units, looked.plan.alarms[0].runs) == (6 * whole, False)
+    query = alarms.queries["a"]
+    alone = price("tslm", query.condition, query.aim)
+    assert looked.runs[0].windows_units == 6 * to_loss_units(alone.epsilon)
+    assert looked.runs[0].windows is None
+
+
+def test_what_a_run_shows_is_what_the_operator_has(tmp_path: Path) -> None:
+    """Noise and correction in the field's unit, questions counted, accuracy and tslm's price."""
+    alarms = Config(MIXES["with others"]).load(tmp_path)
+    lines = Config(MIXES["with others"]).lines(tmp_path)
+    shown = {line["alarm"]: line for line in lines if line["record"] == "run"}
+    assert list(shown) == ["a", "c"]
+    for name, windows, step in (("a", 24 * 6 + 5, 1), ("c", 24, 5)):
+        query, line = alarms.queries[name], shown[name]
+        terms = Svt.planned(query.condition, query.aim).terms
+        assert line["alarms"] == 10
+        assert line["threshold_scale"] == step * UNITS_PER_EPSILON / terms.open_units
+        # Counts and sums of what is never negative move one way: rate eps_2 / c, not half of it.
+        assert line["question_scale"] == step * UNITS_PER_EPSILON / terms.alarm_units
+        assert line["correction"] == step * terms.correction
+        assert line["windows"] == windows
+        questions = windows * 3 * (2 if name == "c" else 1)
+        assert (line["questions"], line["negatives"]) == (questions, -(-questions // 10))
+        cells = -(-windows * 3 // 10)
+        assert (line["alpha"], line["beta"]) == (step * accuracy(terms, cells, 0.05), 0.05)
+        alone = price("tslm", query.condition, query.aim).epsilon
+        assert Fraction(line["tslm_epsilon"]) == alone
+        caps = alarms.budget.contribution.predicates_per_window
+        assert Fraction(line["tslm_worst"]) == windows * min(caps, 3) * alone
+
+
+@pytest.mark.parametrize("unit", ["user", "event"])
+def test_every_change_makes_it_fit_and_fewer_alarms_would_be_too_few(
+    tmp_path: Path, unit: str
+) -> None:
+    """Each printed change is enough; one alarm a run more than is printed would not fit."""
+    config = Config(
+        {
+            "a": Alarm(window=SEVEN, extra="alarms_per_period: 20"),
+            "b": Alarm(window=DAY, mechanism="tslm", tolerance="9"),
+        },
+        unit=unit,
+        epsilon_max="1.0" if unit == "user" else "0.5",
+    )
+    looked = config.look(tmp_path)
+    assert not looked.plan.fits
+    possible = [change for change in looked.changes if change.possible]
+    kinds = {change.kind for change in possible}
+    assert {ChangeKind.ALARMS, ChangeKind.TOLERANCE, ChangeKind.EPSILON_MAX} <= kinds
+    for change in possible:
+        assert fits(changed(config, change.kind, change.values), tmp_path), change
+        if change.kind is ChangeKind.ALARMS:
+            one_more = {name: str(int(value) + 1) for name, value in change.values.items()}
+            assert not fits(changed(config, change.kind, one_more), tmp_path), change
+    together = next(one for one in looked.changes if len(one.alarms) > 1)
+    assert together.alarms == ("a", "b")
+
+
+def changed(config: Config, kind: ChangeKind, values: Mapping[str, str]) -> Config:
+    """Return the file with new values written into it."""
+    if kind is ChangeKind.EPSILON_MAX:
+        return replace(config, epsilon_max=next(iter(values.values())))
+    alarms = dict(config.alarms)
+    for name, value in values.items():
+        fewer = {"extra": f"{kind.value}: {value}"}
+        written = fewer if kind is ChangeKind.ALARMS else {kind.value: value}
+        alarms[name] = replace(alarms[name], **written)
+    return replace(config, alarms=alarms)
+
+
+def fits(config: Config, folder: Path) -> bool:
+    """Whether the plan of a file's one budget fits."""
+    return budget_plan(config.load(folder)).fits
+
+
+def test_runs_are_shown_in_tables(tmp_path: Path) -> None:
+    """Runs stand where cells of others stand; a second table says what is in them."""
+    mix = {"a": Alarm(window=HOP), "c": Alarm(having="SUM(paid) > 800", tolerance="100")}
+    path = Config(mix, epsilon_max="1.2").write(tmp_path)
+    shown = CliRunner().invoke(main, ["plan", str(path)]).stdout
+    assert max(map(len, shown.splitlines())) <= 80
+    assert re.search(r"│ a +│ svt .*│ 3 runs │ .*│ +all │", shown)
+    assert re.search(r"│ c +│ svt .*│ +1 run │", shown)
+    assert "runs under one noisy threshold, charged once" in shown
+    assert "alarms_per_period" in shown
+    event = Config({"a": Alarm()}, unit="event").write(tmp_path)
+    assert "charged in every window" in CliRunner().invoke(main, ["plan", str(event)]).stdout
+
+
+def test_json_keys_are_those_documented(tmp_path: Path) -> None:
+    """Every record has the keys that the page of commands gives it, and no others."""
+    documented = {}
+    section = COMMANDS.read_text(encoding="utf-8").partition("## `tocsin plan ")[2]
+    for line in section.partition("\n## ")[0].splitlines():
+        if found := re.match(r"\| `(alarm|budget|run|overlap|change)` \| (.*) \|$", line):
+            flat = re.sub(r"\([^()]*\)", "", found[2]).partition("; `null`")[0]
+            documented[found[1]] = set(re.findall(r"`(\w+)`", flat)) - {"event", "svt"}
+    emitted: dict[str, set[str]] = {}
+    for unit in ("user", "event"):
+        mix = {"a": Alarm(), "b": Alarm(mechanism="tslm", tolerance="30")}
+        config = Config(mix, unit=unit, epsilon_max="0.3")
+        for line in config.lines(tmp_path):
+            emitted.setdefault(line.pop("record"), set()).update(line)
+    assert emitted == documented
+
+
+units = st.integers(0, 12)
+mixes = st.lists(
+    st.tuples(units, st.booleans(), st.lists(st.integers(0, 4), min_size=3, max_size=3)),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(mixes, st.integers(0, 80))
+def test_rounds_are_those_of_opening_runs_one_by_one(
+    mix: list[tuple[int, bool, list[int]]], wall: int
+) -> None:
+    """So many windows of every alarm fit as do when each of the first ones opens a run."""
+    terms = BudgetTerms("s", PrivacyUnit.USER, wall, "1d")
+    alarms = [
+        AlarmCost(
+            "q",
+            "s",
+            cost,
+            1.0,
+            windows_per_period=tuple(counts),
+            runs_per_period=tuple(counts) if runs else None,
+        )
+        for cost, runs, counts in mix
+    ]
+    (plan,) = plan_budget([terms], alarms).scopes
+
+    def paid(rounds: int, kind: int) -> int:
+        return sum(
+            cost * (min(rounds, counts[kind]) if runs else rounds * bool(counts[kind]))
+            for cost, runs, counts in mix
+        )
+
+    beyond = 100  # whatever still fits after so many rounds costs nothing any more
+    fitting = [
+        next((rounds for rounds in range(beyond) if paid(rounds + 1, kind) > wall), None)
+        for kind in range(3)
+    ]
+    assert plan.windows_fit == min((each for each in fitting if each is not None), default=None)
+    assert plan.worst_units == max(
+        sum(cost * counts[kind] for cost, _, counts in mix) for kind in range(3)
+    )
+    for (cost, runs, counts), alarm in zip(mix, plan.alarms, strict=True):
+        whole = cost * max(counts) <= wall
+        assert (alarm.windows_fit is None) == (cost == 0 or (runs and whole))

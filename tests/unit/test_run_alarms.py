@@ -1,0 +1,364 @@
+"""Alarms in runs, decided by the real decider on a real ledger: what they pay, and what goes on.
+
+Counts are put into the ledger as partitions would; the Kafka side is in the integration tests.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from accountant.charges import WindowKey
+from accountant.errors import LedgerError
+from accountant.records import LogIdentity, Outcome, Partial
+from accountant.units import to_loss_units
+from benchmarks.report import machine
+from operators.registry import price
+from operators.svt import Svt
+from stream.build import Runtime, assemble, open_ledger
+from stream.config import examine, load
+from stream.model import Clock
+from stream.release import alarm_records, decision_record
+from tests.support.matrix import run_states
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accountant.ledger import Ledger
+    from accountant.records import StoredDecision
+    from stream.model import Alarms, Query
+
+REPORT = Path(__file__).resolve().parents[2] / "benchmarks" / "runs.md"
+MINUTE_MS = 60_000
+ROOMS = 4
+CONFIG = """\
+ledger: sqlite:///{ledger}
+feeds:
+  badges:
+    topic: building.badges
+    time: ts
+    unit: person
+    fields:
+      person: string
+      room: {{domain: [a, b, c, d]}}
+      age: {{type: integer, clip: [0, 9]}}
+      ts: timestamp
+    history: {{from: 1970-01-01, until: 1970-02-01}}
+budget: {{unit: {unit}, epsilon_max: "{epsilon_max}"{period}}}
+alarms:
+  crowd:
+    sql: |
+      SELECT room FROM badges
+      GROUP BY room, {window}
+      HAVING {having}
+    max_fnr: 0.05
+    max_fpr: 1e-9
+    tolerance: 20
+    max_age: 60d
+    mechanism: svt
+{lines}"""
+
+
+@dataclass
+class Harness:
+    """One alarm, its ledger and what decides it."""
+
+    alarms: Alarms
+    ledger: Ledger
+    runtime: Runtime
+    now_ms: list[int]
+
+    @property
+    def query(self) -> Query:
+        """The alarm."""
+        return self.alarms.queries["crowd"]
+
+    @property
+    def svt(self) -> Svt:
+        """Its mechanism."""
+        operator = self.runtime.decider._operators["crowd"]
+        assert isinstance(operator, Svt)
+        return operator
+
+    def count(self, window: int, counts: list[int] | None = None) -> None:
+        """Store what a window counted: nothing, unless said."""
+        values = np.array(counts or [], dtype=np.int64)
+        start_ms, end_ms = self.query.calendar.bounds(window)
+        self.now_ms[0] = end_ms + MINUTE_MS
+        self.ledger.put_partial(
+            Partial(
+                key=WindowKey(end_ms=end_ms, query="crowd", start_ms=start_ms),
+                partition=0,
+                fingerprint=self.query.fingerprint,
+                topic_id="log",
+                complete=True,
+                cells=ROOMS,
+                index=np.flatnonzero(values).astype(np.int64),
+                value=values[np.flatnonzero(values)],
+                first_offset=-1,
+                last_offset=-1,
+            )
+        )
+
+    def decide(self, window: int, counts: list[int] | None = None) -> StoredDecision:
+        """Count a window and decide it."""
+        self.count(window, counts)
+        (decision,) = self.runtime.decider.decide_due("crowd")
+        return decision
+
+    def spent(self) -> int:
+        """Return what the worst-off person lost, after checking the ledger."""
+        assert self.ledger.verify() == []
+        (scope,) = self.ledger.status().scopes.values()
+        return scope.spent_units
+
+
+def written(folder: Path, **settings: Any) -> Path:
+    """Write a configuration."""
+    unit = settings.setdefault("unit", "user")
+    settings.setdefault("epsilon_max", "50")
+    settings.setdefault("having", "COUNT(*) > 100")
+    settings.setdefault("period", ", period: lifetime" if unit == "user" else "")
+    settings.setdefault("window", "TUMBLE(ts, INTERVAL '1' MINUTE)")
+    settings["lines"] = "".join(f"    {line}\n" for line in settings.get("lines", ()))
+    path = folder / "alarms.yaml"
+    path.write_text(CONFIG.format(ledger=folder / "ledger.db", **settings))
+    return path
+
+
+@contextmanager
+def running(folder: Path, step: Any = None, **settings: Any) -> Iterator[Harness]:
+    """Open (again) what a configuration says."""
+    alarms = load(written(folder, **settings), environ={})
+    log = LogIdentity("badges", "cluster", "log", "building.badges", 1)
+    hooks = {} if step is None else {"step": step}
+    now_ms = [0]
+    with open_ledger(alarms) as ledger:
+        runtime = assemble(
+            alarms,
+            ledger,
+            identities={"badges": log},
+            first_start_ms={"crowd": 0},
+            clock_ms=lambda: now_ms[0],
+            **hooks,
+        )
+        yield Harness(alarms, ledger, runtime, now_ms)
+
+
+def test_a_run_is_paid_for_its_alarms(tmp_path: Path) -> None:
+    """A hundred windows with every room full of the same people in three of them."""
+    with running(tmp_path) as one:
+        full = {10: [400] * ROOMS, 50: [400, 0, 0, 0], 90: [0, 0, 400, 0]}
+        decisions = [one.decide(window, full.get(window)) for window in range(100)]
+        rang = [alarm for each in decisions for alarm in alarm_records(one.query, each)]
+        assert len(rang) == 6
+        terms = one.svt.terms
+        assert one.spent() == terms.open_units + 6 * terms.alarm_units
+        assert decisions[0].epsilon_units == terms.open_units
+        assert decisions[10].epsilon_units == 4 * terms.alarm_units
+        status = one.ledger.status().queries["crowd"]
+        assert (status.alarms_rung, status.alarms_left) == (6, 4)
+        per_window = to_loss_units(price("tslm", one.query.condition, one.query.aim).epsilon)
+        assert 100 * per_window > 5 * terms.epsilon_units
+
+
+def test_windows_without_alarms_are_free(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """However many windows a person is in: opening once, and the alarms (10,000 in a full run)."""
+    full = request.config.getoption("--full")
+    windows = 10_000 if full else 300
+    with running(tmp_path) as one:
+        for window in range(windows):
+            one.decide(window, [400] * ROOMS if window == windows // 2 else [10, 3, 0, 1])
+        terms, (scope,) = one.svt.terms, one.ledger.status().scopes.values()
+        assert scope.spent_units == terms.open_units + ROOMS * terms.alarm_units
+        assert scope.spent_units < terms.epsilon_units
+        assert one.ledger.verify() == []
+        # A person in one room of each window: what the cheapest mechanism for one window takes.
+        apart = windows * to_loss_units(price("tslm", one.query.condition, one.query.aim).epsilon)
+        assert apart > 10 * scope.spent_units
+        if full:
+            figures = (terms.epsilon_units, scope.spent_units, apart)
+            run, spent, others = (f"{units / 1e12:.3f}" for units in figures)
+            lines = (
+                *("# A run over many windows", "", f"`make crash`. {machine()}", ""),
+                f"{windows:,} windows of four rooms, decided by the worker's decider on SQLite; a",
+                f"person is in a room of every window, and {ROOMS} alarms ring. `svt` reserves",
+                f"{run} for the run and has charged {spent}: opening it, and its alarms. `tslm`",
+                f"with this promise would have charged {others}. `ledger verify` was clean.",
+            )
+            REPORT.write_text("\n".join(lines) + "\n")
+
+
+def test_a_spent_run_is_followed_by_another_if_it_fits(tmp_path: Path) -> None:
+    """Budget for two runs of three alarms: the sixth alarm is the last, then windows are denied."""
+    lines = ["alarms_per_period: 3"]
+    with running(tmp_path, lines=lines) as one:
+        worst = one.svt.terms.epsilon_units
+    path = tmp_path / "two"
+    path.mkdir()
+    with running(path, lines=lines, epsilon_max=f"{2 * worst / 10**12:.12f}") as one:
+        decisions = [one.decide(window, [0, 400, 0, 0]) for window in range(8)]
+        outcomes = [(each.outcome, each.reason, each.alarm_count) for each in decisions]
+        assert outcomes == [(Outcome.DECIDED, None, 1)] * 6 + [(Outcome.DENIED, "budget", 0)] * 2
+        assert one.spent() == 2 * worst
+
+
+def test_what_a_spent_run_left_unasked_is_counted(tmp_path: Path) -> None:
+    """Three full rooms and two alarms left: one ring less, and the rooms behind get no answer."""
+    with running(tmp_path, lines=["alarms_per_period: 2"]) as one:
+        decision = one.decide(0, [400, 400, 400, 400])
+        record = decision_record(one.query, one.alarms.budget, decision)
+        assert (record.alarms, record.unanswered) == (2, 2)
+        assert len(list(alarm_records(one.query, decision))) == 2
+        after = decision_record(one.query, one.alarms.budget, one.decide(1))
+        assert (after.alarms, after.unanswered) == (0, 0)
+
+
+def test_a_run_outlives_its_decider(tmp_path: Path) -> None:
+    """Opened again after every window: one threshold, alarms counted on, no cost twice."""
+    thresholds, decisions = set(), []
+    for window in range(12):
+        with running(tmp_path) as one:
+            decisions.append(one.decide(window, [400, 0, 0, 0] if window % 4 == 0 else None))
+            (state,) = run_states(one.ledger).values()
+            thresholds.add(state.threshold_noise)
+            terms = one.svt.terms
+    assert len(thresholds) == 1
+    with running(tmp_path) as one:
+        assert one.spent() == terms.open_units + 3 * terms.alarm_units
+
+
+def test_a_draw_that_was_not_stored_is_forgotten(tmp_path: Path) -> None:
+    """A decider that dies with its answers drawn leaves the run as it stood."""
+
+    class Died(Exception):  # noqa: N818 -- it stands for a kill
+        """The process ended here."""
+
+    armed: list[int] = []
+
+    def step(name: str, _key: WindowKey | None) -> None:
+        if str(name) == "after_draw" and armed:
+            raise Died
+
+    with running(tmp_path, step=step) as one:
+        one.decide(0)
+        before = run_states(one.ledger)
+        armed.append(1)
+        with pytest.raises(Died):
+            one.decide(1, [400] * ROOMS)
+        assert run_states(one.ledger) == before
+        armed.clear()
+        (again,) = one.runtime.decider.decide_due("crowd")
+        assert again.alarm_count == ROOMS
+        (state,) = run_states(one.ledger).values()
+        (old,) = before.values()
+        assert (state.threshold_noise, state.left) == (old.threshold_noise, old.left - ROOMS)
+
+
+def test_periods_end_runs(tmp_path: Path) -> None:
+    """Every day opens its own run, and a window across midnight one that both days pay for."""
+    window = "HOP(ts, INTERVAL '1' HOUR, INTERVAL '2' HOUR)"
+    with running(tmp_path, period=", period: 1d", window=window) as one:
+        decisions = [one.decide(hour) for hour in range(48)]
+        assert {each.outcome for each in decisions} == {Outcome.DECIDED}
+        assert [n for n, each in enumerate(decisions) if each.epsilon_units] == [0, 23, 24, 47]
+        # The second day pays for the window before it, its own run and the window after it.
+        assert one.spent() == 3 * one.svt.terms.open_units
+
+
+def test_an_event_pays_for_a_whole_run_in_each_of_its_windows(tmp_path: Path) -> None:
+    """Under unit event windows that share no event do not add up; each bears the run's worst."""
+    with running(tmp_path, unit="event") as one:
+        decisions = [one.decide(window, [400, 0, 0, 0]) for window in range(3)]
+        assert {each.epsilon_units for each in decisions} == {one.svt.terms.epsilon_units}
+        assert one.spent() == one.svt.terms.epsilon_units
+        (state,) = run_states(one.ledger).values()
+        assert (state.left, state.rung) == (7, 3)
+
+
+def test_late_alarms_carry_the_window_they_are_about(tmp_path: Path) -> None:
+    """Put back into the run, a missed room is asked again with the next window's."""
+    lines = ["append: 400", "append_to: run", "alarms_per_period: 50"]
+    with running(tmp_path, lines=lines) as one:
+        # Too low to ring often, high enough to ring sometimes: asked again and again.
+        low = 101 - int(6 / float(one.svt.terms.query_rate))
+        decisions = [one.decide(0, [low] * ROOMS)]
+        decisions += [one.decide(window) for window in range(1, 300)]
+        late = [
+            (alarm.window_start, alarm.predicate["room"], each.key.start_ms)
+            for each in decisions
+            for alarm in alarm_records(one.query, each)
+        ]
+        assert len(late) == len({each[:2] for each in late})
+        (state,) = run_states(one.ledger).values()
+        assert state.rung == len(late) == sum(each.alarm_count for each in decisions)
+        assert one.spent() == one.svt.cost_units(True, len(late))
+
+
+def test_a_tampered_state_is_not_gone_on_from(tmp_path: Path) -> None:
+    """A run whose stored state cannot be read stops the alarm, in words without its content."""
+    with running(tmp_path) as one:
+        one.decide(0)
+        with one.ledger._store.write() as tx:
+            tx._connection.exec_driver_sql("UPDATE tocsin_runs SET state = x'00'")
+        with pytest.raises(LedgerError, match="state of a run"):
+            one.decide(1)
+
+
+@pytest.mark.parametrize(
+    ("lines", "having", "message"),
+    [
+        (["alarms_per_period: 0"], "COUNT(*) > 100", "alarms_per_period"),
+        (["append: 0"], "COUNT(*) > 100", "append"),
+        (["append_to: day"], "COUNT(*) > 100", "window | run"),
+        (["refine: fresh"], "COUNT(*) > 100", "refine is for mechanism: probe"),
+        ([], "COUNT(*) > 100 AND COUNT(DISTINCT person) > 50", "svt decides one comparison"),
+    ],
+)
+def test_errors_say_what_to_write(
+    tmp_path: Path, lines: list[str], having: str, message: str
+) -> None:
+    """Bad settings of a run are located errors."""
+    found = examine(written(tmp_path, lines=lines, having=having), environ={})
+    assert found.alarms is None
+    assert message in "\n".join(map(str, found.errors))
+
+
+def test_settings_of_runs_are_for_runs(tmp_path: Path) -> None:
+    """Other mechanisms refuse them, and their fingerprints do not know of them."""
+    path = written(tmp_path, lines=["alarms_per_period: 3"])
+    path.write_text(path.read_text().replace("mechanism: svt", "mechanism: tslm"))
+    found = examine(path, environ={})
+    assert "alarms_per_period is for mechanism: svt" in "\n".join(map(str, found.errors))
+
+
+def test_unit_event_is_warned_of(tmp_path: Path) -> None:
+    """An event in one window saves nothing by a run: the cheaper mechanism is named."""
+    found = examine(written(tmp_path, unit="event"), environ={})
+    assert found.alarms is not None
+    assert "tslm takes" in "\n".join(map(str, found.warnings))
+    assert found.alarms.queries["crowd"].feed.clock is Clock.APPEND_TIME
+
+
+@pytest.mark.parametrize(
+    ("having", "monotone"),
+    [
+        ("COUNT(*) > 100", True),
+        ("COUNT(*) < 100", True),
+        ("SUM(age) > 100", True),
+        ("MAX(age) > 5", True),
+        ("MEDIAN(age) > 5", False),
+    ],
+)
+def test_one_direction_is_seen(tmp_path: Path, having: str, monotone: bool) -> None:
+    """A person can only raise counts and sums of what is not negative, not a median."""
+    path = written(tmp_path, having=having)
+    path.write_text(path.read_text().replace("tolerance: 20", "tolerance: 0"))
+    found = examine(path, environ={})
+    assert found.alarms is not None, found.errors
+    assert found.alarms.queries["crowd"].condition.monotone is monotone
