@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from operators import formula as module
+from operators import leastsets
 from operators.formula import MOST_ATOMS, Formula, atom_of
 
 
@@ -210,6 +211,6 @@ def test_work_is_counted_and_refused_early(monkeypatch: pytest.MonkeyPatch) -> N
     names = [f"a{i}" for i in range(11)]
     clauses = [f"({x} OR NOT {y})" for x in names for y in names if x < y]
     formula = Formula.parse(" AND ".join(clauses))
-    monkeypatch.setattr(module, "_MOST_COMPARISONS", 500)
+    monkeypatch.setattr(leastsets, "_MOST_COMPARISONS", 500)
     with pytest.raises(ValueError, match="too many to apportion"):
         module._multiplied(formula._monotone, formula.literals, dual=False)
