@@ -7,7 +7,7 @@ import json
 import re
 import time
 from bisect import bisect_right
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,6 @@ from accountant.overlap import Held
 from accountant.records import Admission
 from accountant.units import PrivacyUnit, to_loss_units
 from stream.cli import main
-from stream.config import examine
 from stream.mechanisms import plans_of
 from stream.planning.budget import (
     REFERENCE_MS,
@@ -40,6 +39,8 @@ from stream.planning.stretching import duration_text
 from stream.registration import registration, shape_of
 from stream.release import cells_per_unit
 from stream.windows import FixedCalendar, LocalCalendar, Periods, Schedule
+from tests.support import planned
+from tests.support.planned import Alarm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,91 +48,15 @@ if TYPE_CHECKING:
 
     from stream.model import Alarms, Query
     from stream.planning.changes import Change
-    from stream.planning.outlook import ScopeOutlook
     from stream.windows import Calendar
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 
-HEAD = """\
-timezone: {timezone}
-feeds:
-  badges:
-    topic: building.badges
-    time: ts
-    unit: person
-    fields:
-      person: string
-      room: {{domain: [lab, hall, attic]}}
-      floor: {{type: integer, domain: [1, 2]}}
-      paid: {{type: float, clip: [0, 5], granule: "0.5"}}
-      ts: timestamp
-{history}
-budget: {{{budget}}}
-alarms:
-"""
-
 
 @dataclass(frozen=True)
-class Alarm:
-    """One alarm of a file under test."""
-
-    window: str = "TUMBLE(ts, INTERVAL '1' HOUR)"
-    where: str = ""
-    having: str = "COUNT(*) > 300"
-    group: str = "room, "
-    max_fnr: str = "0.05"
-    tolerance: str = "1"
-    extra: Mapping[str, str] = field(default_factory=dict)
-
-    def text(self, name: str) -> str:
-        """Return it as YAML."""
-        lines = [
-            f"  {name}:",
-            "    sql: |",
-            f"      SELECT {self.group.rstrip(', ') or 1} FROM badges {self.where}",  # noqa: S608 -- the language under test
-            f"      GROUP BY {self.group}{self.window}",
-            f"      HAVING {self.having}",
-            f"    max_fnr: {self.max_fnr}",
-            f"    tolerance: {self.tolerance}",
-            *(f"    {key}: {value}" for key, value in self.extra.items()),
-        ]
-        return "\n".join(lines) + "\n"
-
-
-@dataclass(frozen=True)
-class Config:
-    """A file under test."""
-
-    alarms: Mapping[str, Alarm]
-    unit: str = "user"
-    epsilon_max: str = "4"
-    period: str = "1d"
-    history: str = ""
-    timezone: str = "UTC"
-    caps: str = ""
-
-    def write(self, folder: Path) -> Path:
-        """Write it and return its path."""
-        budget = f'unit: {self.unit}, epsilon_max: "{self.epsilon_max}"'
-        if self.unit == "user":
-            budget += f", period: {self.period}{self.caps}"
-        history = f"    history: {self.history}" if self.history else ""
-        text = HEAD.format(budget=budget, history=history, timezone=self.timezone)
-        path = folder / "alarms.yaml"
-        path.write_text(text + "".join(one.text(name) for name, one in self.alarms.items()))
-        return path
-
-    def load(self, folder: Path) -> Alarms:
-        """Write it and return what it means."""
-        report = examine(self.write(folder), environ={})
-        assert report.alarms is not None, [str(error) for error in report.errors]
-        return report.alarms
-
-    def look(self, folder: Path) -> ScopeOutlook:
-        """Write it and look ahead for its one budget."""
-        (one,) = outlook(self.load(folder))
-        return one
+class Config(planned.Config):
+    """A file under test that can be changed as a plan suggests."""
 
     def changed(self, kind: ChangeKind, values: Mapping[str, str]) -> Config:
         """Return the file with new values written into it."""

@@ -29,7 +29,6 @@ from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, to_loss_units
 from operators.registry import RUN_MECHANISMS, price
 from operators.svt import Svt, accuracy
 from stream.cli import main
-from stream.config import examine
 from stream.mechanisms import plans_of
 from stream.planning.budget import REFERENCE_MS, budget_plan, period_table
 from stream.planning.changes import ChangeKind
@@ -37,102 +36,35 @@ from stream.planning.occupancy import ActiveWindows, run_breaks
 from stream.planning.outlook import outlook
 from stream.planning.refusal import first_refusal
 from stream.windows import FixedCalendar, LocalCalendar, Periods, Schedule
+from tests.support import planned
+from tests.support.planned import Alarm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from operators.base import Plan
     from stream.model import Alarms
-    from stream.planning.outlook import ScopeOutlook
     from stream.windows import Calendar
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 COMMANDS = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
 
-HEAD = """\
-timezone: {timezone}
-feeds:
-  badges:
-    topic: building.badges
-    time: ts
-    unit: person
-    fields:
-      person: string
-      room: {{domain: [lab, hall, attic]}}
-      paid: {{type: float, clip: [0, 5], granule: "0.5"}}
-      ts: timestamp
-{history}
-budget: {{{budget}}}
-alarms:
-"""
 HOUR = "TUMBLE(ts, INTERVAL '1' HOUR)"
 SEVEN = "TUMBLE(ts, INTERVAL '7' HOUR)"
 DAY = "TUMBLE(ts, INTERVAL '1' DAY)"
 HOP = "HOP(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)"
 
 
-@dataclass(frozen=True)
-class Alarm:
-    """One alarm of a file under test."""
-
-    window: str = HOUR
-    having: str = "COUNT(*) > 300"
-    tolerance: str = "60"
-    mechanism: str = "svt"
-    max_fnr: str = "0.05"
-    extra: str = ""
-
-    def text(self, name: str) -> str:
-        """Return it as YAML."""
-        lines = [
-            f"  {name}:",
-            "    sql: |",
-            "      SELECT room FROM badges",
-            f"      GROUP BY room, {self.window}",
-            f"      HAVING {self.having}",
-            f"    max_fnr: {self.max_fnr}",
-            f"    tolerance: {self.tolerance}",
-            f"    mechanism: {self.mechanism}",
-            *([f"    {self.extra}"] if self.extra else []),
-        ]
-        return "\n".join(lines) + "\n"
+def alarm(*, mechanism: str = "svt", tolerance: str = "60", **more: str) -> Alarm:
+    """Return an alarm in runs, unless said otherwise."""
+    fields = {name: more.pop(name) for name in ("window", "having") if name in more}
+    return Alarm(tolerance=tolerance, extra={"mechanism": mechanism, **more}, **fields)
 
 
 @dataclass(frozen=True)
-class Config:
-    """A file under test."""
-
-    alarms: Mapping[str, Alarm]
-    unit: str = "user"
-    epsilon_max: str = "4"
-    period: str = "1d"
-    history: str = ""
-    timezone: str = "UTC"
-
-    def write(self, folder: Path) -> Path:
-        """Write it and return its path."""
-        budget = f'unit: {self.unit}, epsilon_max: "{self.epsilon_max}"'
-        if self.unit == "user":
-            budget += f", period: {self.period}"
-        history = f"    history: {self.history}" if self.history else ""
-        path = folder / "alarms.yaml"
-        path.write_text(
-            HEAD.format(budget=budget, history=history, timezone=self.timezone)
-            + "".join(one.text(name) for name, one in self.alarms.items())
-        )
-        return path
-
-    def load(self, folder: Path) -> Alarms:
-        """Write it and return what it means."""
-        report = examine(self.write(folder), environ={})
-        assert report.alarms is not None, [str(error) for error in report.errors]
-        return report.alarms
-
-    def look(self, folder: Path) -> ScopeOutlook:
-        """Write it and look ahead for its one budget."""
-        (one,) = outlook(self.load(folder))
-        return one
+class Config(planned.Config):
+    """A file under test, and what the command says of it."""
 
     def lines(self, folder: Path) -> list[dict[str, Any]]:
         """Return what ``tocsin plan FILE --json`` prints."""
@@ -244,12 +176,12 @@ def test_windows_across_too_many_periods_are_refused() -> None:
 
 
 MIXES = {
-    "alone": {"a": Alarm()},
-    "across": {"a": Alarm(window=HOP), "b": Alarm(window=SEVEN, extra="alarms_per_period: 2")},
+    "alone": {"a": alarm()},
+    "across": {"a": alarm(window=HOP), "b": alarm(window=SEVEN, alarms_per_period="2")},
     "with others": {
-        "a": Alarm(window=HOP),
-        "b": Alarm(mechanism="tslm", window=SEVEN, tolerance="9"),
-        "c": Alarm(having="SUM(paid) > 800", tolerance="100", extra="append: 2"),
+        "a": alarm(window=HOP),
+        "b": alarm(mechanism="tslm", window=SEVEN, tolerance="9"),
+        "c": alarm(having="SUM(paid) > 800", tolerance="100", append="2"),
     },
 }
 
@@ -389,7 +321,7 @@ def test_runs_of_a_plan_that_fits_are_never_refused(tmp_path: Path, seed: int) -
 
 def test_a_lifetime_of_runs_has_an_end(tmp_path: Path) -> None:
     """One run in all, however many windows; beside an alarm that goes on, it is paid first."""
-    alone = Config({"a": Alarm(window=HOP)}, period="lifetime").look(tmp_path)
+    alone = Config({"a": alarm(window=HOP)}, period="lifetime").look(tmp_path)
     whole = to_loss_units(alone.plan.alarms[0].epsilon)
     assert (alone.plan.worst_units, alone.plan.fits, alone.refusal) == (whole, True, None)
     assert (alone.plan.alarms[0].cells, alone.plan.windows_fit) == (1, None)
@@ -399,7 +331,7 @@ def test_a_lifetime_of_runs_has_an_end(tmp_path: Path) -> None:
         None,
     )
     mixed = Config(
-        {"a": Alarm(window=HOP), "b": Alarm(window=DAY, mechanism="tslm")}, period="lifetime"
+        {"a": alarm(window=HOP), "b": alarm(window=DAY, mechanism="tslm")}, period="lifetime"
     )
     looked = mixed.look(tmp_path)
     each = to_loss_units(looked.plan.alarms[1].epsilon)
@@ -421,14 +353,14 @@ def test_a_lifetime_of_runs_has_an_end(tmp_path: Path) -> None:
 def test_a_history_says_how_many_questions_a_lifetime_asks(tmp_path: Path) -> None:
     """A declared history has so many windows, of which none crosses its ends."""
     history = "{from: 2011-01-01, until: 2011-01-03}"
-    looked = Config({"a": Alarm(window=HOP)}, period="lifetime", history=history).look(tmp_path)
+    looked = Config({"a": alarm(window=HOP)}, period="lifetime", history=history).look(tmp_path)
     assert looked.runs[0].windows == 48 * 6 - 5
     assert looked.runs[0].questions == 3 * (48 * 6 - 5)
 
 
 def test_an_event_pays_a_run_in_every_window(tmp_path: Path) -> None:
     """Under unit event nothing is shared: overlap multiplies, and tslm is shown beside it."""
-    config = Config({"a": Alarm(window=HOP)}, unit="event")
+    config = Config({"a": alarm(window=HOP)}, unit="event")
     alarms = config.load(tmp_path)
     (looked,) = outlook(alarms)
     whole = to_loss_units(looked.plan.alarms[0].epsilon)
@@ -471,8 +403,8 @@ def test_every_change_makes_it_fit_and_fewer_alarms_would_be_too_few(
     """Each printed change is enough; one alarm a run more than is printed would not fit."""
     config = Config(
         {
-            "a": Alarm(window=SEVEN, extra="alarms_per_period: 20"),
-            "b": Alarm(window=DAY, mechanism="tslm", tolerance="9"),
+            "a": alarm(window=SEVEN, alarms_per_period="20"),
+            "b": alarm(window=DAY, mechanism="tslm", tolerance="9"),
         },
         unit=unit,
         epsilon_max="1.0" if unit == "user" else "0.5",
@@ -497,9 +429,11 @@ def changed(config: Config, kind: ChangeKind, values: Mapping[str, str]) -> Conf
         return replace(config, epsilon_max=next(iter(values.values())))
     alarms = dict(config.alarms)
     for name, value in values.items():
-        fewer = {"extra": f"{kind.value}: {value}"}
-        written = fewer if kind is ChangeKind.ALARMS else {kind.value: value}
-        alarms[name] = replace(alarms[name], **written)
+        one = alarms[name]
+        if kind is ChangeKind.ALARMS:
+            alarms[name] = replace(one, extra={**one.extra, kind.value: value})
+        else:
+            alarms[name] = replace(one, **{kind.value: value})
     return replace(config, alarms=alarms)
 
 
@@ -510,7 +444,7 @@ def fits(config: Config, folder: Path) -> bool:
 
 def test_runs_are_shown_in_tables(tmp_path: Path) -> None:
     """Runs stand where cells of others stand; a second table says what is in them."""
-    mix = {"a": Alarm(window=HOP), "c": Alarm(having="SUM(paid) > 800", tolerance="100")}
+    mix = {"a": alarm(window=HOP), "c": alarm(having="SUM(paid) > 800", tolerance="100")}
     path = Config(mix, epsilon_max="1.2").write(tmp_path)
     shown = CliRunner().invoke(main, ["plan", str(path)]).stdout
     assert max(map(len, shown.splitlines())) <= 80
@@ -518,7 +452,7 @@ def test_runs_are_shown_in_tables(tmp_path: Path) -> None:
     assert re.search(r"│ c +│ svt .*│ +1 run │", shown)
     assert "runs under one noisy threshold, charged once" in shown
     assert "alarms_per_period" in shown
-    event = Config({"a": Alarm()}, unit="event").write(tmp_path)
+    event = Config({"a": alarm()}, unit="event").write(tmp_path)
     assert "charged in every window" in CliRunner().invoke(main, ["plan", str(event)]).stdout
 
 
@@ -532,7 +466,7 @@ def test_json_keys_are_those_documented(tmp_path: Path) -> None:
             documented[found[1]] = set(re.findall(r"`(\w+)`", flat)) - {"event", "svt"}
     emitted: dict[str, set[str]] = {}
     for unit in ("user", "event"):
-        mix = {"a": Alarm(), "b": Alarm(mechanism="tslm", tolerance="30")}
+        mix = {"a": alarm(), "b": alarm(mechanism="tslm", tolerance="30")}
         config = Config(mix, unit=unit, epsilon_max="0.3")
         for line in config.lines(tmp_path):
             emitted.setdefault(line.pop("record"), set()).update(line)
