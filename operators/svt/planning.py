@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
+from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from scipy.optimize import brentq
@@ -26,6 +27,7 @@ __all__ = ["planned_terms"]
 
 _LEAST_RATE: Final = Fraction(1, 10**40)  # certified bounds are finer by far
 _BELOW: Final = 1 - 2.0**-32  # further below than floats are off
+_PATIENCE: Final = 64  # rounds; a promise worth its noise takes fewer than half as many
 _FEWEST_OPEN: Final = 1
 _FEWEST_EACH: Final = 2  # loss units per alarm, the least that terms allow
 
@@ -112,18 +114,20 @@ class _Search:
         """Return the least loss units of threshold and alarm that keep the promise, certified.
 
         From below both, each is raised to what the other asks for until nothing moves: the least
-        pair of all, as each asks for more when the other is raised.
+        pair of all, as each asks for more when the other is raised. Only for a promise that is
+        nearly a guess is that a long way, and not walked unit by unit.
         """
         opening, asking = self._rates(r)
         units = UNITS_PER_EPSILON * _BELOW
         open_units = max(_FEWEST_OPEN, int(opening * units))
         each = max(_FEWEST_EACH, int(asking * self.moved * units))
-        while True:
+        for hurry in count(-_PATIENCE):
             open_units = _least(partial(self._rarely_misses, r, each), open_units)
             raised = _least(partial(self._rarely_rings, r, open_units), each)
             if raised == each:
-                return open_units, each
-            each = raised
+                break
+            each = raised + (1 << hurry if hurry >= 0 else 0)
+        return open_units, each
 
     def _loss(self, r: int) -> float:
         opening, asking = self._rates(r)

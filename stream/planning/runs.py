@@ -31,8 +31,8 @@ _TSLM = "tslm"
 class RunOutlook:
     """The runs of one alarm. Distances are in the unit of its tolerance.
 
-    A cell rings where its statistic and a question's noise (>= 0, geometric) reach threshold,
-    correction and the run's noise (either sign, discrete Laplace).
+    A cell rings where its statistic and a question's noise reach threshold, correction and the
+    run's noise; both noises are geometric, never below 0.
 
     Args:
         query: the alarm.
