@@ -81,6 +81,8 @@ def adopt(
     for query in queries.values():
         since_ms = min(since_ms, query.cursor_ms)
         _pass_over(tx, query, [one.next_start_ms for one in fresh if one.query == query.query])
+        # What else was drawn on that timeline and had not left is known to nobody: no run goes on.
+        admission.end_run(tx, query)
     for name in sorted({one.query for one in fresh}):
         own = (one for one in fresh if one.query == name and one.ledger_id == ledger_id)
         last = max((one.sequence for one in own), default=0)
@@ -94,15 +96,13 @@ def adopt(
 
 
 def _pass_over(tx: Transaction, query: QueryRow, next_starts_ms: Sequence[int]) -> None:
-    """Move a cursor behind adopted windows; what it skips is taken as spent, its run has ended."""
-    if not next_starts_ms:
+    """Move a cursor behind adopted windows; what it skips is taken as spent."""
+    cursor_ms = max(next_starts_ms, default=query.cursor_ms)
+    if cursor_ms <= query.cursor_ms:
         return
-    cursor_ms = max(next_starts_ms)
-    if cursor_ms > query.cursor_ms:
-        tx.update_query(query.query, cursor_ms=cursor_ms)
-        tx.drop_partials_before(query.query, cursor_ms)
-        admission.spend(tx, query, cursor_ms)
-    admission.end_run(tx, query)
+    tx.update_query(query.query, cursor_ms=cursor_ms)
+    tx.drop_partials_before(query.query, cursor_ms)
+    admission.spend(tx, query, cursor_ms)
 
 
 def _released(decision: StoredDecision | SeenDecision) -> tuple[object, ...]:

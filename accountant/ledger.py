@@ -422,7 +422,9 @@ class Ledger(ReportedLedger):
         windows of the same queries count as spent too: nobody knows what became of them.
         """
         with self._store.write() as tx:
-            names = sorted({one.query for one in seen})
+            drawn_on = {one.scope for one in seen}
+            beside = {row.query for row in tx.queries() if row.scope in drawn_on}
+            names = sorted({one.query for one in seen} | beside)
             rows = [tx.query(name, lock=True) for name in names]
             queries = {row.query: row for row in rows if row is not None}
             budgets = {one.scope for one in seen} | {row.scope for row in queries.values()}

@@ -19,7 +19,6 @@ from operators.deciders import (
     ExponentialBand,
     LaplaceBand,
     Quantile,
-    RaceBand,
     Sum,
     TightBand,
     choose,
@@ -301,14 +300,19 @@ class BandReader:
         at = self._at_decider
         try:
             if name == "auto":
-                choice = choose(kind, self._epsilon, tau, promised)
+                choice = choose(
+                    kind,
+                    self._epsilon,
+                    tau,
+                    promised,
+                    boundary=promised,
+                    written=lambda number: decimal(number * self._granule),
+                )
                 name = choice.decider
                 self.findings.note(at, f"decider: auto takes {name}: {choice.why}")
             if name == "tight":
                 return TightBand.planned(kind, self._epsilon, tau, boundary=promised)
-            if name == "r2t" and isinstance(kind, Sum):
-                return RaceBand.planned(kind, self._epsilon, tau, delta=promised)
-            return planned(name, kind, self._epsilon, tau)
+            return planned(name, kind, self._epsilon, tau, promised)
         except ConfigError as error:
             self.findings.wrong(at, error.message, error.hint)
             return None
@@ -382,12 +386,7 @@ class BandReader:
         """
         promised = self.model.max_fnr
         if isinstance(decider, TightBand):
-            most = np.uint64(promised * (1 << 64))
-            rarely = int(np.searchsorted(decider.probabilities, most, side="right"))
-            if not rarely:
-                return _FARTHEST
-            steps = -(decider.lowest + rarely - 1)
-            return kind.sensitivity * (max(steps, 1) - 1) + 1
+            return decider.threshold(promised) or _FARTHEST
         if decider.name == "svt":
             return None
         largest = kind.high if isinstance(kind, Sum) else None

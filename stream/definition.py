@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from operators.registry import RUN_MECHANISMS
+from operators.svt import Svt
 from stream.windows import FixedCalendar, LocalCalendar
 
 if TYPE_CHECKING:
@@ -122,8 +123,10 @@ def _run(query: Query) -> dict[str, Any]:
     """Return what only mechanisms with runs read; others keep the fingerprints they had."""
     if query.mechanism not in RUN_MECHANISMS:
         return {}
-    aim = query.aim
+    aim, terms = query.aim, Svt.planned(query.condition, query.aim).terms
     return {
+        # A run's state fits the terms it was opened on, and no others.
+        "terms": [terms.open_units, terms.alarm_units, terms.correction],
         "alarms": aim.alarms,
         "questions": aim.questions,
         "put_back": aim.put_back,

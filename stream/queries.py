@@ -44,6 +44,7 @@ __all__ = ["QueryBuilder"]
 
 _IDLE_SLACK_MS = 2_000  # finding a partition idle, storing, deciding
 _MOST_CELLS = 10_000_000
+_MOST_QUEUED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +132,22 @@ class QueryBuilder:
                 "write conditions that some event in the declared domains meets",
                 offset=parsed.where_offset,
             )
-        self._warn(query, loc)
-        return replace(query, fingerprint=fingerprint(query, self.budget))
+        return self._finished(query, loc)
+
+    def _finished(self, query: Query, loc: Loc) -> Query | None:
+        """Return the query with its fingerprint, or ``None`` where its runs cannot be."""
+        queued = len(query.domain) * (query.aim.questions - 1) if query.aim.put_back else 0
+        if queued > _MOST_QUEUED:
+            message = f"up to {queued:,} predicates of a window would wait to be asked again"
+            hint = f"write a smaller append: {_MOST_QUEUED:,} is the most, or append_to: window"
+            self.findings.wrong((*loc, "append"), message, hint)
+            return None
+        try:
+            self._warn(query, loc)
+            return replace(query, fingerprint=fingerprint(query, self.budget))
+        except ConfigError as error:  # of a run that cannot be planned
+            self.findings.wrong((*loc, "mechanism"), error.message, error.hint)
+            return None
 
     def _at_sql(self, loc: Loc, problem: SqlProblem) -> None:
         self.findings.wrong((*loc, "sql"), problem.message, problem.hint, offset=problem.offset)

@@ -32,22 +32,29 @@ __all__ = [
     "Quantile",
     "Statistic",
     "Sum",
+    "check_epsilon",
     "check_inputs",
     "check_plan",
     "check_rate",
     "counts",
     "deviations",
+    "margin",
 ]
 
 FARTHEST: Final = 1 << 61
 """Statistics are clamped to this far from zero; references and tau must lie well within."""
 LARGEST_COUNT: Final = 1 << 36
-"""Counts are clamped to this: clamping moves no two of them further apart."""
+"""Counts are clamped to this: it moves no two values of *one* count further apart.
+
+What is computed from several counts clamps disjoint ones (:func:`margin`): a total and its part,
+clamped apart, would not move together any more.
+"""
 MOST_POINTS: Final = 1 << 16
 """Most points of a public domain that a quantile is looked for in."""
 SLOWEST_RATE: Final = Fraction(1, 1 << 40)
 """Least rate per unit that noise is drawn at."""
 _FINEST_SHARE: Final = 10_000
+_MOST_EPSILON: Final = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,22 +221,34 @@ def check_plan(
     """Check what a decider is planned from and return its loss in loss units.
 
     Raises:
-        ConfigError: an aggregate that the decider does not decide, or an epsilon or tau that is
-            not positive.
+        ConfigError: an aggregate that the decider does not decide, an epsilon out of range, or a
+            tau that is not positive.
     """
     if not isinstance(kind, allowed):
         raise ConfigError(
             f"the decider {name} does not decide {type(kind).__name__.upper()}",
             hint="write decider: auto",
         )
-    if epsilon <= 0:
-        raise ConfigError("the epsilon of a decider must be positive", hint='write epsilon: "0.1"')
+    check_epsilon(epsilon)
     if not 1 <= tau < FARTHEST // 2:
         raise ConfigError(
             "tau must be a whole number of granules, at least 1 and below 2^60",
             hint="ABS(x - reference) < 1 asks for equality",
         )
     return to_loss_units(epsilon)
+
+
+def check_epsilon(epsilon: Fraction) -> None:
+    """Refuse an epsilon that is not positive, or that nothing is planned for.
+
+    Raises:
+        ConfigError: an epsilon of zero or less, below 2^-40, or above 10^9.
+    """
+    hint = 'write epsilon: "0.1"'
+    if epsilon <= 0:
+        raise ConfigError("the epsilon of a decider must be positive", hint=hint)
+    if not SLOWEST_RATE <= epsilon <= _MOST_EPSILON:
+        raise ConfigError("the epsilon of a decider lies between 2^-40 and 10^9", hint=hint)
 
 
 def check_rate(rate: Fraction) -> None:
@@ -271,8 +290,30 @@ def deviations(
 
 
 def counts(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return counts clamped to [0, 2^36], so that small multiples of them fit int64."""
+    """Return counts clamped to [0, 2^36], so that small multiples of them fit int64.
+
+    For counts that are each used by themselves, or get noise of their own: the *difference* of two
+    clamped counts can move further than that of the counts; see :func:`margin`.
+    """
     return np.clip(rows, 0, LARGEST_COUNT)
+
+
+def margin(total: NDArray[np.int64], part: NDArray[np.int64], share: Fraction) -> NDArray[np.int64]:
+    """Return ``a total - b part``, share = a / b; neighbours stay events max(a, b - a) apart.
+
+    It is ``a rest - (b - a) part`` with rest = total - part. These two count disjoint events and
+    are clamped to 2^36 one by one, so an event moves one of them, by one at most, at any size.
+
+    Args:
+        total: events, any shape, int64.
+        part: some of them, of a shape that broadcasts with ``total``.
+        share: in (0, 1), with a denominator of at most 10,000.
+    """
+    part = np.maximum(part, 0)
+    rest = np.maximum(total, 0) - part  # both are non-negative: int64 is not left
+    a, b = share.numerator, share.denominator
+    found: NDArray[np.int64] = a * counts(rest) - (b - a) * counts(part)
+    return found
 
 
 def _check_cap(events: int) -> None:

@@ -13,13 +13,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from accountant.errors import ConfigError
-from operators.deciders.base import Count, Kind, Quantile, Sum, check_plan
+from operators.deciders.base import Count, Kind, Quantile, Sum, check_epsilon, check_plan
 from operators.deciders.quantiles import ExponentialQuantileBand, HistogramBand
 from operators.deciders.single import ExponentialBand, LaplaceBand
 from operators.deciders.sums import LEAST_DELTA, RaceBand, SparseBand, least_tail, levels_of
-from operators.deciders.tight import TightBand
+from operators.deciders.tight import MOST_REACH, TightBand
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from operators.deciders.base import Decider
 
 __all__ = [
@@ -51,20 +53,23 @@ class Choice:
 
     Args:
         decider: its name.
-        threshold: its effectiveness threshold in units of the aggregate; for a quantile, how many
-            privacy units past the end of the band the answer is right with probability 1 - delta.
+        threshold: its effectiveness threshold in units of the aggregate, with the boundary that it
+            is planned with; for a quantile, how many privacy units past the end of the band the
+            answer is right with probability 1 - delta. ``None`` where no tau, or number, is enough.
         effective: whether tau reaches the threshold; ``None`` for a quantile, whose threshold does
             not compare with tau.
         why: one sentence for the plan; configuration only.
     """
 
     decider: str
-    threshold: int
+    threshold: int | None
     effective: bool | None
     why: str
 
 
-def planned(name: str, kind: Kind, epsilon: Fraction, tau: int) -> Decider:
+def planned(
+    name: str, kind: Kind, epsilon: Fraction, tau: int, delta: Fraction = Fraction(1, 20)
+) -> Decider:
     """Plan a decider by its name.
 
     Args:
@@ -72,6 +77,8 @@ def planned(name: str, kind: Kind, epsilon: Fraction, tau: int) -> Decider:
         kind: the aggregate.
         epsilon: exact loss.
         tau: half-width of the band.
+        delta: error probability that ``r2t`` aims at, as given to :func:`choose` and
+            :func:`tau_min`; the others have no such parameter.
 
     Raises:
         ConfigError: a name or numbers that cannot be used.
@@ -82,23 +89,34 @@ def planned(name: str, kind: Kind, epsilon: Fraction, tau: int) -> Decider:
             f"{type(kind).__name__.upper()} has no decider of the name {name!r}",
             hint=f"write decider: auto, {', '.join(names)}",
         )
-    if name == "tight":
-        return TightBand.planned(kind, epsilon, tau)
-    if name == "em" and isinstance(kind, Quantile):
-        return ExponentialQuantileBand.planned(kind, epsilon, tau)
-    if name == "em":
-        return ExponentialBand.planned(kind, epsilon, tau)
-    if name == "lm":
-        return LaplaceBand.planned(kind, epsilon, tau)
-    if name == "hist":
-        return HistogramBand.planned(kind, epsilon, tau)
-    return (RaceBand if name == "r2t" else SparseBand).planned(kind, epsilon, tau)
+    if name == "r2t":
+        return RaceBand.planned(kind, epsilon, tau, delta)
+    em = ExponentialQuantileBand if isinstance(kind, Quantile) else ExponentialBand
+    planners: dict[str, Callable[[Kind, Fraction, int], Decider]] = {
+        "tight": TightBand.planned,
+        "em": em.planned,
+        "lm": LaplaceBand.planned,
+        "hist": HistogramBand.planned,
+        "svt": SparseBand.planned,
+    }
+    return planners[name](kind, epsilon, tau)
 
 
 def choose(
-    kind: Kind, epsilon: Fraction, tau: int, delta: Fraction, *, largest: int | None = None
+    kind: Kind,
+    epsilon: Fraction,
+    tau: int,
+    delta: Fraction,
+    *,
+    largest: int | None = None,
+    boundary: Fraction | None = None,
+    written: Callable[[int], str] = str,
 ) -> Choice:
     """Choose the decider with the least effectiveness threshold, and say why.
+
+    Deciders are compared at their best: ``tight`` with its default boundary, or not at all where
+    epsilon is too small for its table. Another boundary is kept by ``tight`` alone, which is then
+    taken; its threshold is that of the boundary it is planned with.
 
     Args:
         kind: the aggregate.
@@ -106,37 +124,31 @@ def choose(
         tau: half-width of the band.
         delta: error probability to judge by, in (0, 1/2).
         largest: for SUM, a *public* guess of the largest value present in a cell, in granules.
+        boundary: most probable "within" just outside the band, where one has to be kept.
+        written: writes a threshold, or tau, for the sentence.
 
     Raises:
-        ConfigError: numbers that cannot be used.
+        ConfigError: numbers that cannot be used; a quantile at too small an epsilon for ``tight``.
     """
     check_plan("auto", kind, (Count, Sum, Quantile), epsilon, tau)
     _check_delta(delta)
+    if boundary is not None:
+        return _keeping(kind, epsilon, tau, delta, boundary, written)
     if isinstance(kind, Quantile):
         needed = units_min(epsilon, delta, kind)
-        return Choice(
-            "tight",
-            needed,
-            None,
-            f"tight is right with probability {float(1 - delta):g} once {needed} or more would have"
-            " to change for another answer; hist and em pay more for the same",
-        )
-    unknown = "; no threshold is known for svt" if isinstance(kind, Sum) and kind.low >= 0 else ""
-    thresholds = {"tight": tau_min("tight", kind, epsilon, delta)}
-    thresholds["em"] = tau_min("em", kind, epsilon, delta)
-    thresholds["lm"] = tau_min("lm", kind, epsilon, delta)
-    if isinstance(kind, Sum) and kind.low >= 0 and largest is not None:
-        thresholds["r2t"] = tau_min("r2t", kind, epsilon, delta, largest=largest)
+        return Choice("tight", needed, None, _sure_of_quantile(needed, delta))
+    thresholds = _thresholds(kind, epsilon, delta, largest)
     best = min(thresholds, key=lambda name: thresholds[name])  # the first of equals: tight
-    listed = ", ".join(f"{name} {value}" for name, value in thresholds.items())
+    listed = ", ".join(f"{name} {written(value)}" for name, value in thresholds.items())
     effective = tau >= thresholds[best]
+    unknown = "; no threshold is known for svt" if isinstance(kind, Sum) and kind.low >= 0 else ""
     verdict = "reaches" if effective else "is below"
     return Choice(
         best,
         thresholds[best],
         effective,
         f"{best} has the least effectiveness threshold at delta = {float(delta):g} ({listed});"
-        f" tau = {tau} {verdict} it{unknown}",
+        f" tau = {written(tau)} {verdict} it{unknown}",
     )
 
 
@@ -145,7 +157,8 @@ def tau_min(
 ) -> int:
     """Return the effectiveness threshold of a decider: the least tau it is effective with.
 
-    Exact for ``lm``, ``em`` and ``tight`` (integer noise); for ``r2t`` an upper bound.
+    Exact for ``lm``, ``em`` and ``tight`` (integer noise; its default boundary); for ``r2t``,
+    planned with the same delta, an upper bound.
 
     Args:
         name: lm, em, tight or r2t.
@@ -158,18 +171,25 @@ def tau_min(
         In units of the aggregate, at least 1.
 
     Raises:
-        ConfigError: a delta that is no use.
+        ConfigError: an epsilon or delta that is no use, an epsilon too small for the table of
+            ``tight``, or a largest value beyond the kind's.
         ValueError: ``svt`` (no bound is known), or ``r2t`` without ``largest``.
     """
     _check_delta(delta)
+    check_epsilon(epsilon)
     rate, chance = float(epsilon / kind.sensitivity), float(delta)
     if name == "lm":  # 2 P[z >= tau] <= delta
         return least_tail(rate, chance / 2)
     if name == "em":
         return max(1, math.ceil(exponential_threshold(epsilon, delta, kind.sensitivity)))
     if name == "tight":
-        return kind.sensitivity * (least_tail(float(epsilon), chance) - 1) + 1
+        return kind.sensitivity * (_steps(epsilon, delta) - 1) + 1
     if name == "r2t" and isinstance(kind, Sum) and largest is not None:
+        if largest > kind.high:
+            raise ConfigError(
+                f"a largest value of {largest} is beyond {kind.high}, the end of the clip",
+                hint="write a guess of the largest value present, within the clip",
+            )
         levels = levels_of(kind)
         cap = next((t for t in levels if t >= largest), levels[-1])
         slow = float(epsilon) / (len(levels) * kind.events * cap)
@@ -188,12 +208,16 @@ def units_min(epsilon: Fraction, delta: Fraction, kind: Quantile) -> int:
 
     Returns:
         The least number m such that a cell whose answer cannot be changed by fewer than m units
-        is decided wrongly with probability at most delta.
+        is decided wrongly with probability at most delta, with the default boundary.
+
+    Raises:
+        ConfigError: an epsilon or delta that is no use, or an epsilon too small for its table.
     """
     _check_delta(delta)
+    check_epsilon(epsilon)
     a, b = kind.share.numerator, kind.share.denominator
     # One event can move the margin by min(a, b - a), while a step is as wide as max(a, b - a).
-    whole = least_tail(float(epsilon), float(delta)) - 1
+    whole = _steps(epsilon, delta) - 1
     return -(-whole * max(a, b - a) // min(a, b - a)) + 1
 
 
@@ -253,6 +277,76 @@ def race_threshold(epsilon: Fraction, delta: Fraction, levels: int, largest: int
         largest: DS, the largest value present (in granules, times the events of a unit).
     """
     return 4 * levels * math.log(levels / float(delta)) * float(largest / epsilon)
+
+
+def _keeping(  # noqa: PLR0917  # what choose was given
+    kind: Kind,
+    epsilon: Fraction,
+    tau: int,
+    delta: Fraction,
+    boundary: Fraction,
+    written: Callable[[int], str],
+) -> Choice:
+    """Choose ``tight``, the only one to keep a boundary, and say what it takes to be effective."""
+    threshold = TightBand.planned(kind, epsilon, tau, boundary).threshold(delta)
+    kept = f"keeps {float(boundary):g} at the end of the band"
+    if threshold is None:
+        return Choice(
+            "tight",
+            None,
+            None if isinstance(kind, Quantile) else False,
+            f"tight alone {kept}; at this epsilon it is effective with no tau",
+        )
+    if isinstance(kind, Quantile):
+        return Choice("tight", threshold, None, _sure_of_quantile(threshold, delta))
+    thresholds = _thresholds(kind, epsilon, delta, None)
+    least = "alone"
+    if min(thresholds, key=lambda name: thresholds[name]) == "tight":
+        least = "has the least effectiveness threshold where all errors weigh alike, and alone"
+    effective = tau >= threshold
+    verdict = "reaches" if effective else "is below"
+    return Choice(
+        "tight",
+        threshold,
+        effective,
+        f"tight {least} {kept}, with which its threshold at delta = {float(delta):g} is"
+        f" {written(threshold)}; tau = {written(tau)} {verdict} it",
+    )
+
+
+def _sure_of_quantile(needed: int, delta: Fraction) -> str:
+    return (
+        f"tight is right with probability {float(1 - delta):g} once {needed} or more would have"
+        " to change for another answer; hist and em pay more for the same"
+    )
+
+
+def _thresholds(
+    kind: Count | Sum, epsilon: Fraction, delta: Fraction, largest: int | None
+) -> dict[str, int]:
+    """Return the effectiveness thresholds that are known, by name."""
+    names = ["em", "lm"]
+    if least_tail(float(epsilon), float(delta)) <= MOST_REACH:
+        names.insert(0, "tight")
+    if isinstance(kind, Sum) and kind.low >= 0 and largest is not None:
+        names.append("r2t")
+    return {name: tau_min(name, kind, epsilon, delta, largest=largest) for name in names}
+
+
+def _steps(epsilon: Fraction, delta: Fraction) -> int:
+    """Return how many steps ``tight``, with its default boundary, takes to an error of delta.
+
+    Raises:
+        ConfigError: more than its table is sure to hold.
+    """
+    steps = least_tail(float(epsilon), float(delta))
+    if steps > MOST_REACH:
+        raise ConfigError(
+            f"at this epsilon tight takes more than {MOST_REACH:,} steps to an error of"
+            f" {float(delta):g}: its table ends before",
+            hint="write a larger epsilon",
+        )
+    return steps
 
 
 def _check_delta(delta: Fraction) -> None:

@@ -21,6 +21,7 @@ from operators.deciders.base import (
     check_plan,
     check_rate,
     counts,
+    margin,
 )
 from operators.deciders.draws import WORD_BITS, settle
 from operators.deciders.tight import quantile_rows
@@ -160,12 +161,12 @@ class ExponentialQuantileBand:
 
     def distances(self, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return m(e), shape (points, cells) (never released)."""
-        at_most = counts(statistics)
-        below = np.zeros_like(at_most)
-        below[1:] = at_most[:-1]
-        a, b = self.kind.share.numerator, self.kind.share.denominator
-        aim = a * at_most[-1]
-        short: NDArray[np.int64] = np.maximum(1 - aim + b * below, aim - b * at_most)
+        below = np.zeros_like(statistics)
+        below[1:] = statistics[:-1]
+        total, share = statistics[-1], self.kind.share
+        short: NDArray[np.int64] = np.maximum(
+            1 - margin(total, below, share), margin(total, statistics, share)
+        )
         return np.maximum(short, 0)
 
     def decide(

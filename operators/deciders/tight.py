@@ -1,12 +1,14 @@
 """``tight``: the extremal curve over the signed distance to the end of the band.
 
-The proofs, that no decider does better, are in ``docs/proofs/deciders.md``.
+The proofs, and among which deciders none does better, are in ``docs/proofs/deciders.md``.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -21,8 +23,8 @@ from operators.deciders.base import (
     Sum,
     check_inputs,
     check_plan,
-    counts,
     deviations,
+    margin,
 )
 from operators.deciders.single import aggregate_row
 from operators.noise import CertifiedProbability
@@ -34,10 +36,13 @@ if TYPE_CHECKING:
     from operators.base import Promise
     from operators.noise import NoiseSource
 
-__all__ = ["TightBand", "quantile_rows"]
+__all__ = ["MOST_REACH", "TightBand", "quantile_rows"]
 
+MOST_REACH: Final = 200_000
+"""Most steps to either side of the end of the band that a curve is surely followed for."""
 _ONE: Final = 1 << 64
 _BITS: Final = 64
+_FAR: Final = math.log(1e12) + 1  # errors are followed down to 1e-12, and a little further
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,10 +55,16 @@ class TightBand:
     of events that have to be added to change the answer.
 
     Guarantee: epsilon-differential privacy per cell for neighbours that differ in one privacy unit,
-    exactly, in integers. Outside, "within" is answered with probability at most ``boundary``, and
-    no epsilon-DP decider with that property is right more often inside (COUNT and SUM, wherever the
-    aggregate lies; the median, one event per unit). With D = 1 it also errs least outside among the
-    deciders with the same error just beyond both ends, ``lm`` and ``em`` included.
+    exactly, in integers. Outside, "within" is answered with probability at most ``boundary``.
+
+    Up to the rounding to 2^-64, and for ``MOST_REACH`` steps or down to errors of 1e-12:
+
+    - for COUNT and the median, one event per unit, no epsilon-DP decider with that property is
+      right more often inside (COUNT: where the nearer end of the band is a number that events can
+      have). Not so for SUM, other quantiles or several events per unit: data may be further from
+      the end than steps of D say, and a decider that looks beyond these statistics may use that;
+    - for COUNT and SUM with D = 1, none with the same error just beyond both ends errs less
+      outside, ``lm`` and ``em`` included.
 
     Args:
         kind: COUNT, SUM or a quantile.
@@ -96,15 +107,14 @@ class TightBand:
         """
         units = check_plan("tight", kind, (Count, Sum, Quantile), epsilon, tau)
         if boundary is None:
-            most = CertifiedProbability.digit(epsilon).floor(_BITS)
-            boundary = Fraction(max(1, most), _ONE)
+            # Rounded up: what is missing here would be missing e^epsilon times one step inside.
+            boundary = Fraction(CertifiedProbability.digit(epsilon).floor(_BITS) + 1, _ONE)
         if not 0 < boundary < 1 or boundary * _ONE < 1:
             raise ConfigError(
                 "the probability of overlooking a cell just outside lies between 2^-64 and 1",
                 hint="write max_fnr: 0.05",
             )
-        table, lowest = extremal_table(1 - boundary, epsilon, reach=1)
-        table.setflags(write=False)
+        table, lowest = _curve(epsilon, boundary)
         return cls(kind, epsilon, tau, units, boundary, table, lowest)
 
     @classmethod
@@ -113,7 +123,8 @@ class TightBand:
 
         An aggregate outside is called "within" with probability at most ``max_fnr``; one more than
         twice the tolerance inside the band is called "outside" with probability at most
-        ``max_fpr``. No mechanism keeps that for less (``docs/proofs/tslm.md``).
+        ``max_fpr``. Where there are such aggregates, no mechanism keeps that for less
+        (``docs/proofs/tslm.md``).
 
         Args:
             kind: COUNT, SUM or a quantile.
@@ -122,9 +133,16 @@ class TightBand:
                 ``a #(x > c) - (b - a) #(x <= c)``, share = a / b.
 
         Raises:
-            ConfigError: a promise that cannot be kept, is met by guessing, or spans too many steps.
+            ConfigError: a promise that cannot be kept, is met by guessing, or spans too many steps;
+                a band of COUNT or SUM so narrow that it says nothing about any cell within.
         """
         check_plan("tight", kind, (Count, Sum, Quantile), Fraction(1), tau)
+        if not isinstance(kind, Quantile) and tau <= 2 * promise.tolerance:
+            raise ConfigError(
+                "no aggregate is more than twice the tolerance inside this band: an alarm that"
+                " always rings would keep the promise",
+                hint="write a tolerance below half of tau, or a wider band",
+            )
         distance = IntegerTest(Comparison.GE, np.array([tau], dtype=np.int64), kind.sensitivity)
         plan = Tslm.priced(distance, promise)
         return cls.planned(kind, plan.epsilon, tau, promise.max_fnr)
@@ -141,14 +159,14 @@ class TightBand:
     ) -> NDArray[np.int64]:
         """Return x, the signed distance to the end of the band, of every cell (never released)."""
         check_inputs(statistics, references, len(self.statistics))
-        sensitivity = np.int64(self.kind.sensitivity)
+        sensitivity = self.kind.sensitivity
         if not isinstance(self.kind, Quantile):
             distance = np.abs(deviations(statistics[0], references))
             return (distance - self.tau) // sensitivity
-        a, b = self.kind.share.numerator, self.kind.share.denominator
-        total, low, high = counts(statistics)
-        below = (a * total - b * low - 1) // sensitivity  # >= 0: the quantile is above the low end
-        above = ((b - a) * total - b * high) // sensitivity  # >= 0: it is below the high end
+        total, low, high = statistics
+        share = self.kind.share
+        below = (margin(total, low, share) - 1) // sensitivity  # >= 0: it is above the low end
+        above = margin(total, high, 1 - share) // sensitivity  # >= 0: it is below the high end
         nearer: NDArray[np.int64] = np.minimum(below, above)
         return -1 - nearer
 
@@ -185,6 +203,33 @@ class TightBand:
         outside = int(self.probabilities[index])
         return (outside if x < 0 else _ONE - outside) / _ONE
 
+    def threshold(self, delta: Fraction) -> int | None:
+        """Return what this curve, with its boundary, takes to err with probability <= delta.
+
+        Args:
+            delta: error probability, in (0, 1/2).
+
+        Returns:
+            For COUNT and SUM the effectiveness threshold: the least tau for which an aggregate that
+            meets its reference, and one at least 2 tau away, are decided wrongly with probability
+            at most delta. For a quantile the privacy units that must separate a cell from the other
+            answer. ``None`` where the table ends before, as it does where epsilon is tiny.
+        """
+        most = int(delta * _ONE)
+        if not most:
+            return None
+        rarely = int(np.searchsorted(self.probabilities, np.uint64(most), side="right"))
+        surely = int(np.searchsorted(self.probabilities, np.uint64(_ONE - most)))
+        if not rarely or surely == self.probabilities.size:
+            return None
+        inside = max(1, 1 - rarely - self.lowest)  # steps short of the end
+        outside = max(0, self.lowest + surely)  # steps past it
+        if not isinstance(self.kind, Quantile):
+            return max((inside - 1) * self.kind.sensitivity + 1, outside * self.kind.sensitivity)
+        # One event can move the margin by min(a, b - a), while a step is as wide as max(a, b - a).
+        a, b = self.kind.share.numerator, self.kind.share.denominator
+        return -(-max(inside - 1, outside) * max(a, b - a) // min(a, b - a)) + 1
+
 
 def quantile_rows(kind: Quantile, tau: int) -> tuple[Statistic, ...]:
     """Return n, ``#(x <= reference - tau)`` and ``#(x >= reference + tau)``."""
@@ -194,3 +239,27 @@ def quantile_rows(kind: Quantile, tau: int) -> tuple[Statistic, ...]:
         Statistic(side="at most", bound=-tau, relative=True, sensitivity=kind.events),
         Statistic(side="at least", bound=tau, relative=True, sensitivity=kind.events),
     )
+
+
+def _reach(epsilon: Fraction, boundary: Fraction) -> int:
+    """Return how many steps to either side lead to errors below 1e-12, or the most there are."""
+    rarer = max(float(min(boundary, 1 - boundary)), 1 / _ONE)
+    return min(math.ceil((_FAR - math.log(rarer)) / float(epsilon)), MOST_REACH)
+
+
+@lru_cache(maxsize=4)
+def _curve(epsilon: Fraction, boundary: Fraction) -> tuple[NDArray[np.uint64], int]:
+    """Return the extremal curve, ``_reach`` or more steps to both sides, and x of its first entry.
+
+    Steps up mirror steps down: ``_up(p) = 2^64 - _down(2^64 - p)``. Where the table ends too early
+    outside, that side is made as the inner side of the mirrored curve.
+    """
+    reach = _reach(epsilon, boundary)
+    table, lowest = extremal_table(1 - boundary, epsilon, reach=reach)
+    if table.size + lowest <= reach:
+        start = int(table[-lowest])
+        mirrored, first = extremal_table(Fraction(_ONE - start, _ONE), epsilon, reach=reach)
+        outer = np.uint64(_ONE - 1) - mirrored[:-first][::-1] + np.uint64(1)
+        table = np.concatenate([table[: 1 - lowest], outer])
+    table.setflags(write=False)
+    return table, lowest

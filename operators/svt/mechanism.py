@@ -41,9 +41,10 @@ class Svt:
     way, where ``condition.monotone``): then a run loses at most ``terms.cost_units`` of its alarms
     so far, for a unit that appears in every cell of every window. That neighbours stay within one
     step is the condition's sensitivity; a budget period in which a unit's events would count anew
-    must not be crossed by a run. A question about a cell whose test is true is missed with
-    probability at most ``max_fnr``, one beyond the tolerance rings with probability at most
-    ``max_fpr / questions``; both hold for asked questions, each for itself.
+    must not be crossed by a run. As seen before the run is opened, a cell whose test is true is
+    asked and missed with probability at most ``max_fnr``, and a question about one beyond the
+    tolerance rings with probability at most ``max_fpr / questions``. Given what the run has shown
+    since, either may be likelier: a run that is still there tends to have a high threshold.
 
     Args:
         condition: of one literal.

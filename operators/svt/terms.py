@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_ALARMS", "MOST_QUESTIONS", "SvtPlan", "accuracy"]
 
-MOST_ALARMS: Final = 1_000_000
+MOST_ALARMS: Final = 10_000
 """Most alarms of one run."""
 MOST_QUESTIONS: Final = 1_000
 """Most questions about one cell of one window."""

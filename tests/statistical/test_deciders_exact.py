@@ -333,6 +333,81 @@ def test_tight_quantile_loses_at_most_its_charge(share: Fraction) -> None:
     ) == pytest.approx(math.e, rel=1e-9)
 
 
+@pytest.mark.parametrize("share", [HALF, Fraction(1, 3), Fraction(9999, 10_000)], ids=str)
+@pytest.mark.parametrize("events", [1, 2])
+def test_quantiles_keep_neighbours_together_where_counts_are_clamped(
+    share: Fraction, events: int
+) -> None:
+    """Around 2^36 events, at and past the clamp, one unit moves no step and no score further."""
+    kind = Quantile(share, range(3), events)
+    tight = TightBand.planned(kind, Fraction(1), 1, Fraction(1, 20))
+    em = ExponentialQuantileBand.planned(kind, Fraction(1), 1)
+    clamp, reference = 1 << 36, np.array([1])
+    a, b = share.numerator, share.denominator
+    units = [u for n in range(1, events + 1) for u in product(range(3), repeat=n)]
+    sizes = (clamp - 3, clamp, clamp + 5, clamp + 10**6, 3 * clamp)
+    for size, near, shift in product(sizes, (a, b - a), range(-3, 4)):
+        beyond = max(0, near * min(size, clamp) // b + shift)
+        rest = size - beyond
+        for cell in ((beyond, rest, 0), (0, rest, beyond), (beyond, 0, rest)):
+            seen = []
+            for unit in [(), *units]:
+                low, middle, high = (cell[x] + unit.count(x) for x in range(3))
+                rows = np.array([[low + middle + high], [low], [high]])
+                upto = np.array([[low], [low + middle], [low + middle + high]])
+                seen.append((int(tight.steps(rows, reference)[0]), em.distances(upto)[:, 0]))
+            for step, scores in seen[1:]:
+                assert abs(step - seen[0][0]) <= 1
+                assert np.abs(scores - seen[0][1]).max() <= kind.sensitivity
+
+
+def units_to(data: Data, outside: Callable[[Data], bool], values: range, most: int) -> int:
+    """Return how many events have to be added or removed until a cell is outside, or most + 1."""
+    front = {data}
+    for step in range(most + 1):
+        if any(outside(each) for each in front):
+            return step
+        added = {tuple(sorted((*each, value))) for each in front for value in values}
+        front = added | {each[:at] + each[at + 1 :] for each in front for at in range(len(each))}
+    return most + 1
+
+
+def test_steps_are_the_units_that_must_change_for_counts_and_medians() -> None:
+    """So no decider is better inside; for sums the data may be further from the end than steps."""
+    count = TightBand.planned(Count(), Fraction(1), 3)
+    for number in range(3, 8):
+        found = units_to((1,) * number, lambda d: abs(len(d) - 5) >= 3, range(1, 2), 4)
+        assert count.steps(rows_of(count, (1,) * number, 5), np.array([5]))[0] == -found
+    kind = Quantile(HALF, range(3))
+    for tau, reference in ((1, 1), (1, 0), (2, 2)):
+        band = TightBand.planned(kind, Fraction(1), tau)
+
+        def left(data: Data, tau: int = tau, reference: int = reference) -> bool:
+            return not median_truth(data, HALF, reference, tau)
+
+        for data in multisets(range(3), 4):
+            step = int(band.steps(rows_of(band, data, reference), np.array([reference]))[0])
+            if -3 <= step < 0:
+                assert units_to(data, left, range(3), 3) == -step
+    total = TightBand.planned(Sum(0, 7), Fraction(1), 13)
+    assert total.steps(rows_of(total, (1,) * 10, 18), np.array([18]))[0] == -1
+    assert units_to((1,) * 10, lambda d: abs(sum(d) - 18) >= 13, range(8), 2) == 3
+
+
+def test_the_default_boundary_makes_the_largest_error_least() -> None:
+    """No decider has both errors below 1 / (1 + exp(epsilon)); this one has them two units above.
+
+    One unit is 2^-64. A boundary rounded down would lack that unit e^epsilon times just inside.
+    """
+    for epsilon in [Fraction(n, 4) for n in range(1, 200)] + [Fraction(4367, 100), Fraction(100)]:
+        band = TightBand.planned(Count(), epsilon, 1)
+        inside = int(band.probabilities[-1 - band.lowest])
+        outside = ONE - int(band.probabilities[-band.lowest])
+        lo, hi = exp_bounds(epsilon)
+        assert max(inside, outside) <= ONE / (1 + lo) + 2
+        assert max(inside, outside) >= ONE / (1 + hi)
+
+
 def em_quantile_law(band: ExponentialQuantileBand, reference: int) -> Law:
     """Return the certified law of one cell, as a float."""
 

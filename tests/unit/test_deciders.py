@@ -1,8 +1,10 @@
 """Deciders: what they need, what they refuse, what they choose, and how long they take."""
 
+import re
 import time
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,9 @@ from operators.deciders import (
 )
 from operators.deciders.draws import settle
 from operators.deciders.sums import correction
+from operators.deciders.tight import MOST_REACH
 from operators.noise import KeyedNoise
+from stream.config import examine
 
 EPSILON = Fraction(1, 2)
 MEDIAN = Quantile(Fraction(1, 2), range(100))
@@ -294,6 +298,140 @@ def test_a_promised_band_keeps_its_rates(kind: Count | Sum | Quantile) -> None:
     assert max(band.error_at(-x) for x in range(steps, 50)) <= 0.01
     less = TightBand.planned(kind, from_loss_units(band.units - 1), 20, Fraction(1, 20))
     assert int(less.probabilities[-steps - less.lowest]) * 100 > 1 << 64
+
+
+@pytest.mark.parametrize("kind", [Count(), Sum(0, 4)], ids=str)
+def test_a_promise_about_no_cell_is_refused(kind: Count | Sum) -> None:
+    """Where no aggregate is more than twice the tolerance inside, ringing always is for nothing."""
+    promise = Promise(max_fnr=Fraction(1, 20), tolerance=4)
+    for tau in (1, 8):
+        with pytest.raises(ConfigError, match="twice the tolerance") as caught:
+            TightBand.promised(kind, tau, promise)
+        assert caught.value.hint
+    assert TightBand.promised(kind, 9, promise).units > 0
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_epsilons_out_of_range_are_refused(kind: Count | Sum | Quantile) -> None:
+    """No bare overflow from planning, choosing or thresholds."""
+    delta = Fraction(1, 20)
+    for epsilon in (Fraction(10**400), Fraction(1, 10**400)):
+        for name in DECIDERS[type(kind)]:
+            with pytest.raises(ConfigError, match="epsilon"):
+                planned(name, kind, epsilon, 3)
+            if not isinstance(kind, Quantile) and name != "svt":
+                with pytest.raises(ConfigError, match="epsilon"):
+                    tau_min(name, kind, epsilon, delta, largest=2)
+        with pytest.raises(ConfigError, match="epsilon"):
+            choose(kind, epsilon, 3, delta)
+
+
+def test_a_largest_value_beyond_the_clip_is_refused() -> None:
+    """Values are clipped: none is larger."""
+    for largest in (41, 10**6):
+        with pytest.raises(ConfigError, match="clip") as caught:
+            tau_min("r2t", Sum(0, 40), EPSILON, Fraction(1, 20), largest=largest)
+        assert caught.value.hint
+        with pytest.raises(ConfigError, match="clip"):
+            choose(Sum(0, 40), EPSILON, 3, Fraction(1, 20), largest=largest)
+    assert tau_min("r2t", Sum(0, 40), EPSILON, Fraction(1, 20), largest=40) > 1
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10_000), Fraction(1, 50_000)], ids=str)
+def test_thresholds_of_small_epsilons_hold(epsilon: Fraction) -> None:
+    """The table reaches as far as the thresholds say, on both sides of the end."""
+    least = tau_min("tight", Count(), epsilon, Fraction(1, 20))
+    band = TightBand.planned(Count(), epsilon, least)
+    assert max(band.error(0), band.error(2 * least)) <= 0.05
+    assert band.threshold(Fraction(1, 20)) == least
+    assert band.probabilities.size >= 2 * MOST_REACH
+    steps = band.probabilities.astype(np.float64) / 2**64
+    assert ((steps[1:] - steps[:-1]) >= 0).all()
+    assert -band.lowest >= MOST_REACH
+    mirrored = 1 - steps[::-1]  # at the default boundary, about one half, both sides are alike
+    inside = -band.lowest
+    same = min(inside, steps.size - inside - 1)
+    outer, inner = steps[inside : inside + same], mirrored[steps.size - inside :][:same]
+    assert np.abs(outer - inner).max() < 1e-9
+
+
+def test_thresholds_that_no_table_reaches_are_refused() -> None:
+    """Below some epsilon tight has no threshold, is not chosen by it, and says so."""
+    epsilon, delta = Fraction(1, 10**6), Fraction(1, 20)
+    with pytest.raises(ConfigError, match="table") as caught:
+        tau_min("tight", Count(), epsilon, delta)
+    assert caught.value.hint
+    with pytest.raises(ConfigError, match="table"):
+        units_min(epsilon, delta, MEDIAN)
+    with pytest.raises(ConfigError, match="table"):
+        choose(MEDIAN, epsilon, 3, delta)
+    assert choose(Count(), epsilon, 10**7, delta).decider == "em"
+    for kind in (Count(), MEDIAN):
+        kept = choose(kind, epsilon, 10**7, delta, boundary=delta)
+        assert (kept.decider, kept.threshold) == ("tight", None)
+        assert not kept.effective
+        assert "no tau" in kept.why
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("boundary", [None, Fraction(1, 20), Fraction(1, 5)], ids=str)
+def test_the_threshold_is_that_of_what_is_planned(
+    kind: Count | Sum | Quantile, boundary: Fraction | None
+) -> None:
+    """Both errors of the very band that is planned are kept from there on, and not before."""
+    delta = Fraction(1, 20)
+    choice = choose(kind, EPSILON, 50, delta, boundary=boundary)
+    least = TightBand.planned(kind, EPSILON, 1, boundary).threshold(delta)
+    assert choice.decider == "tight"
+    assert choice.threshold == least
+    assert least is not None
+    assert str(least) in choice.why
+    if isinstance(kind, Quantile):
+        assert boundary is not None or least == units_min(EPSILON, delta, kind)
+        return
+    assert boundary is not None or least == tau_min("tight", kind, EPSILON, delta)
+
+    def worst(tau: int) -> float:
+        band = TightBand.planned(kind, EPSILON, tau, boundary)
+        return max(band.error(0), band.error(2 * tau), band.error(2 * tau + 1))
+
+    assert worst(least) <= 0.05 < worst(least - 1)
+    assert choice.effective == (least <= 50)
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 100), Fraction(1, 10), Fraction(1, 5)], ids=str)
+def test_a_race_is_planned_for_the_delta_it_was_chosen_by(delta: Fraction) -> None:
+    """At the threshold that was named, the planned race keeps it."""
+    kind, largest = Sum(0, 1000), 2
+    least = tau_min("r2t", kind, Fraction(1), delta, largest=largest)
+    assert choose(kind, Fraction(1), least, delta, largest=largest).decider == "r2t"
+    band = planned("r2t", kind, Fraction(1), least, delta)
+    assert isinstance(band, RaceBand)
+    for number in (0, 1, 50, 5_000):
+        sums = tuple(sum(min(largest, cap) for _ in range(number)) for cap in band.levels)
+        total = largest * number
+        assert 1 - band.law(sums, total) <= delta
+        assert band.law(sums, total - 2 * least) <= delta
+        assert band.law(sums, total + 2 * least) <= delta
+
+
+@pytest.mark.parametrize("aggregate", ["COUNT(*)", "SUM(paid)"])
+def test_note_and_warning_of_a_band_name_one_threshold(tmp_path: Path, aggregate: str) -> None:
+    """Beside max_fnr at the end of the band, in the units of the aggregate."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "deciders.md").read_text()
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+    example = example.replace("COUNT(*)", aggregate).replace(">= 50", ">= 2")
+    (tmp_path / "usual.csv").write_text("shop,orders\nnorth,200\nsouth,150\n", encoding="utf-8")
+    (tmp_path / "alarms.yaml").write_text(example, encoding="utf-8")
+    report = examine(tmp_path / "alarms.yaml", environ={})
+    (note,) = report.notes
+    (warning,) = [each for each in report.warnings if "the band is narrow" in each.message]
+    said = re.search(r"threshold at delta = 0.05 is ([\d.]+);", note.message)
+    warned = re.search(r"from ([\d.]+) on, its effectiveness", warning.message)
+    assert said is not None
+    assert warned is not None
+    assert said[1] == warned[1]
+    assert "tau = 2 is below it" in note.message
 
 
 @dataclass

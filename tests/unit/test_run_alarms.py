@@ -6,7 +6,7 @@ Counts are put into the ledger as partitions would; the Kafka side is in the int
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -318,6 +318,7 @@ def test_a_tampered_state_is_not_gone_on_from(tmp_path: Path) -> None:
         (["append_to: day"], "COUNT(*) > 100", "window | run"),
         (["refine: fresh"], "COUNT(*) > 100", "refine is for mechanism: probe"),
         ([], "COUNT(*) > 100 AND COUNT(DISTINCT person) > 50", "svt decides one comparison"),
+        (["alarms_per_period: 10001"], "COUNT(*) > 100", "from 1 to 10,000"),
     ],
 )
 def test_errors_say_what_to_write(
@@ -327,6 +328,41 @@ def test_errors_say_what_to_write(
     found = examine(written(tmp_path, lines=lines, having=having), environ={})
     assert found.alarms is None
     assert message in "\n".join(map(str, found.errors))
+
+
+def test_a_queue_has_an_end(tmp_path: Path) -> None:
+    """What would be asked again over many windows is stored in each of them: there is a most."""
+    path = written(tmp_path, lines=["append: 1000", "append_to: run"])
+    rooms = ", ".join(f"r{n}" for n in range(2000))
+    path.write_text(path.read_text().replace("domain: [a, b, c, d]", f"domain: [{rooms}]"))
+    found = examine(path, environ={})
+    assert "would wait to be asked again" in "\n".join(map(str, found.errors))
+
+
+def test_runs_that_cannot_be_planned_are_errors(tmp_path: Path) -> None:
+    """A tolerance beyond what is planned for is a located error, under either unit."""
+    for unit in ("user", "event"):
+        path = written(tmp_path, unit=unit, having="COUNT(*) > 9000000")
+        path.write_text(path.read_text().replace("tolerance: 20", "tolerance: 400000"))
+        found = examine(path, environ={})
+        assert "at most 100000 are planned for" in "\n".join(map(str, found.errors))
+
+
+def test_terms_are_part_of_what_is_registered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A planner that plans another run has another fingerprint: no state meets foreign terms."""
+    path = written(tmp_path)
+    before = load(path, environ={}).queries["crowd"].fingerprint
+    planned = Svt.planned
+
+    def dearer(condition: Any, aim: Any) -> Svt:
+        svt = planned(condition, aim)
+        terms = replace(svt.terms, open_units=svt.terms.open_units + 1)
+        return replace(svt, terms=terms)
+
+    monkeypatch.setattr(Svt, "planned", dearer)
+    assert load(path, environ={}).queries["crowd"].fingerprint != before
 
 
 def test_settings_of_runs_are_for_runs(tmp_path: Path) -> None:
