@@ -19,6 +19,7 @@ from accountant import admission, adoption, registry, runs
 from accountant.entries import ENDED, ChargeState, LedgerRow
 from accountant.errors import LedgerError, LogChangedError
 from accountant.records import (
+    REFERENCE_PARTITIONS,
     Admission,
     BudgetTerms,
     LedgerStatus,
@@ -126,16 +127,19 @@ class Ledger(ReportedLedger):
         Raises:
             ConfigChangedError: it was counted under another configuration.
             LogChangedError: it was counted from another log.
+            ValueError: its partition is not numbered as those of its feed.
         """
-        key = partial.key
+        key, feed = partial.key, partial.counted_on
+        if (feed is None) != (partial.partition < REFERENCE_PARTITIONS):
+            raise ValueError("a reference's partitions, and no others, follow all of a query's own")
         with self._store.write() as tx:
             query = self._query(tx, key.query, share=True)
             registry.same_fingerprint(query, partial.fingerprint)
-            log = tx.log(query.feed)
+            log = tx.log(feed or query.feed)
             if log is None or log.topic_id != partial.topic_id:
                 raise LogChangedError(
                     f"a count of {key.query!r} comes from a log that is not registered for "
-                    f"feed {query.feed!r}",
+                    f"feed {feed or query.feed!r}",
                     hint="the topic was created anew or never registered; restart the worker",
                 )
             if key.start_ms < max(query.cursor_ms, query.effective_from_ms or 0):

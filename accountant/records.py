@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from accountant.units import PrivacyUnit
 
 __all__ = [
+    "REFERENCE_PARTITIONS",
     "Admission",
     "BudgetTerms",
     "FinalCharge",
@@ -44,6 +45,9 @@ __all__ = [
     "StoredDecision",
     "StoredRun",
 ]
+
+REFERENCE_PARTITIONS: Final = 1_000_000
+"""Counts of a query's public reference are stored from this partition number on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,7 @@ class Partial:
 
     Args:
         key: the window.
-        partition: of the feed's topic.
+        partition: of the feed's topic; ``REFERENCE_PARTITIONS`` more of a public reference's.
         fingerprint: of the query's configuration.
         topic_id: of the log that was read.
         complete: whether the whole slice was still retained.
@@ -127,6 +131,8 @@ class Partial:
         value: shape (n,), int64, statistics of those cells.
         first_offset: offset of the first row that counted, -1 when none.
         last_offset: offset of the last row that counted, -1 when none.
+        counted_on: the feed, if it is not the query's own but its public reference. Not stored: the
+            partition tells, and the fingerprint which feed that is.
     """
 
     key: WindowKey
@@ -139,6 +145,7 @@ class Partial:
     value: NDArray[np.int64]
     first_offset: int
     last_offset: int
+    counted_on: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse a vector that is not sorted, not unique or out of range."""

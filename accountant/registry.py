@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "all_known",
     "in_turn",
+    "never_watched",
     "new_query",
     "one_budget",
     "requested",
@@ -154,6 +155,25 @@ def one_budget(
                 f"feed {given.feed!r} reads topic {log.topic!r}, which draws on budget "
                 f"{other.scope!r} as feed {other.feed!r}: an event has one budget",
                 hint=f"call the feed {other.feed!r}; what was spent on its events stays spent",
+            )
+
+
+def never_watched(
+    log: LogIdentity, logs: Iterable[LogIdentity], queries: Iterable[QueryRow]
+) -> None:
+    """Refuse a public reference on a feed or topic that a query protects, or ever did."""
+    names = {log.feed} | {
+        one.feed
+        for one in logs
+        if one.cluster_id == log.cluster_id
+        and (one.topic == log.topic or one.topic_id == log.topic_id)
+    }
+    for other in queries:
+        if other.feed in names:
+            raise ConfigChangedError(
+                f"feed {log.feed!r} is a public reference, and alarm {other.query!r} of this ledger"
+                " protects its events",
+                hint="take a reference from a feed that holds nobody's data",
             )
 
 

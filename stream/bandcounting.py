@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stream.having import Measure
     from stream.model import Feed
 
-__all__ = ["BandCounting", "kind_of"]
+__all__ = ["BandCounting", "kind_of", "reference_aggregate"]
 
 
 def kind_of(measure: Measure, feed: Feed, cap: int, *, repeats: bool = False) -> Kind:
@@ -108,6 +108,18 @@ class BandCounting:
         atoms = dict(zip(("a1", "a2"), ends, strict=True))
         formula = Formula.parse("a1 OR NOT a2")
         return cls(tuple(counted), Condition(formula, atoms, tuple(sensitivities)))
+
+
+def reference_aggregate(measure: Measure, feed: Feed) -> AggregateSpec:
+    """Return COUNT, COUNT(DISTINCT) or SUM as counted on a public feed, which declares its field.
+
+    Raises:
+        ValueError: another aggregate.
+    """
+    if measure.function is Function.QUANTILE:
+        raise ValueError("a quantile is no sum of one weight per event")
+    statistic = Statistic("value" if measure.function is Function.SUM else "one")
+    return _spec(statistic, measure, feed, np.zeros(0, dtype=np.int64))
 
 
 def _whole(decider: Decider, kind: Count | Sum) -> int:

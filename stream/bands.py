@@ -39,10 +39,11 @@ if TYPE_CHECKING:
 
     from operators.condition import Condition
     from operators.deciders import Decider, Kind
+    from stream.bandfeeds import FeedReferenceReader
     from stream.bandsql import BandAsked
     from stream.configmodel import AlarmModel
     from stream.findings import Findings
-    from stream.model import AggregateSpec
+    from stream.model import AggregateSpec, ReferenceFeed
     from stream.sql import ParsedQuery
     from stream.yamlfile import Loc
 
@@ -112,6 +113,7 @@ class BandReader:
         per_user: whether a neighbour is a person.
         findings: receives errors, warnings and notes.
         loc: the alarm.
+        feeds: reads a reference that is counted on another feed.
     """
 
     model: AlarmModel
@@ -122,11 +124,13 @@ class BandReader:
     per_user: bool
     findings: Findings
     loc: Loc
+    feeds: FeedReferenceReader
 
     def read(self) -> ReadAlarm | None:
         """Return the alarm, or ``None`` where it has an error."""
         before = len(self.findings.errors)
         self._check_keys()
+        feed_reference = self._feed_reference()
         tau, references = self._tau(), self._references()
         if tau is None or references is None or len(self.findings.errors) > before:
             return None
@@ -139,7 +143,7 @@ class BandReader:
             hint = "write a fraction of fewer decimals, as 0.9"
             self._at_sql(f"no decider takes {measure.text}: {error}", hint, measure.offset)
             return None
-        if self._is_constant(kind, tau, references):
+        if feed_reference is None and self._is_constant(kind, tau, references):
             return None
         decider = self._decider(kind, tau)
         if decider is None or self._counts_too_much(decider):
@@ -156,7 +160,7 @@ class BandReader:
                 f"{distance} >= {decimal(self.asked.tau)}",
                 f"{distance} > -{decimal(self.asked.tau)}",
             ),
-            band=Band(decider, self._epsilon, tau, references),
+            band=Band(decider, self._epsilon, tau, references, feed_reference),
         )
 
     @property
@@ -192,6 +196,11 @@ class BandReader:
         for key, (message, hint) in _NOT_READ.items():
             if key in self.model.model_fields_set and getattr(self.model, key) is not None:
                 self.findings.wrong((*self.loc, key), message, hint)
+        written = self.model.reference
+        if written is not None and (written.feed is None) == (written.value is None):
+            hint = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"
+            message = "a reference is a number, a public table's value, or counted on a public feed"
+            self.findings.wrong((*self.loc, "reference"), message, hint)
         examples = {"epsilon": 'epsilon: "0.5"', "reference": "reference: 200"}
         for key, example in examples.items():
             if getattr(self.model, key) is None:
@@ -206,20 +215,19 @@ class BandReader:
             return None
         return int(steps)
 
+    def _feed_reference(self) -> ReferenceFeed | None:
+        """Return where references are counted; ``None`` where they are not, or wrongly so."""
+        written = self.model.reference
+        if written is None or written.feed is None or written.value is not None:
+            return None
+        return self.feeds.read(self.asked.measure, written.feed)
+
     def _references(self) -> NDArray[np.int64] | None:
-        """Return the reference of every cell, in granules."""
+        """Return the reference of every cell, in granules; 0 where they are counted."""
         at, written = (*self.loc, "reference"), self.model.reference
         timeout = (*self.loc, "reference_timeout")
-        if written is None:
-            return None
-        if written.feed is not None or written.value is None:
-            hint = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"
-            message = "a reference is a number, or a public table's value"
-            if written.feed is not None:
-                message = "a reference that is counted on another feed is not available"
-                message += " in this version"
-            self.findings.wrong(at, message, hint)
-            return None
+        if written is None or written.value is None:
+            return np.zeros(len(self.tables.domain), dtype=np.int64)
         if self.model.reference_timeout is not None:
             message = "reference_timeout is for a reference on a feed: nothing is waited for here"
             self.findings.wrong(timeout, message, "remove it")

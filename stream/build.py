@@ -16,6 +16,7 @@ from operators.noise import NoiseSource
 from stream.decide import Decider
 from stream.metrics import Metrics
 from stream.pinned import refuse_changes
+from stream.references import public_feeds
 from stream.registration import registration, scopes_of, terms_of
 from stream.steps import no_step
 
@@ -93,7 +94,7 @@ def assemble(
     budgets = [terms_of(alarms, scope) for scope in scopes_of(alarms)]
     queries = [registration(q, alarms, first_start_ms[q.id]) for q in alarms.queries.values()]
     # What is refused leaves no trace: a new budget beside the old one would stay for good.
-    refuse_changes(ledger, budgets, identities.values(), queries)
+    refuse_changes(ledger, budgets, identities.values(), queries, sorted(public_feeds(alarms)))
     for terms in budgets:
         ledger.register_budget(terms)
     for identity in identities.values():

@@ -15,6 +15,7 @@ import click
 
 from accountant.errors import BudgetError, ConfigError, LedgerError, TocsinError
 from stream.config import examine
+from stream.lanes import feeds_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,8 +98,7 @@ def paths_by_feed(alarms: Alarms, given: Sequence[str]) -> dict[str, list[Path]]
     Raises:
         ConfigError: a path names no feed where there are several, or no file.
     """
-    used = {query.feed.name for query in alarms.queries.values()}
-    feeds = [name for name in alarms.feeds if name in used] or list(alarms.feeds)
+    feeds = [feed.name for feed in feeds_in_use(alarms)] or list(alarms.feeds)
     found: dict[str, list[Path]] = {}
     for text in given:
         name, separator, path = text.partition("=")

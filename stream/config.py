@@ -21,6 +21,7 @@ from stream.findings import Findings
 from stream.localtime import load_zone
 from stream.model import Alarms, Clock
 from stream.queries import QueryBuilder
+from stream.references import reference_feed, waited_ms
 from stream.release import scope_of
 from stream.scalars import closest
 from stream.tables import Table, read_table
@@ -120,8 +121,23 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
         kafka=kafka,
         settings=settings,
     )
+    _refuse_watched_references(alarms, findings)
     _warn_of_ages(alarms, findings)
     return alarms
+
+
+def _refuse_watched_references(alarms: Alarms, findings: Findings) -> None:
+    """Refuse references counted on a feed whose events some alarm protects."""
+    watched = {query.feed.name: query.id for query in alarms.queries.values()}
+    for query in alarms.queries.values():
+        reference = reference_feed(query)
+        if reference is not None and reference.feed.name in watched:
+            name = reference.feed.name
+            findings.wrong(
+                ("alarms", query.id, "reference", "feed"),
+                f"alarm `{watched[name]}` protects the events of `{name}`: a reference is public",
+                "take a feed that holds nobody's data, or declare that alarm elsewhere",
+            )
 
 
 def _warn_of_ages(alarms: Alarms, findings: Findings) -> None:
@@ -135,15 +151,18 @@ def _warn_of_ages(alarms: Alarms, findings: Findings) -> None:
         scope = scope_of(query, alarms)
         last = max(
             (other for other in live if scope_of(other, alarms) == scope),
-            key=lambda other: other.grace_ms + other.decide_timeout_ms,
+            key=lambda other: other.grace_ms + waited_ms(other),
         )
-        needed_ms = last.grace_ms + last.decide_timeout_ms - query.grace_ms
+        needed_ms = last.grace_ms + waited_ms(last) - query.grace_ms
+        timeout = "decide_timeout"
+        if waited_ms(last) > last.decide_timeout_ms:
+            timeout = "reference_timeout"
         if query.max_age_ms <= needed_ms:
             findings.warn(
                 ("alarms", query.id, "max_age"),
                 "a window may be denied as too old while its answer waits for one of"
-                f" `{last.id}`, which ends when grace and decide_timeout are over at the latest",
-                f"write max_age: {needed_ms // 1000 + 1}s or more, or a shorter decide_timeout",
+                f" `{last.id}`, which ends when grace and {timeout} are over at the latest",
+                f"write max_age: {needed_ms // 1000 + 1}s or more, or a shorter {timeout}",
             )
 
 

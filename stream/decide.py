@@ -16,8 +16,9 @@ from accountant.charges import Charge, UniformCost, WindowKey
 from accountant.records import Admission, Request, RunAfter, RunTerms
 from accountant.units import PrivacyUnit, to_loss_units
 from operators.svt import RunState, Svt
-from stream.mechanisms import operator_of
+from stream.mechanisms import BandOperator, operator_of
 from stream.model import Clock
+from stream.references import WindowPartials, reference_feed
 from stream.release import cells_per_unit, encode_fired, scope_of
 from stream.steps import Step, no_step
 
@@ -103,9 +104,9 @@ class Decider:
     def _decide(self, query: Query, index: int) -> StoredDecision | None:
         start_ms, end_ms = query.calendar.bounds(index)
         key = WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)
-        partials = self._ledger.partials(key)
+        partials = WindowPartials.of(self._ledger.partials(key))
         reason = self._reason_to_deny(query, key, partials)
-        if reason is None and len(partials) < self._partitions[query.feed.name]:
+        if reason is None and any(self._missing(query, partials)):
             return None
         if reason is None:
             self._admit_through(query, key)
@@ -125,8 +126,7 @@ class Decider:
                 next_start_ms=next_start_ms,
                 release_ms=release_ms,
             )
-        statistics = _statistics(partials, query.condition.statistics, len(query.domain))
-        drawn = self._draw(query, index, statistics)
+        drawn = self._draw(query, index, partials)
         self._step(Step.AFTER_DRAW, key)
         fired = np.flatnonzero(drawn.fired)
         decision = self._ledger.settle(
@@ -142,9 +142,13 @@ class Decider:
         self._step(Step.AFTER_COMMIT, key)
         return decision
 
-    def _draw(self, query: Query, index: int, statistics: NDArray[np.int64]) -> _Drawn:
+    def _draw(self, query: Query, index: int, partials: WindowPartials) -> _Drawn:
         """Decide the cells of a window; of a run, go on from where the ledger says it stands."""
         operator = self._operators[query.id]
+        cells = len(query.domain)
+        statistics = _statistics(partials.own, query.condition.statistics, cells)
+        if reference_feed(query) is not None and isinstance(operator, BandOperator):
+            operator = operator.around(_statistics(partials.reference, 1, cells)[0])
         if not isinstance(operator, Svt):
             decided = operator.decide(statistics, self._noise)
             return _Drawn(decided.fired, decided.cost)
@@ -176,21 +180,32 @@ class Decider:
         periods = self._alarms.budget.periods
         return periods.touched(start_ms, end_ms) if periods else ()
 
-    def _reason_to_deny(
-        self, query: Query, key: WindowKey, partials: Sequence[Partial]
-    ) -> str | None:
+    def _reason_to_deny(self, query: Query, key: WindowKey, partials: WindowPartials) -> str | None:
         """Say why a window is denied without looking at what it counted, or ``None``."""
         live = query.feed.clock is Clock.APPEND_TIME
         late_ms = self._clock_ms() - (key.end_ms + query.grace_ms) if live else 0
-        missing = len(partials) < self._partitions[query.feed.name]
+        missing, unreferenced = self._missing(query, partials)
+        reference = reference_feed(query)
         reasons = {
             "reconfigured": key.start_ms < self._ledger.effective_from(query.id),
             "conflict": self._ledger.conflicted(key),
-            "incomplete": not all(partial.complete for partial in partials),
+            "incomplete": not all(one.complete for one in (*partials.own, *partials.reference)),
             "too_old": late_ms > query.max_age_ms,
             "partition_missing": missing and late_ms > query.decide_timeout_ms,
+            "reference_timeout": reference is not None
+            and unreferenced
+            and late_ms > reference.timeout_ms,
         }
         return next((reason for reason, holds in reasons.items() if holds), None)
+
+    def _missing(self, query: Query, partials: WindowPartials) -> tuple[bool, bool]:
+        """Tell whether partitions of the alarm's own feed are missing, and of its reference's."""
+        reference = reference_feed(query)
+        wanted = 0 if reference is None else self._partitions[reference.feed.name]
+        return (
+            len(partials.own) < self._partitions[query.feed.name],
+            len(partials.reference) < wanted,
+        )
 
     def _release_ms(self, query: Query, key: WindowKey) -> int:
         """Return when the decision may leave: a fixed delay after the cut, for live feeds."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.condition import Condition
-    from stream.model import AggregateSpec, Band, Budget, Feed, Field, Query
+    from stream.model import AggregateSpec, Band, Budget, Feed, Field, Query, ReferenceFeed
     from stream.windows import Calendar
 
 __all__ = ["SCHEMA_VERSION", "definition", "definition_json", "fingerprint"]
@@ -141,6 +141,16 @@ def _band(band: Band) -> dict[str, Any]:
         "epsilon": _ratio(band.epsilon),
         "tau": band.tau,
         "references": _digest_of_numbers(band.references),
+        **({} if band.feed is None else {"reference": _reference(band.feed)}),
+    }
+
+
+def _reference(reference: ReferenceFeed) -> dict[str, Any]:
+    """Return what is counted on a public feed; how long it is waited for changes no decision."""
+    return {
+        "feed": _feed(reference.feed),
+        "where": None if reference.where is None else reference.where.describe(),
+        "aggregate": _aggregate(reference.aggregate),
     }
 
 

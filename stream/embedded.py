@@ -23,6 +23,7 @@ from accountant.records import LogIdentity, Outcome
 from stream.build import assemble
 from stream.lanes import feeds_in_use, source_of
 from stream.reader import PartitionReader
+from stream.references import counted_on, feeds_of, public_feeds
 from stream.steps import Step, no_step
 
 if TYPE_CHECKING:
@@ -147,7 +148,8 @@ class Replay:
         arrived: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
         for key in self._todo:
             query = self._alarms.queries[key.query]
-            self._read_until(key, lanes[query.feed.name], arrived)
+            for feed in feeds_of(query):
+                self._read_until(key, lanes[feed.name], arrived)
             for counted in arrived.pop(key):
                 self.runtime.step(Step.BEFORE_PARTIAL, key)
                 status = self._ledger.put_partial(counted)
@@ -232,16 +234,17 @@ class Replay:
             self._denied[decision.reason] += 1
 
     def _lanes(self) -> dict[str, list[Lane]]:
-        metrics, queries = self.runtime.metrics, self._alarms.queries
+        metrics = self.runtime.metrics
         last_cut_ms: defaultdict[str, int] = defaultdict(int)
         for key in self._todo:
-            feed_name = queries[key.query].feed.name
-            cut_ms = key.end_ms + queries[key.query].grace_ms
-            last_cut_ms[feed_name] = max(last_cut_ms[feed_name], cut_ms)
+            query = self._alarms.queries[key.query]
+            cut_ms = key.end_ms + query.grace_ms
+            for feed in feeds_of(query):
+                last_cut_ms[feed.name] = max(last_cut_ms[feed.name], cut_ms)
         return {
             feed.name: self._sources[feed.name].lanes(
                 self._readers(feed),
-                {q.id: self._cursors[q.id] for q in queries.values() if q.feed.name == feed.name},
+                {q.id: self._cursors[q.id] for q in counted_on(feed, self._alarms)[0]},
                 last_cut_ms=last_cut_ms[feed.name],
                 hash_key=self._ledger.hash_key,
                 on_read=partial(metrics.events_read, feed.name),
@@ -253,16 +256,18 @@ class Replay:
 
     def _readers(self, feed: Feed) -> list[PartitionReader]:
         partitions = self._sources[feed.name].partitions
+        queries, budget = counted_on(feed, self._alarms)
         return [
             PartitionReader(
                 feed=feed,
                 partition=partition,
                 partitions=partitions,
                 topic_id=_topic_id(feed),
-                queries=[q for q in self._alarms.queries.values() if q.feed.name == feed.name],
-                budget=self._alarms.budget,
+                queries=queries,
+                budget=budget,
                 hash_key=self._ledger.hash_key,
                 on_drops=partial(self.runtime.metrics.events_dropped, feed.name),
+                public=feed.name in public_feeds(self._alarms),
             )
             for partition in range(partitions)
         ]

@@ -19,6 +19,7 @@ from stream.files import Replay as EventFiles
 from stream.logdump import DumpInfo, dump_info, read_log
 from stream.model import Clock
 from stream.reader import ReadStart
+from stream.references import public_feeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,7 +49,7 @@ class Lane(Protocol):
 
     @property
     def partition(self) -> int:
-        """Its number."""
+        """Its number, as its partials are stored."""
         ...
 
     @property
@@ -123,8 +124,8 @@ def open_source(feed: Feed, paths: Sequence[Path]) -> Source:
 
 
 def feeds_in_use(alarms: Alarms) -> list[Feed]:
-    """Return the feeds that some alarm reads, in the order of the file."""
-    used = {query.feed.name for query in alarms.queries.values()}
+    """Return the feeds that some alarm reads, its references included, in the order of the file."""
+    used = {query.feed.name for query in alarms.queries.values()} | public_feeds(alarms)
     return [feed for feed in alarms.feeds.values() if feed.name in used]
 
 
@@ -242,7 +243,7 @@ class _FileLane:
         self._reader = reader
         self._batches = batches
         self._last_cut_ms = last_cut_ms
-        self.partition = reader.partition
+        self.partition = reader.stored_partition
         self.ended = False
 
     def advance(self) -> Iterator[Partial]:
@@ -269,7 +270,7 @@ class _DumpLane:
         self._records = records
         self._last_cut_ms = last_cut_ms
         self._on_read = on_read
-        self.partition = reader.partition
+        self.partition = reader.stored_partition
         self.ended = False
 
     def advance(self) -> Iterator[Partial]:

@@ -6,7 +6,7 @@ decider, planned when the configuration was read; here it becomes an operator li
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from accountant.charges import UniformCost
@@ -14,6 +14,7 @@ from accountant.units import from_loss_units
 from operators.base import Decision, Plan
 from operators.registry import create, price
 from operators.single import check_statistics
+from stream.references import clamped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +51,13 @@ class BandOperator:
         """The loss as written; as it is given, the limit is the same."""
         epsilon = from_loss_units(self.band.decider.units)
         return Plan(DECIDER, epsilon, float(epsilon))
+
+    def around(self, references: NDArray[np.int64]) -> BandOperator:
+        """Return the same around the references of one window, shape (cells,), int64.
+
+        They are clamped to what deciders take.
+        """
+        return replace(self, band=replace(self.band, references=clamped(references)))
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide every cell of one window.

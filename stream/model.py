@@ -39,6 +39,7 @@ __all__ = [
     "KafkaSettings",
     "Partitioner",
     "Query",
+    "ReferenceFeed",
     "Settings",
 ]
 
@@ -224,6 +225,23 @@ class AggregateSpec:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ReferenceFeed:
+    """Where the references of a band are counted: the alarm's SELECT over a public feed.
+
+    Args:
+        feed: public: nothing that is counted on it is protected.
+        where: the alarm's row filter, read against this feed.
+        aggregate: the alarm's aggregate over this feed.
+        timeout_ms: a window that lacks its references this long after its cut is denied.
+    """
+
+    feed: Feed
+    where: Where | None
+    aggregate: AggregateSpec
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Band:
     """What an alarm watches that rings when its aggregate leaves a band around a reference.
 
@@ -232,12 +250,15 @@ class Band:
         epsilon: its loss per cell as written.
         tau: half-width of the band, in units of the aggregate.
         references: shape (cells,), int64, public, in units of the aggregate; made read-only.
+        feed: where they are counted window by window; ``references`` are 0 then, and the query's
+            condition is about the distance to them.
     """
 
     decider: Decider
     epsilon: Fraction
     tau: int
     references: NDArray[np.int64]
+    feed: ReferenceFeed | None = None
 
     def __post_init__(self) -> None:
         """Freeze the references."""

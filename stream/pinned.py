@@ -38,6 +38,7 @@ def refuse_changes(
     budgets: Iterable[BudgetTerms],
     logs: Iterable[LogIdentity],
     queries: Collection[QueryRegistration],
+    public: Collection[str] = (),
 ) -> None:
     """Refuse what registration would refuse, before any of it is registered.
 
@@ -71,6 +72,8 @@ def refuse_changes(
         registry.same_time(known.values(), query)
         log = given.get(query.feed)
         registry.one_budget(log, identities.values(), known.values(), query)
+    for name in public:
+        registry.never_watched(given[name], identities.values(), known.values())
 
 
 def refuse_moved(ledger: Ledger, queries: Iterable[QueryRegistration]) -> None:

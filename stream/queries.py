@@ -10,6 +10,7 @@ from accountant.units import PrivacyUnit
 from operators.reduction import Function
 from operators.registry import MECHANISMS, RUN_MECHANISMS, price
 from stream.aims import AimReader
+from stream.bandfeeds import FeedReferenceReader
 from stream.bands import BandReader, ReadAlarm
 from stream.bandsql import BAND_SHAPE
 from stream.contradictions import constant_comparisons, constant_condition
@@ -78,13 +79,11 @@ class QueryBuilder:
                 "max_fnr and max_fpr together reach 1: a coin keeps that promise",
                 "write smaller probabilities, as 0.05",
             )
-        for key in ("decide_timeout", "max_age"):
-            if not getattr(model, key):
+        for key in ("decide_timeout", "reference_timeout", "max_age"):
+            if getattr(model, key) == 0:
                 self.findings.wrong((*loc, key), f"{key} is longer than nothing", "write 10m")
         try:
-            parsed = parse_sql(
-                model.sql, feeds=self.feeds, tables=list(self.tables), timezone=self.zone
-            )
+            parsed = self._parsed(model, self.feeds)
         except SqlProblem as problem:
             self._at_sql(loc, problem)
             return None
@@ -149,6 +148,14 @@ class QueryBuilder:
             self.findings.wrong((*loc, "mechanism"), error.message, error.hint)
             return None
 
+    def _parsed(self, model: AlarmModel, feeds: Mapping[str, Feed]) -> ParsedQuery:
+        """Return the SQL of an alarm, read against these feeds.
+
+        Raises:
+            SqlProblem: it is not in the grammar, or contradicts the declarations.
+        """
+        return parse_sql(model.sql, feeds=feeds, tables=list(self.tables), timezone=self.zone)
+
     def _at_sql(self, loc: Loc, problem: SqlProblem) -> None:
         self.findings.wrong((*loc, "sql"), problem.message, problem.hint, offset=problem.offset)
 
@@ -198,6 +205,14 @@ class QueryBuilder:
                 per_user=self.budget.unit is PrivacyUnit.USER,
                 findings=self.findings,
                 loc=loc,
+                feeds=FeedReferenceReader(
+                    model=model,
+                    parsed=parsed,
+                    feeds=self.feeds,
+                    reread=lambda feed: self._parsed(model, {parsed.feed.name: feed}),
+                    findings=self.findings,
+                    loc=loc,
+                ),
             ).read()
         if parsed.band is not None:
             message = f"REFERENCE belongs to mechanism: {DECIDER}"

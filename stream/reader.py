@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountant.charges import WindowKey
-from accountant.records import Partial
+from accountant.records import REFERENCE_PARTITIONS, Partial
 from stream.aggregate import WindowCounter, project
 from stream.codecs import Decoder, Drop, Records
 from stream.model import Clock
@@ -68,6 +68,7 @@ class PartitionReader:
         budget: unit and caps.
         hash_key: key of the unit and id hashes, from the ledger.
         on_drops: told how many events were dropped for which reason (custodian only).
+        public: whether its counts are the references of alarms on other feeds.
     """
 
     def __init__(
@@ -81,9 +82,12 @@ class PartitionReader:
         budget: Budget,
         hash_key: bytes,
         on_drops: Callable[[Mapping[str, int]], None],
+        public: bool = False,
     ) -> None:
         self.feed = feed
         self.partition = partition
+        self.stored_partition = partition + (REFERENCE_PARTITIONS if public else 0)
+        self._counted_on = feed.name if public else None
         self._topic_id = topic_id
         self._decoder = Decoder(feed, partition=partition, partitions=partitions, hash_key=hash_key)
         self._on_drops = on_drops
@@ -181,7 +185,7 @@ class PartitionReader:
         vector = state.counter.cut(index)
         return Partial(
             key=WindowKey(end_ms=end_ms, query=state.query.id, start_ms=start_ms),
-            partition=self.partition,
+            partition=self.stored_partition,
             fingerprint=state.query.fingerprint,
             topic_id=self._topic_id,
             complete=self._complete(slice_start_ms(state.query, start_ms)),
@@ -190,6 +194,7 @@ class PartitionReader:
             value=vector.value,
             first_offset=vector.first_offset,
             last_offset=vector.last_offset,
+            counted_on=self._counted_on,
         )
 
     def _complete(self, slice_ms: int) -> bool:

@@ -33,6 +33,7 @@ from stream.kafka.settings import require_kafka
 from stream.kafka.tolerant import tolerate_headers
 from stream.model import Clock
 from stream.reader import PartitionReader, ReadStart, slice_start_ms
+from stream.references import counted_on, public_feeds
 from stream.steps import Step
 
 if TYPE_CHECKING:
@@ -216,16 +217,17 @@ class Ingest:
         feed = self._feeds[partition.topic]
         identity = self._identities[feed.name]
         runtime = self._runtime
-        queries = [q for q in runtime.alarms.queries.values() if q.feed.name == feed.name]
+        queries, budget = counted_on(feed, runtime.alarms)
         reader = PartitionReader(
             feed=feed,
             partition=partition.partition,
             partitions=identity.partitions,
             topic_id=identity.topic_id,
             queries=queries,
-            budget=runtime.alarms.budget,
+            budget=budget,
             hash_key=runtime.ledger.hash_key,
             on_drops=lambda drops: runtime.metrics.events_dropped(feed.name, drops),
+            public=feed.name in public_feeds(runtime.alarms),
         )
         await self._in_thread(partial(check_unchanged, runtime.alarms, self._identities))
         cursors = await self._in_thread(

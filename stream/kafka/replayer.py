@@ -25,6 +25,7 @@ from stream.kafka.settings import require_kafka
 from stream.kafka.tolerant import tolerate_headers
 from stream.model import Clock, Codec
 from stream.punctuation import Mark, encode_mark, verified_mark
+from stream.references import counted_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -106,9 +107,7 @@ class _Writer:
         self._progress = progress
         # Only the routing is used here; no hash leaves this object, so its key is immaterial.
         self._admission = Admission(feed, partitions=partitions, hash_key=bytes(32))
-        grace_ms = max(
-            (q.grace_ms for q in alarms.queries.values() if q.feed.name == feed.name), default=0
-        )
+        grace_ms = max((query.grace_ms for query in counted_on(feed, alarms)[0]), default=0)
         from_ms, until_ms = feed.history or (0, 0)
         every_ms = feed.punctuation_ms
         self._first_ms = from_ms // every_ms * every_ms

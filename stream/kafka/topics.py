@@ -14,6 +14,7 @@ from accountant.records import LogIdentity
 from stream.kafka.security import admin_arguments
 from stream.kafka.settings import require_kafka
 from stream.model import Clock
+from stream.references import counted_on, waited_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -207,10 +208,8 @@ def _feed_config(feed: Feed) -> dict[str, str]:
 
 def _needed_retention_ms(alarms: Alarms, feed: Feed) -> int:
     """Longest window + grace + skews + the time a window may wait + a day's margin."""
-    queries = [query for query in alarms.queries.values() if query.feed.name == feed.name]
-    longest = max(
-        (q.calendar.longest_ms + q.grace_ms + q.decide_timeout_ms for q in queries), default=0
-    )
+    queries, _ = counted_on(feed, alarms)
+    longest = max((q.calendar.longest_ms + q.grace_ms + waited_ms(q) for q in queries), default=0)
     return (
         longest
         + feed.allowed_skew_ms
