@@ -1,0 +1,302 @@
+"""Bands around references that are counted on a public feed: from files, and on real Kafka."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka import KafkaProducer
+
+from accountant.records import REFERENCE_PARTITIONS
+from stream.build import open_ledger
+from stream.config import load
+from stream.punctuation import Mark, encode_mark
+from tests.integration.test_band_alarms import (
+    COUNT,
+    HOURS,
+    PEOPLE,
+    SUM,
+    USUAL,
+    WINDOW_MS,
+    banded,
+    people_at,
+    rang_at,
+    sales,
+)
+from tests.support.commands import HOUR_MS, json_lines, tocsin
+from tests.support.oracle import add_up
+from tests.support.recording import record_partials
+from tests.support.scenario import ROOMS, Scenario, wait_until
+
+if TYPE_CHECKING:
+    from tests.support.kafka import Broker
+    from tests.support.postgres import Postgres
+
+FORECAST = """\
+  forecast:
+    topic: building.forecast
+    time: ts
+    unit: room
+    id: line
+    fields:
+      line: integer
+      room: {domain: [lab, hall]}
+      n: {type: integer, clip: [0, 1000]}
+      ts: timestamp
+"""
+EXPECTED = [{"hall": 400, "lab": 100}, {"hall": 90, "lab": 900}, {"hall": 40}]
+
+
+def forecast(folder: Path, *, single: bool) -> str:
+    """Write what each hour expects: as one event with the sum, or as events of 1, each twice."""
+    lines = [
+        {"room": room, "n": n if single else 1, "ts": hour * HOUR_MS + 1}
+        for hour, rooms in enumerate(EXPECTED)
+        for room, n in rooms.items()
+        for _ in range(1 if single else n)
+    ]
+    text = [json.dumps({"line": at, **line}) for at, line in enumerate(lines)]
+    path = folder / "forecast.jsonl"
+    path.write_text("\n".join([*text, *text]) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def watching_a_feed(folder: Path, aggregate: str, *, unit: str = "user") -> str:
+    """Write a configuration whose references are counted on the forecast."""
+    keys = '    epsilon: "50"\n    reference: {feed: forecast}\n    reference_timeout: 1h\n'
+    path = Path(banded(folder, aggregate, keys, unit=unit))
+    path.write_text(path.read_text().replace("budget:", f"{FORECAST}budget:"))
+    return str(path)
+
+
+def replayed(path: str, own: str, other: str) -> list[dict[str, Any]]:
+    """Replay both files and return every line."""
+    files = ("--replay", f"badges={own}", "--replay", f"forecast={other}")
+    return json_lines(tocsin("run", path, *files, "--json"))
+
+
+@pytest.mark.parametrize("unit", ["user", "event"])
+@pytest.mark.parametrize(("aggregate", "single"), [(SUM, True), (SUM, False), (COUNT, False)])
+def test_a_forecast_in_a_file_decides_like_the_same_numbers_in_a_table(
+    tmp_path: Path, aggregate: str, unit: str, *, single: bool
+) -> None:
+    """Neither a person's caps nor their clip hold there; duplicates count once; charges agree."""
+    path = watching_a_feed(tmp_path, aggregate, unit=unit)
+    own, other = sales(tmp_path, HOURS), forecast(tmp_path, single=single)
+    lines = replayed(path, own, other)
+    rang = {
+        (int(line["window_start"][11:13]), line["predicate"]["room"])
+        for line in lines
+        if "predicate" in line
+    }
+    for hour, expected in enumerate(EXPECTED):
+        folder = tmp_path / f"table{hour}"
+        folder.mkdir()
+        keys = '    epsilon: "50"\n    reference: usual[room]\n'
+        table = banded(folder, aggregate, keys, unit=unit)
+        rows = "".join(f"{room},{expected.get(room, 0)}\n" for room in ("hall", "lab"))
+        (folder / "usual.csv").write_text(f"room,n\n{rows}")
+        answers = json_lines(tocsin("run", table, "--replay", sales(folder, HOURS), "--json"))
+        alarms = {
+            line["predicate"]["room"]
+            for line in answers
+            if "predicate" in line and int(line["window_start"][11:13]) == hour
+        }
+        assert {room for at, room in rang if at == hour} == alarms
+    assert all(hour < len(EXPECTED) for hour, _ in rang)
+    assert {line["outcome"] for line in lines if "outcome" in line} == {"decided"}
+    again = replayed(path, own, other)
+    assert [line for line in again if "predicate" in line] == [
+        line for line in lines if "predicate" in line
+    ]
+    with open_ledger(load(Path(path), environ={})) as ledger:
+        assert ledger.verify() == []
+
+
+def test_an_event_of_the_protected_feed_changes_no_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One more, of somebody else, changes one count of its own feed and no partial of the other."""
+    extra = {"person": "hall0", "room": "lab", "n": 9, "ts": 3 * HOUR_MS - 1}
+    found = []
+    for name in ("without", "with"):
+        folder = tmp_path / name
+        folder.mkdir()
+        path, own = watching_a_feed(folder, SUM, unit="event"), sales(folder, HOURS)
+        if name == "with":
+            with Path(own).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(extra) + "\n")
+        with monkeypatch.context() as patched:
+            stored = record_partials(patched)
+            replayed(path, own, forecast(folder, single=False))
+        found.append(stored)
+    without, one_more = (
+        {(line["start_ms"], line["partition"], line["digest"]) for line in stored}
+        for stored in found
+    )
+    changed = {(start_ms, partition) for start_ms, partition, _ in without ^ one_more}
+    assert changed == {(2 * HOUR_MS, 0)}
+    assert {partition for _, partition, _ in without} == {0, REFERENCE_PARTITIONS}
+
+
+def test_commands_know_the_reference_feed(tmp_path: Path) -> None:
+    """Check notes its clock, plan prices the alarm as ever, and a replay asks for both files."""
+    path = watching_a_feed(tmp_path, SUM)
+    checked = tocsin("check", path)
+    assert checked.exit_code == 0, checked.stderr
+    assert "what is not in `forecast` at the cut counts as nothing" in checked.stderr
+    plan = tocsin("plan", path)
+    assert plan.exit_code == 0, plan.stderr
+    own = sales(tmp_path, HOURS)
+    unnamed = tocsin("run", path, "--replay", own)
+    assert "write FEED=PATH, FEED being one of badges, forecast" in unnamed.stderr
+    alone = tocsin("run", path, "--replay", f"badges={own}")
+    assert "no file is given for feed 'forecast'" in alone.stderr
+    simulated = tocsin("simulate", path, "--replay", f"badges={own}", "--runs", "1")
+    assert "crowd: the band of a decider has no mechanism" in simulated.stderr
+
+
+_KEY = b"sixteen characters and more"
+_FEED = """\
+  forecast:
+    topic: {name}.forecast
+    time: ts
+    unit: room
+    fields: {{room: {{domain: [{rooms}]}}, ts: timestamp}}
+    clock: punctuation
+    punctuation: {{every: 1s, key: "{key}"}}
+    allowed_skew: 1m
+"""
+
+
+class ForecastScenario(Scenario):
+    """A scenario whose alarm watches a band around a forecast of two partitions."""
+
+    def config_text(self, *, public: int = 0, custodian: int = 0) -> str:
+        """Return the configuration."""
+        text = super().config_text(public=public, custodian=custodian)
+        keys = (
+            '    mechanism: decider\n    epsilon: "20"\n'
+            "    reference: {feed: forecast}\n    reference_timeout: 45s\n"
+        )
+        text = text.replace(f"    tolerance: {self.tolerance}\n", keys)
+        feed = _FEED.format(name=self.name, rooms=", ".join(ROOMS), key=_KEY.decode())
+        return text.replace("budget:\n", f"{feed}budget:\n")
+
+    def expect(self, start_ms: int) -> None:
+        """Send the forecast of a window, not marked yet."""
+        producer = KafkaProducer(bootstrap_servers=self.broker.bootstrap, acks="all")
+        for room, number in USUAL.items():
+            for at in range(number):
+                value = json.dumps({"room": room, "ts": start_ms + at}).encode()
+                producer.send(f"{self.name}.forecast", key=room.encode(), value=value)
+        producer.flush()
+        producer.close()
+
+    def mark(self, time_ms: int) -> None:
+        """Say in both partitions that the forecast is whole up to an instant."""
+        producer = KafkaProducer(bootstrap_servers=self.broker.bootstrap, acks="all")
+        for partition in range(2):
+            value, headers = encode_mark(Mark("forecast", time_ms, partition, time_ms), _KEY)
+            producer.send(
+                f"{self.name}.forecast", value=value, partition=partition, headers=headers
+            )
+        producer.flush()
+        producer.close()
+
+    def people(self, after_ms: int) -> int:
+        """Send everybody into a window that starts after an instant; return its start."""
+        start_ms = after_ms
+        while True:
+            start_ms += WINDOW_MS
+            while time.time() * 1000 < start_ms + 300:
+                time.sleep(0.05)
+            now_ms = int(time.time() * 1000)
+            if now_ms < start_ms + 1_500:
+                self.produce(people_at(now_ms))
+                return start_ms
+
+    def own(self, start_ms: int) -> set[int]:
+        """Return the alarm's own partitions of a window that are counted."""
+        return {
+            line["partition"]
+            for line in self.done("partial")
+            if line["start_ms"] == start_ms and line["partition"] < REFERENCE_PARTITIONS
+        }
+
+
+@pytest.mark.integration
+def test_a_forecast_that_lags_is_waited_for_but_not_for_ever(
+    broker: Broker, postgres: Postgres, tmp_path: Path
+) -> None:
+    """Two partitions each, two workers, one killed while the forecast lags; then it stays away."""
+    scenario = ForecastScenario(
+        broker,
+        tmp_path,
+        f"forecast-{time.monotonic_ns()}",
+        postgres.new_database(),
+        having="ABS(COUNT(*) - REFERENCE) >= 5",
+        epsilon_max="100000",
+    )
+    scenario.create_topics()
+    try:
+        workers = [scenario.start_worker(), scenario.start_worker()]
+        wait_until("a worker runs", lambda: bool(scenario.cursor_ms()), timeout_s=180)
+        first_ms = scenario.people(scenario.cursor_ms())
+        scenario.mark(first_ms)
+        scenario.expect(first_ms)
+        scenario.mark(first_ms + WINDOW_MS + 1_000)
+        wait_until("the first window is decided", lambda: first_ms in scenario.windows("decision"))
+
+        second_ms = scenario.people(first_ms)
+        scenario.mark(second_ms)
+        scenario.expect(second_ms)
+        wait_until("its people are counted", lambda: scenario.own(second_ms) == {0, 1})
+        time.sleep(2)
+        assert second_ms not in scenario.windows("decision")
+        workers[0].kill()
+        last_mark_ms = second_ms + WINDOW_MS + 1_000
+        scenario.mark(last_mark_ms)
+        wait_until(
+            "the second window is decided", lambda: second_ms in scenario.windows("decision")
+        )
+
+        wait_until(
+            "a window is denied for lack of a forecast",
+            lambda: bool(_late(scenario, last_mark_ms)),
+            timeout_s=150,
+        )
+        denied_ms = min(line["start_ms"] for line in _late(scenario, last_mark_ms))
+        wait_until("and published", lambda: denied_ms in scenario.decided(), timeout_s=30)
+    finally:
+        scenario.stop()
+    partials = scenario.done("partial")
+    own = [line for line in partials if line["partition"] < REFERENCE_PARTITIONS]
+    reference = [line for line in partials if line["partition"] >= REFERENCE_PARTITIONS]
+    assert {line["partition"] - REFERENCE_PARTITIONS for line in reference} == {0, 1}
+    counted, expected = add_up(own), add_up(reference)
+    published, records = scenario.published(), scenario.decided()
+    for start_ms in (first_ms, second_ms):
+        assert counted[start_ms] == tuple(PEOPLE[room] for room in ROOMS)
+        assert expected[start_ms] == tuple(USUAL[room] for room in ROOMS)
+        assert rang_at(published, start_ms) == {"library", "roof"}
+    outcomes = {start: copies[0] for start, copies in records.items()}
+    assert sorted(outcomes) == list(range(min(outcomes), max(outcomes) + 1, WINDOW_MS))
+    assert outcomes[denied_ms]["reason"] == "reference_timeout"
+    assert outcomes[denied_ms]["epsilon_units"] == 0
+    for line in _late(scenario, last_mark_ms):
+        assert line["at_ns"] / 1e6 > line["start_ms"] + WINDOW_MS + 1_000 + 45_000
+    with open_ledger(scenario.alarms()) as ledger:
+        assert ledger.verify() == []
+
+
+def _late(scenario: Scenario, since_ms: int) -> list[dict[str, Any]]:
+    """Return the windows that ended after an instant and lacked a forecast."""
+    return [
+        line
+        for line in scenario.done("decision")
+        if line["reason"] == "reference_timeout" and line["start_ms"] >= since_ms - WINDOW_MS
+    ]

@@ -1,0 +1,455 @@
+"""References counted on a public feed: where they do not fit, what they count, when due."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from accountant.charges import WindowKey
+from accountant.errors import ConfigChangedError, LogChangedError
+from accountant.records import REFERENCE_PARTITIONS, LogIdentity, Partial, PartialStatus
+from accountant.units import PrivacyUnit
+from operators.noise import NoiseSource
+from stream.build import Runtime, assemble, open_ledger
+from stream.codecs import Record
+from stream.config import examine, load
+from stream.definition import definition
+from stream.kafka.topics import plan
+from stream.mechanisms import BandOperator, operator_of
+from stream.model import AggregateKind
+from stream.reader import PartitionReader, ReadStart
+from stream.references import FARTHEST_REFERENCE, counted_on, public_feeds, waited_ms
+from tests.support.decoding import HASH_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from accountant.ledger import Ledger
+    from stream.config import Report
+    from stream.model import Alarms, Query
+
+MARK = "⟦"
+MINUTE_MS = 60_000
+CONFIG = """\
+ledger: sqlite:///LEDGER
+kafka: {bootstrap: "localhost:9092"}
+feeds:
+  sales:
+    topic: sales
+    time: ts
+    unit: person
+    fields:
+      person: string
+      shop: {domain: [east, north]}
+      paid: {type: float, clip: [0, 20], granule: "0.5"}
+      age: {type: integer, clip: [10, 60]}
+      open: boolean
+      ts: timestamp
+  forecast:
+    topic: forecast
+    time: ts
+    unit: shop
+    fields:
+      shop: {domain: DOMAIN}
+      paid: {type: float, clip: [0, 9000], granule: "GRANULE"}
+      age: {type: integer, clip: [0, 99]}
+      OPEN
+      ts: timestamp
+    allowed_skew: 2d
+    MARKS
+budget:
+  unit: user
+  epsilon_max: "4"
+  period: lifetime
+  contribution: {predicates_per_window: 1, events_per_cell: 1}
+alarms:
+  drift:
+    sql: |
+      SELECT shop FROM sales WHERE open GROUP BY shop, TUMBLE(ts, INTERVAL '1' MINUTE)
+      HAVING ABS(AGGREGATE - REFERENCE) >= 5
+    max_fnr: 0.05
+    mechanism: decider
+    epsilon: "0.5"
+    reference: {feed: ⟦forecast}
+    KEYS
+"""
+PARTS = {
+    "DOMAIN": "[east, north]",
+    "GRANULE": "0.5",
+    "OPEN": "open: boolean",
+    "MARKS": "",
+    "AGGREGATE": "COUNT(*)",
+    "KEYS": "",
+}
+MARKED = 'clock: punctuation\n    punctuation: {key: "0123456789abcdef"}'
+
+
+def text_of(folder: Path, **parts: str) -> str:
+    """Return a configuration, the mark still in it."""
+    text = CONFIG.replace("LEDGER", str(folder / "ledger.db"))
+    for name, value in {**PARTS, **parts}.items():
+        text = text.replace(name, value)
+    return text
+
+
+def examined(folder: Path, text: str) -> Report:
+    """Examine a configuration, mark removed."""
+    path = folder / "alarms.yaml"
+    path.write_text(text.replace(MARK, ""), encoding="utf-8")
+    return examine(path, environ={})
+
+
+def alarms_of(folder: Path, **parts: str) -> Alarms:
+    """Return a configuration without errors."""
+    report = examined(folder, text_of(folder, **parts))
+    assert report.alarms is not None, [str(error) for error in report.errors]
+    return report.alarms
+
+
+# --- configuration
+
+OTHER = """
+  other:
+    sql: |
+      SELECT shop FROM forecast GROUP BY shop, TUMBLE(ts, INTERVAL '1' MINUTE)
+      HAVING COUNT(*) > 9
+    max_fnr: 0.05
+    tolerance: 3"""
+BAD = [
+    ({"DOMAIN": "[north, east]"}, "another domain for `shop`", "same values in the same order"),
+    ({"DOMAIN": "[east, north, west]"}, "another domain for `shop`", "same values"),
+    ({"OPEN": "closed: boolean"}, "does not fit `forecast`: `open` is not", "closed"),
+    ({"OPEN": "open: integer"}, "does not fit `forecast`", ""),
+    ({"GRANULE": "0.25", "AGGREGATE": "SUM(paid)"}, "another granule for `paid`", "same granule"),
+    ({"AGGREGATE": "MEDIAN(age)"}, "MEDIAN(age) is not counted on another feed", "usual[shop]"),
+    ({"AGGREGATE": "COUNT(DISTINCT person)"}, "does not fit `forecast`: `person`", ""),
+    ({"KEYS": OTHER}, "alarm `other` protects the events of `forecast`", "nobody's data"),
+]
+
+
+@pytest.mark.parametrize(("parts", "message", "hint"), BAD, ids=lambda each: str(each)[:40])
+def test_a_feed_that_does_not_fit_is_named_where_it_is_referred_to(
+    tmp_path: Path, parts: dict[str, str], message: str, hint: str
+) -> None:
+    """One error, at the feed's name, says what to write instead."""
+    text = text_of(tmp_path, **parts)
+    errors = examined(tmp_path, text).errors
+    assert len(errors) == 1, [str(error) for error in errors]
+    before = text[: text.index(MARK)]
+    place = (before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
+    assert (errors[0].line, errors[0].column) == place, str(errors[0])
+    assert message in errors[0].message
+    assert hint in (errors[0].hint or "")
+
+
+def test_a_replayed_alarm_needs_a_reference_with_marks_and_all_its_history(tmp_path: Path) -> None:
+    """Else nothing says that the reference is whole, and its windows would wait for ever."""
+    span = "history: {from: 2026-01-01, until: 2026-01-02}"
+    text = text_of(tmp_path).replace("    topic: sales\n", f"    topic: sales\n    {MARKED}\n")
+    text = text.replace("    topic: sales\n", f"    topic: sales\n    {span}\n")
+    for marks, message in (
+        ("", "by the clock"),
+        (f"{MARKED}\n    history: {{from: 2026-01-01, until: 2026-01-01T12:00:00}}", "history"),
+    ):
+        (error,) = examined(tmp_path, text.replace("allowed_skew: 2d", marks)).errors
+        assert message in error.message
+    good = text.replace("allowed_skew: 2d", f"{MARKED}\n    {span}")
+    assert examined(tmp_path, good).alarms is not None
+
+
+def test_a_timeout_of_nothing_is_refused(tmp_path: Path) -> None:
+    """Every window would be denied before its reference could come."""
+    (error,) = examined(tmp_path, text_of(tmp_path, KEYS="reference_timeout: 0s")).errors
+    assert error.message == "reference_timeout is longer than nothing"
+
+
+def test_the_reference_is_part_of_what_is_registered(tmp_path: Path) -> None:
+    """Its feed changes the fingerprint, its timeout does not; without one, it is decide_timeout."""
+    alarms = alarms_of(tmp_path)
+    query = alarms.queries["drift"]
+    assert definition(query, alarms.budget)["band"]["reference"]["feed"]["name"] == "forecast"
+    assert waited_ms(query) == query.decide_timeout_ms == 600_000
+    longer = alarms_of(tmp_path, KEYS="reference_timeout: 1h").queries["drift"]
+    assert (longer.fingerprint, waited_ms(longer)) == (query.fingerprint, 3_600_000)
+    assert alarms_of(tmp_path, MARKS=MARKED).queries["drift"].fingerprint != query.fingerprint
+
+
+def test_ages_and_retention_know_how_long_a_reference_is_waited_for(tmp_path: Path) -> None:
+    """A max_age below it is warned of, and topics keep what may still be counted."""
+    report = examined(tmp_path, text_of(tmp_path, KEYS="reference_timeout: 8d"))
+    assert any("reference_timeout are over" in warning.message for warning in report.warnings)
+    assert report.alarms is not None
+    kept = {topic.feed: topic.retention_ms for topic in plan(report.alarms) if topic.feed}
+    assert all(kept[name] > 8 * 86_400_000 for name in ("sales", "forecast"))
+    assert kept["forecast"] - kept["sales"] == 2 * 86_400_000 - MINUTE_MS
+
+
+# --- counting
+
+
+def read(alarms: Alarms, name: str, events: list[str]) -> Partial:
+    """Return the first minute's partial of a feed of one partition."""
+    feed = alarms.feeds[name]
+    queries, budget = counted_on(feed, alarms)
+    reader = PartitionReader(
+        feed=feed,
+        partition=0,
+        partitions=1,
+        topic_id=f"log of {name}",
+        queries=queries,
+        budget=budget,
+        hash_key=HASH_KEY,
+        on_drops=lambda _: None,
+        public=name in public_feeds(alarms),
+    )
+    reader.begin({query.id: 0 for query in queries}, ReadStart(whole=True))
+    reader.read(
+        [Record(at, at, log_append=True, value=text.encode()) for at, text in enumerate(events)]
+    )
+    reader.arrived_through(2 * MINUTE_MS)
+    return next(iter(reader.partials()))
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "values"), [("COUNT(*)", [2, 1]), ("SUM(paid)", [17_001, 3])]
+)
+def test_a_reference_is_the_same_aggregate_without_caps(
+    tmp_path: Path, aggregate: str, values: list[int]
+) -> None:
+    """The filter holds there; one shop's many events count, and values up to that feed's clip."""
+    alarms = alarms_of(tmp_path, AGGREGATE=aggregate)
+    events = [
+        '{"shop": "east", "paid": 8500, "open": true, "ts": 1}',
+        '{"shop": "east", "paid": 0.5, "open": true, "ts": 2}',
+        '{"shop": "north", "paid": 1.5, "open": true, "ts": 3}',
+        '{"shop": "north", "paid": 4, "open": false, "ts": 4}',
+        '{"shop": "west", "paid": 4, "open": true, "ts": 5}',
+    ]
+    counted = read(alarms, "forecast", events)
+    assert counted.partition == REFERENCE_PARTITIONS
+    assert counted.counted_on == "forecast"
+    assert counted.value.tolist() == values
+    assert counted.fingerprint == alarms.queries["drift"].fingerprint
+
+
+def test_no_event_of_the_protected_feed_reaches_a_reference(tmp_path: Path) -> None:
+    """Nor the other way round: one event more on either side changes its own partial only."""
+    alarms = alarms_of(tmp_path)
+    sale = '{"person": "p", "shop": "east", "paid": 1, "open": true, "ts": 7}'
+    line = '{"shop": "east", "paid": 1, "open": true, "ts": 7}'
+    assert read(alarms, "sales", [sale]).digest != read(alarms, "sales", []).digest
+    assert read(alarms, "forecast", [line]).digest != read(alarms, "forecast", []).digest
+    (drift,) = counted_on(alarms.feeds["sales"], alarms)[0]
+    assert drift is alarms.queries["drift"]
+    assert counted_on(alarms.feeds["sales"], alarms)[1].unit is PrivacyUnit.USER
+
+
+def test_a_decider_takes_the_references_of_the_window(tmp_path: Path) -> None:
+    """Far references are clamped to what deciders take, without an error in the worker."""
+    query = alarms_of(tmp_path, KEYS="decider: lm").queries["drift"]
+    operator = operator_of(query)
+    assert isinstance(operator, BandOperator)
+    counts = np.array([[1_000, 7]], dtype=np.int64)
+    for references, rings in (
+        ([1_000, 7], [False, False]),
+        ([7, 7], [True, False]),
+        ([2**62, -(2**62)], [True, True]),
+    ):
+        around = operator.around(np.array(references, dtype=np.int64))
+        assert np.abs(around.band.references).max() <= FARTHEST_REFERENCE
+        fired = [around.decide(counts, NoiseSource()).fired for _ in range(200)]
+        share = np.mean(fired, axis=0)
+        assert (share > 0.5).tolist() == rings
+
+
+# --- deciding
+
+
+@dataclass
+class Harness:
+    """One alarm over two feeds of two partitions each, and a clock that tests move."""
+
+    alarms: Alarms
+    ledger: Ledger
+    runtime: Runtime
+    now_ms: list[int]
+
+    @property
+    def query(self) -> Query:
+        """The alarm."""
+        return self.alarms.queries["drift"]
+
+    def late(self, late_ms: int) -> None:
+        """Move the clock to so long after the cut of the first window."""
+        self.now_ms[0] = MINUTE_MS + self.query.grace_ms + late_ms
+
+    def counted(self, partition: int, values: list[int], *, complete: bool = True) -> Partial:
+        """Return a partial of the first window."""
+        on = "forecast" if partition >= REFERENCE_PARTITIONS else None
+        vector = np.array(values, dtype=np.int64)
+        return Partial(
+            key=WindowKey(end_ms=MINUTE_MS, query="drift", start_ms=0),
+            partition=partition,
+            fingerprint=self.query.fingerprint,
+            topic_id=f"log of {on or 'sales'}",
+            complete=complete,
+            cells=2,
+            index=np.flatnonzero(vector).astype(np.int64),
+            value=vector[np.flatnonzero(vector)],
+            first_offset=-1,
+            last_offset=-1,
+            counted_on=on,
+        )
+
+    def put(self, partition: int, values: list[int], *, complete: bool = True) -> PartialStatus:
+        """Store one."""
+        return self.ledger.put_partial(self.counted(partition, values, complete=complete))
+
+    def ended(self) -> list[tuple[str, str | None, int]]:
+        """Decide what is due: outcome, reason and number of alarms of the first window."""
+        found = self.runtime.decider.decide_due("drift")
+        return [
+            (str(one.outcome), one.reason, one.alarm_count)
+            for one in found
+            if one.key.start_ms == 0
+        ]
+
+
+@contextmanager
+def running(folder: Path, **parts: str) -> Iterator[tuple[Harness, Ledger]]:
+    """Open what a configuration says."""
+    parts.setdefault("KEYS", "reference_timeout: 1h")
+    text = text_of(folder, **parts).replace(MARK, "").replace('epsilon: "0.5"', 'epsilon: "50"')
+    path = folder / "run.yaml"
+    path.write_text(text.replace('epsilon_max: "4"', 'epsilon_max: "900"'), encoding="utf-8")
+    alarms = load(path, environ={})
+    now_ms = [0]
+    with open_ledger(alarms) as ledger:
+        runtime = assemble(
+            alarms,
+            ledger,
+            identities={
+                name: LogIdentity(name, "cluster", f"log of {name}", name, 2)
+                for name in ("sales", "forecast")
+            },
+            first_start_ms={"drift": 0},
+            clock_ms=lambda: now_ms[0],
+        )
+        yield Harness(alarms, ledger, runtime, now_ms), ledger
+
+
+OWN, OTHERS = ((0, [100, 3]), (1, [20, 4])), ((0, [60, 7]), (1, [60, 40]))
+
+
+def test_a_window_is_decided_once_both_feeds_are_cut(tmp_path: Path) -> None:
+    """Every order of the four partials waits for the last; references are added up."""
+    with running(tmp_path) as (run, ledger):
+        run.late(5 * MINUTE_MS)
+        for partition, values in OTHERS:
+            run.put(REFERENCE_PARTITIONS + partition, values)
+            assert run.ended() == []
+        run.put(*OWN[0])
+        assert run.ended() == []
+        run.put(*OWN[1])
+        assert run.ended() == [("decided", None, 1)]  # 120 against 120, 7 against 47
+        assert ledger.verify() == []
+
+
+def test_a_lagging_reference_is_waited_for_until_its_timeout(tmp_path: Path) -> None:
+    """Beyond decide_timeout too, as the alarm's own feed is whole; then the window is denied."""
+    with running(tmp_path) as (run, ledger):
+        for partition, values in OWN:
+            run.put(partition, values)
+        run.put(REFERENCE_PARTITIONS, [60, 7])
+        run.late(60 * MINUTE_MS)
+        assert run.ended() == []
+        run.late(60 * MINUTE_MS + 1)
+        assert run.ended() == [("denied", "reference_timeout", 0)]
+        assert run.put(REFERENCE_PARTITIONS + 1, [60, 7]) is PartialStatus.DECIDED
+        assert ledger.status().scopes["user"].spent_units == 0
+        assert ledger.verify() == []
+
+
+def test_the_last_partial_in_time_decides(tmp_path: Path) -> None:
+    """At any lateness within the timeout."""
+    with running(tmp_path) as (run, _):
+        run.late(60 * MINUTE_MS)
+        for partition, values in OWN:
+            run.put(partition, values)
+        for partition, values in OTHERS:
+            run.put(REFERENCE_PARTITIONS + partition, values)
+        assert run.ended() == [("decided", None, 1)]
+
+
+def test_the_alarms_own_partitions_keep_their_timeout(tmp_path: Path) -> None:
+    """A whole reference does not prolong decide_timeout, nor stand in for a partition."""
+    with running(tmp_path) as (run, _):
+        for partition, values in OTHERS:
+            run.put(REFERENCE_PARTITIONS + partition, values)
+        run.put(*OWN[0])
+        run.late(10 * MINUTE_MS)
+        assert run.ended() == []
+        run.late(10 * MINUTE_MS + 1)
+        assert run.ended() == [("denied", "partition_missing", 0)]
+
+
+@pytest.mark.parametrize("case", ["incomplete", "conflict"])
+def test_a_reference_that_was_not_counted_well_denies(tmp_path: Path, case: str) -> None:
+    """Truncated or contradictory references are no better than such counts."""
+    with running(tmp_path) as (run, _):
+        run.late(MINUTE_MS)
+        run.put(REFERENCE_PARTITIONS, [60, 7], complete=case != "incomplete")
+        if case == "conflict":
+            assert run.put(REFERENCE_PARTITIONS, [60, 8]) is PartialStatus.CONFLICT
+        assert run.ended() == [("denied", case, 0)]
+
+
+def test_the_ledger_takes_a_reference_from_its_own_log_only(tmp_path: Path) -> None:
+    """Neither log can stand in for the other, nor can either's partition numbers."""
+    with running(tmp_path) as (run, ledger):
+        reference, own = run.counted(REFERENCE_PARTITIONS, [1, 1]), run.counted(0, [1, 1])
+        for wrong in (
+            replace(reference, topic_id=own.topic_id),
+            replace(own, topic_id=reference.topic_id),
+            replace(reference, counted_on="sales"),
+            replace(reference, counted_on="weather"),
+        ):
+            with pytest.raises(LogChangedError):
+                ledger.put_partial(wrong)
+        for wrong in (replace(reference, counted_on=None), replace(own, counted_on="forecast")):
+            with pytest.raises(ValueError, match="partitions"):
+                ledger.put_partial(wrong)
+        with pytest.raises(ConfigChangedError):
+            ledger.put_partial(replace(reference, fingerprint="other"))
+
+
+def test_a_feed_that_was_ever_protected_is_no_reference(tmp_path: Path) -> None:
+    """Not even after its alarm was retired."""
+    text = text_of(tmp_path).replace(MARK, "")
+    start = text.index("    mechanism: decider")
+    watched = f"{text[:start]}    tolerance: 3\n".replace("FROM sales WHERE open", "FROM forecast")
+    watched = watched.replace("ABS(COUNT(*) - REFERENCE) >= 5", "COUNT(*) > 9")
+    path = tmp_path / "before.yaml"
+    watched = watched.replace("drift:", "before:").replace('epsilon_max: "4"', 'epsilon_max: "900"')
+    path.write_text(watched, encoding="utf-8")
+    alarms = load(path, environ={})
+    identity = LogIdentity("forecast", "cluster", "log of forecast", "forecast", 2)
+    with open_ledger(alarms) as ledger:
+        assemble(alarms, ledger, identities={"forecast": identity}, first_start_ms={"before": 0})
+        ledger.retire_query("before")
+    with pytest.raises(ConfigChangedError, match="protects its events"), running(tmp_path):
+        pass
+
+
+def test_statistics_of_the_reference_are_one_aggregate(tmp_path: Path) -> None:
+    """Race to the top counts many capped sums of the alarm's feed, of the reference one sum."""
+    alarms = alarms_of(tmp_path, AGGREGATE="SUM(paid)", KEYS="decider: r2t")
+    assert len(alarms.queries["drift"].aggregates) > 1
+    ((reference,), _) = counted_on(alarms.feeds["forecast"], alarms)
+    (spec,) = reference.aggregates
+    assert (spec.kind, spec.lo, spec.hi) == (AggregateKind.SUM, 0, 18_000)
