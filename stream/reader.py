@@ -98,6 +98,7 @@ class PartitionReader:
         self._first_append_ms: int | None = None
         self._arrival_ms = -1
         self._mark_ms = -1
+        self._first_mark_ms: int | None = None
         self._marks: deque[tuple[int, int]] = deque()
 
     def begin(self, cursors: Mapping[str, int], start: ReadStart) -> None:
@@ -202,6 +203,8 @@ class PartitionReader:
             return True
         if self._first_append_ms is not None and self._first_append_ms < slice_ms:
             return True
+        if self._first_mark_ms is not None and self._first_mark_ms <= slice_ms:
+            return True
         return self._start.live_from_ms is not None and self._start.live_from_ms <= slice_ms
 
     def _count(self, records: Records) -> None:
@@ -239,5 +242,7 @@ class PartitionReader:
             self._count(records.between(start, at).where(events[start:at]))
             start = at
             self._mark_ms = mark.time_ms
+            if self._first_mark_ms is None:
+                self._first_mark_ms = mark.time_ms
             self._marks.append((mark.time_ms, int(records.offset[at])))
         self._count(records.between(start, len(records)).where(events[start:]))

@@ -21,6 +21,7 @@ from stream.definition import definition
 from stream.kafka.topics import plan
 from stream.mechanisms import BandOperator, operator_of
 from stream.model import AggregateKind
+from stream.punctuation import Mark, encode_mark
 from stream.reader import PartitionReader, ReadStart
 from stream.references import FARTHEST_REFERENCE, counted_on, public_feeds, waited_ms
 from tests.support.decoding import HASH_KEY
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from stream.config import Report
     from stream.model import Alarms, Query
 
-MARK = "⟦"
+HERE = "⟦"
 MINUTE_MS = 60_000
 CONFIG = """\
 ledger: sqlite:///LEDGER
@@ -100,7 +101,7 @@ def text_of(folder: Path, **parts: str) -> str:
 def examined(folder: Path, text: str) -> Report:
     """Examine a configuration, mark removed."""
     path = folder / "alarms.yaml"
-    path.write_text(text.replace(MARK, ""), encoding="utf-8")
+    path.write_text(text.replace(HERE, ""), encoding="utf-8")
     return examine(path, environ={})
 
 
@@ -140,7 +141,7 @@ def test_a_feed_that_does_not_fit_is_named_where_it_is_referred_to(
     text = text_of(tmp_path, **parts)
     errors = examined(tmp_path, text).errors
     assert len(errors) == 1, [str(error) for error in errors]
-    before = text[: text.index(MARK)]
+    before = text[: text.index(HERE)]
     place = (before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
     assert (errors[0].line, errors[0].column) == place, str(errors[0])
     assert message in errors[0].message
@@ -237,6 +238,29 @@ def test_a_reference_is_the_same_aggregate_without_caps(
     assert counted.fingerprint == alarms.queries["drift"].fingerprint
 
 
+def test_a_mark_tells_that_a_slice_is_whole(tmp_path: Path) -> None:
+    """Of a log whose beginning is gone: every event of a later slice stands behind the mark."""
+    alarms = alarms_of(tmp_path, MARKS=MARKED)
+    feed, day_ms = alarms.feeds["forecast"], 86_400_000
+    queries, budget = counted_on(feed, alarms)
+    reader = PartitionReader(
+        feed=feed,
+        partition=0,
+        partitions=1,
+        topic_id="log",
+        queries=queries,
+        budget=budget,
+        hash_key=HASH_KEY,
+        on_drops=lambda _: None,
+        public=True,
+    )
+    reader.begin({"drift": 12 * day_ms}, ReadStart(whole=False))
+    for offset, time_ms in enumerate((10 * day_ms, 12 * day_ms + 3 * MINUTE_MS)):
+        value, headers = encode_mark(Mark("forecast", time_ms, 0, offset), b"0123456789abcdef")
+        reader.read([Record(offset, 0, log_append=True, value=value, headers=headers)])
+    assert [one.complete for one in reader.partials()] == [False, True]
+
+
 def test_no_event_of_the_protected_feed_reaches_a_reference(tmp_path: Path) -> None:
     """Nor the other way round: one event more on either side changes its own partial only."""
     alarms = alarms_of(tmp_path)
@@ -324,7 +348,7 @@ class Harness:
 def running(folder: Path, **parts: str) -> Iterator[tuple[Harness, Ledger]]:
     """Open what a configuration says."""
     parts.setdefault("KEYS", "reference_timeout: 1h")
-    text = text_of(folder, **parts).replace(MARK, "").replace('epsilon: "0.5"', 'epsilon: "50"')
+    text = text_of(folder, **parts).replace(HERE, "").replace('epsilon: "0.5"', 'epsilon: "50"')
     path = folder / "run.yaml"
     path.write_text(text.replace('epsilon_max: "4"', 'epsilon_max: "900"'), encoding="utf-8")
     alarms = load(path, environ={})
@@ -430,7 +454,7 @@ def test_the_ledger_takes_a_reference_from_its_own_log_only(tmp_path: Path) -> N
 
 def test_a_feed_that_was_ever_protected_is_no_reference(tmp_path: Path) -> None:
     """Not even after its alarm was retired."""
-    text = text_of(tmp_path).replace(MARK, "")
+    text = text_of(tmp_path).replace(HERE, "")
     start = text.index("    mechanism: decider")
     watched = f"{text[:start]}    tolerance: 3\n".replace("FROM sales WHERE open", "FROM forecast")
     watched = watched.replace("ABS(COUNT(*) - REFERENCE) >= 5", "COUNT(*) > 9")
