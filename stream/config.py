@@ -136,7 +136,7 @@ def _refuse_watched_references(alarms: Alarms, findings: Findings) -> None:
             findings.wrong(
                 ("alarms", query.id, "reference", "feed"),
                 f"alarm `{watched[name]}` protects the events of `{name}`: a reference is public",
-                "take a feed that holds nobody's data, or declare that alarm elsewhere",
+                "take a feed that holds nobody's data",
             )
 
 
