@@ -31,6 +31,7 @@ from stream.kafka.guard import check_unchanged
 from stream.kafka.security import aiokafka_arguments
 from stream.kafka.settings import require_kafka
 from stream.kafka.tolerant import tolerate_headers
+from stream.lanes import feeds_in_use
 from stream.model import Clock
 from stream.reader import PartitionReader, ReadStart, slice_start_ms
 from stream.references import counted_on, public_feeds
@@ -116,7 +117,7 @@ class Ingest:
         self._runtime = runtime
         self._identities = identities
         self._ring = ring
-        self._feeds = {feed.topic: feed for feed in runtime.alarms.feeds.values()}
+        self._feeds = {feed.topic: feed for feed in feeds_in_use(runtime.alarms)}
         self._assigned: dict[TopicPartition, _Assigned] = {}
         self._listener = _Generation()
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="tocsin-count")

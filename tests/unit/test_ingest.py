@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
+from stream.config import load
 from stream.kafka import ingest
 from stream.model import Clock
 from stream.steps import no_step
+from tests.support.commands import configuration
 
 PARTITION = TopicPartition("badges", 0)
 
@@ -69,7 +72,7 @@ async def _loop_through_rebalance(*, while_reading: bool) -> None:
     feed: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_margin_ms=0)
     metrics = SimpleNamespace(events_read=lambda *_: None, lag=lambda *_: None)
     runtime: Any = SimpleNamespace(
-        alarms=SimpleNamespace(feeds={}, kafka=object(), file=""),
+        alarms=SimpleNamespace(feeds={}, queries={}, kafka=object(), file=""),
         metrics=metrics,
         clock_ms=lambda: 1,
         step=no_step,
@@ -140,3 +143,19 @@ def test_a_fetcher_that_died_is_noticed() -> None:
             ingest._alive(consumer)
 
     asyncio.run(look())
+
+
+def test_a_feed_that_no_alarm_reads_is_not_fetched(tmp_path: Path) -> None:
+    """It has no window to begin at: reading it would stop the worker."""
+    plain = Path(configuration(tmp_path))
+    other = "  spare: {topic: spare, time: ts, unit: p, fields: {p: string, ts: timestamp}}\n"
+    text = plain.read_text().replace("    history: {from: 1970-01-01, until: 1970-01-02}\n", other)
+    plain.write_text("kafka: {bootstrap: 127.0.0.1:9}\n" + text)
+    runtime: Any = SimpleNamespace(alarms=load(plain, environ={}))
+
+    async def ring(_query: str) -> None:
+        """Ring nowhere."""
+
+    reading = ingest.Ingest(runtime, identities={}, ring=ring)
+    assert [feed.name for feed in reading._feeds.values()] == ["badges"]
+    assert set(runtime.alarms.feeds) == {"badges", "spare"}
