@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.deciders import Decider, Kind
-    from stream.having import Measure
+    from stream.comparisons import Measure
     from stream.model import Feed
 
 __all__ = ["BandCounting", "kind_of", "reference_aggregate"]

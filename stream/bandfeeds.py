@@ -19,9 +19,9 @@ from stream.sqlparts import SqlProblem
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from stream.comparisons import Measure
     from stream.configmodel import AlarmModel
     from stream.findings import Findings
-    from stream.having import Measure
     from stream.model import Feed
     from stream.sql import ParsedQuery
     from stream.yamlfile import Loc

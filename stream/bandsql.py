@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
 
-    from stream.having import HavingReader, Measure, Threshold
+    from stream.comparisons import Measure, Threshold
+    from stream.having import HavingReader
 
 __all__ = ["BAND_SHAPE", "BandAsked", "band_of", "reference_of"]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.reduction import Aggregate, Tree
-    from stream.having import Asked, Measure
+    from stream.comparisons import Asked, Measure
     from stream.thresholds import Levels, Profiles
 
 __all__ = ["Constant", "constant_comparisons", "constant_condition"]

@@ -14,12 +14,12 @@ import numpy as np
 
 from accountant.charges import Charge, UniformCost, WindowKey
 from accountant.records import Admission, Request, RunAfter, RunTerms
-from accountant.units import PrivacyUnit, to_loss_units
+from accountant.units import to_loss_units
 from operators.svt import RunState, Svt
 from stream.mechanisms import BandOperator, operator_of
 from stream.model import Clock
 from stream.references import WindowPartials, reference_feed
-from stream.release import cells_per_unit, encode_fired, scope_of
+from stream.release import cells_per_unit, encode_fired, has_runs, scope_of
 from stream.steps import Step, no_step
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Decider:
         state = RunState.from_bytes(before.state) if before else operator.open(self._noise)
         asked = operator.ask(statistics, state, self._noise, window=index)
         units = operator.cost_units(opening, asked.rung)
-        if self._alarms.budget.unit is PrivacyUnit.EVENT:
+        if not has_runs(query, self._alarms.budget):
             # Whatever window of a run an event lies in, it bears the loss of the whole run.
             units = operator.terms.epsilon_units
         return _Drawn(
@@ -226,7 +226,7 @@ class Decider:
         budget, operator = self._alarms.budget, self._operators[query.id]
         cost = UniformCost(units=self._charges[query.id], cells=len(query.domain))
         run = None
-        if isinstance(operator, Svt) and budget.unit is PrivacyUnit.USER:
+        if isinstance(operator, Svt) and has_runs(query, budget):
             run = _run_terms(operator)
         index = self._oldest(query)
         now_ms = self._clock_ms()

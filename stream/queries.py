@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from zoneinfo import ZoneInfo
 
+    from stream.comparisons import Asked, Measure, Threshold
     from stream.configmodel import AlarmModel
     from stream.findings import Findings
-    from stream.having import Asked, Measure, Threshold
     from stream.model import Budget, Feed
     from stream.sql import ParsedQuery
     from stream.statistics import Counting

@@ -29,6 +29,7 @@ __all__ = [
     "cells_per_unit",
     "decision_record",
     "encode_fired",
+    "has_runs",
     "scope_of",
     "seen_decision",
 ]
@@ -66,9 +67,17 @@ def scope_of(query: Query, alarms: Alarms) -> str:
     return "user"
 
 
+def has_runs(query: Query, budget: Budget) -> bool:
+    """Tell whether an alarm is charged by runs of windows, each once.
+
+    Under unit ``event`` nothing is shared between windows: each is charged as if it were a run.
+    """
+    return budget.unit is PrivacyUnit.USER and query.mechanism in RUN_MECHANISMS
+
+
 def cells_per_unit(query: Query, budget: Budget) -> int:
     """Return how many cells of one window one privacy unit can reach."""
-    if budget.unit is PrivacyUnit.EVENT or query.mechanism in RUN_MECHANISMS:
+    if budget.unit is PrivacyUnit.EVENT or has_runs(query, budget):
         return 1  # a run is charged for all its questions at once, whoever is in how many of them
     return min(budget.contribution.predicates_per_window, len(query.domain))
 

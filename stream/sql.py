@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from stream.bandsql import BandAsked
-    from stream.having import Asked
+    from stream.comparisons import Asked
     from stream.model import Feed
     from stream.where import Where
 

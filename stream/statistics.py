@@ -22,7 +22,7 @@ from operators.reduction import (
     WeightKind,
     reduce,
 )
-from stream.having import Asked, Threshold
+from stream.comparisons import Asked, Threshold
 from stream.model import AggregateKind, AggregateSpec
 from stream.sqlparts import SqlProblem
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from stream.having import Measure
+    from stream.comparisons import Measure
     from stream.model import Feed
     from stream.thresholds import Levels, Profiles
 

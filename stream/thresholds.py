@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from stream.comparisons import Asked, Threshold
     from stream.findings import Findings
-    from stream.having import Asked, Threshold
     from stream.model import Domain, Feed
     from stream.tables import Table
     from stream.yamlfile import Loc

@@ -60,12 +60,8 @@ class Noise(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Exponential:
-    """Density exp(-x / scale) / scale for x >= 0.
-
-    Args:
-        scale: > 0; 1 over the rate.
-    """
+class _Scaled:
+    """A law whose tails fall as exp(-x / scale)."""
 
     scale: float
 
@@ -73,6 +69,15 @@ class Exponential:
     def reach(self) -> float:
         """How far from zero it falls but for exp(-34) of the time."""
         return _TAIL * self.scale
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential(_Scaled):
+    """Density exp(-x / scale) / scale for x >= 0.
+
+    Args:
+        scale: > 0; 1 over the rate.
+    """
 
     def survival(self, x: _Floats) -> _Floats:
         """Return P[noise > x]."""
@@ -80,19 +85,12 @@ class Exponential:
 
 
 @dataclass(frozen=True, slots=True)
-class Laplace:
+class Laplace(_Scaled):
     """Density exp(-abs(x) / scale) / (2 scale).
 
     Args:
         scale: > 0; 1 over the rate.
     """
-
-    scale: float
-
-    @property
-    def reach(self) -> float:
-        """How far from zero it falls but for exp(-34) of the time."""
-        return _TAIL * self.scale
 
     def survival(self, x: _Floats) -> _Floats:
         """Return P[noise > x]."""
@@ -101,19 +99,12 @@ class Laplace:
 
 
 @dataclass(frozen=True, slots=True)
-class Gumbel:
+class Gumbel(_Scaled):
     """P[noise <= x] = exp(-exp(-x / scale)).
 
     Args:
         scale: > 0.
     """
-
-    scale: float
-
-    @property
-    def reach(self) -> float:
-        """How far from zero it falls but for exp(-34) of the time."""
-        return _TAIL * self.scale
 
     def survival(self, x: _Floats) -> _Floats:
         """Return P[noise > x]."""

@@ -15,12 +15,11 @@ import numpy as np
 from accountant.plan import AlarmCost, plan_budget
 from accountant.predicates import Region, ValueSet
 from accountant.shapes import Shape
-from accountant.units import PrivacyUnit, to_loss_units
-from operators.registry import RUN_MECHANISMS
+from accountant.units import to_loss_units
 from stream.mechanisms import plans_of
 from stream.planning.occupancy import ActiveWindows, run_breaks
 from stream.registration import scopes_of, shape_of, terms_of
-from stream.release import cells_per_unit, scope_of
+from stream.release import cells_per_unit, has_runs, scope_of
 from stream.windows import FixedCalendar, LocalCalendar
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ __all__ = [
     "PeriodTable",
     "alarm_costs",
     "budget_plan",
-    "has_runs",
     "period_table",
     "planned_shape",
 ]
@@ -98,14 +96,6 @@ def alarm_costs(
         )
         for at, query in enumerate(queries)
     ]
-
-
-def has_runs(query: Query, budget: Budget) -> bool:
-    """Tell whether an alarm is charged by runs of windows, each once.
-
-    Under unit ``event`` nothing is shared between windows: each is charged as if it were a run.
-    """
-    return budget.unit is PrivacyUnit.USER and query.mechanism in RUN_MECHANISMS
 
 
 def planned_shape(query: Query) -> Shape:

@@ -20,9 +20,10 @@ from operators.registry import RUN_MECHANISMS
 from stream.declare import decimal
 from stream.firstphase import PHASED
 from stream.mechanisms import price_of
-from stream.planning.budget import alarm_costs, has_runs
+from stream.planning.budget import alarm_costs
 from stream.planning.search import rounded, rounded_index, smallest
 from stream.planning.stretching import WindowTrials, window_text
+from stream.release import has_runs
 from stream.tolerances import aim_with, highest_tolerance, tolerance_text
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from accountant.filter import EventFilter, Standing, UserFilter
 from accountant.overlap import Held
 from accountant.records import Admission
 from accountant.units import PrivacyUnit, to_loss_units
-from stream.planning.budget import REFERENCE_MS, has_runs, period_table
+from stream.planning.budget import REFERENCE_MS, period_table
 from stream.planning.occupancy import ActiveWindows, run_breaks
 from stream.registration import shape_of
-from stream.release import cells_per_unit
+from stream.release import cells_per_unit, has_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

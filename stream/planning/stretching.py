@@ -15,8 +15,9 @@ import numpy as np
 
 from accountant.plan import loads_of, worst_of
 from accountant.units import PrivacyUnit
-from stream.planning.budget import REFERENCE_MS, has_runs, period_table
+from stream.planning.budget import REFERENCE_MS, period_table
 from stream.planning.occupancy import ActiveWindows, active_spans
+from stream.release import has_runs
 from stream.sqltext import name_in_sql
 from stream.windows import FixedCalendar, LocalCalendar
 

@@ -6,8 +6,12 @@ from collections.abc import Mapping  # noqa: TC003 -- a dataclass field
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hypothesis import strategies as st
+
 from stream.config import examine
 from stream.planning.outlook import outlook
+from stream.schedule import Schedule
+from stream.windows import FixedCalendar, LocalCalendar
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
     from stream.model import Alarms
     from stream.planning.outlook import ScopeOutlook
 
-__all__ = ["Alarm", "Config"]
+__all__ = ["Alarm", "Config", "calendars"]
 
 HEAD = """\
 timezone: {timezone}
@@ -96,3 +100,26 @@ class Config:
         """Write it and look ahead for its one budget."""
         (one,) = outlook(self.load(folder))
         return one
+
+
+calendars = st.one_of(
+    st.builds(
+        lambda size, step, schedule: FixedCalendar(size * 1_800_000, step * 1_800_000, schedule),
+        st.integers(1, 60),
+        st.integers(1, 60),
+        st.sampled_from(
+            [
+                None,
+                Schedule.parse("Mon-Fri 07:00-22:00", "Europe/Berlin"),
+                Schedule.parse("Sat 22:00-06:00, Mon-Tue 00:00-24:00", "America/New_York"),
+                Schedule.parse("Mon-Sun 00:00-24:00", "UTC"),
+            ]
+        ),
+    ),
+    st.builds(
+        lambda size, step, schedule: LocalCalendar(size, step, "Europe/Berlin", schedule),
+        st.integers(1, 9),
+        st.integers(1, 9),
+        st.sampled_from([None, Schedule.parse("Mon-Fri 00:00-24:00", "Europe/Berlin")]),
+    ),
+)

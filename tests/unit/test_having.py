@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.reduction import Function, Relation, Tree
+from stream.comparisons import Asked
 from stream.contradictions import constant_condition
-from stream.having import Asked
 from stream.model import AggregateKind, AggregateSpec, Codec, Domain, Feed, Field, FieldType
 from stream.sql import ParsedQuery, SqlProblem, parse_sql
 from stream.statistics import Counting, aggregate_of, assemble

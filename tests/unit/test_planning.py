@@ -40,7 +40,7 @@ from stream.registration import registration, shape_of
 from stream.release import cells_per_unit
 from stream.windows import FixedCalendar, LocalCalendar, Periods, Schedule
 from tests.support import planned
-from tests.support.planned import Alarm
+from tests.support.planned import Alarm, calendars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -479,29 +479,6 @@ def test_registered_shape_is_what_the_query_covers(tmp_path: Path) -> None:
     assert (made.shape, made.first_start_ms, made.scope) == (shapes["a"], 7, "user")
     assert planned_shape(alarms.queries["a"]) == shapes["a"]
     assert planned_shape(alarms.queries["d"]).as_region.attributes[0] == "active (UTC)"
-
-
-calendars = st.one_of(
-    st.builds(
-        lambda size, step, schedule: FixedCalendar(size * 1_800_000, step * 1_800_000, schedule),
-        st.integers(1, 60),
-        st.integers(1, 60),
-        st.sampled_from(
-            [
-                None,
-                Schedule.parse("Mon-Fri 07:00-22:00", "Europe/Berlin"),
-                Schedule.parse("Sat 22:00-06:00, Mon-Tue 00:00-24:00", "America/New_York"),
-                Schedule.parse("Mon-Sun 00:00-24:00", "UTC"),
-            ]
-        ),
-    ),
-    st.builds(
-        lambda size, step, schedule: LocalCalendar(size, step, "Europe/Berlin", schedule),
-        st.integers(1, 9),
-        st.integers(1, 9),
-        st.sampled_from([None, Schedule.parse("Mon-Fri 00:00-24:00", "Europe/Berlin")]),
-    ),
-)
 
 
 @settings(max_examples=40, deadline=None)

@@ -37,7 +37,7 @@ from stream.planning.outlook import outlook
 from stream.planning.refusal import first_refusal
 from stream.windows import FixedCalendar, LocalCalendar, Periods, Schedule
 from tests.support import planned
-from tests.support.planned import Alarm
+from tests.support.planned import Alarm, calendars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -96,26 +96,6 @@ periods_tried = st.sampled_from(
         FixedCalendar(12 * HOUR_MS, 12 * HOUR_MS),
         FixedCalendar(5 * HOUR_MS, 5 * HOUR_MS),
     ]
-)
-calendars = st.one_of(
-    st.builds(
-        lambda size, step, schedule: FixedCalendar(size * 1_800_000, step * 1_800_000, schedule),
-        st.integers(1, 60),
-        st.integers(1, 60),
-        st.sampled_from(
-            [
-                None,
-                Schedule.parse("Mon-Fri 07:00-22:00", "Europe/Berlin"),
-                Schedule.parse("Sat 22:00-06:00, Mon-Tue 00:00-24:00", "America/New_York"),
-            ]
-        ),
-    ),
-    st.builds(
-        lambda size, step, schedule: LocalCalendar(size, step, "Europe/Berlin", schedule),
-        st.integers(1, 9),
-        st.integers(1, 9),
-        st.sampled_from([None, Schedule.parse("Mon-Fri 00:00-24:00", "Europe/Berlin")]),
-    ),
 )
 
 
