@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from accountant.charges import CellCosts, Charge, UniformCost, WindowKey
-from accountant.maxoverlap import Overlap, maximum_overlap
-from accountant.minentropy import MinEntropy, min_entropy
-from accountant.predicates import Not, Region, ValueSet
+from accountant.costs.charges import CellCosts, Charge, UniformCost, WindowKey
+from accountant.costs.minentropy import MinEntropy, min_entropy
+from accountant.loss.maxoverlap import Overlap, maximum_overlap
+from accountant.regions.regions import Not, Region, ValueSet
 from accountant.units import (
     UNITS_PER_EPSILON,
     Contribution,

@@ -1,6 +1,6 @@
 """What goes into the ledger and comes out of it, as frozen data.
 
-No database is known here: :mod:`accountant.store` turns rows into these and back.
+No database is known here: :mod:`accountant.store.store` turns rows into these and back.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.charges import WindowKey
-from accountant.runs import RunAfter, RunTerms, StoredRun
-from accountant.shapes import ANYWHERE, Shape
+from accountant.costs.charges import WindowKey
+from accountant.costs.runs import RunAfter, RunTerms, StoredRun
+from accountant.regions.shapes import ANYWHERE, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from accountant.charges import CellCosts, Charge
+    from accountant.costs.charges import CellCosts, Charge
     from accountant.units import PrivacyUnit
 
 __all__ = [

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.levelcost import LevelCosts
+from accountant.costs.levels import LevelCosts
 from accountant.units import UNITS_PER_EPSILON
 from operators.apportion import Atom, apportion
 from operators.atoms import Comparison, IntegerTest

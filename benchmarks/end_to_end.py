@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-from accountant.charges import WindowKey
+from accountant.costs.charges import WindowKey
 from accountant.records import Partial
 from benchmarks.system import QUERY, System
 from deploy.kafka.broker import Broker

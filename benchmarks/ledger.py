@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.ledger import Ledger
+from accountant.ledger.ledger import Ledger
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import Series, partial, requests, set_up, settle
 from tests.support.postgres import Postgres

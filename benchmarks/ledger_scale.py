@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant import chain
-from accountant.admission import serve
-from accountant.charges import UniformCost
-from accountant.entries import ChargeRow, ChargeState, PeriodTotal
-from accountant.ledger import Ledger
-from accountant.levelcost import LevelCosts
+from accountant.charging.admission import serve
+from accountant.costs.charges import UniformCost
+from accountant.costs.levels import LevelCosts
+from accountant.ledger.ledger import Ledger
 from accountant.records import Admission
+from accountant.store import chain
+from accountant.store.entries import ChargeRow, ChargeState, PeriodTotal
 from accountant.units import PrivacyUnit
 from benchmarks import report
 from tests.support.ledgers import Series, set_up

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.minentropy import MinEntropy, min_entropy, min_entropy_levels
+from accountant.costs.minentropy import MinEntropy, min_entropy, min_entropy_levels
 from benchmarks import report
 
 if TYPE_CHECKING:

@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.maxoverlap import maximum_overlap, utility_gain
-from accountant.maxoverlap.classes import attributes_of, bits_of
-from accountant.maxoverlap.colouring import colouring_bound, neighbours
-from accountant.predicates import Region
+from accountant.loss.maxoverlap import maximum_overlap, utility_gain
+from accountant.loss.maxoverlap.classes import attributes_of, bits_of
+from accountant.loss.maxoverlap.colouring import colouring_bound, neighbours
+from accountant.regions.regions import Region
 from benchmarks import report
 
 if TYPE_CHECKING:

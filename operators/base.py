@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from accountant.charges import CellCosts
+    from accountant.costs.charges import CellCosts
     from operators.noise import NoiseSource
 
 __all__ = ["Decision", "Operator", "Plan", "Promise"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from accountant.charges import UniformCost
+from accountant.costs.charges import UniformCost
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Decision, Plan
 from operators.noise import exp_neg_bounds

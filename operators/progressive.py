@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from accountant.costs.levels import LevelCosts
+from accountant.costs.minentropy import min_entropy_levels
 from accountant.errors import ConfigError
-from accountant.levelcost import LevelCosts
-from accountant.minentropy import min_entropy_levels
 from accountant.units import UNITS_PER_EPSILON, from_loss_units, to_loss_units
 from operators.base import Decision, Plan
 from operators.boundaries import Boundaries, Cut, boundaries, finest_cut

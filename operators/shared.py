@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.charges import UniformCost
+from accountant.costs.charges import UniformCost
 from accountant.units import from_loss_units
 from operators.base import Decision, Plan
 from operators.literals import apportioned, formula_limit, least_common_rate

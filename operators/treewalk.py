@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.levelcost import MOST_LEVELS, LevelCosts
+from accountant.costs.levels import MOST_LEVELS, LevelCosts
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Decision
 from operators.likely import likely_inside, likely_inside_afresh

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy.optimize import brentq
 
-from accountant.charges import UniformCost
+from accountant.costs.charges import UniformCost
 from accountant.errors import ConfigError
 from accountant.units import UNITS_PER_EPSILON, from_loss_units, to_loss_units
 from operators.base import Decision, Plan

@@ -9,7 +9,7 @@ from stream.pinned import pinned_rows
 from stream.registration import registration
 
 if TYPE_CHECKING:
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
     from stream.model import Alarms
 
 __all__ = ["accept_changes"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
-    from accountant.charges import WindowKey
+    from accountant.costs.charges import WindowKey
 
 __all__ = [
     "Alarm",

@@ -1,6 +1,6 @@
 """Anchors at the command line: links of a ledger's chains that the custodian noted elsewhere.
 
-An anchor is ``BUDGET=NUMBER:HASH``. What it proves: see :mod:`accountant.chain`.
+An anchor is ``BUDGET=NUMBER:HASH``. What it proves: see :mod:`accountant.store.chain`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import base64
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from accountant.chain import anchor_text, read_anchor
 from accountant.errors import ConfigError, LedgerCorruptError
+from accountant.store.chain import anchor_text, read_anchor
 from stream.pinned import pinned_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
 
 __all__ = ["ChainEnds", "anchor_line", "base_problems", "chain_ends", "read_anchors"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accountant.errors import DependencyError
-from accountant.ledger import Ledger
+from accountant.ledger.ledger import Ledger
 from operators.noise import NoiseSource
 from stream.decide import Decider
 from stream.metrics import Metrics

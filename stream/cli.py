@@ -40,7 +40,7 @@ from stream.release import alarm_records, decision_record
 from stream.simulation.command import simulate
 
 if TYPE_CHECKING:
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
     from stream.alarms import Alarm, DecisionRecord
     from stream.embedded import ReplaySummary

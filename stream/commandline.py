@@ -20,7 +20,7 @@ from stream.lanes import feeds_in_use
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from accountant.plan import BudgetPlan
+    from accountant.budget.plan import BudgetPlan
     from stream.model import Alarms
 
 __all__ = [

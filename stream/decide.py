@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.charges import Charge, UniformCost, WindowKey
+from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.records import Admission, Request, RunAfter, RunTerms
 from accountant.units import to_loss_units
 from operators.svt import RunState, Svt
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from accountant.charges import CellCosts
-    from accountant.ledger import Ledger
+    from accountant.costs.charges import CellCosts
+    from accountant.ledger.ledger import Ledger
     from accountant.records import Partial, StoredDecision
     from operators.base import Operator, Plan
     from operators.noise import NoiseSource

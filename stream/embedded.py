@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from accountant.charges import WindowKey
+from accountant.costs.charges import WindowKey
 from accountant.errors import ConfigError, LedgerError
 from accountant.records import LogIdentity, Outcome
 from stream.build import assemble
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
     from accountant.records import Partial, StoredDecision
     from stream.lanes import Lane
     from stream.model import Alarms, Feed, Query

@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 
 from accountant.errors import LedgerError
-from accountant.store import Store
+from accountant.store.store import Store
 from stream.accepting import accept_changes
 from stream.alarms import epsilon_text, iso_utc
 from stream.anchors import anchor_line, base_problems, chain_ends, read_anchors
@@ -29,7 +29,7 @@ from stream.scalars import instant_ms
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
     from accountant.records import LedgerStatus, QueryStatus
     from stream.model import Alarms
 

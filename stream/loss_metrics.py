@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from accountant.expost import Realised
+    from accountant.audit.realised import Realised
     from stream.model import Domain
 
 __all__ = ["MOST_PREDICATES", "LossFamilies", "dearest", "predicate_label"]

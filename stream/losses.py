@@ -1,8 +1,8 @@
 """What each predicate of an alarm has lost so far: for the custodian's eyes alone.
 
 Unit ``event``: over all alarms of the feed, for events of one instant (MIDE, Theorem 5; see
-:mod:`accountant.composition`). Unit ``user``: over the alarm's own windows of one budget period; a
-person may have events anywhere, so other alarms are not told apart by predicate.
+:mod:`accountant.loss.composition`). Unit ``user``: over the alarm's own windows of one budget
+period; a person may have events anywhere, so other alarms are not told apart by predicate.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accountant.charges import UniformCost
-from accountant.composition import Cells, RowCharge, loss_by_predicate
-from accountant.predicates import Region
+from accountant.costs.charges import UniformCost
+from accountant.loss.composition import Cells, RowCharge, loss_by_predicate
+from accountant.regions.regions import Region
 from accountant.units import PrivacyUnit
 from stream.pinned import pinned_rows
 from stream.regions import cells_of, group_by_of, region_of
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from accountant.expost import Realised
-    from accountant.ledger import Ledger
+    from accountant.audit.realised import Realised
+    from accountant.ledger.ledger import Ledger
     from accountant.records import FinalCharge
     from stream.model import Alarms, Query
 

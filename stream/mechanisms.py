@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from accountant.charges import UniformCost
+from accountant.costs.charges import UniformCost
 from accountant.units import from_loss_units
 from operators.base import Decision, Plan
 from operators.registry import create, price

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from prometheus_client import Metric
 
-    from accountant.expost import Realised
+    from accountant.audit.realised import Realised
     from accountant.records import LedgerStatus, StoredDecision
     from operators.base import Plan
     from stream.model import Alarms
@@ -44,7 +44,7 @@ _REFUSALS = (*(name for name in errors.__all__ if name != "TocsinError"), _UNEXP
 
 
 class RealisedLosses(Protocol):
-    """What knows realised losses: :class:`accountant.ledger.Ledger`."""
+    """What knows realised losses: :class:`accountant.Ledger`."""
 
     def realised(self, query: str, period: int | None = None, *, cells: int) -> Realised:
         """Return what each cell of a query has really lost."""

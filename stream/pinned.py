@@ -5,15 +5,15 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from accountant import registry
-from accountant.entries import QueryRow
+from accountant.charging import refusals
 from accountant.records import BudgetTerms, LogIdentity
+from accountant.store.entries import QueryRow
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
     from accountant.records import QueryRegistration
 
 __all__ = ["pinned_rows", "refuse_changes", "refuse_moved"]
@@ -56,24 +56,24 @@ def refuse_changes(
                 epsilon_max_units=row["epsilon_max_units"],
                 period=row["period"],
             )
-            registry.same_budget(kept, terms)
+            refusals.same_budget(kept, terms)
     identities = {row["feed"]: LogIdentity(**row) for row in pinned_rows(ledger, "logs")}
     given = {identity.feed: identity for identity in logs}
     for identity in given.values():
         if identity.feed in identities:
-            registry.same_log(identities[identity.feed], identity)
+            refusals.same_log(identities[identity.feed], identity)
     known = _queries(ledger)
     names = {query.query for query in queries}
     for scope in {query.scope for query in queries}:
-        registry.all_known(known.values(), scope, names)
+        refusals.all_known(known.values(), scope, names)
     for query in queries:
         if query.query in known:
-            registry.same_query(known[query.query], query)
-        registry.same_time(known.values(), query)
+            refusals.same_query(known[query.query], query)
+        refusals.same_time(known.values(), query)
         log = given.get(query.feed)
-        registry.one_budget(log, identities.values(), known.values(), query)
+        refusals.one_budget(log, identities.values(), known.values(), query)
     for name in public:
-        registry.never_watched(given[name], identities.values(), known.values())
+        refusals.never_watched(given[name], identities.values(), known.values())
 
 
 def refuse_moved(ledger: Ledger, queries: Iterable[QueryRegistration]) -> None:
@@ -85,7 +85,7 @@ def refuse_moved(ledger: Ledger, queries: Iterable[QueryRegistration]) -> None:
     known = _queries(ledger)
     for query in queries:
         if query.query in known:
-            registry.same_home(known[query.query], query)
+            refusals.same_home(known[query.query], query)
 
 
 def _queries(ledger: Ledger) -> dict[str, QueryRow]:

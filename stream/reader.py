@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.charges import WindowKey
+from accountant.costs.charges import WindowKey
 from accountant.records import REFERENCE_PARTITIONS, Partial
 from stream.aggregate import WindowCounter, project
 from stream.codecs import Decoder, Drop, Records

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from accountant.predicates import Region, Value, ValueSet
+from accountant.regions.regions import Region, Value, ValueSet
 from stream.model import FieldType
 from stream.where import And, Comparator, Compare, IsIn, IsNull, Not, Or
 

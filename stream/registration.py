@@ -6,9 +6,9 @@ import json
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from accountant.predicates import Region
 from accountant.records import BudgetTerms, QueryRegistration
-from accountant.shapes import Shape
+from accountant.regions.regions import Region
+from accountant.regions.shapes import Shape
 from accountant.units import floor_loss_units
 from stream.definition import definition_json
 from stream.model import FieldType

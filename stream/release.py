@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from accountant.charges import WindowKey
+from accountant.costs.charges import WindowKey
 from accountant.records import Outcome, SeenDecision
 from accountant.units import PrivacyUnit
 from operators.registry import RUN_MECHANISMS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 
-from accountant.charges import WindowKey
+from accountant.costs.charges import WindowKey
 
 __all__ = ["Step", "StepHook", "no_step"]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.minentropy import min_entropy_levels
+from accountant.costs.minentropy import min_entropy_levels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

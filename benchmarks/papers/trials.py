@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.charges import UniformCost
-from accountant.levelcost import LevelCosts
-from accountant.minentropy import min_entropy_levels
+from accountant.costs.charges import UniformCost
+from accountant.costs.levels import LevelCosts
+from accountant.costs.minentropy import min_entropy_levels
 from accountant.units import UNITS_PER_EPSILON
 
 if TYPE_CHECKING:

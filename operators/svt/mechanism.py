@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accountant.charges import UniformCost
+from accountant.costs.charges import UniformCost
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units
 from operators.base import Decision, Plan

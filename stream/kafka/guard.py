@@ -24,7 +24,7 @@ from stream.release import seen_decision
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
     from accountant.records import LogIdentity, SeenDecision
     from stream.model import Alarms, KafkaSettings
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.plan import AlarmCost, plan_budget
-from accountant.predicates import Region, ValueSet
-from accountant.shapes import Shape
+from accountant.budget.plan import AlarmCost, plan_budget
+from accountant.regions.regions import Region, ValueSet
+from accountant.regions.shapes import Shape
 from accountant.units import to_loss_units
 from stream.mechanisms import plans_of
 from stream.planning.occupancy import ActiveWindows, run_breaks
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from accountant.plan import BudgetPlan
+    from accountant.budget.plan import BudgetPlan
     from operators.base import Plan
     from stream.model import Alarms, Budget, Query
     from stream.windows import Calendar, Periods, Schedule

@@ -2,7 +2,8 @@
 
 Each change is looked for by itself, on one alarm and on all alarms of a budget together. Costs are
 those of the real operators, planned anew with the changed aim, and verdicts those of the plan
-(:mod:`accountant.plan`). Mechanisms are taken to cost no more for a larger tolerance or max_fnr.
+(:mod:`accountant.budget.plan`). Mechanisms are taken to cost no more for a larger tolerance or
+max_fnr.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from accountant.budget.plan import epsilon_needed, loads_of, room_units, worst_of
 from accountant.errors import ConfigError
-from accountant.plan import epsilon_needed, loads_of, room_units, worst_of
 from accountant.units import to_loss_units
 from operators.registry import RUN_MECHANISMS
 from stream.declare import decimal
@@ -29,7 +30,7 @@ from stream.tolerances import aim_with, highest_tolerance, tolerance_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from accountant.plan import ScopePlan
+    from accountant.budget.plan import ScopePlan
     from operators.base import Plan
     from operators.condition import Aim
     from stream.model import Budget, Query

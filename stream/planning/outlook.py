@@ -13,7 +13,7 @@ from stream.planning.refusal import first_refusal
 from stream.planning.runs import run_outlook
 
 if TYPE_CHECKING:
-    from accountant.plan import ScopePlan
+    from accountant.budget.plan import ScopePlan
     from stream.model import Alarms
     from stream.planning.changes import Change
     from stream.planning.refusal import Refusal

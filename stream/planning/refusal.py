@@ -1,8 +1,8 @@
 """Which window the filter refuses first, if every window before it ends at its worst.
 
-The public schedule is walked with the real filter (:mod:`accountant.filter`) in its fixed order.
-Under unit ``user`` losses of a period only add up, so the walk starts where the sum of all that
-ended still fits: counting windows by their numbers finds that instant, however many there are.
+The public schedule is walked with the real filter (:mod:`accountant.budget.filter`) in its fixed
+order. Under unit ``user`` losses of a period only add up, so the walk starts where the sum of all
+that ended still fits: counting windows by their numbers finds that instant, however many there are.
 Of a run of windows the first one asks for what the whole run may cost, the others for nothing.
 """
 
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.charges import Charge, UniformCost, WindowKey
-from accountant.filter import EventFilter, Standing, UserFilter
-from accountant.overlap import Held
+from accountant.budget.filter import EventFilter, Standing, UserFilter
+from accountant.costs.charges import Charge, UniformCost, WindowKey
+from accountant.loss.overlap import Held
 from accountant.records import Admission
 from accountant.units import PrivacyUnit, to_loss_units
 from stream.planning.budget import REFERENCE_MS, period_table
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from accountant.plan import ScopePlan
-    from accountant.shapes import Shape
+    from accountant.budget.plan import ScopePlan
+    from accountant.regions.shapes import Shape
     from stream.model import Budget, Query
     from stream.windows import Calendar, Periods
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.plan import loads_of, worst_of
+from accountant.budget.plan import loads_of, worst_of
 from accountant.units import PrivacyUnit
 from stream.planning.budget import REFERENCE_MS, period_table
 from stream.planning.occupancy import ActiveWindows, active_spans
@@ -24,7 +24,7 @@ from stream.windows import FixedCalendar, LocalCalendar
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from accountant.plan import AlarmCost
+    from accountant.budget.plan import AlarmCost
     from accountant.records import BudgetTerms
     from stream.model import Budget, Query
     from stream.planning.budget import PeriodTable

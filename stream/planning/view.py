@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from accountant.sharing import MOST_LISTED, NO_ROW
+from accountant.budget.sharing import MOST_LISTED, NO_ROW
 from accountant.units import PrivacyUnit, from_loss_units
 from stream.alarms import epsilon_text, iso_utc
 from stream.localtime import load_zone
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from accountant.plan import AlarmPlan, ScopePlan
-    from accountant.sharing import Pair, Sharing
+    from accountant.budget.plan import AlarmPlan, ScopePlan
+    from accountant.budget.sharing import Pair, Sharing
     from stream.model import Alarms
     from stream.planning.changes import Change
     from stream.planning.outlook import ScopeOutlook

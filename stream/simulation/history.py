@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from accountant.charges import WindowKey
+    from accountant.costs.charges import WindowKey
     from accountant.records import Partial
     from stream.lanes import Lane
     from stream.model import Alarms, Feed, Query

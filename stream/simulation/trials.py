@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.costs.levels import level_costs
+from accountant.costs.minentropy import min_entropy_levels
 from accountant.errors import ConfigError
-from accountant.levelcost import level_costs
-from accountant.minentropy import min_entropy_levels
 from accountant.units import UNITS_PER_EPSILON
 from operators.formula import atom_of
 from operators.registry import create

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
 
 __all__ = ["clock", "fresh", "ledger", "ledger_url", "new_url", "opened", "postgres"]
 

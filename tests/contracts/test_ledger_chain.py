@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
-from accountant import chain, schema, verify
-from accountant.chain import LinkKind, read_anchor
-from accountant.entries import read_charge
+from accountant.audit import verify
+from accountant.costs.levels import LevelCosts
 from accountant.errors import LedgerCorruptError
-from accountant.levelcost import LevelCosts
 from accountant.records import SeenDecision
+from accountant.store import chain, schema
+from accountant.store.chain import LinkKind, read_anchor
+from accountant.store.entries import read_charge
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import Series, deny, registration, requests, set_up, settle, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
-    from accountant.rows import Transaction
+    from accountant.store.rows import Transaction
 
 WALL = 12
 HOUR = 100

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant.chain import read_anchor
 from accountant.records import Admission, SeenDecision
+from accountant.store.chain import read_anchor
 from accountant.units import PrivacyUnit
 from tests.support.exports import replayed
 from tests.support.ledgers import (
@@ -24,7 +24,7 @@ from tests.support.ledgers import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
 
 PERIOD = 60

@@ -18,7 +18,7 @@ from tests.support.ledgers import Series, decide_all, open_ledger, requests, set
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
 
 DECIDERS = 8
 FIT = 7

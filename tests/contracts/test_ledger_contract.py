@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant import verify
-from accountant.charges import WindowKey
+from accountant.audit import verify
+from accountant.costs.charges import WindowKey
 from accountant.errors import (
     ClockError,
     ConfigChangedError,
@@ -19,7 +19,6 @@ from accountant.errors import (
     LedgerError,
     LogChangedError,
 )
-from accountant.predicates import Region
 from accountant.records import (
     Admission,
     LogIdentity,
@@ -27,8 +26,9 @@ from accountant.records import (
     PartialStatus,
     QueryRegistration,
 )
-from accountant.rows import Transaction
-from accountant.shapes import Shape
+from accountant.regions.regions import Region
+from accountant.regions.shapes import Shape
+from accountant.store.rows import Transaction
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
     TOPIC_ID,
@@ -46,7 +46,7 @@ from tests.support.ledgers import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
     from tests.support.ledgers import Clock
 
 A = Series("a")

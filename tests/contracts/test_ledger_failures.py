@@ -12,10 +12,10 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import event
 
-from accountant import schema
 from accountant.errors import DependencyError, LedgerError
-from accountant.ledger import CLOCK_GRAIN_MS
+from accountant.ledger.ledger import CLOCK_GRAIN_MS
 from accountant.records import Admission, Outcome, PartialStatus, SeenDecision, StoredDecision
+from accountant.store import schema
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
     Series,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
     from tests.support.postgres import Postgres
 
 A = Series("a")

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accountant import admission
-from accountant import filter as filter_module
-from accountant import standing as standing_module
-from accountant.entries import ChargeRow
-from accountant.filter import BudgetFilter, EventFilter, Standing, UserFilter
-from accountant.levelcost import LevelCosts
+from accountant.budget import filter as filter_module
+from accountant.budget.filter import BudgetFilter, EventFilter, Standing, UserFilter
+from accountant.charging import admission
+from accountant.charging import standing as standing_module
+from accountant.costs.levels import LevelCosts
 from accountant.records import Admission, Outcome, SeenDecision
+from accountant.store.entries import ChargeRow
 from accountant.units import PrivacyUnit
 from tests.support.exports import charge_units, replayed
 from tests.support.ledgers import Series, deny, open_ledger, requests, set_up, settle
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from accountant.ledger import Ledger
-    from accountant.overlap import Held
-    from accountant.shapes import Shape
+    from accountant.ledger.ledger import Ledger
+    from accountant.loss.overlap import Held
+    from accountant.regions.shapes import Shape
 
 PLAYS = {"sqlite": 6, "postgresql": 2}
 CASES_FOR_A_TWIN = 60

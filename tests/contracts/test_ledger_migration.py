@@ -15,14 +15,14 @@ from alembic.config import Config
 import accountant
 from accountant.records import Admission, SeenDecision
 from accountant.records import Outcome as Out
-from accountant.store import WRITE, Store, _engine
+from accountant.store.store import WRITE, Store, _engine
 from tests.support.exports import replayed
 from tests.support.ledgers import CELLS, FINGERPRINT, TOPIC_ID, Series, deny, requests, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
 
 DAY = 100
 EVENT, USER = Series("e", 20, 10, 3), Series("u", units=2, cells_per_unit=2, period=DAY)
@@ -47,7 +47,7 @@ def create_version_1(url: str) -> None:
     store = Store(_engine(url))
     with closing(store), store._connect(**{WRITE: True}) as connection, connection.begin():
         config = Config()
-        migrations = Path(accountant.__file__).parent / "migrations"
+        migrations = Path(accountant.__file__).parent / "store" / "migrations"
         config.set_main_option("script_location", str(migrations))
         config.attributes["connection"] = connection
         command.upgrade(config, "0001")
@@ -222,7 +222,9 @@ def _anchor(text: str) -> tuple[int, bytes]:
 
 def test_migrations_use_no_live_code() -> None:
     """What a version wrote stays what it was, whatever becomes of the code around it."""
-    for path in (Path(accountant.__file__).parent / "migrations" / "versions").glob("v*.py"):
+    for path in (Path(accountant.__file__).parent / "store" / "migrations" / "versions").glob(
+        "v*.py"
+    ):
         tree = ast.parse(path.read_text())
         imported = {
             name

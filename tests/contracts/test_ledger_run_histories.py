@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant import runs
-from accountant.charges import UniformCost
+from accountant.charging.standing import Turns
+from accountant.costs import runs
+from accountant.costs.charges import UniformCost
+from accountant.costs.runs import RunAfter, RunTerms, StoredRun
 from accountant.errors import LedgerError
 from accountant.records import Admission
-from accountant.runs import RunAfter, RunTerms, StoredRun
-from accountant.standing import Turns
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
     CELLS,
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from accountant.charges import CellCosts, WindowKey
-    from accountant.entries import ChargeRow
-    from accountant.ledger import Ledger
+    from accountant.costs.charges import CellCosts, WindowKey
+    from accountant.ledger.ledger import Ledger
+    from accountant.store.entries import ChargeRow
 
 LAST_MS = 120
 PLAYS = {"sqlite": 6, "postgresql": 2}

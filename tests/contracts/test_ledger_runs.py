@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from accountant import verify
-from accountant.charges import UniformCost
+from accountant.audit import verify
+from accountant.costs.charges import UniformCost
+from accountant.costs.runs import RunAfter, RunTerms
 from accountant.errors import LedgerError
 from accountant.records import Admission, Request, SeenDecision
-from accountant.rows import Transaction
-from accountant.runs import RunAfter, RunTerms
+from accountant.store.rows import Transaction
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
     CELLS,
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from accountant.ledger import Ledger
+    from accountant.costs.runs import StoredRun
+    from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
-    from accountant.runs import StoredRun
 
 TERMS = RunTerms(open_units=5, alarm_units=2, alarms=3)
 WHOLE = 11

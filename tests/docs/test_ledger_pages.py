@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accountant.chain import read_anchor
+from accountant.store.chain import read_anchor
 from stream.export import SCHEMAS
 from stream.ledger_commands import ledger
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from accountant.errors import ConfigError, DataError, LedgerError
-from accountant.ledger import Ledger
+from accountant.ledger.ledger import Ledger
 from accountant.records import Outcome
 from accountant.units import floor_loss_units
 from stream.build import open_ledger
@@ -29,7 +29,7 @@ from stream.steps import Step
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from accountant.charges import WindowKey
+    from accountant.costs.charges import WindowKey
     from accountant.records import Partial, PartialStatus, StoredDecision
     from stream.model import Alarms
 

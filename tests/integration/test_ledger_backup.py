@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant.chain import read_anchor
 from accountant.errors import DependencyError, LedgerError
-from accountant.store import Store
+from accountant.store.chain import read_anchor
+from accountant.store.store import Store
 from accountant.units import PrivacyUnit
 from stream.alarms import decode_decision, encode
 from stream.build import open_ledger

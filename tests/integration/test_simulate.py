@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from accountant.ledger import Ledger
+from accountant.ledger.ledger import Ledger
 from stream.build import open_ledger
 from stream.codecs import Record
 from stream.commandline import ErrorGroup
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
-    from accountant.charges import WindowKey
+    from accountant.costs.charges import WindowKey
     from accountant.records import Partial, PartialStatus
     from stream.model import Alarms
     from stream.simulation.history import CountedAlarm

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from accountant.levelcost import LevelCosts
+from accountant.costs.levels import LevelCosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

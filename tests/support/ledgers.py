@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.charges import Charge, UniformCost, WindowKey
+from accountant.costs.charges import Charge, UniformCost, WindowKey
+from accountant.costs.levels import LevelCosts
 from accountant.errors import LedgerError
-from accountant.ledger import Ledger
-from accountant.levelcost import LevelCosts
+from accountant.ledger.ledger import Ledger
 from accountant.records import (
     Admission,
     BudgetTerms,
@@ -21,13 +21,13 @@ from accountant.records import (
     Request,
     StoredDecision,
 )
-from accountant.shapes import ANYWHERE, Shape
+from accountant.regions.shapes import ANYWHERE, Shape
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accountant.charges import CellCosts
+    from accountant.costs.charges import CellCosts
     from accountant.records import LedgerStatus
 
 FINGERPRINT = "f1"

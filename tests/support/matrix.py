@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from accountant.charges import WindowKey
+from accountant.costs.charges import WindowKey
 from accountant.records import Outcome
 from operators.svt import RunState
 from stream.release import alarm_records
@@ -21,7 +21,7 @@ from tests.support.worker_main import BEFORE_COMMIT
 if TYPE_CHECKING:
     import random
 
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
 
 __all__ = ["STEPS", "Matrix", "check_promises", "run_states"]

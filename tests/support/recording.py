@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from accountant.ledger import Ledger
+from accountant.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
     import pytest

@@ -13,9 +13,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from accountant.predicates import Not, Region
 from accountant.records import Admission
-from accountant.shapes import Shape
+from accountant.regions.regions import Not, Region
+from accountant.regions.shapes import Shape
 from accountant.units import PrivacyUnit
 from tests.support.exports import replayed
 from tests.support.ledgers import (
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from random import Random
 
-    from accountant.charges import WindowKey
-    from accountant.ledger import Ledger
+    from accountant.costs.charges import WindowKey
+    from accountant.ledger.ledger import Ledger
 
 __all__ = ["Case", "Play", "expected", "random_case"]
 

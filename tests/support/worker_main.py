@@ -20,12 +20,12 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from accountant.errors import TocsinError
-from accountant.ledger import Ledger
+from accountant.ledger.ledger import Ledger
 from stream.config import load
 from stream.kafka.worker import run
 
 if TYPE_CHECKING:
-    from accountant.charges import WindowKey
+    from accountant.costs.charges import WindowKey
     from accountant.records import Partial, PartialStatus, StoredDecision
     from stream.steps import Step
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accountant.charges import WindowKey
+from accountant.costs.charges import WindowKey
 from accountant.errors import DataError
 from accountant.units import UNITS_PER_EPSILON
 from stream.alarms import (

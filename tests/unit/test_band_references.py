@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from accountant.charges import WindowKey
+from accountant.costs.charges import WindowKey
 from accountant.errors import ConfigChangedError, LogChangedError
 from accountant.records import REFERENCE_PARTITIONS, LogIdentity, Partial, PartialStatus
 from accountant.units import PrivacyUnit
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
     from stream.config import Report
     from stream.model import Alarms, Query
 

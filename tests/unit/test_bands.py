@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from accountant.charges import UniformCost
+from accountant.costs.charges import UniformCost
 from accountant.units import to_loss_units
 from operators.base import Plan
 from operators.deciders import Quantile, tau_min

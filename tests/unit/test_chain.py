@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from accountant.chain import (
+from accountant.costs.charges import WindowKey
+from accountant.records import Admission
+from accountant.store.chain import (
     HASH_BYTES,
     Happening,
     LinkKind,
@@ -19,9 +21,7 @@ from accountant.chain import (
     of_charge,
     read_anchor,
 )
-from accountant.charges import WindowKey
-from accountant.entries import ChargeRow, ChargeState
-from accountant.records import Admission
+from accountant.store.entries import ChargeRow, ChargeState
 
 KEY = WindowKey(20, "q", 10)
 OPEN = ChargeRow(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accountant.charges import Charge, UniformCost, WindowKey
+from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.records import Partial
 from accountant.units import Contribution, floor_loss_units, from_loss_units, to_loss_units
 

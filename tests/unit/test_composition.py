@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pytest
 
-from accountant.charges import UniformCost
-from accountant.composition import (
+from accountant.costs.charges import UniformCost
+from accountant.costs.levels import LevelCosts
+from accountant.loss.composition import (
     Cells,
     PredicateLosses,
     RowCharge,
@@ -22,8 +23,7 @@ from accountant.composition import (
     row_loss,
     worst_row,
 )
-from accountant.levelcost import LevelCosts
-from accountant.predicates import Not, Region, Value, ValueSet
+from accountant.regions.regions import Not, Region, Value, ValueSet
 from accountant.units import to_loss_units
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ def test_cells_beyond_the_effort_get_safe_bounds(
     workloads: Workloads, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without searches per cell, or without telling sets of charges apart, no loss is too small."""
-    monkeypatch.setattr(f"accountant.composition.{limit}", 0)
+    monkeypatch.setattr(f"accountant.loss.composition.{limit}", 0)
     bounds = 0
     for each, losses in workloads[::10]:
         found = loss_by_predicate(each.charges, each.query)

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from accountant import schema
+from accountant.costs.levels import LevelCosts
 from accountant.errors import ConfigError, LedgerCorruptError
-from accountant.levelcost import LevelCosts
-from accountant.overlap import Held, worst_instant
+from accountant.loss.overlap import Held, worst_instant
 from accountant.records import LogIdentity, Outcome, SeenDecision
+from accountant.store import schema
 from accountant.units import PrivacyUnit
 from stream.export import SCHEMAS, write_parquet
 from tests.support.commands import configuration, json_lines, tocsin
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import sqlalchemy as sa
 
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
     from accountant.records import LedgerStatus
 
 Rows = list[dict[str, Any]]

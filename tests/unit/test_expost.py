@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from accountant import expost
-from accountant.charges import Charge, UniformCost, WindowKey
-from accountant.entries import ChargeRow, ChargeState
+from accountant.audit import realised
+from accountant.costs.charges import Charge, UniformCost, WindowKey
+from accountant.costs.levels import LevelCosts
+from accountant.costs.minentropy import min_entropy
 from accountant.errors import LedgerError
-from accountant.ledger import Ledger
-from accountant.levelcost import LevelCosts
-from accountant.minentropy import min_entropy
+from accountant.ledger.ledger import Ledger
 from accountant.records import (
     Admission,
     BudgetTerms,
@@ -24,7 +23,8 @@ from accountant.records import (
     Request,
     SeenDecision,
 )
-from accountant.shapes import ANYWHERE, Shape
+from accountant.regions.shapes import ANYWHERE, Shape
+from accountant.store.entries import ChargeRow, ChargeState
 from accountant.units import UNITS_PER_EPSILON, PrivacyUnit
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class _Life:
             periods=self.periods(key),
         )
 
-    def realised(self, period: int | None = None) -> expost.Realised:
+    def realised(self, period: int | None = None) -> realised.Realised:
         """Ask the ledger."""
         return self.ledger.realised(self.query, period, cells=self.cells)
 
@@ -150,7 +150,7 @@ class _Life:
 
     def _same(
         self,
-        found: expost.Realised,
+        found: realised.Realised,
         costs: list[NDArray[np.int64]],
         *,
         period: int | None = None,
@@ -273,10 +273,10 @@ def test_one_reading_unpacks_a_bounded_number(
     life = _Life(ledger, PrivacyUnit.USER)
     for _ in range(5):
         life.settle(1, 2, 3, 4, 5)
-    monkeypatch.setattr(expost, "MOST_CELLS_READ", 2 * CELLS + 1)
+    monkeypatch.setattr(realised, "MOST_CELLS_READ", 2 * CELLS + 1)
     seen = [(found.windows, found.complete) for found in (life.realised() for _ in range(3))]
     assert seen == [(2, False), (4, False), (5, True)]
-    monkeypatch.setattr(expost, "MOST_CELLS_READ", 1)
+    monkeypatch.setattr(realised, "MOST_CELLS_READ", 1)
     life.settle(1, 2, 3, 4, 5)
     assert (life.realised().windows, life.realised().complete) == (6, True)
 
@@ -350,7 +350,7 @@ def test_a_window_gone_while_it_waited_is_missed(
     life = _Life(ledger, PrivacyUnit.USER)
     for _ in range(4):
         life.settle(1, 2, 3, 4, 5)
-    monkeypatch.setattr(expost, "MOST_CELLS_READ", 1)
+    monkeypatch.setattr(realised, "MOST_CELLS_READ", 1)
     assert life.realised().windows == 1
     assert ledger.compact("s", 40) == 4
     for _ in range(4):

@@ -8,13 +8,13 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-import accountant.filter
-from accountant.charges import Charge, UniformCost, WindowKey
-from accountant.filter import BudgetFilter, EventFilter, Standing, UserFilter, filter_for
-from accountant.overlap import Held, worst_instant
-from accountant.predicates import Region
+import accountant.budget.filter
+from accountant.budget.filter import BudgetFilter, EventFilter, Standing, UserFilter, filter_for
+from accountant.costs.charges import Charge, UniformCost, WindowKey
+from accountant.loss.overlap import Held, worst_instant
 from accountant.records import Admission
-from accountant.shapes import ANYWHERE, Shape
+from accountant.regions.regions import Region
+from accountant.regions.shapes import ANYWHERE, Shape
 from accountant.units import PrivacyUnit
 
 
@@ -169,5 +169,5 @@ def test_each_unit_has_its_filter() -> None:
 
 def test_the_proof_is_where_the_docstring_says() -> None:
     """The module links its proof page."""
-    assert "docs/proofs/filter.md" in str(accountant.filter.__doc__)
+    assert "docs/proofs/filter.md" in str(accountant.budget.filter.__doc__)
     assert (Path(__file__).parents[2] / "docs/proofs/filter.md").is_file()

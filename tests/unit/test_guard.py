@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accountant.charges import WindowKey
+from accountant.costs.charges import WindowKey
 from stream.alarms import encode, make_decision
 from stream.build import open_ledger
 from stream.config import load

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from accountant.charges import Charge, UniformCost, WindowKey
+from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.records import Request
 from stream.build import open_ledger
 from stream.cli import main

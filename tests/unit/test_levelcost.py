@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accountant.charges import CellCosts, UniformCost
-from accountant.levelcost import MOST_CELLS, LevelCosts, level_costs
+from accountant.costs.charges import CellCosts, UniformCost
+from accountant.costs.levels import MOST_CELLS, LevelCosts, level_costs
 
 few_levels = st.lists(st.sampled_from([0, 1, 5, 10**12, 2**63 - 1]), min_size=1, max_size=40)
 many_levels = st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=40)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from accountant.charges import Charge, UniformCost, WindowKey
+from accountant.costs.charges import Charge, UniformCost, WindowKey
+from accountant.costs.levels import LevelCosts
 from accountant.errors import LedgerError
-from accountant.levelcost import LevelCosts
 from accountant.records import Request
 from stream.build import open_ledger
 from stream.config import load
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
     from stream.model import Alarms
 
 CONFIG = """

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from dp_accounting import rdp
 
-from accountant.maxoverlap import classes, maximum_overlap, utility_gain
-from accountant.maxoverlap.classes import attributes_of
-from accountant.maxoverlap.colouring import colouring_bound, neighbours
-from accountant.maxoverlap.composing import Gdp, PureSum, Rdp
-from accountant.predicates import Not, Region
+from accountant.loss.maxoverlap import classes, maximum_overlap, utility_gain
+from accountant.loss.maxoverlap.classes import attributes_of
+from accountant.loss.maxoverlap.colouring import colouring_bound, neighbours
+from accountant.loss.maxoverlap.composing import Gdp, PureSum, Rdp
+from accountant.regions.regions import Not, Region
 from benchmarks.overlap import census, uniform
 
 if TYPE_CHECKING:

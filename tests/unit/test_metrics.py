@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
-from accountant.charges import WindowKey
+from accountant.audit.realised import Realised
+from accountant.costs.charges import WindowKey
+from accountant.costs.minentropy import min_entropy
 from accountant.errors import ClockError, ConfigError, DependencyError, TocsinError
-from accountant.expost import Realised
-from accountant.minentropy import min_entropy
 from accountant.records import LedgerStatus, Outcome, QueryStatus, ScopeStatus, StoredDecision
 from accountant.units import UNITS_PER_EPSILON, Contribution, PrivacyUnit
 from operators.atoms import Comparison, IntegerTest

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accountant import minentropy
-from accountant.minentropy import NODE_LIMIT, MinEntropy, min_entropy, min_entropy_levels
+from accountant.costs import minentropy
+from accountant.costs.minentropy import NODE_LIMIT, MinEntropy, min_entropy, min_entropy_levels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

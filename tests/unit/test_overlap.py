@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accountant import shapes
-from accountant.levelcost import LevelCosts
-from accountant.overlap import Held, worst_instant, worst_loss
-from accountant.predicates import Not, Region
-from accountant.shapes import Shape, row_classes
+from accountant.costs.levels import LevelCosts
+from accountant.loss.overlap import Held, worst_instant, worst_loss
+from accountant.regions import shapes
+from accountant.regions.regions import Not, Region
+from accountant.regions.shapes import Shape, row_classes
 
 if TYPE_CHECKING:
     from random import Random

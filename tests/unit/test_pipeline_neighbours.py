@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from accountant.charges import WindowKey
+    from accountant.costs.charges import WindowKey
     from accountant.records import Partial
     from stream.codecs import Batch
     from stream.model import Alarms, Query

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import accountant.shapes
-from accountant.charges import Charge, UniformCost, WindowKey
-from accountant.filter import BudgetFilter, EventFilter, Standing, UserFilter
-from accountant.overlap import Held, worst_loss
-from accountant.plan import (
+import accountant.regions.shapes
+from accountant.budget.filter import BudgetFilter, EventFilter, Standing, UserFilter
+from accountant.budget.plan import (
     AlarmCost,
     epsilon_needed,
     loads_of,
@@ -20,10 +18,12 @@ from accountant.plan import (
     room_units,
     worst_of,
 )
-from accountant.predicates import Region
+from accountant.budget.sharing import MOST_LISTED, NO_ROW
+from accountant.costs.charges import Charge, UniformCost, WindowKey
+from accountant.loss.overlap import Held, worst_loss
 from accountant.records import Admission, BudgetTerms
-from accountant.shapes import Shape
-from accountant.sharing import MOST_LISTED, NO_ROW
+from accountant.regions.regions import Region
+from accountant.regions.shapes import Shape
 from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, to_loss_units
 
 EVENT = BudgetTerms("s", PrivacyUnit.EVENT, 4 * UNITS_PER_EPSILON, "")
@@ -169,14 +169,14 @@ def test_event_plan_is_safe_with_too_many_regions(alarms: list[AlarmCost], wall:
     """Where rows can't be told apart any more, a plan that fits is still never refused."""
     terms = BudgetTerms("s", PrivacyUnit.EVENT, wall, "")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(accountant.shapes, "MOST_CLASSES", 1)
-        accountant.shapes.row_classes.cache_clear()
+        patch.setattr(accountant.regions.shapes, "MOST_CLASSES", 1)
+        accountant.regions.shapes.row_classes.cache_clear()
         (plan,) = plan_budget([terms], alarms).scopes
         for order in (pile(alarms), pile(alarms)[::-1]):
             judge = EventFilter(wall, [])
             granted = [grants(judge, charge, shape) for charge, shape in order]
             assert all(granted) or not plan.fits
-    accountant.shapes.row_classes.cache_clear()
+    accountant.regions.shapes.row_classes.cache_clear()
 
 
 @given(covering, st.integers(0, 40), st.data())

@@ -18,9 +18,9 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accountant.charges import Charge, UniformCost, WindowKey
-from accountant.filter import EventFilter, Standing, UserFilter
-from accountant.overlap import Held
+from accountant.budget.filter import EventFilter, Standing, UserFilter
+from accountant.costs.charges import Charge, UniformCost, WindowKey
+from accountant.loss.overlap import Held
 from accountant.records import Admission
 from accountant.units import PrivacyUnit, to_loss_units
 from stream.cli import main

@@ -18,13 +18,13 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accountant.charges import Charge, UniformCost, WindowKey
+from accountant.budget.filter import Standing, UserFilter
+from accountant.budget.plan import AlarmCost, plan_budget
+from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.errors import ConfigError
-from accountant.filter import Standing, UserFilter
-from accountant.overlap import Held
-from accountant.plan import AlarmCost, plan_budget
+from accountant.loss.overlap import Held
 from accountant.records import Admission, BudgetTerms
-from accountant.shapes import ANYWHERE
+from accountant.regions.shapes import ANYWHERE
 from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, to_loss_units
 from operators.registry import RUN_MECHANISMS, price
 from operators.svt import Svt, accuracy

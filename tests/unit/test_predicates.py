@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accountant.predicates import (
+from accountant.regions.regions import (
     Elementary,
     Not,
     Region,
@@ -28,7 +28,7 @@ from accountant.predicates import (
 )
 
 if TYPE_CHECKING:
-    from accountant.predicates import Value
+    from accountant.regions.regions import Value
 
 HALF = Fraction(1, 2)
 NUMBERS: list[Any] = [-1, 0, Fraction(1, 4), HALF, Fraction(3, 4), 1, Fraction(3, 2), 2, 3]
@@ -455,7 +455,7 @@ def test_the_id_is_the_same_in_every_process() -> None:
         '"room":{"strings":["lab","lobby","z"]},"time":{"numbers":[["[",0,3600000,")"]]}}'
     )
     program = (
-        "from accountant.predicates import Region; from fractions import Fraction;"
+        "from accountant.regions.regions import Region; from fractions import Fraction;"
         "print(Region.where(time=(0, 3600000), paid=(0, Fraction(1, 2)), open=True,"
         " room={'z', 'lobby', 'lab'}).region_id)"
     )

@@ -20,8 +20,8 @@ import operators.probe
 import operators.probe_ent
 import operators.shared
 import operators.treewalk
+from accountant.costs.levels import MOST_LEVELS, LevelCosts
 from accountant.errors import ConfigError
-from accountant.levelcost import MOST_LEVELS, LevelCosts
 from operators.apportion import Rule
 from operators.atoms import Comparison, IntegerTest
 from operators.base import Plan, Promise

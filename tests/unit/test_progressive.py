@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 import operators.progressive
+from accountant.costs.levels import LevelCosts
 from accountant.errors import ConfigError
-from accountant.levelcost import LevelCosts
 from operators.atoms import Comparison, IntegerTest
 from operators.base import Promise
 from operators.noise import KeyedNoise

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accountant.predicates import Not, Region, ValueSet
+from accountant.regions.regions import Not, Region, ValueSet
 from stream.aggregate import project
 from stream.codecs import Batch
 from stream.columns import declared_schema

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant.charges import UniformCost
-from accountant.composition.charges import Cells, RowCharge
-from accountant.predicates import Region
+from accountant.costs.charges import UniformCost
+from accountant.loss.composition.charges import Cells, RowCharge
+from accountant.regions.regions import Region
 
 if TYPE_CHECKING:
-    from accountant.predicates import Value
+    from accountant.regions.regions import Value
 
 
 def test_charges_that_do_not_fit_are_refused() -> None:

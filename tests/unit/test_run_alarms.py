@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from accountant.charges import WindowKey
+from accountant.costs.charges import WindowKey
 from accountant.errors import LedgerError
 from accountant.records import LogIdentity, Outcome, Partial
 from accountant.units import to_loss_units
@@ -29,7 +29,7 @@ from tests.support.matrix import run_states
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accountant.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
     from stream.model import Alarms, Query
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accountant import shapes
-from accountant.predicates import Not, Region
-from accountant.shapes import ANYWHERE, MOST_CLASSES, Shape, row_classes
+from accountant.regions import shapes
+from accountant.regions.regions import Not, Region
+from accountant.regions.shapes import ANYWHERE, MOST_CLASSES, Shape, row_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,9 +17,9 @@ import pytest
 from rich.console import Console
 from scipy.stats import binomtest
 
-from accountant.charges import UniformCost
+from accountant.costs.charges import UniformCost
+from accountant.costs.minentropy import min_entropy
 from accountant.errors import ConfigError, DependencyError
-from accountant.minentropy import min_entropy
 from accountant.units import Contribution, PrivacyUnit, to_loss_units
 from operators.atoms import Comparison, IntegerTest
 from operators.base import Decision, Plan

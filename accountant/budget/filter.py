@@ -1,0 +1,162 @@
+"""The privacy filter: whether one more worst case fits under the wall. Pure, integers only.
+
+Guarantee: if windows are decided only after :meth:`BudgetFilter.answer` granted them, at a cost no
+larger than they reserved, the whole transcript, refusals included, is epsilon_max-DP for the
+scope's privacy unit. Proof: ``docs/proofs/filter.md``.
+
+The answer to a window is a function of how the windows *before* it in the fixed order ended: it is
+granted if their realised losses leave room for its worst case. Where some of them have not ended
+yet, the answer is given as soon as nothing that may still happen can change it, and is pending
+until then. So refunds are usable at once, and neither timing nor interleaving changes an answer.
+
+Source: PWDP composition as in MIDE, Theorem 5 (unit ``event``, as :mod:`accountant.loss.overlap`
+bounds it); sequential composition over cells (unit ``user``).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from accountant.loss.overlap import Held, worst_instant, worst_loss
+from accountant.records import Admission
+from accountant.units import PrivacyUnit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from accountant.costs.charges import Charge
+    from accountant.regions.shapes import Shape
+
+__all__ = ["BudgetFilter", "EventFilter", "Standing", "UserFilter", "filter_for"]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What an earlier window may have cost one privacy unit once it has ended.
+
+    Args:
+        held: its window and its loss: realised, or at worst while it is open.
+        open: whether it may still end cheaper, down to nothing (a denial).
+        periods: starts (ms) of the budget periods it touches.
+    """
+
+    held: Held
+    open: bool
+    periods: tuple[int, ...] = ()
+
+
+class BudgetFilter(Protocol):
+    """Answers worst cases in the fixed order of windows."""
+
+    def answer(self, charge: Charge, shape: Shape) -> Admission:
+        """Return ``RESERVED``, ``REFUSED``, or ``PENDING`` while earlier windows can decide it."""
+        ...
+
+    def hold(self, standing: Standing) -> None:
+        """Count a window that comes before all that will be asked about."""
+        ...
+
+
+class EventFilter:
+    """Unit ``event``: no row may lose more than the wall.
+
+    An event's loss is the sum over every window that contains it, and is never reset.
+
+    Args:
+        epsilon_max_units: the wall, in loss units.
+        standing: every earlier window that overlaps a window still to be asked about.
+    """
+
+    def __init__(self, epsilon_max_units: int, standing: Iterable[Standing]) -> None:
+        self._wall = epsilon_max_units
+        self._standing = sorted(standing, key=_end)
+
+    def answer(self, charge: Charge, shape: Shape) -> Admission:
+        """Look at the worst row of the charge's window that its query may cover."""
+        span = (charge.key.start_ms, charge.key.end_ms)
+        # Windows that ended before this one starts cannot cover a row of it.
+        near = self._standing[bisect_right(self._standing, span[0], key=_end) :]
+        room = self._wall - charge.loss_units
+        held = [one.held for one in near]
+        # The plain sum is never smaller: where it fits, no cell need be looked at.
+        if worst_instant(held, within=span) <= room:
+            return Admission.RESERVED
+        if worst_loss(held, within=span, meeting=shape) <= room:
+            return Admission.RESERVED
+        ended = [one.held for one in near if not one.open]
+        if worst_loss(ended, within=span, meeting=shape) > room:
+            return Admission.REFUSED
+        return Admission.PENDING
+
+    def hold(self, standing: Standing) -> None:
+        """Count a window."""
+        self._standing.insert(bisect_right(self._standing, _end(standing), key=_end), standing)
+
+
+class UserFilter:
+    """Unit ``user``: within each period, the losses of all windows touching it sum to the wall.
+
+    A window counts in full (its dearest reachable cells) in every period it touches: together
+    these are the dearest cells that one person can reach, as caps act within a window.
+
+    Args:
+        epsilon_max_units: the wall, in loss units.
+        least_units: loss of windows that have ended, by period start (ms).
+        most_units: the same with open windows at their worst.
+    """
+
+    def __init__(
+        self, epsilon_max_units: int, least_units: Mapping[int, int], most_units: Mapping[int, int]
+    ) -> None:
+        self._wall = epsilon_max_units
+        self._least_units = dict(least_units)
+        self._most_units = dict(most_units)
+
+    def answer(self, charge: Charge, shape: Shape) -> Admission:
+        """Look at every period that the charge's window touches."""
+        del shape  # whatever rows a query covers, a person may have some of them
+        if not charge.periods:
+            # No period would mean no limit: an unknown budget must never look free.
+            return Admission.REFUSED
+        room = self._wall - charge.loss_units
+        if max(self._most_units.get(period, 0) for period in charge.periods) <= room:
+            return Admission.RESERVED
+        if max(self._least_units.get(period, 0) for period in charge.periods) > room:
+            return Admission.REFUSED
+        return Admission.PENDING
+
+    def hold(self, standing: Standing) -> None:
+        """Count a window in every period it touches."""
+        for period in standing.periods:
+            units = standing.held.loss_units
+            self._most_units[period] = self._most_units.get(period, 0) + units
+            if not standing.open:
+                self._least_units[period] = self._least_units.get(period, 0) + units
+
+
+def filter_for(
+    unit: PrivacyUnit,
+    epsilon_max_units: int,
+    *,
+    standing: Iterable[Standing],
+    least_units: Mapping[int, int],
+    most_units: Mapping[int, int],
+) -> BudgetFilter:
+    """Return the filter of a privacy unit.
+
+    Args:
+        unit: the scope's privacy unit.
+        epsilon_max_units: its wall.
+        standing: earlier windows, for unit ``event``.
+        least_units: loss of ended windows by period, for unit ``user``.
+        most_units: the same with open windows at their worst.
+    """
+    if unit is PrivacyUnit.EVENT:
+        return EventFilter(epsilon_max_units, standing)
+    return UserFilter(epsilon_max_units, least_units, most_units)
+
+
+def _end(standing: Standing) -> int:
+    return standing.held.end_ms

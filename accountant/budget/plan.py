@@ -1,0 +1,419 @@
+"""What a configuration will cost, before any data is read.
+
+Guarantee: the worst case given here is the largest loss that the filter
+(:mod:`accountant.budget.filter`)
+can hold against one privacy unit if every window of every alarm ends at its worst: a plan that fits
+is never refused. Under unit ``user`` it is exact over the periods looked at. Under unit ``event``
+it says whether it is exact: it is a safe bound where windows that share rows may miss each other in
+time, or where there are too many regions to name every row (see :mod:`accountant.regions.shapes`).
+
+Under unit ``user`` an alarm may be charged by *runs* of windows, each once and for all its windows.
+The plan counts one run for every tuple of periods that windows touch. A run that rang all its
+alarms is followed by another where the budget has room: that one is beyond the plan, and what it
+takes may be missing later.
+
+Every worst case is the largest of some sums, called *loads* here: how many cells (or runs) of each
+alarm one privacy unit can reach together, in one period or at one row.
+
+Source: MIDE, Theorem 5, and Parallel Composition, Theorem 6 (unit ``event``); sequential
+composition over the cells that one person reaches (unit ``user``); SVT-Exp, Theorem 3, for what a
+run costs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from accountant.budget.sharing import Covering, Sharing, sharing_of
+from accountant.regions.shapes import ANYWHERE, Shape, row_classes
+from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, from_loss_units
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from accountant.records import BudgetTerms
+
+__all__ = [
+    "AlarmCost",
+    "AlarmPlan",
+    "BudgetPlan",
+    "Load",
+    "ScopePlan",
+    "epsilon_needed",
+    "loads_of",
+    "plan_budget",
+    "room_units",
+    "worst_of",
+]
+
+Load: TypeAlias = tuple[int, ...]
+"""Cells (or runs) of each alarm, in order, that one privacy unit can reach together."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmCost:
+    """One alarm as the planner sees it.
+
+    Args:
+        query: its name.
+        scope: the budget it draws on.
+        epsilon_units: loss of one cell of one window, in loss units; of a whole run where
+            ``runs_per_period`` is given.
+        limit: the least epsilon any mechanism can pay for the same promise.
+        cells_per_unit: cells of one window that one privacy unit reaches.
+        overlap: most of its windows that cover one instant.
+        windows_per_period: windows that touch a budget period, for every kind of period; the same
+            kinds in the same order for all alarms of a budget. ``None`` when there is no end to
+            them (``lifetime``), or under unit ``event``.
+        runs_per_period: runs that touch a budget period, for the same kinds; ``None`` where every
+            window is charged by itself. Then ``cells_per_unit`` is 1.
+        shape: which rows its cells cover; for the plan, a region may also say when.
+        steady: whether every instant lies in ``overlap`` of its windows.
+        windows: names its windows: alarms of the same name have the same ones.
+    """
+
+    query: str
+    scope: str
+    epsilon_units: int
+    limit: float
+    cells_per_unit: int = 1
+    overlap: int = 1
+    windows_per_period: tuple[int, ...] | None = None
+    runs_per_period: tuple[int, ...] | None = None
+    shape: Shape = ANYWHERE
+    steady: bool = True
+    windows: str = ""
+
+    @property
+    def charged_per_period(self) -> tuple[int, ...] | None:
+        """What is charged by itself in every kind of period: runs, or else windows."""
+        return self.windows_per_period if self.runs_per_period is None else self.runs_per_period
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmPlan:
+    """One alarm's share.
+
+    Args:
+        query: its name.
+        epsilon: exact loss of one cell of one window, or of one run.
+        limit: the theoretical minimum for its promise.
+        worst_units: what it costs the worst-off privacy unit by itself, in loss units, per period
+            or over all time under unit ``event``; ``None`` without end.
+        windows_fit: how many of its windows the wall holds per period (per instant under unit
+            ``event``) if it were alone; ``None`` when they cost nothing. Where runs are charged,
+            how many runs; ``None`` when all do.
+        cells: how many of its cells (or runs) one privacy unit reaches at most, per period or at
+            one row; ``None`` without end.
+        runs: whether a whole run of windows is charged once.
+    """
+
+    query: str
+    epsilon: Fraction
+    limit: float
+    worst_units: int | None
+    windows_fit: int | None
+    cells: int | None
+    runs: bool = False
+
+    @property
+    def ratio(self) -> float:
+        """How many times the theoretical minimum is paid."""
+        return float(self.epsilon) / self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class ScopePlan:
+    """One budget and the alarms that draw on it.
+
+    Args:
+        terms: the budget.
+        alarms: their shares.
+        worst_units: loss of the worst-off privacy unit if every window is decided; ``None`` when
+            there is no end to them.
+        windows_fit: rounds (one window of every alarm that is active in one period) that fit per
+            period when nothing else is drawn; ``None`` when all do that only open runs, and under
+            unit ``event``: disjoint windows go on for ever.
+        fits: whether no window of a bounded plan is ever refused; without end, whether one round
+            fits.
+        exact: whether some unit can lose as much as ``worst_units``.
+        bound: how ``worst_units`` was found, in words.
+        cells: under unit ``user``, the most cells (and runs) that one person reaches in a period,
+            over all alarms and feeds; ``None`` without end, and under unit ``event``.
+        sharing: under unit ``event``, which alarms share rows.
+        suggestion: what to do when it doesn't fit, or when it runs out; else empty.
+    """
+
+    terms: BudgetTerms
+    alarms: tuple[AlarmPlan, ...]
+    worst_units: int | None
+    windows_fit: int | None
+    fits: bool
+    exact: bool
+    bound: str
+    cells: int | None
+    sharing: Sharing | None
+    suggestion: str
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetPlan:
+    """Every budget of a configuration.
+
+    Args:
+        scopes: one plan per budget, in the order given.
+    """
+
+    scopes: tuple[ScopePlan, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether every budget carries its alarms."""
+        return all(scope.fits for scope in self.scopes)
+
+    @property
+    def alarms(self) -> tuple[AlarmPlan, ...]:
+        """Every alarm's share."""
+        return tuple(alarm for scope in self.scopes for alarm in scope.alarms)
+
+    @property
+    def suggestion(self) -> str:
+        """What to do, one line per budget that needs it."""
+        return "\n".join(scope.suggestion for scope in self.scopes if scope.suggestion)
+
+
+def plan_budget(terms: Sequence[BudgetTerms], alarms: Sequence[AlarmCost]) -> BudgetPlan:
+    """Say what every alarm costs and whether each budget carries its alarms.
+
+    Args:
+        terms: the budgets.
+        alarms: what draws on them; each names one of the budgets as its scope.
+
+    Raises:
+        ValueError: an alarm names a scope that isn't among ``terms``, or alarms of one budget know
+            of different kinds of periods.
+    """
+    by_scope: dict[str, list[AlarmCost]] = defaultdict(list)
+    for alarm in alarms:
+        by_scope[alarm.scope].append(alarm)
+    if unknown := by_scope.keys() - {one.scope for one in terms}:
+        raise ValueError(f"no budget is called {min(unknown)!r}")
+    return BudgetPlan(tuple(_scope_plan(one, by_scope[one.scope]) for one in terms))
+
+
+def loads_of(unit: PrivacyUnit, alarms: Sequence[AlarmCost]) -> tuple[Load, ...]:
+    """Return what one privacy unit can reach together; without end, one window of every alarm.
+
+    No load covers less than the filter can come to hold: under unit ``event`` there is one for
+    every class of rows that :func:`accountant.loss.overlap.worst_loss` tells apart, under unit
+    ``user`` one for every kind of period.
+
+    Args:
+        unit: the budget's privacy unit.
+        alarms: all that draw on it.
+
+    Raises:
+        ValueError: the alarms know of different kinds of periods.
+    """
+    if unit is PrivacyUnit.EVENT:
+        return _row_loads(alarms)
+    counts = [alarm.charged_per_period for alarm in alarms]
+    if None in counts:
+        return (tuple(alarm.cells_per_unit for alarm in alarms),)
+    cells = [alarm.cells_per_unit for alarm in alarms]
+    periods = zip(*(count for count in counts if count is not None), strict=True)
+    return tuple(
+        dict.fromkeys(
+            tuple(count * each for count, each in zip(period, cells, strict=True))
+            for period in periods
+        )
+    )
+
+
+def worst_of(loads: Sequence[Load], units: Sequence[int]) -> int:
+    """Return the largest loss of any load, in loss units.
+
+    Args:
+        loads: cells of each alarm.
+        units: loss of one cell of each alarm, in loss units.
+    """
+    return max(
+        (sum(map(int.__mul__, load, units)) for load in loads),
+        default=0,
+    )
+
+
+def room_units(loads: Sequence[Load], units: Sequence[int], at: int, wall: int) -> int | None:
+    """Return the most that one cell of an alarm may cost for every load to stay under the wall.
+
+    Args:
+        loads: cells of each alarm.
+        units: loss of one cell of each alarm, in loss units.
+        at: position of the alarm; its own entry of ``units`` is not read.
+        wall: in loss units.
+
+    Returns:
+        The largest such loss, at most the wall; ``None`` when not even 0 will do.
+    """
+    others = [*units[:at], 0, *units[at + 1 :]]
+    room = wall
+    for load in loads:
+        left = wall - worst_of([load], others)
+        if left < 0:
+            return None
+        if load[at]:
+            room = min(room, left // load[at])
+    return room
+
+
+def epsilon_needed(units: int) -> str:
+    """Return the least ``epsilon_max`` of four decimals that holds a loss.
+
+    Args:
+        units: the loss, in loss units.
+    """
+    step = UNITS_PER_EPSILON // 10_000
+    whole, rest = divmod(-(-units // step), 10_000)
+    return f"{whole}.{rest:04d}"
+
+
+def _scope_plan(terms: BudgetTerms, alarms: Sequence[AlarmCost]) -> ScopePlan:
+    wall = terms.epsilon_max_units
+    event = terms.unit is PrivacyUnit.EVENT
+    endless = not event and any(alarm.charged_per_period is None for alarm in alarms)
+    loads = loads_of(terms.unit, alarms)
+    units = [alarm.epsilon_units for alarm in alarms]
+    most = worst_of(loads, units)
+    rounds = None if event else _rounds(loads, alarms, wall)
+    sharing = None
+    exact = not endless
+    if event:
+        sharing = sharing_of(
+            [Covering(one.query, one.shape, one.overlap * one.epsilon_units) for one in alarms]
+        )
+        exact = _attained(sharing, alarms, most)
+    # Endless alarms run until the wall is reached; that they start at all is what can be promised.
+    fits = most <= wall
+    return ScopePlan(
+        terms=terms,
+        alarms=tuple(
+            _alarm_plan(terms, alarm, max(load[at] for load in loads))
+            for at, alarm in enumerate(alarms)
+        ),
+        worst_units=None if endless else most,
+        windows_fit=rounds,
+        fits=fits,
+        exact=exact,
+        bound=_bound(exact=exact) if event else _summed(alarms),
+        cells=None if event or endless else max((sum(load) for load in loads), default=0),
+        sharing=sharing,
+        suggestion=_suggestion(terms, most, rounds, fits=fits, endless=endless),
+    )
+
+
+def _alarm_plan(terms: BudgetTerms, alarm: AlarmCost, most: int) -> AlarmPlan:
+    user = terms.unit is PrivacyUnit.USER
+    cells = None if user and alarm.charged_per_period is None else most
+    per_window = alarm.epsilon_units * (alarm.cells_per_unit if user else 1)
+    windows_fit = _quotient(terms.epsilon_max_units, per_window)
+    if alarm.runs_per_period is not None and windows_fit is not None and windows_fit >= most:
+        windows_fit = None
+    return AlarmPlan(
+        query=alarm.query,
+        epsilon=from_loss_units(alarm.epsilon_units),
+        limit=alarm.limit,
+        worst_units=None if cells is None else cells * alarm.epsilon_units,
+        windows_fit=windows_fit,
+        cells=cells,
+        runs=alarm.runs_per_period is not None,
+    )
+
+
+def _row_loads(alarms: Sequence[AlarmCost]) -> tuple[Load, ...]:
+    """Return how many windows of each alarm one row can be in: as the filter tells rows apart."""
+    shapes = frozenset(alarm.shape for alarm in alarms)
+    classes = row_classes(shapes)
+    if classes is None:
+        # Then the filter adds up whatever meets the window it is asked about.
+        regions = {shape: shape.as_region for shape in shapes}
+        classes = tuple(
+            frozenset(two for two in shapes if regions[two].overlaps(regions[one]))
+            for one in sorted(shapes)
+        )
+    loads = [tuple(a.overlap if a.shape in one else 0 for a in alarms) for one in classes]
+    # An alarm that no row can be in adds to no other, but each of its windows has to fit.
+    reached = frozenset().union(*classes)
+    loads += [
+        tuple(int(other is alarm) for other in alarms)
+        for alarm in alarms
+        if alarm.shape not in reached
+    ]
+    return tuple(dict.fromkeys(loads))
+
+
+def _rounds(loads: Sequence[Load], alarms: Sequence[AlarmCost], wall: int) -> int | None:
+    """Return how many windows of every alarm fit in the fullest period; ``None`` if all do."""
+    found = [_rounds_of(load, alarms, wall) for load in loads]
+    return min((rounds for rounds in found if rounds is not None), default=None)
+
+
+def _rounds_of(load: Load, alarms: Sequence[AlarmCost], wall: int) -> int | None:
+    """Return the same for one kind of period; a run is paid by its first window."""
+    runs: list[tuple[int, int]] = []
+    each = 0
+    for cells, alarm in zip(load, alarms, strict=True):
+        if alarm.runs_per_period is not None:
+            runs.append((cells, alarm.epsilon_units))
+        elif cells:
+            each += alarm.cells_per_unit * alarm.epsilon_units
+
+    def cost(rounds: int) -> int:
+        return rounds * each + sum(min(rounds, most) * units for most, units in runs)
+
+    opened = max((most for most, _ in runs), default=0)
+    if cost(opened) > wall:
+        return bisect_right(range(opened + 1), wall, key=cost) - 1
+    return opened + (wall - cost(opened)) // each if each else None
+
+
+def _attained(sharing: Sharing, alarms: Sequence[AlarmCost], worst: int) -> bool:
+    """Whether some row loses the worst case: all who hold it cover it as often as they can."""
+    overlap = sharing.overlap
+    members = [alarms[at] for at in overlap.members]
+    together = all(one.steady for one in members) or (
+        len({one.windows for one in members}) == 1 and all(one.overlap == 1 for one in members)
+    )
+    return overlap.exact and overlap.value == worst and together
+
+
+def _bound(*, exact: bool) -> str:
+    return "exact maximum overlap" if exact else "safe bound: windows may overlap less"
+
+
+def _summed(alarms: Sequence[AlarmCost]) -> str:
+    runs = any(alarm.runs_per_period is not None for alarm in alarms)
+    return "sum over cells and runs" if runs else "sum over cells"
+
+
+def _quotient(wall: int, cost: int) -> int | None:
+    return wall // cost if cost else None
+
+
+def _suggestion(
+    terms: BudgetTerms, most: int, rounds: int | None, *, fits: bool, endless: bool
+) -> str:
+    scope = terms.scope
+    needed = epsilon_needed(most)
+    if not fits:
+        what = "not one window of every alarm fits" if endless else "not every window fits"
+        return (
+            f'{scope}: {what}; that takes epsilon_max: "{needed}", or a change that '
+            "`tocsin plan` names"
+        )
+    if not endless or rounds is None:
+        return ""
+    return f"{scope}: about {rounds} windows of every alarm fit, then all are denied"

@@ -1,0 +1,149 @@
+"""Which alarms of one budget share rows, and what composing them in parallel saves.
+
+Alarms over disjoint regions cost a row only the dearest of them, not their sum (Parallel
+Composition, Theorem 6). What that saves is the paper's utility gain (section 3.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from accountant.loss.maxoverlap import maximum_overlap, utility_gain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accountant.loss.maxoverlap import Overlap
+    from accountant.regions.regions import Region
+    from accountant.regions.shapes import Shape
+
+__all__ = ["MOST_LISTED", "NO_ROW", "Covering", "Pair", "Sharing", "sharing_of"]
+
+MOST_LISTED = 12
+"""With more alarms than this, pairs are counted and not listed."""
+
+NO_ROW = "(no row)"
+"""Stands for the attribute that separates an alarm which no row can be in from all others."""
+
+_NODE_LIMIT = 500  # and no time limit: the same answer on every machine
+
+
+@dataclass(frozen=True, slots=True)
+class Covering:
+    """What one alarm can cost a row it covers.
+
+    Args:
+        query: its name.
+        shape: which rows its cells cover.
+        loss_units: of a row that is in as many of its windows as can be.
+    """
+
+    query: str
+    shape: Shape
+    loss_units: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two alarms of one budget.
+
+    Args:
+        left: one alarm.
+        right: another one.
+        separated_by: attributes that no value of meets both; empty where they share rows.
+        plain_units: what both cost together, in loss units.
+        composed_units: what they cost the worst row.
+    """
+
+    left: str
+    right: str
+    separated_by: tuple[str, ...]
+    plain_units: int
+    composed_units: int
+
+    @property
+    def shared(self) -> bool:
+        """Whether some row is in both."""
+        return not self.separated_by
+
+    @property
+    def saving(self) -> Fraction:
+        """The utility gain (Parallel Composition, section 3.3)."""
+        return _share_saved(self.composed_units, self.plain_units)
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """How the alarms of one budget overlap.
+
+    Args:
+        pairs: all of them, when there are no more than ``MOST_LISTED`` alarms.
+        shared: number of pairs that share rows.
+        separate: number of pairs that don't.
+        overlap: the worst row, in loss units; its positions are those of the alarms.
+        worst: alarms that hold the worst row found.
+    """
+
+    pairs: tuple[Pair, ...]
+    shared: int
+    separate: int
+    overlap: Overlap
+    worst: tuple[str, ...]
+
+    @property
+    def gain(self) -> Fraction:
+        """The utility gain of the whole budget (Parallel Composition, section 3.3)."""
+        return Fraction(utility_gain(self.overlap))
+
+
+def sharing_of(alarms: Sequence[Covering]) -> Sharing:
+    """Compare the alarms of one budget, two by two and all together.
+
+    Args:
+        alarms: in the order in which they are listed.
+    """
+    regions = [alarm.shape.as_region for alarm in alarms]
+    pairs: list[Pair] = []
+    shared = separate = 0
+    for left, right in combinations(range(len(alarms)), 2):
+        if len(alarms) > MOST_LISTED:
+            meets = regions[left].overlaps(regions[right])
+            shared, separate = shared + meets, separate + (not meets)
+            continue
+        pair = _pair(alarms[left], alarms[right], _separating(regions[left], regions[right]))
+        shared, separate = shared + pair.shared, separate + (not pair.shared)
+        pairs.append(pair)
+    overlap = maximum_overlap(
+        regions,
+        [alarm.loss_units for alarm in alarms],
+        time_limit_s=None,
+        node_limit=_NODE_LIMIT,
+    )
+    worst = tuple(alarms[at].query for at in overlap.members)
+    return Sharing(tuple(pairs), shared, separate, overlap, worst)
+
+
+def _pair(left: Covering, right: Covering, separated_by: tuple[str, ...]) -> Pair:
+    both = (left.loss_units, right.loss_units)
+    return Pair(
+        left=left.query,
+        right=right.query,
+        separated_by=separated_by,
+        plain_units=sum(both),
+        composed_units=max(both) if separated_by else sum(both),
+    )
+
+
+def _separating(left: Region, right: Region) -> tuple[str, ...]:
+    """Return the attributes of which no value is in both regions."""
+    if left.empty or right.empty:
+        return (NO_ROW,)
+    names = sorted({*left.attributes, *right.attributes})
+    return tuple(name for name in names if not left.values(name).overlaps(right.values(name)))
+
+
+def _share_saved(composed: int, plain: int) -> Fraction:
+    return 1 - Fraction(composed, plain) if plain else Fraction(0)

@@ -1,0 +1,356 @@
+"""Admission and settlement: what one transaction does to charges.
+
+The rules of ``docs/proofs/filter.md``, applied to rows. Every change of a charge goes through
+:func:`serve`, :func:`settle` or :func:`release`, which keep totals and chain with it; whatever ends
+a window also answers those that waited for it. Callers hold the scope's lock.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from accountant.charging import refusals
+from accountant.charging.standing import Standings, Turns
+from accountant.costs.charges import Charge, UniformCost
+from accountant.costs.levels import LevelCosts
+from accountant.errors import ConfigChangedError, LedgerError
+from accountant.loss.overlap import worst_instant, worst_loss
+from accountant.records import Admission, Request
+from accountant.store import chain
+from accountant.store.entries import ENDED, FINAL, ChargeRow, ChargeState, PeriodTotal
+from accountant.units import PrivacyUnit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from accountant.budget.filter import BudgetFilter
+    from accountant.costs.charges import CellCosts, WindowKey
+    from accountant.loss.overlap import Held
+    from accountant.store.entries import QueryRow, ScopeRow
+    from accountant.store.rows import Transaction
+
+__all__ = [
+    "LARGEST_LOSS_UNITS",
+    "adopted",
+    "answers",
+    "check_reservation",
+    "end_run",
+    "end_unserved",
+    "release",
+    "serve",
+    "settle",
+    "spend",
+    "supersede",
+    "withdraw",
+]
+
+LARGEST_LOSS_UNITS = 2**62
+"""Above any sum the ledger may hold, with room to add two of them."""
+
+
+def serve(tx: Transaction, scope: ScopeRow, fresh: Sequence[Request]) -> None:
+    """Answer requests beyond the frontier, in order, and move it."""
+    terms = scope.terms
+    queries = {row.query: row for row in tx.queries()}
+    since_ms = min(request.charge.key.start_ms for request in fresh)
+    near = tx.charges_after(terms.scope, since_ms)
+    standings = Standings(tx, scope)
+    over = {charge.key for charge in near} | standings.adopted_keys(since_ms)
+    judge = standings.judge(
+        ended_or_open=near,
+        since_ms=since_ms,
+        periods={period for request in fresh for period in request.charge.periods},
+    )
+    rows: list[ChargeRow] = []
+    turns = Turns(tx, terms.scope)
+    for request in fresh:
+        charge = request.charge
+        refusals.requested(queries.get(charge.key.query), request, terms)
+        if charge.loss_units >= LARGEST_LOSS_UNITS:
+            raise LedgerError(f"the loss of {charge.key.query!r} does not fit into the ledger")
+        if charge.key in over:
+            continue
+        if _passed(charge.key, queries[charge.key.query], scope):
+            rows.append(_unserved(charge.key, terms.scope, request.fingerprint))
+            continue
+        row = _asked(request, terms.scope, Admission.TOO_OLD)
+        if not request.too_old:
+            row = _answered(judge, standings, turns, _asked(request, terms.scope))
+        if (standing := standings.of(row)) is not None:
+            judge.hold(standing)
+        turns.take(row)
+        rows.append(row)
+    tx.add_charges(rows)
+    _add_to_totals(tx, terms.scope, ((PeriodTotal(), row) for row in rows))
+    tx.append_links(terms.scope, [chain.as_served(row) for row in rows])
+    tx.move_frontier(terms.scope, fresh[-1].charge.key)
+
+
+def check_reservation(
+    charge: ChargeRow | None, key: WindowKey, fingerprint: str, cost: CellCosts
+) -> ChargeRow:
+    """Return the reservation, or refuse a cost that nothing was reserved for."""
+    if charge is None or charge.state is not ChargeState.RESERVED:
+        raise LedgerError(
+            f"nothing is reserved for this window of {key.query!r}",
+            hint="admit it in its turn, or deny it",
+        )
+    if charge.fingerprint != fingerprint:
+        raise ConfigChangedError(
+            f"this window of {key.query!r} was reserved under another configuration",
+            hint="deny it",
+        )
+    if cost.worst_units > charge.worst_cell_units or cost.cells != charge.cells:
+        raise LedgerError(f"a window of {key.query!r} cost more than was reserved for it")
+    return charge
+
+
+def settle(tx: Transaction, scope: ScopeRow, charge: ChargeRow, cost: CellCosts) -> None:
+    """End a reservation at its realised loss; what it refunds is usable at once."""
+    settled = replace(
+        charge,
+        state=ChargeState.SETTLED,
+        settled_units=cost.worst_units,
+        settled_loss_units=cost.largest_sum_units(charge.cells_per_unit),
+        costs=cost.encode() if isinstance(cost, LevelCosts) and len(cost.levels) > 1 else None,
+    )
+    _end(tx, scope, charge, settled)
+    if scope.terms.unit is PrivacyUnit.EVENT:
+        _raise_settled_worst(tx, scope, charge.key.start_ms, charge.key.end_ms)
+
+
+def release(tx: Transaction, scope: ScopeRow, charge: ChargeRow) -> None:
+    """End a charge for nothing: its window is denied."""
+    _end(tx, scope, charge, _released(charge))
+
+
+def supersede(tx: Transaction, charge: ChargeRow) -> None:
+    """End a charge whose window another timeline decided; callers end with :func:`adopted`."""
+    _store(tx, charge, _released(charge))
+
+
+def end_unserved(tx: Transaction, scope: str, key: WindowKey, fingerprint: str) -> None:
+    """Keep a later request from reserving for a window that is over."""
+    row = _unserved(key, scope, fingerprint)
+    tx.add_charges([row])
+    tx.append_links(scope, [chain.as_served(row)])
+
+
+def withdraw(tx: Transaction, scope: ScopeRow, query: QueryRow) -> None:
+    """Give back what is open of a query whose configuration is no longer in force."""
+    tx.drop_run(query.query)
+    # Answers wait for the last of them: one given in between would be taken back by the next.
+    for charge in _open(tx, query):
+        _store(tx, charge, _released(charge, Admission.MISSED))
+    _answer_pending(tx, scope)
+
+
+def end_run(tx: Transaction, query: QueryRow) -> None:
+    """End a query's run whose state another timeline may have gone on from.
+
+    A window that is reserved inside it has nothing left to go on from, and no room to open another:
+    later windows were answered above what it holds. Callers end with :func:`adopted`.
+    """
+    tx.drop_run(query.query)
+    for charge in _open(tx, query):
+        if charge.held_units is not None and charge.held_units < charge.loss_units:
+            _store(tx, charge, _released(charge, Admission.MISSED))
+
+
+def spend(tx: Transaction, query: QueryRow, before_ms: int) -> None:
+    """Take what is open of a query's windows that start before an instant as spent.
+
+    Callers end with :func:`adopted`.
+    """
+    for charge in _open(tx, query):
+        if charge.key.start_ms < before_ms:
+            admission = _released(charge).admission
+            _store(tx, charge, replace(charge, admission=admission, state=ChargeState.SPENT))
+
+
+def adopted(tx: Transaction, scope: ScopeRow, seen: Sequence[Held], since_ms: int) -> None:
+    """Take note that decisions of another timeline, or reservations, were charged as spent.
+
+    Args:
+        tx: holds the scope's lock.
+        scope: the budget.
+        seen: what the decisions hold.
+        since_ms: no later than the start of any of their windows.
+    """
+    if scope.terms.unit is PrivacyUnit.EVENT:
+        horizon_ms = scope.compacted_before_ms
+        beside = [one for one in seen if horizon_ms is not None and one.start_ms < horizon_ms]
+        if beside:
+            # The charges beside them are gone: what their worst row had lost stands in for all.
+            worst = scope.compacted_worst_units + worst_instant(beside)
+            scope = replace(
+                scope,
+                compacted_worst_units=worst,
+                settled_worst_units=max(worst, scope.settled_worst_units),
+            )
+            tx.update_scope(
+                scope.terms.scope,
+                compacted_worst_units=scope.compacted_worst_units,
+                settled_worst_units=scope.settled_worst_units,
+            )
+        _raise_settled_worst(tx, scope, since_ms, None)
+    _answer_pending(tx, scope)
+
+
+def answers(tx: Transaction, scope: ScopeRow) -> Iterator[tuple[ChargeRow, ChargeRow]]:
+    """Yield, in order, the pending charges whose answer nothing can change any more.
+
+    Each with what becomes of it. Whatever ends a window answers them, so that none is found later.
+    """
+    name = scope.terms.scope
+    pending = tx.charges_in(name, ChargeState.PENDING)
+    if not pending:
+        return
+    first = pending[0].key
+    since_ms = min(first.end_ms - 1, *(one.key.start_ms for one in pending))
+    near = sorted(tx.charges_after(name, since_ms), key=lambda one: one.key)
+    later = [one for one in near if one.key >= first]
+    standings, turns = Standings(tx, scope), Turns(tx, name, before=first)
+    judge = standings.judge(
+        ended_or_open=[one for one in near if one.key < first],
+        since_ms=since_ms,
+        periods={period for one in pending for period in one.periods},
+        without=later,
+    )
+    for one in later:
+        after = one
+        if one.state is ChargeState.PENDING:
+            after = _answered(judge, standings, turns, one)
+            if after is not one:
+                yield one, after
+        if (standing := standings.of(after)) is not None:
+            judge.hold(standing)
+        turns.take(after)
+
+
+def _answered(
+    judge: BudgetFilter, standings: Standings, turns: Turns, charge: ChargeRow
+) -> ChargeRow:
+    """Return a pending charge as its answer leaves it: itself where there is none yet."""
+    asked = charge
+    if charge.in_run:
+        held = turns.reservation(charge)
+        if held is None:
+            return charge
+        asked = replace(charge, held_units=held)
+    answer = judge.answer(asked.asked, standings.shape(charge.key.query, charge.fingerprint))
+    if answer is Admission.RESERVED:
+        return replace(asked, admission=answer, state=ChargeState.RESERVED)
+    return _released(charge, answer) if answer is Admission.REFUSED else charge
+
+
+def _end(tx: Transaction, scope: ScopeRow, before: ChargeRow, after: ChargeRow) -> None:
+    """Store how a charge ended, and answer the windows that waited for it."""
+    _store(tx, before, after)
+    _answer_pending(tx, scope)
+
+
+def _answer_pending(tx: Transaction, scope: ScopeRow) -> None:
+    for before, after in list(answers(tx, scope)):
+        _store(tx, before, after)
+
+
+def _store(tx: Transaction, before: ChargeRow, after: ChargeRow) -> None:
+    """Store what became of a charge, in the totals and on the chain too."""
+    changed = {
+        name: getattr(after, name)
+        for name in _CHANGING
+        if getattr(after, name) != getattr(before, name)
+    }
+    tx.update_charge(before.key, **changed)
+    _add_to_totals(tx, after.scope, [(before.total, after)])
+    if after.state in ENDED:
+        tx.append_links(after.scope, [chain.of_charge(after, chain.LinkKind.ENDED)])
+
+
+def _add_to_totals(
+    tx: Transaction, scope: str, changes: Iterable[tuple[PeriodTotal, ChargeRow]]
+) -> None:
+    grown: defaultdict[int, PeriodTotal] = defaultdict(PeriodTotal)
+    for before, row in changes:
+        held, final = row.total.held - before.held, row.total.final - before.final
+        for period in row.periods if held or final else ():
+            so_far = grown[period]
+            grown[period] = PeriodTotal(so_far.held + held, so_far.final + final)
+    tx.add_to_totals(scope, grown)
+
+
+def _passed(key: WindowKey, query: QueryRow, scope: ScopeRow) -> bool:
+    """Whether a window's turn is over, or the charges beside it may be compacted away."""
+    horizon_ms = scope.compacted_before_ms
+    return key.start_ms < query.cursor_ms or (horizon_ms is not None and key.start_ms < horizon_ms)
+
+
+def _asked(request: Request, scope: str, admission: Admission = Admission.PENDING) -> ChargeRow:
+    charge = request.charge
+    return ChargeRow(
+        key=charge.key,
+        scope=scope,
+        admission=admission,
+        state=_OPEN_STATES.get(admission, ChargeState.RELEASED),
+        fingerprint=request.fingerprint,
+        units=charge.cost.units,
+        cells=charge.cost.cells,
+        cells_per_unit=charge.cells_per_unit,
+        loss_units=charge.loss_units,
+        settled_units=None,
+        settled_loss_units=None,
+        costs=None,
+        periods=charge.periods,
+        in_run=request.run is not None,
+    )
+
+
+def _unserved(key: WindowKey, scope: str, fingerprint: str) -> ChargeRow:
+    """Return the row of a window that was not asked for in its turn."""
+    nothing = Request(Charge(key, UniformCost(0, 1), 1), fingerprint)
+    return _asked(nothing, scope, Admission.MISSED)
+
+
+def _released(charge: ChargeRow, admission: Admission | None = None) -> ChargeRow:
+    """Return the charge ended for nothing; without an answer so far it missed it."""
+    if admission is None:
+        pending = charge.admission is Admission.PENDING
+        admission = Admission.MISSED if pending else charge.admission
+    return replace(charge, admission=admission, state=ChargeState.RELEASED)
+
+
+def _open(tx: Transaction, query: QueryRow) -> list[ChargeRow]:
+    both = [
+        *tx.charges_in(query.scope, ChargeState.RESERVED),
+        *tx.charges_in(query.scope, ChargeState.PENDING),
+    ]
+    return [charge for charge in both if charge.key.query == query.query]
+
+
+def _raise_settled_worst(
+    tx: Transaction, scope: ScopeRow, start_ms: int, end_ms: int | None
+) -> None:
+    """Settled charges are never taken back: only rows of the new one can have lost more."""
+    charges = tx.charges_after(scope.terms.scope, start_ms, starting_before_ms=end_ms)
+    standings = Standings(tx, scope)
+    found = [standings.of(one) for one in charges if one.state in FINAL]
+    found += standings.adopted(start_ms)
+    final = [one.held for one in found if one is not None]
+    worst = worst_loss(final, within=None if end_ms is None else (start_ms, end_ms))
+    if worst > scope.settled_worst_units:
+        tx.update_scope(scope.terms.scope, settled_worst_units=worst)
+
+
+_CHANGING = (
+    *("admission", "state", "settled_units", "settled_loss_units", "costs"),
+    "held_units",
+)
+"""What may change of a charge."""
+
+_OPEN_STATES = {
+    Admission.PENDING: ChargeState.PENDING,
+    Admission.RESERVED: ChargeState.RESERVED,
+}

@@ -1,0 +1,113 @@
+"""Decisions that another timeline released: a ledger restored from a backup, or a second copy.
+
+What the topic shows and the ledger lacks was drawn and released all the same. It is found by
+comparing, and once the custodian says so, charged beside everything else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accountant.charging import admission, vouching
+from accountant.errors import LedgerError
+from accountant.loss.overlap import Held
+from accountant.store import chain
+from accountant.store.entries import ENDED, PeriodTotal
+from accountant.units import PrivacyUnit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from accountant.records import SeenDecision, StoredDecision
+    from accountant.store.entries import QueryRow, ScopeRow
+    from accountant.store.rows import Transaction
+
+__all__ = ["adopt", "unknown"]
+
+
+def unknown(tx: Transaction, seen: Sequence[SeenDecision], *, ledger_id: str) -> list[SeenDecision]:
+    """Return what this ledger lacks or holds differently, by ledger and window."""
+    found: dict[str, SeenDecision] = {}
+    adopted = tx.adopted_digests(one.ledger_id for one in seen)
+    for query in sorted({one.query for one in seen}):
+        mine = [one for one in seen if one.query == query]
+        first = min(one.start_ms for one in mine)
+        last = max(one.start_ms for one in mine)
+        known = tx.decisions(query, first, last, ledger_id=ledger_id)
+        released = {_released(one) for one in known}
+        for one in mine:
+            if _released(one) not in released and one.digest not in adopted:
+                found[one.digest] = one
+    return sorted(found.values(), key=lambda one: (one.ledger_id, one.key, one.sequence))
+
+
+def adopt(
+    tx: Transaction,
+    fresh: Sequence[SeenDecision],
+    *,
+    scopes: Mapping[str, ScopeRow],
+    queries: Mapping[str, QueryRow],
+    ledger_id: str,
+    now_ms: int,
+) -> None:
+    """Charge unknown decisions, move cursors and numbers behind them.
+
+    Args:
+        tx: holds the locks of all queries and scopes given.
+        fresh: from :func:`unknown`, not empty.
+        scopes: the budgets they drew on, by name.
+        queries: those of their queries that are registered, by name.
+        ledger_id: of this ledger; only its own numbers go on behind what was seen.
+        now_ms: the clock.
+    """
+    since_ms = min(one.start_ms for one in fresh)
+    for scope in scopes.values():
+        vouching.check_state(tx, scope)
+    for one in fresh:
+        scope = scopes[one.scope]
+        if (scope.terms.unit is PrivacyUnit.USER) != bool(one.periods):
+            raise ValueError("a decision names its periods under unit user, and only there")
+        totals = tx.totals(one.scope, one.periods).values()
+        before = max((total.held for total in totals), default=0)
+        if not 0 <= one.loss_units < admission.LARGEST_LOSS_UNITS - before:
+            raise LedgerError(f"the loss of {one.query!r} does not fit into the ledger")
+        tx.add_adopted(one, adopted_at_ms=now_ms)
+        spent = PeriodTotal(one.loss_units, one.loss_units)
+        tx.add_to_totals(one.scope, dict.fromkeys(one.periods, spent))
+        vouched = (one.key, one.scope, one.digest, one.loss_units, one.periods)
+        tx.append_links(one.scope, [chain.of_adopted(*vouched)])
+        twin = tx.charge(one.key)
+        if twin is not None and twin.state not in ENDED:
+            admission.supersede(tx, twin)
+    for query in queries.values():
+        since_ms = min(since_ms, query.cursor_ms)
+        _pass_over(tx, query, [one.next_start_ms for one in fresh if one.query == query.query])
+        # What else was drawn on that timeline and had not left is known to nobody: no run goes on.
+        admission.end_run(tx, query)
+    for name in sorted({one.query for one in fresh}):
+        own = (one for one in fresh if one.query == name and one.ledger_id == ledger_id)
+        last = max((one.sequence for one in own), default=0)
+        if last > tx.last_sequence(name):
+            tx.skip_sequences(name, last, declared_at_ms=now_ms)
+    for name, scope in scopes.items():
+        seen = (one for one in fresh if one.scope == name)
+        held = [Held(one.start_ms, one.end_ms, one.loss_units) for one in seen]
+        admission.adopted(tx, scope, held, since_ms)
+        vouching.vouch_if_changed(tx, name)
+
+
+def _pass_over(tx: Transaction, query: QueryRow, next_starts_ms: Sequence[int]) -> None:
+    """Move a cursor behind adopted windows; what it skips is taken as spent."""
+    cursor_ms = max(next_starts_ms, default=query.cursor_ms)
+    if cursor_ms <= query.cursor_ms:
+        return
+    tx.update_query(query.query, cursor_ms=cursor_ms)
+    tx.drop_partials_before(query.query, cursor_ms)
+    admission.spend(tx, query, cursor_ms)
+
+
+def _released(decision: StoredDecision | SeenDecision) -> tuple[object, ...]:
+    return (
+        *(decision.ledger_id, decision.sequence, decision.key),
+        *(decision.outcome, decision.epsilon_units, decision.alarm_count),
+    )

@@ -1,0 +1,280 @@
+"""What the ledger is pinned to, compared with what a caller brings."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from accountant.errors import (
+    ConfigChangedError,
+    LedgerCorruptError,
+    LedgerError,
+    LogChangedError,
+)
+from accountant.store.entries import QueryRow
+from accountant.units import PrivacyUnit, from_loss_units
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from accountant.costs.charges import WindowKey
+    from accountant.records import BudgetTerms, LogIdentity, QueryRegistration, Request
+    from accountant.regions.shapes import Shape
+
+__all__ = [
+    "all_known",
+    "in_turn",
+    "never_watched",
+    "new_query",
+    "one_budget",
+    "requested",
+    "same_budget",
+    "same_fingerprint",
+    "same_home",
+    "same_log",
+    "same_query",
+    "same_shape",
+    "same_time",
+]
+
+ACCEPT = "undo the change, or take it on at a window boundary with `tocsin ledger FILE accept`"
+NEW_LEDGER = (
+    "undo the change, or start a new ledger: what the old one spent on these people stays spent"
+)
+MOST_DIFFERENCES = 5
+EVENT_TIME = ("feed", "time")
+"""Where a definition names the field that dates events."""
+
+
+def new_query(registration: QueryRegistration) -> QueryRow:
+    """Return the row of a query registered for the first time."""
+    return QueryRow(
+        query=registration.query,
+        scope=registration.scope,
+        feed=registration.feed,
+        fingerprint=registration.fingerprint,
+        definition=registration.definition,
+        cursor_ms=registration.first_start_ms,
+        effective_from_ms=None,
+        retired=False,
+    )
+
+
+def same_budget(stored: BudgetTerms, given: BudgetTerms) -> None:
+    """Refuse another unit, epsilon_max or period."""
+    shown = {
+        "unit": (stored.unit.value, given.unit.value),
+        "epsilon_max": (
+            str(from_loss_units(stored.epsilon_max_units)),
+            str(from_loss_units(given.epsilon_max_units)),
+        ),
+        "period": (stored.period, given.period),
+    }
+    changed = [f"{name} {old!r} -> {new!r}" for name, (old, new) in shown.items() if old != new]
+    if changed:
+        raise ConfigChangedError(
+            f"budget {stored.scope!r} is another than the ledger's: {', '.join(changed)}",
+            hint=NEW_LEDGER,
+        )
+
+
+def same_log(stored: LogIdentity | None, given: LogIdentity) -> None:
+    """Refuse another cluster, topic or number of partitions."""
+    names = ("cluster_id", "topic_id", "topic", "partitions")
+    changed = [
+        f"{name} {getattr(stored, name)!r} -> {getattr(given, name)!r}"
+        for name in names
+        if getattr(stored, name) != getattr(given, name)
+    ]
+    if changed:
+        raise LogChangedError(
+            f"the log of feed {given.feed!r} is another than the ledger's: {', '.join(changed)}",
+            hint="point the feed at the registered topic, or start a new ledger for the new one",
+        )
+
+
+def same_query(stored: QueryRow, given: QueryRegistration) -> None:
+    """Refuse a retired query, another home, or another fingerprint."""
+    _not_retired(stored)
+    same_home(stored, given)
+    if stored.fingerprint != given.fingerprint:
+        changed = list(_differences(stored.definition, given.definition))
+        named = ", ".join(changed[:MOST_DIFFERENCES]) or "how it is computed"
+        raise ConfigChangedError(
+            f"query {stored.query!r} differs from the registered one in {named}", hint=ACCEPT
+        )
+
+
+def same_home(stored: QueryRow, given: QueryRegistration) -> None:
+    """Refuse another scope or feed: these never change under a name."""
+    for name in ("scope", "feed"):
+        old, new = getattr(stored, name), getattr(given, name)
+        if old != new:
+            raise ConfigChangedError(
+                f"query {stored.query!r} moved from {name} {old!r} to {new!r}",
+                hint="give the alarm a new name",
+            )
+
+
+def same_time(others: Iterable[QueryRow], given: QueryRegistration) -> None:
+    """Refuse to date events of a feed by another field than its queries did.
+
+    Windows are taken to share no event where their times do not overlap: an event with two times
+    would be charged as two.
+    """
+    time = _at(given.definition, EVENT_TIME)
+    for other in others:
+        before = _at(other.definition, EVENT_TIME) if other.feed == given.feed else None
+        if None not in (before, time) and before != time:
+            raise ConfigChangedError(
+                f"query {given.query!r} dates events of feed {given.feed!r} by {time!r}, "
+                f"{other.query!r} by {before!r}: one event would be charged as two",
+                hint=NEW_LEDGER,
+            )
+
+
+def one_budget(
+    log: LogIdentity | None,
+    logs: Iterable[LogIdentity],
+    queries: Iterable[QueryRow],
+    given: QueryRegistration,
+) -> None:
+    """Refuse a second budget for one topic under the name of another feed."""
+    if log is None:
+        return
+    same = {
+        one.feed
+        for one in logs
+        if one.feed != log.feed
+        and one.cluster_id == log.cluster_id
+        and (one.topic == log.topic or one.topic_id == log.topic_id)
+    }
+    for other in queries:
+        if other.feed in same and other.scope != given.scope:
+            raise ConfigChangedError(
+                f"feed {given.feed!r} reads topic {log.topic!r}, which draws on budget "
+                f"{other.scope!r} as feed {other.feed!r}: an event has one budget",
+                hint=f"call the feed {other.feed!r}; what was spent on its events stays spent",
+            )
+
+
+def never_watched(
+    log: LogIdentity, logs: Iterable[LogIdentity], queries: Iterable[QueryRow]
+) -> None:
+    """Refuse a public reference on a feed or topic that a query protects, or ever did."""
+    names = {log.feed} | {
+        one.feed
+        for one in logs
+        if one.cluster_id == log.cluster_id
+        and (one.topic == log.topic or one.topic_id == log.topic_id)
+    }
+    for other in queries:
+        if other.feed in names:
+            raise ConfigChangedError(
+                f"feed {log.feed!r} is a public reference, and alarm {other.query!r} of this ledger"
+                " protects its events",
+                hint="take a reference from a feed that holds nobody's data",
+            )
+
+
+def same_shape(stored: Shape | None, given: QueryRegistration) -> None:
+    """Refuse to go on where the rows that a query covers are stored otherwise than they are."""
+    if stored != given.shape:
+        raise LedgerCorruptError(
+            f"the ledger holds other rows to be covered by {given.query!r} than its configuration",
+            hint="somebody changed the ledger, or workers of two versions run: use one version",
+        )
+
+
+def same_fingerprint(stored: QueryRow, fingerprint: str) -> None:
+    """Refuse work done under another configuration, or for a retired query."""
+    _not_retired(stored)
+    if stored.fingerprint != fingerprint:
+        raise ConfigChangedError(
+            f"query {stored.query!r} runs under another configuration than the registered one",
+            hint="restart this worker with the configuration that was accepted last",
+        )
+
+
+def in_turn(stored: QueryRow, key: WindowKey, next_start_ms: int, *, deny: bool) -> None:
+    """Refuse a window that is not the oldest undecided one of its query.
+
+    While the cursor stands before an accepted change, windows that start before the change can only
+    be denied, and starts that the new calendar doesn't have may be stepped over.
+    """
+    if next_start_ms <= key.start_ms:
+        raise ValueError("the next window starts after this one")
+    boundary_ms = stored.effective_from_ms
+    if boundary_ms is not None and key.start_ms < boundary_ms and not deny:
+        raise ConfigChangedError(
+            f"a window of {key.query!r} starts before the accepted change takes effect",
+            hint="deny it",
+        )
+    steps_over = boundary_ms is not None and stored.cursor_ms < min(boundary_ms, key.start_ms)
+    if key.start_ms != stored.cursor_ms and not steps_over:
+        raise LedgerError(
+            f"window {key.start_ms} ms of {key.query!r} is out of turn: "
+            f"{stored.cursor_ms} ms comes next"
+        )
+
+
+def requested(stored: QueryRow | None, request: Request, terms: BudgetTerms) -> None:
+    """Refuse a request for a query that the scope doesn't have as it is."""
+    query = request.charge.key.query
+    if stored is None or stored.scope != terms.scope:
+        raise LedgerError(f"query {query!r} is not registered under budget {terms.scope!r}")
+    same_fingerprint(stored, request.fingerprint)
+    if (terms.unit is PrivacyUnit.USER) != bool(request.charge.periods):
+        raise ValueError("a charge names its periods under unit user, and only there")
+
+
+def all_known(queries: Iterable[QueryRow], scope: str, known: Collection[str]) -> None:
+    """Refuse to serve a budget for somebody who does not know all that draws on it."""
+    others = sorted(
+        row.query
+        for row in queries
+        if row.scope == scope and not row.retired and row.query not in known
+    )
+    if others:
+        raise LedgerError(
+            f"budget {scope!r} is also drawn on by {', '.join(map(repr, others))}, which this "
+            "configuration does not have",
+            hint="run all alarms of a budget from one configuration; end one that was removed with "
+            f"`tocsin ledger FILE retire {others[0]}`",
+        )
+
+
+def _not_retired(stored: QueryRow) -> None:
+    if stored.retired:
+        raise ConfigChangedError(
+            f"query {stored.query!r} was retired", hint="give the alarm a new name"
+        )
+
+
+def _at(definition: str, path: tuple[str, ...]) -> Any:
+    """Return what a definition says at a path; ``None`` where it says nothing."""
+    try:
+        found = json.loads(definition)
+    except json.JSONDecodeError:
+        return None
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+def _differences(old: str, new: str) -> Iterator[str]:
+    """Yield the paths at which two JSON objects differ."""
+    try:
+        yield from _walk("", json.loads(old), json.loads(new))
+    except json.JSONDecodeError:
+        yield "its definition"
+
+
+def _walk(path: str, old: Any, new: Any) -> Iterator[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in sorted(old.keys() | new.keys()):
+            below = f"{path}.{name}" if path else name
+            yield from _walk(below, old.get(name), new.get(name))
+    elif old != new:
+        short = all(isinstance(value, str | int | float | None) for value in (old, new))
+        yield f"{path} ({old!r} -> {new!r})" if short else path

@@ -1,0 +1,189 @@
+"""What the ledger's charges hold against the wall, as the filter reads it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from accountant.budget.filter import Standing, filter_for
+from accountant.costs import runs
+from accountant.costs.charges import UniformCost, WindowKey
+from accountant.costs.levels import LevelCosts, StoredCosts
+from accountant.loss.overlap import Held
+from accountant.records import FinalCharge
+from accountant.regions.shapes import ANYWHERE, Shape
+from accountant.store.entries import ENDED, FINAL, ChargeState, read_key
+from accountant.units import PrivacyUnit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from accountant.budget.filter import BudgetFilter
+    from accountant.costs.charges import CellCosts
+    from accountant.store.entries import ChargeRow, ScopeRow
+    from accountant.store.rows import Transaction
+
+__all__ = ["Standings", "Turns", "adopted_charge", "final_charge", "held_now"]
+
+_OPEN = (ChargeState.PENDING, ChargeState.RESERVED)
+
+
+class Standings:
+    """Reads what the charges of one budget hold, within one transaction."""
+
+    def __init__(self, tx: Transaction, scope: ScopeRow) -> None:
+        self._tx = tx
+        self._terms = scope.terms
+
+    def judge(
+        self,
+        *,
+        ended_or_open: Iterable[ChargeRow],
+        since_ms: int,
+        periods: Iterable[int],
+        without: Sequence[ChargeRow] = (),
+    ) -> BudgetFilter:
+        """Return the filter as it stands before some windows are asked about.
+
+        Args:
+            ended_or_open: every charge before them that ends after ``since_ms``.
+            since_ms: no later than the start of the first window to ask about.
+            periods: the budget periods they touch.
+            without: charges that come after the first of them.
+        """
+        name = self._terms.scope
+        least_units: dict[int, int] = {}
+        most_units: dict[int, int] = {}
+        standing: list[Standing] = []
+        if self._terms.unit is PrivacyUnit.EVENT:
+            found = (self.of(charge) for charge in ended_or_open)
+            standing = [*self.adopted(since_ms), *(one for one in found if one is not None)]
+        else:
+            for period, total in self._tx.totals(name, periods).items():
+                most_units[period], least_units[period] = total
+            for charge in self._tx.charges_in(name, ChargeState.PENDING):
+                _add(most_units, charge.periods, charge.loss_units)
+            for charge in without:
+                pending = charge.state is ChargeState.PENDING
+                held = charge.loss_units if pending else charge.total.held
+                _add(most_units, charge.periods, -held)
+                _add(least_units, charge.periods, -charge.total.final)
+        return filter_for(
+            self._terms.unit,
+            self._terms.epsilon_max_units,
+            standing=standing,
+            least_units=least_units,
+            most_units=most_units,
+        )
+
+    def of(self, charge: ChargeRow) -> Standing | None:
+        """Return what a charge holds or may come to hold; ``None`` when it was released."""
+        if charge.state in _OPEN:
+            return self._standing(charge, charge.worst_units, is_open=True)
+        if charge.state in FINAL:
+            return self._standing(charge, charge.final_units, is_open=False)
+        return None
+
+    def adopted(self, since_ms: int = -(2**63)) -> list[Standing]:
+        """Return what decisions of other timelines hold, of windows that end after an instant."""
+        rows = self._tx.adopted_rows(self._terms.scope, since_ms)
+        return [
+            Standing(
+                Held(row["start_ms"], row["end_ms"], row["loss_units"]),
+                open=False,
+                periods=row["periods"],
+            )
+            for row in rows
+        ]
+
+    def adopted_keys(self, since_ms: int) -> set[WindowKey]:
+        """Return the windows that other timelines decided and that end after an instant."""
+        rows = self._tx.adopted_rows(self._terms.scope, since_ms)
+        return {WindowKey(row["end_ms"], row["query"], row["start_ms"]) for row in rows}
+
+    def shape(self, query: str, fingerprint: str) -> Shape:
+        """Return which rows a query covers under a configuration."""
+        return self._shapes.get((query, fingerprint), ANYWHERE)
+
+    def _standing(self, charge: ChargeRow, units: int, *, is_open: bool) -> Standing:
+        shape = self.shape(charge.key.query, charge.fingerprint)
+        cells = shape.grouping or f"{charge.key.query} {charge.fingerprint}"
+        costs = None
+        if charge.costs is not None and self._terms.unit is PrivacyUnit.EVENT:
+            costs = StoredCosts(charge.costs)
+        held = Held(
+            charge.key.start_ms,
+            charge.key.end_ms,
+            units,
+            shape,
+            cells=f"{charge.cells} {cells}",
+            costs=costs,
+        )
+        return Standing(held, is_open, charge.periods)
+
+    @cached_property
+    def _shapes(self) -> dict[tuple[str, str], Shape]:
+        # Whatever rows a query covers, one person may have some of them.
+        return self._tx.shapes() if self._terms.unit is PrivacyUnit.EVENT else {}
+
+
+class Turns:
+    """Whose turn it is: a window of a run is answered when its query has no earlier open one.
+
+    Args:
+        tx: holds the scope's lock, or sees one snapshot.
+        scope: the budget.
+        before: open charges from this window on are left to :meth:`take`.
+    """
+
+    def __init__(self, tx: Transaction, scope: str, *, before: WindowKey | None = None) -> None:
+        self._tx = tx
+        self._scope = scope
+        self._before = before
+        self._taken: set[str] = set()
+
+    def reservation(self, charge: ChargeRow) -> int | None:
+        """Return what a window of a run would hold; ``None`` before its turn."""
+        query = charge.key.query
+        if query in self._taken or query in self._open:
+            return None
+        return runs.held_units(self._tx.run(query), charge)
+
+    def take(self, charge: ChargeRow) -> None:
+        """Note a charge that comes before all that will be asked about."""
+        if charge.state not in ENDED:
+            self._taken.add(charge.key.query)
+
+    @cached_property
+    def _open(self) -> set[str]:
+        found = (one.key for state in _OPEN for one in self._tx.charges_in(self._scope, state))
+        return {key.query for key in found if self._before is None or key < self._before}
+
+
+def held_now(tx: Transaction, scope: ScopeRow, since_ms: int) -> list[Held]:
+    """Return what windows that end after an instant hold: realised, or reserved at worst."""
+    standings = Standings(tx, scope)
+    charges = tx.charges_after(scope.terms.scope, since_ms)
+    granted = [standings.of(one) for one in charges if one.state is not ChargeState.PENDING]
+    found = [*granted, *standings.adopted(since_ms)]
+    return [one.held for one in found if one is not None]
+
+
+def final_charge(charge: ChargeRow) -> FinalCharge:
+    """Return what a settled or spent charge lost for good."""
+    cost: CellCosts = UniformCost(charge.worst_cell_units, charge.cells)
+    if charge.state is ChargeState.SETTLED:
+        cost = UniformCost(charge.settled_units or 0, charge.cells)
+    if charge.costs is not None:
+        cost = LevelCosts.decode(charge.costs)
+    return FinalCharge(charge.key, charge.fingerprint, cost)
+
+
+def adopted_charge(row: Mapping[str, Any]) -> FinalCharge:
+    """Return what a decision of another timeline lost at worst, given as a row."""
+    return FinalCharge(read_key(row), "", UniformCost(row["loss_units"], 1))
+
+
+def _add(units: dict[int, int], periods: Iterable[int], change: int) -> None:
+    for period in periods:
+        units[period] = units.get(period, 0) + change

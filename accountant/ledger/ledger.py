@@ -1,0 +1,484 @@
+"""The ledger: what was reserved, drawn, released; the one place that says yes or no.
+
+Guarantee: along every history of calls, crashes and concurrent callers, the charges of windows that
+were ever decided stay within each scope's epsilon_max (``docs/proofs/filter.md``), every window is
+decided at most once, and the decisions of a query are numbered in the order of its windows without
+a gap: the numbers are published, so they tell nothing of when anything was stored.
+
+Every method is one short transaction, may be called again after any error, and is safe from many
+threads and processes. Nothing here reads a clock or draws a random number of its own.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self
+
+from accountant.charging import admission, adoption, refusals
+from accountant.costs import runs
+from accountant.errors import LedgerError, LogChangedError
+from accountant.ledger.reported import ReportedLedger
+from accountant.records import (
+    REFERENCE_PARTITIONS,
+    Admission,
+    BudgetTerms,
+    LedgerStatus,
+    LogIdentity,
+    Outcome,
+    Partial,
+    PartialStatus,
+    QueryRegistration,
+    Request,
+    RunAfter,
+    RunTerms,
+    SeenDecision,
+    StoredDecision,
+    StoredRun,
+)
+from accountant.store.entries import ENDED, ChargeState, LedgerRow
+from accountant.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from accountant.costs.charges import CellCosts, WindowKey
+    from accountant.store.entries import QueryRow
+    from accountant.store.rows import Transaction
+
+__all__ = [
+    "Admission",
+    "BudgetTerms",
+    "Ledger",
+    "LedgerStatus",
+    "LogIdentity",
+    "Outcome",
+    "Partial",
+    "PartialStatus",
+    "QueryRegistration",
+    "Request",
+    "RunAfter",
+    "RunTerms",
+    "SeenDecision",
+    "StoredDecision",
+    "StoredRun",
+]
+
+CLOCK_GRAIN_MS = 100
+"""Frequent writes move the clock's mark in steps, so that they do not queue up for its row."""
+
+
+class Ledger(ReportedLedger):
+    """The accountant's memory. Open one per process with :meth:`open`; share it among threads."""
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        clock_ms: Callable[[], int],
+        entropy: Callable[[int], bytes],
+        allowed_step_back_ms: int = 5_000,
+        connect_timeout_s: float = 30.0,
+    ) -> Ledger:
+        """Open a ledger, creating or migrating it first.
+
+        Args:
+            url: ``sqlite:///FILE`` or ``postgresql://...``.
+            clock_ms: wall clock, milliseconds since the Unix epoch.
+            entropy: cryptographic bytes for a new ledger's id and hash key.
+            allowed_step_back_ms: how far the clock may stand before the last time the ledger saw.
+            connect_timeout_s: keep trying to reach the database for so long.
+
+        Raises:
+            DependencyError: the database cannot be reached.
+            LedgerError: the schema is newer than this code.
+        """
+        store = Store.open(url, connect_timeout_s=connect_timeout_s)
+        try:
+            with store.write() as tx:
+                now_ms = clock_ms()
+                tx.add_ledger(LedgerRow(entropy(16).hex(), entropy(32), now_ms))
+                row = tx.ledger()
+        except BaseException:
+            store.close()
+            raise
+        return cls(store, row, clock_ms, allowed_step_back_ms)
+
+    def close(self) -> None:
+        """Let go of the database; idempotent."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+    # --- partials
+
+    def put_partial(self, partial: Partial) -> PartialStatus:
+        """Store one partition's count of one window.
+
+        A partial that differs from the stored one is remembered for good: the window can then only
+        be denied. An incomplete one never displaces or contradicts a complete one.
+
+        Raises:
+            ConfigChangedError: it was counted under another configuration.
+            LogChangedError: it was counted from another log.
+            ValueError: its partition is not numbered as those of its feed.
+        """
+        key, feed = partial.key, partial.counted_on
+        if (feed is None) != (partial.partition < REFERENCE_PARTITIONS):
+            raise ValueError("a reference's partitions, and no others, follow all of a query's own")
+        with self._store.write() as tx:
+            query = self._query(tx, key.query, share=True)
+            refusals.same_fingerprint(query, partial.fingerprint)
+            log = tx.log(feed or query.feed)
+            if log is None or log.topic_id != partial.topic_id:
+                raise LogChangedError(
+                    f"a count of {key.query!r} comes from a log that is not registered for "
+                    f"feed {feed or query.feed!r}",
+                    hint="the topic was created anew or never registered; restart the worker",
+                )
+            if key.start_ms < max(query.cursor_ms, query.effective_from_ms or 0):
+                return PartialStatus.DECIDED
+            status = PartialStatus.STORED
+            if not tx.add_partial(partial):
+                same = tx.matches_partial(partial)
+                status = PartialStatus.DUPLICATE if same else PartialStatus.CONFLICT
+            self._tick(tx, grain_ms=CLOCK_GRAIN_MS)
+            return status
+
+    def partials(self, key: WindowKey) -> list[Partial]:
+        """Return a window's partials by partition."""
+        with self._store.read() as tx:
+            return tx.partials(key)
+
+    def conflicted(self, key: WindowKey) -> bool:
+        """Whether two different partials came for one partition of the window."""
+        with self._store.read() as tx:
+            return tx.conflicted(key)
+
+    # --- punctuation marks
+
+    def put_mark(self, feed: str, partition: int, time_ms: int, offset: int) -> None:
+        """Remember where a punctuation mark lies in a partition; the first one stored stays."""
+        with self._store.write() as tx:
+            tx.add_mark(feed, partition, time_ms, offset)
+            self._tick(tx, grain_ms=CLOCK_GRAIN_MS)
+
+    def mark_before(self, feed: str, partition: int, time_ms: int) -> int | None:
+        """Return the offset of the newest stored mark at or before an instant."""
+        with self._store.read() as tx:
+            return tx.mark_before(feed, partition, time_ms)
+
+    # --- admission
+
+    def frontier(self, scope: str) -> WindowKey | None:
+        """Return the last window that was served; ``None`` before the first."""
+        with self._store.read() as tx:
+            return self._scope(tx, scope).frontier
+
+    def admit(
+        self, scope: str, requests: Sequence[Request], *, alarms: Collection[str] | None = None
+    ) -> None:
+        """Reserve worst cases in the fixed order of windows, ahead of any data.
+
+        Requests at or before the frontier were served and are ignored. The others must be *every*
+        window of every query of the scope up to the last one asked for: what is left out is missed
+        for good. Calling again, or from many places at once, changes nothing.
+
+        Args:
+            scope: the budget.
+            requests: in ascending order of their windows.
+            alarms: every query that the caller knows to draw on the budget. A caller who lacks one
+                would make its windows missed, at a time that depends on how fast it works.
+
+        Raises:
+            LedgerError: another query draws on the budget, too.
+            ConfigChangedError: a request carries another fingerprint than the registered one.
+            ValueError: they are out of order.
+        """
+        keys = [request.charge.key for request in requests]
+        if any(second <= first for first, second in pairwise(keys)):
+            raise ValueError("requests are sorted by window and unique")
+        frontier = self.frontier(scope)
+        if not keys or (frontier is not None and keys[-1] <= frontier):
+            return
+        with self._store.write() as tx:
+            row = self._scope(tx, scope, lock=True)
+            if alarms is not None:
+                refusals.all_known(tx.queries(), scope, alarms)
+            fresh = [
+                request
+                for request in requests
+                if row.frontier is None or request.charge.key > row.frontier
+            ]
+            if fresh:
+                admission.serve(tx, row, fresh)
+                self._tick(tx)
+
+    def admission(self, key: WindowKey) -> Admission:
+        """Return what the filter said to a window; ``PENDING`` until earlier ones decide it.
+
+        Raises:
+            LedgerError: it was not asked for yet.
+        """
+        with self._store.read() as tx:
+            query = self._query(tx, key.query)
+            charge = tx.charge(key)
+            if charge is not None:
+                return charge.admission
+            frontier = self._scope(tx, query.scope).frontier
+            if frontier is None or key > frontier:
+                raise LedgerError(f"a window of {key.query!r} was not asked for yet")
+            return Admission.MISSED
+
+    def awaited(self, key: WindowKey) -> WindowKey | None:
+        """Return the oldest open window of the budget if a window waits for the end of others."""
+        with self._store.read() as tx:
+            charge = tx.charge(key)
+            if charge is None or charge.state is not ChargeState.PENDING:
+                return None
+            both = (ChargeState.PENDING, ChargeState.RESERVED)
+            keys = [one.key for state in both for one in tx.charges_in(charge.scope, state)]
+            return min(keys)
+
+    # --- decisions
+
+    def run(self, query: str, periods: tuple[int, ...], fingerprint: str) -> StoredRun | None:
+        """Return the run that a query's next window goes on with; ``None`` where it opens one.
+
+        Its state is private: for the mechanism that decides the window, and nobody else.
+
+        Args:
+            query: its name.
+            periods: the budget periods that the window touches; empty under unit ``event``.
+            fingerprint: of the configuration the window is decided under.
+
+        Raises:
+            LedgerError: the query is not registered.
+        """
+        with self._store.read() as tx:
+            self._query(tx, query)
+            return runs.usable(tx.run(query), fingerprint, periods)
+
+    def settle(
+        self,
+        key: WindowKey,
+        *,
+        fingerprint: str,
+        cost: CellCosts,
+        alarms: bytes,
+        alarm_count: int,
+        next_start_ms: int,
+        release_ms: int,
+        run: RunAfter | None = None,
+    ) -> StoredDecision:
+        """Store a window's decision and its cost, once: an existing decision is returned as it is.
+
+        Args:
+            key: the oldest undecided window of its query.
+            fingerprint: of the configuration it was decided under.
+            cost: realised loss, cell by cell; within the reservation. What is left of it can be
+                had by later windows at once.
+            alarms: which cells fired, in the caller's encoding.
+            alarm_count: how many fired.
+            next_start_ms: start of the query's next window.
+            release_ms: it leaves no earlier than this.
+            run: what became of the run that it was decided in; stored with the decision.
+
+        Raises:
+            ConfigChangedError: another configuration is in force for this window.
+            LedgerError: it is not this window's turn, nothing is reserved, its partials conflict,
+                the cost is more than was reserved, or the run is not as it was read or does not
+                add up. Nothing is written then.
+            ClockError: the clock went back.
+        """
+        with self._store.write() as tx:
+            query = self._query(tx, key.query, lock=True)
+            existing = self._existing(tx, query, key, next_start_ms)
+            if existing is not None:
+                return existing
+            refusals.same_fingerprint(query, fingerprint)
+            refusals.in_turn(query, key, next_start_ms, deny=False)
+            scope = self._scope(tx, query.scope, lock=True)
+            charge = admission.check_reservation(tx.charge(key), key, fingerprint, cost)
+            if tx.conflicted(key):
+                raise LedgerError(
+                    f"partials of {key.query!r} contradict each other",
+                    hint="deny the window: one log slice gave two counts",
+                )
+            if run is not None or charge.in_run:
+                stored = tx.run(key.query)
+                tx.put_run(runs.continued(stored, charge, cost, run, alarm_count))
+            admission.settle(tx, scope, charge, cost)
+            return self._conclude(
+                tx,
+                key,
+                fingerprint=fingerprint,
+                next_start_ms=next_start_ms,
+                release_ms=release_ms,
+                outcome=Outcome.DECIDED,
+                reason=None,
+                alarms=alarms,
+                alarm_count=alarm_count,
+                epsilon_units=cost.worst_units if charge.in_run else charge.units,
+            )
+
+    def deny(
+        self,
+        key: WindowKey,
+        *,
+        fingerprint: str,
+        reason: str,
+        next_start_ms: int,
+        release_ms: int,
+    ) -> StoredDecision:
+        """End a window without a draw, uncharged; an existing decision is returned as it is.
+
+        A reservation is released. Reasons must not depend on event contents: see
+        ``docs/proofs/filter.md`` for what is assumed about them.
+
+        Args:
+            key: the oldest undecided window of its query.
+            fingerprint: of the registered configuration.
+            reason: why, in one word.
+            next_start_ms: start of the query's next window.
+            release_ms: it leaves no earlier than this.
+
+        Raises:
+            ConfigChangedError, LedgerError, ClockError: as :meth:`settle`.
+        """
+        with self._store.write() as tx:
+            query = self._query(tx, key.query, lock=True)
+            existing = self._existing(tx, query, key, next_start_ms)
+            if existing is not None:
+                return existing
+            refusals.same_fingerprint(query, fingerprint)
+            refusals.in_turn(query, key, next_start_ms, deny=True)
+            scope = self._scope(tx, query.scope, lock=True)
+            charge = tx.charge(key)
+            if charge is None:
+                admission.end_unserved(tx, query.scope, key, fingerprint)
+            elif charge.state not in ENDED:
+                admission.release(tx, scope, charge)
+            return self._conclude(
+                tx,
+                key,
+                fingerprint=fingerprint,
+                next_start_ms=next_start_ms,
+                release_ms=release_ms,
+                outcome=Outcome.DENIED,
+                reason=reason,
+                alarms=b"",
+                alarm_count=0,
+                epsilon_units=0,
+            )
+
+    def decision(self, key: WindowKey) -> StoredDecision | None:
+        """Return a window's decision, if there is one."""
+        with self._store.read() as tx:
+            return self._decision(tx, key)
+
+    def unpublished(
+        self, query: str, released_by_ms: int, limit: int = 100
+    ) -> list[StoredDecision]:
+        """Return the decisions that may leave by an instant, in order of their windows."""
+        with self._store.read() as tx:
+            return tx.unpublished(query, released_by_ms, limit, ledger_id=self.ledger_id)
+
+    def mark_published(self, *keys: WindowKey) -> None:
+        """Remember that decisions have left; idempotent."""
+        with self._store.write() as tx:
+            for key in keys:
+                tx.mark_published(key)
+            self._tick(tx, grain_ms=CLOCK_GRAIN_MS)
+
+    @contextmanager
+    def exclusive(self, name: str) -> Iterator[bool]:
+        """Be the only one doing ``name`` on this ledger while the block runs.
+
+        Yields whether it may: ``False`` when another thread or process is at it. The lock goes with
+        the process that holds it. It saves work; correctness never rests on it.
+        """
+        with self._store.exclusive(f"{self.ledger_id}/{name}") as held:
+            yield held
+
+    # --- decisions that another timeline released
+
+    def unknown_decisions(self, seen: Sequence[SeenDecision]) -> list[SeenDecision]:
+        """Return released decisions that this ledger lacks or holds differently.
+
+        Any of them means that this ledger was restored from an older copy, that two copies run, or
+        that another ledger wrote to the topic.
+        """
+        with self._store.read() as tx:
+            return adoption.unknown(tx, seen, ledger_id=self.ledger_id)
+
+    def mark_spent(self, seen: Sequence[SeenDecision]) -> int:
+        """Take released decisions over as spent, and return how many were new.
+
+        Their cost is charged beside anything this ledger charged itself, their windows are never
+        drawn again, and the numbers of their queries go on behind them. Reservations of older
+        windows of the same queries count as spent too: nobody knows what became of them.
+        """
+        with self._store.write() as tx:
+            drawn_on = {one.scope for one in seen}
+            beside = {row.query for row in tx.queries() if row.scope in drawn_on}
+            names = sorted({one.query for one in seen} | beside)
+            rows = [tx.query(name, lock=True) for name in names]
+            queries = {row.query: row for row in rows if row is not None}
+            budgets = {one.scope for one in seen} | {row.scope for row in queries.values()}
+            scopes = {name: self._scope(tx, name, lock=True) for name in sorted(budgets)}
+            fresh = adoption.unknown(tx, seen, ledger_id=self.ledger_id)
+            if fresh:
+                adoption.adopt(
+                    tx,
+                    fresh,
+                    scopes=scopes,
+                    queries=queries,
+                    ledger_id=self.ledger_id,
+                    now_ms=self._tick(tx),
+                )
+            return len(fresh)
+
+    # --- one transaction's steps
+
+    def _decision(self, tx: Transaction, key: WindowKey) -> StoredDecision | None:
+        return tx.decision(key, ledger_id=self.ledger_id) or tx.adopted(key)
+
+    def _existing(
+        self, tx: Transaction, query: QueryRow, key: WindowKey, next_start_ms: int
+    ) -> StoredDecision | None:
+        found = self._decision(tx, key)
+        if found is not None and query.cursor_ms == key.start_ms < next_start_ms:
+            # Adopted before the query was registered: it still has to be passed over.
+            tx.update_query(query.query, cursor_ms=next_start_ms)
+            tx.drop_partials_before(query.query, next_start_ms)
+        return found
+
+    def _conclude(
+        self,
+        tx: Transaction,
+        key: WindowKey,
+        *,
+        next_start_ms: int,
+        **fields: Any,
+    ) -> StoredDecision:
+        tx.drop_partials(key.query, key)
+        tx.update_query(key.query, cursor_ms=next_start_ms)
+        # Nothing here is shared among scopes but the clock's mark, and that moves in steps.
+        decision = StoredDecision(
+            key=key,
+            sequence=tx.next_sequence(key.query),
+            ledger_id=self.ledger_id,
+            decided_at_ms=self._tick(tx, grain_ms=CLOCK_GRAIN_MS),
+            published=False,
+            **fields,
+        )
+        tx.add_decision(decision)
+        return decision

@@ -1,1 +1,0 @@
-"""Schema migrations of the ledger, run by :mod:`accountant.store` when it opens a database."""

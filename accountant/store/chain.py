@@ -1,0 +1,160 @@
+"""The chain of charges: what happened to each, in order, every link hashed over the one before it.
+
+Guarantee: with a link's number and hash noted elsewhere (an *anchor*), nobody can change, drop,
+insert or reorder what happened up to it without ``verify`` or the anchor showing it.
+Without an anchor, who may write the database can also write a new chain: note anchors.
+
+A window's charge has a link when it is served (what was asked for) and one when it ends (what
+became of it); one that ends as it is served has the second only.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from accountant.costs.charges import WindowKey
+from accountant.store.entries import ENDED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from accountant.store.entries import ChargeRow
+
+__all__ = [
+    "HASH_BYTES",
+    "Happening",
+    "Link",
+    "LinkKind",
+    "anchor_text",
+    "as_served",
+    "extend",
+    "genesis",
+    "of_adopted",
+    "of_charge",
+    "of_state",
+    "read_anchor",
+]
+
+HASH_BYTES = 16
+_NO_WINDOW = WindowKey(end_ms=1, query="", start_ms=0)
+
+
+class LinkKind(StrEnum):
+    """What a link tells of."""
+
+    SERVED = "served"
+    ENDED = "ended"
+    ADOPTED = "adopted"
+    STATE = "state"
+    """Of the budget as a whole: its terms, its queries' rows, what compaction left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One thing that happened to a window's charge.
+
+    Args:
+        kind: what.
+        key: the window.
+        text: everything the link vouches for, as canonical JSON.
+        told: what cannot be read elsewhere: the digest of an adopted decision; the whole text of a
+            state.
+    """
+
+    kind: LinkKind
+    key: WindowKey
+    text: str
+    told: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One link as stored; ``hash`` covers the link before it and the happening's text."""
+
+    number: int
+    kind: LinkKind
+    key: WindowKey
+    told: str | None
+    hash: bytes
+
+
+def genesis(scope: str) -> bytes:
+    """Return the hash that a budget's first link covers."""
+    return _hash(b"", f"tocsin chain of {scope}")
+
+
+def of_charge(charge: ChargeRow, kind: LinkKind) -> Happening:
+    """Return what a link of one kind says about a charge."""
+    asked: tuple[object, ...] = (
+        *(charge.scope, charge.fingerprint, charge.units, charge.cells, charge.cells_per_unit),
+        *(charge.loss_units, charge.periods),
+    )
+    if charge.in_run:
+        asked = (*asked, "in a run")
+    became: tuple[object, ...] = ()
+    if kind is LinkKind.ENDED:
+        costs = None if charge.costs is None else blake2b(charge.costs).hexdigest()
+        became = (
+            *(charge.admission.value, charge.state.value, charge.settled_units),
+            *(charge.settled_loss_units, costs),
+        )
+        if charge.in_run:
+            became = (*became, charge.held_units)
+    return Happening(kind, charge.key, _text(kind, charge.key, asked, became))
+
+
+def of_adopted(
+    key: WindowKey, scope: str, digest: str, loss_units: int, periods: Sequence[int]
+) -> Happening:
+    """Return what a link says about a decision of another timeline."""
+    vouched = (scope, digest, loss_units, tuple(periods))
+    return Happening(LinkKind.ADOPTED, key, _text(LinkKind.ADOPTED, key, vouched), digest)
+
+
+def of_state(text: str) -> Happening:
+    """Return what a link says about a budget as a whole; it names no window."""
+    return Happening(LinkKind.STATE, _NO_WINDOW, f"{LinkKind.STATE.value} {text}", text)
+
+
+def anchor_text(number: int, digest: bytes) -> str:
+    """Return a link as ``NUMBER:HASH``, to note elsewhere."""
+    return f"{number}:{digest.hex()}"
+
+
+def read_anchor(text: str) -> tuple[int, bytes]:
+    """Return the number and the hash of :func:`anchor_text`.
+
+    Raises:
+        ValueError: it is no such text.
+    """
+    number, _, digest = text.partition(":")
+    if not number.isdecimal() or len(digest) != 2 * HASH_BYTES:
+        raise ValueError("an anchor is NUMBER:HASH, as `status` shows it")
+    return int(number), bytes.fromhex(digest)
+
+
+def as_served(charge: ChargeRow) -> Happening:
+    """Return the link of a charge that was just served: its only one if it ended with it."""
+    return of_charge(charge, LinkKind.ENDED if charge.state in ENDED else LinkKind.SERVED)
+
+
+def extend(number: int, last: bytes, happened: Iterable[Happening]) -> list[Link]:
+    """Return the links that follow link ``number`` with hash ``last``."""
+    links = []
+    for one in happened:
+        number, last = number + 1, _hash(last, f"{number + 1} {one.text}")
+        links.append(Link(number, one.kind, one.key, one.told, last))
+    return links
+
+
+def _text(kind: LinkKind, key: WindowKey, *parts: tuple[object, ...]) -> str:
+    whole = (kind.value, key.query, key.start_ms, key.end_ms, *parts)
+    return json.dumps(whole, separators=(",", ":"))
+
+
+def _hash(last: bytes, text: str) -> bytes:
+    return blake2b(last + text.encode(), digest_size=HASH_BYTES).digest()

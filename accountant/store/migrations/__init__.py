@@ -1,0 +1,1 @@
+"""Schema migrations of the ledger, run when a database is opened."""

@@ -1,0 +1,326 @@
+"""SQLite and PostgreSQL under one roof: connections, transactions, locks, migrations.
+
+The rows themselves are read and written by :mod:`accountant.store.rows`; what they mean is decided
+by :mod:`accountant.ledger.ledger`. Every write is one short transaction that holds its locks to the
+end:
+
+- SQLite: ``BEGIN IMMEDIATE`` on a WAL database with ``synchronous=FULL``; one host.
+- PostgreSQL: ``READ COMMITTED`` with row locks, always taken in the order queries, scopes, ledger,
+  and ``synchronous_commit=on`` whatever the server's default.
+
+A database that fails raises :class:`~accountant.errors.DependencyError` after rolling back; every
+operation of the ledger may then be called again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import time
+from contextlib import closing, contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import event, exc
+
+from accountant.errors import DependencyError, LedgerCorruptError, LedgerError
+from accountant.store.rows import Transaction
+from accountant.store.schema import HEAD, VERSION_TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Store"]
+
+BUSY_TIMEOUT_S = 30
+POOL_SIZE = 8
+POOL_OVERFLOW = 24
+RETRY_FIRST_S = 0.05
+RETRY_LONGEST_S = 2.0
+MIGRATION_LOCK = 0x746F6373696E  # any constant will do; it spells the name
+WRITE = "tocsin_write"
+
+HINTS = {
+    "full": "free space where the ledger lies; nothing was written, and it can be tried again",
+    "locked": "another process holds the ledger for long; nothing was written",
+    "readonly": "the ledger's file must be writable; nothing was written",
+    "unable to open": "the ledger's directory must exist and be writable",
+}
+HINT = "check that the database runs and can be reached; nothing was written"
+
+
+class Store:
+    """One database that holds a ledger. Thread-safe; open one per process, after any fork."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+        self.name = engine.url.render_as_string(hide_password=True)
+
+    @classmethod
+    def open(cls, url: str, *, connect_timeout_s: float) -> Store:
+        """Connect, and create or migrate the schema.
+
+        Args:
+            url: SQLAlchemy URL of a SQLite file or a PostgreSQL database.
+            connect_timeout_s: keep trying to reach the database for so long.
+
+        Raises:
+            LedgerError: the URL is of no supported kind, or the schema is newer than this code.
+            DependencyError: the database cannot be reached.
+        """
+        store = cls(_engine(url))
+        deadline_s = time.monotonic() + connect_timeout_s
+        pause_s = RETRY_FIRST_S
+        while True:
+            try:
+                with store.translated():
+                    store._migrate()
+            except DependencyError as error:
+                if time.monotonic() + pause_s > deadline_s or not store._may_pass(error):
+                    store.close()
+                    raise
+            except BaseException:
+                store.close()
+                raise
+            else:
+                return store
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, RETRY_LONGEST_S)
+
+    def close(self) -> None:
+        """Close every pooled connection; idempotent."""
+        self._engine.dispose()
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction]:
+        """Run one write transaction: committed when the block ends, rolled back when it raises."""
+        with self.translated(), self._connect(**{WRITE: True}) as connection, connection.begin():
+            yield Transaction(connection)
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """Run reads that all see one snapshot."""
+        options = {} if self._sqlite else {"isolation_level": "REPEATABLE READ"}
+        with self.translated(), self._connect(**options) as connection, connection.begin():
+            yield Transaction(connection)
+
+    @contextmanager
+    def exclusive(self, name: str) -> Iterator[bool]:
+        """Hold the lock called ``name`` among all processes; yield whether it was free.
+
+        PostgreSQL: a session advisory lock on a connection of its own. SQLite: ``flock`` on a file
+        beside the database. Both are let go when the process dies.
+        """
+        digest = blake2b(name.encode(), digest_size=8)
+        if self._sqlite:
+            path = f"{self._engine.url.database}.{digest.hexdigest()}.lock"
+            with _flock(path) as held:
+                yield held
+            return
+        number = int.from_bytes(digest.digest(), "big", signed=True)
+        with self.translated():
+            connection = self._connect(isolation_level="AUTOCOMMIT")
+        with closing(connection):
+            with self.translated():
+                held = bool(connection.scalar(sa.select(sa.func.pg_try_advisory_lock(number))))
+            try:
+                yield held
+            finally:
+                _unlock(connection, number, held=held)
+
+    def backup(self, path: Path) -> None:
+        """Copy a SQLite database to a new file, while others go on reading and writing it.
+
+        The copy is one snapshot, complete in one file that only its owner may read, and on the disk
+        when this returns.
+
+        Args:
+            path: where nothing is yet; its directory exists.
+
+        Raises:
+            LedgerError: the path is taken, or the database is PostgreSQL, which has tools for this.
+            DependencyError: the copy cannot be written.
+        """
+        if not self._sqlite:
+            raise LedgerError(
+                f"the ledger {self.name} lies in PostgreSQL, which copies itself",
+                hint="run `pg_dump --format=custom`; see docs/operations.md",
+            )
+        if path.exists():
+            raise LedgerError(f"{path} is there already", hint="give a new name for every copy")
+        part = path.with_name(f".{path.name}.part")
+        try:
+            part.unlink(missing_ok=True)  # of a copy that was cut off
+            with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)) as file:
+                with closing(self._engine.raw_connection()) as connection:
+                    connection.cursor().execute("VACUUM INTO ?", (str(part),))
+                os.fsync(file.fileno())
+            part.rename(path)
+            _sync_directory(path.parent)
+        except (sqlite3.Error, exc.SQLAlchemyError, OSError) as error:
+            with suppress(OSError):
+                part.unlink()
+            raise DependencyError(
+                f"the ledger {self.name} cannot be copied to {path}: "
+                f"{getattr(error, 'strerror', None) or error}",
+                hint="let this user write there, and free space; the ledger is as it was",
+            ) from None
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Turn the drivers' errors into ours, without a stored value in their text."""
+        try:
+            yield
+        except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError) as error:
+            raise self._unreachable(error) from None
+        except exc.DBAPIError as error:
+            if error.connection_invalidated:
+                raise self._unreachable(error) from None
+            raise LedgerCorruptError(
+                f"the ledger {self.name} refused a row ({type(error.orig).__name__})",
+                hint="run `tocsin ledger FILE verify`; nothing was written",
+            ) from None
+
+    @property
+    def _sqlite(self) -> bool:
+        return self._engine.dialect.name == "sqlite"
+
+    def _connect(self, **options: Any) -> sa.Connection:
+        return self._engine.connect().execution_options(**options)
+
+    def _may_pass(self, error: DependencyError) -> bool:
+        """A server may still be starting; a file is there or not, but may be busy."""
+        return not self._sqlite or "locked" in error.message
+
+    def _unreachable(self, error: exc.SQLAlchemyError) -> DependencyError:
+        cause = error.orig if isinstance(error, exc.DBAPIError) else error
+        lines = str(cause).strip().splitlines() or [type(cause).__name__]
+        hint = next((text for word, text in HINTS.items() if word in lines[0]), HINT)
+        return DependencyError(f"the ledger {self.name} failed: {lines[0]}", hint=hint)
+
+    def _migrate(self) -> None:
+        with self._connect(**{WRITE: True}) as connection, connection.begin():
+            if not self._sqlite:
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATION_LOCK)))
+            version = _version(connection)
+            if version == HEAD:
+                return
+            if version is not None and version > HEAD:
+                raise LedgerError(
+                    f"the ledger {self.name} has schema version {version}, newer than {HEAD}",
+                    hint="use the version of Tocsin that wrote it, or a later one",
+                )
+            config = Config()
+            config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+
+def _engine(url: str) -> sa.Engine:
+    try:
+        parsed = sa.make_url(url)
+    except exc.ArgumentError:
+        raise LedgerError(
+            "the ledger's URL cannot be read",
+            hint="write sqlite:///FILE or postgresql://USER@HOST/DATABASE",
+        ) from None
+    common: dict[str, Any] = {
+        "hide_parameters": True,  # an error's text must not carry stored values
+        "pool_size": POOL_SIZE,
+        "max_overflow": POOL_OVERFLOW,
+        "pool_timeout": BUSY_TIMEOUT_S,
+    }
+    backend = parsed.get_backend_name()
+    if backend == "sqlite" and parsed.database not in (None, "", ":memory:"):
+        os.close(_open_private(str(parsed.database)))
+        engine = sa.create_engine(parsed, connect_args={"timeout": BUSY_TIMEOUT_S}, **common)
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    if backend == "postgresql":
+        parsed = parsed.set(drivername="postgresql+psycopg")
+        reach = {"connect_timeout": "5", "tcp_user_timeout": "10000", "keepalives_idle": "10"}
+        arguments = {name: value for name, value in reach.items() if name not in parsed.query}
+        engine = sa.create_engine(parsed, connect_args=arguments, pool_pre_ping=True, **common)
+        event.listen(engine, "connect", _prepare_postgres)
+        return engine
+    raise LedgerError(
+        f"a ledger cannot lie in {parsed.render_as_string(hide_password=True)}",
+        hint="write sqlite:///FILE or postgresql://USER@HOST/DATABASE",
+    )
+
+
+def _open_private(path: str) -> int:
+    """Open a file that only its owner may read: a ledger holds raw counts and the hash key."""
+    try:
+        return os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise DependencyError(
+            f"the ledger {path} cannot be opened: {error.strerror}", hint=HINTS["unable to open"]
+        ) from None
+
+
+def _sync_directory(path: Path) -> None:
+    """Make a new name outlive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # BEGIN is ours, see _begin_sqlite
+    with closing(connection.cursor()) as cursor:
+        if cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=FULL")
+        cursor.execute("PRAGMA foreign_keys=ON")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    write = connection.get_execution_options().get(WRITE, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _prepare_postgres(connection: Any, _record: Any) -> None:
+    connection.autocommit = True
+    connection.execute("SET synchronous_commit TO on")
+    connection.execute("SET lock_timeout TO '30s'")
+    connection.autocommit = False
+
+
+def _version(connection: sa.Connection) -> str | None:
+    if not sa.inspect(connection).has_table(VERSION_TABLE):
+        return None
+    table = sa.table(VERSION_TABLE, sa.column("version_num"))
+    version: str | None = connection.scalar(sa.select(table.c.version_num))
+    return version
+
+
+def _unlock(connection: sa.Connection, number: int, *, held: bool) -> None:
+    try:
+        if held:
+            connection.execute(sa.select(sa.func.pg_advisory_unlock(number)))
+    except exc.SQLAlchemyError:
+        # Whatever happened, closing the session lets go; the next user of the pool needs another.
+        connection.invalidate()
+
+
+@contextmanager
+def _flock(path: str) -> Iterator[bool]:
+    descriptor = _open_private(path)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
