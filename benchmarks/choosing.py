@@ -19,14 +19,14 @@ import numpy as np
 
 from accountant.costs.levels import LevelCosts
 from accountant.units import UNITS_PER_EPSILON
-from operators.apportion import Atom, apportion
-from operators.atoms import Comparison, IntegerTest
 from operators.base import Promise
-from operators.condition import Aim, Condition
-from operators.formula import Formula
-from operators.noise import NoiseSource
+from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.condition import Aim, Condition
+from operators.conditions.formula import Formula
+from operators.formulas.apportion import Atom, apportion
+from operators.noise.source import NoiseSource
 from operators.registry import create, price
-from operators.tslm import Tslm
+from operators.single.tslm import Tslm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from operators.apportion import Rule
     from operators.base import Plan
+    from operators.formulas.apportion import Rule
 
 __all__ = [
     "IMAGES",

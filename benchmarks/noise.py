@@ -16,11 +16,11 @@ import numpy as np
 
 path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script: the tree is not on its path
 
-from operators.atoms import Comparison, IntegerTest
 from operators.base import Promise
-from operators.noise import NoiseSource
-from operators.progressive import Dppwlm
-from operators.tslm import Tslm
+from operators.conditions.atoms import Comparison, IntegerTest
+from operators.noise.source import NoiseSource
+from operators.single.progressive import Dppwlm
+from operators.single.tslm import Tslm
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,20 +1,20 @@
 """Mechanisms: exact, pure, planned before they decide."""
 
-from operators.apportion import Apportionment, Atom, apportion
-from operators.atoms import Comparison, IntegerTest
 from operators.base import Decision, Operator, Plan, Promise
-from operators.condition import Aim, Channel, Condition, ThresholdAtom
-from operators.formula import Formula
-from operators.nlm import Nlm
-from operators.noise import CertifiedProbability, NoiseSource, exp_neg_bounds
-from operators.probe import Probe
-from operators.probe_ent import ProbeEnt
-from operators.progressive import Dppwlm, Ppwlm
+from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.condition import Aim, Channel, Condition, ThresholdAtom
+from operators.conditions.formula import Formula
+from operators.formulas.apportion import Apportionment, Atom, apportion
+from operators.formulas.probe import Probe
+from operators.formulas.probe_ent import ProbeEnt
+from operators.formulas.tslm import SharedTslm
+from operators.noise.source import CertifiedProbability, NoiseSource, exp_neg_bounds
 from operators.registry import MECHANISMS, RUN_MECHANISMS, create, price
-from operators.shared import SharedTslm
-from operators.single import Single
+from operators.single.adapter import Single
+from operators.single.nlm import Nlm
+from operators.single.progressive import Dppwlm, Ppwlm
+from operators.single.tslm import Tslm, theoretical_limit
 from operators.svt import RunDecision, RunState, Svt, SvtPlan, svt_correction
-from operators.tslm import Tslm, theoretical_limit
 
 __all__ = [
     "MECHANISMS",

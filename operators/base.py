@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.costs.charges import CellCosts
-    from operators.noise import NoiseSource
+    from operators.noise.source import NoiseSource
 
 __all__ = ["Decision", "Operator", "Plan", "Promise"]
 

@@ -6,22 +6,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from accountant.errors import ConfigError
-from operators.nlm import Nlm
-from operators.probe import Probe
-from operators.probe_ent import ProbeEnt
-from operators.progressive import Dppwlm, Ppwlm
-from operators.shared import SharedTslm
-from operators.single import Single, promise_of
+from operators.formulas.probe import Probe
+from operators.formulas.probe_ent import ProbeEnt
+from operators.formulas.tslm import SharedTslm
+from operators.single.adapter import Single, promise_of
+from operators.single.nlm import Nlm
+from operators.single.progressive import Dppwlm, Ppwlm
+from operators.single.tslm import Tslm
 from operators.svt.mechanism import Svt
-from operators.tslm import Tslm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from operators.atoms import IntegerTest
     from operators.base import Operator, Plan, Promise
-    from operators.condition import Aim, Condition
-    from operators.single import CellOperator
+    from operators.conditions.atoms import IntegerTest
+    from operators.conditions.condition import Aim, Condition
+    from operators.single.adapter import CellOperator
 
 __all__ = ["MECHANISMS", "RUN_MECHANISMS", "create", "price"]
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from operators.condition import Aim
-from operators.reduction import LARGEST_STATISTIC
+from operators.conditions.condition import Aim
 from operators.registry import RUN_MECHANISMS
+from operators.single.tslm import theoretical_limit
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
-from operators.tslm import theoretical_limit
 from stream.bands import BAND_KEYS
+from stream.config.alarms.reduction import LARGEST_STATISTIC
 from stream.declare import decimal, whole_steps
 from stream.firstphase import PHASED, default_first
 from stream.model import AggregateKind

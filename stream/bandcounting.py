@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 
-from operators.condition import Condition, ThresholdAtom
+from operators.conditions.condition import Condition, ThresholdAtom
+from operators.conditions.formula import Formula
 from operators.deciders import Count, Quantile, Statistic, Sum
-from operators.formula import Formula
-from operators.reduction import Function
+from stream.config.alarms.reduction import Function
 from stream.model import AggregateKind, AggregateSpec
 
 if TYPE_CHECKING:

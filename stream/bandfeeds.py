@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
-from operators.reduction import Function
 from stream.bandcounting import reference_aggregate
+from stream.config.alarms.reduction import Function
 from stream.model import Clock, ReferenceFeed
 from stream.scalars import closest
 from stream.sqlparts import SqlProblem

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.errors import ConfigError
-from operators.condition import Aim
+from operators.conditions.condition import Aim
 from operators.deciders import (
     Count,
     ExponentialBand,
@@ -37,7 +37,7 @@ from stream.thresholds import Levels, Profiles, ThresholdReader
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from operators.condition import Condition
+    from operators.conditions.condition import Condition
     from operators.deciders import Decider, Kind
     from stream.bandfeeds import FeedReferenceReader
     from stream.bandsql import BandAsked

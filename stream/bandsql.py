@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from operators.reduction import Function, Relation
+from stream.config.alarms.reduction import Function, Relation
 from stream.declare import decimal
 from stream.having import RELATIONS, is_aggregate
 from stream.sqlparts import SqlProblem, first_extra, named, numeric, start, unwrapped

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from accountant.errors import DependencyError
 from accountant.ledger.ledger import Ledger
-from operators.noise import NoiseSource
+from operators.noise.source import NoiseSource
 from stream.decide import Decider
 from stream.metrics import Metrics
 from stream.pinned import refuse_changes

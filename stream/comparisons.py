@@ -7,11 +7,11 @@ from dataclasses import field as member
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from operators.reduction import Function
+from stream.config.alarms.reduction import Function
 from stream.declare import decimal
 
 if TYPE_CHECKING:
-    from operators.reduction import Relation
+    from stream.config.alarms.reduction import Relation
     from stream.where import Where
 
 __all__ = ["Asked", "Key", "Measure", "Threshold"]

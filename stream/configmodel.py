@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 
 from accountant.units import PrivacyUnit
-from operators.apportion import Rule
-from operators.condition import Refine
+from operators.conditions.condition import Refine
+from operators.formulas.apportion import Rule
 from stream.model import Clock, Codec, FieldType, Partitioner
 from stream.scalars import (
     Address,

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from operators.reduction import Function, Relation
+from stream.config.alarms.reduction import Function, Relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from operators.reduction import Aggregate, Tree
     from stream.comparisons import Asked, Measure
+    from stream.config.alarms.reduction import Aggregate, Tree
     from stream.thresholds import Levels, Profiles
 
 __all__ = ["Constant", "constant_comparisons", "constant_condition"]

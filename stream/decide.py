@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
     from accountant.records import Partial, StoredDecision
     from operators.base import Operator, Plan
-    from operators.noise import NoiseSource
+    from operators.noise.source import NoiseSource
     from stream.model import Alarms, Query
     from stream.steps import StepHook
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from operators.condition import Condition
+    from operators.conditions.condition import Condition
     from stream.model import AggregateSpec, Band, Budget, Feed, Field, Query, ReferenceFeed
     from stream.windows import Calendar
 

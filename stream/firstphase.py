@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from operators.reduction import Relation
+from stream.config.alarms.reduction import Relation
 from stream.model import AggregateKind
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from operators.reduction import LARGEST_SCALE, Function, Relation, Tree
 from stream.comparisons import Asked, Key, Measure, Threshold
 from stream.conditions import ConditionReader
+from stream.config.alarms.reduction import LARGEST_SCALE, Function, Relation, Tree
 from stream.model import Field, FieldType
 from stream.scalars import article, closest
 from stream.sqlparts import (

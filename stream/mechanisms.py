@@ -13,7 +13,7 @@ from accountant.costs.charges import UniformCost
 from accountant.units import from_loss_units
 from operators.base import Decision, Plan
 from operators.registry import create, price
-from operators.single import check_statistics
+from operators.single.adapter import check_statistics
 from stream.references import clamped
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Operator
-    from operators.condition import Aim, Condition
-    from operators.noise import NoiseSource
+    from operators.conditions.condition import Aim, Condition
+    from operators.noise.source import NoiseSource
     from stream.model import Alarms, Band, Query
 
 __all__ = ["DECIDER", "BandOperator", "operator_of", "plans_of", "price_of"]

@@ -1,7 +1,7 @@
 """What a configuration means once it is checked: feeds, queries, the budget.
 
 Plain frozen data, made by ``stream.config`` and read by everything else. Times are integer
-milliseconds since the Unix epoch, statistics are integers (see ``operators.atoms``).
+milliseconds since the Unix epoch, statistics are integers (see ``operators.conditions.atoms``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.units import Contribution, PrivacyUnit
-    from operators.condition import Aim, Condition
+    from operators.conditions.condition import Aim, Condition
     from operators.deciders import Decider
     from stream.firstphase import FirstTolerances
     from stream.where import Where

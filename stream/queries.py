@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
-from operators.reduction import Function
 from operators.registry import MECHANISMS, RUN_MECHANISMS, price
 from stream.aims import AimReader
 from stream.bandfeeds import FeedReferenceReader
 from stream.bands import BandReader, ReadAlarm
 from stream.bandsql import BAND_SHAPE
+from stream.config.alarms.reduction import Function
 from stream.contradictions import constant_comparisons, constant_condition
 from stream.definition import fingerprint
 from stream.mechanisms import DECIDER

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from operators.reduction import Tree
 from stream.bandsql import band_of
 from stream.columns import required_fields
 from stream.conditions import ConditionReader
+from stream.config.alarms.reduction import Tree
 from stream.having import HavingReader
 from stream.scalars import closest
 from stream.sqlparts import SqlProblem, column, first_extra, named, numeric, start

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from operators.condition import Condition, ThresholdAtom
-from operators.formula import MOST_ATOMS, Formula
-from operators.reduction import (
+from operators.conditions.condition import Condition, ThresholdAtom
+from operators.conditions.formula import MOST_ATOMS, Formula
+from stream.comparisons import Asked, Threshold
+from stream.config.alarms.reduction import (
     LARGEST_STATISTIC,
     Aggregate,
     Function,
@@ -22,7 +23,6 @@ from operators.reduction import (
     WeightKind,
     reduce,
 )
-from stream.comparisons import Asked, Threshold
 from stream.model import AggregateKind, AggregateSpec
 from stream.sqlparts import SqlProblem
 

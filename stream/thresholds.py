@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.errors import ConfigError
-from operators.reduction import LARGEST_STATISTIC, Function, Relation
+from stream.config.alarms.reduction import LARGEST_STATISTIC, Function, Relation
 from stream.declare import decimal, whole_steps
 from stream.scalars import closest
 from stream.tables import canonical

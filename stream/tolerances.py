@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
-    from operators.condition import Aim
+    from operators.conditions.condition import Aim
     from stream.model import AggregateSpec, Query
 
 __all__ = [

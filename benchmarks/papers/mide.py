@@ -15,16 +15,16 @@ from benchmarks.papers.originals import OriginalProgressive, OriginalTslm
 from benchmarks.papers.trials import Measured, Outcome, measure, outcome
 from benchmarks.papers.workloads import QUERIES, Cells, Query
 from operators.base import Promise
-from operators.nlm import Nlm
-from operators.noise import NoiseSource
-from operators.progressive import Dppwlm, Grid, Ppwlm
-from operators.tslm import Tslm
+from operators.noise.source import NoiseSource
+from operators.single.nlm import Nlm
+from operators.single.progressive import Dppwlm, Grid, Ppwlm
+from operators.single.tslm import Tslm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.papers.data import Events
-    from operators.atoms import IntegerTest
+    from operators.conditions.atoms import IntegerTest
 
 __all__ = ["FACTORS", "MECHANISMS", "RUNS", "TOLERANCES", "Results", "by_query", "by_tolerance"]
 

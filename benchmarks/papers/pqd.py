@@ -28,7 +28,7 @@ from operators.deciders import (
     planned,
     tau_min,
 )
-from operators.noise import NoiseSource
+from operators.noise.source import NoiseSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,7 +13,7 @@ from benchmarks.papers.pqd import DECIDERS, EPSILON, PRINTED, SHARE, Case
 from benchmarks.papers.pqd_data import QUERIES
 from operators import svt_correction
 from operators.deciders import planned
-from operators.noise import NoiseSource
+from operators.noise.source import NoiseSource
 from operators.svt import Exponential, Gaussian, Gumbel, Laplace
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from benchmarks.papers.pqd_costs import corrected, timed
 from benchmarks.papers.pqd_data import FILE, load
 from benchmarks.papers.pqd_report import lines_of
 from benchmarks.papers.pqd_synthetic import synthetic
-from operators.noise import KeyedNoise
+from operators.noise.source import KeyedNoise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,17 +19,17 @@ import numpy as np
 from benchmarks.papers.originals import OriginalTslm
 from benchmarks.papers.trials import Measured, Outcome, measure, outcome
 from benchmarks.papers.workloads import COMBINATIONS, SUBQUERIES, Columns
-from operators.condition import Aim, Condition, ThresholdAtom
-from operators.formula import Formula
-from operators.noise import NoiseSource
+from operators.conditions.condition import Aim, Condition, ThresholdAtom
+from operators.conditions.formula import Formula
+from operators.noise.source import NoiseSource
 from operators.registry import create, price
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.papers.data import Events
-    from operators.apportion import Rule
-    from operators.condition import Refine
+    from operators.conditions.condition import Refine
+    from operators.formulas.apportion import Rule
 
 __all__ = [
     "BOUNDS",

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.papers.data import day
 from benchmarks.papers.tally import Aggregate, Span, busiest, tally
-from operators.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import Comparison, IntegerTest
 
 if TYPE_CHECKING:
     from fractions import Fraction

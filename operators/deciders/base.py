@@ -19,7 +19,7 @@ from accountant.units import to_loss_units
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from operators.noise import NoiseSource
+    from operators.noise.source import NoiseSource
 
 __all__ = [
     "FARTHEST",

@@ -25,7 +25,7 @@ from operators.deciders.base import (
 )
 from operators.deciders.draws import WORD_BITS, settle
 from operators.deciders.tight import quantile_rows
-from operators.noise import exp_neg_bounds
+from operators.noise.source import exp_neg_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from operators.noise import NoiseSource
+    from operators.noise.source import NoiseSource
 
 __all__ = ["ExponentialQuantileBand", "HistogramBand"]
 

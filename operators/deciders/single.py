@@ -22,14 +22,14 @@ from operators.deciders.base import (
     deviations,
 )
 from operators.deciders.draws import WORD_BITS, settle
-from operators.noise import exp_neg_bounds
+from operators.noise.source import exp_neg_bounds
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from operators.noise import NoiseSource
+    from operators.noise.source import NoiseSource
 
 __all__ = ["ExponentialBand", "LaplaceBand", "aggregate_row"]
 

@@ -28,7 +28,7 @@ from operators.deciders.base import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from operators.noise import NoiseSource
+    from operators.noise.source import NoiseSource
 
 __all__ = [
     "LEAST_DELTA",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.errors import ConfigError
-from operators.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import Comparison, IntegerTest
 from operators.deciders.base import (
     Count,
     Kind,
@@ -27,14 +27,14 @@ from operators.deciders.base import (
     margin,
 )
 from operators.deciders.single import aggregate_row
-from operators.noise import CertifiedProbability
-from operators.tslm import Tslm, extremal_table
+from operators.noise.source import CertifiedProbability
+from operators.single.tslm import Tslm, extremal_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Promise
-    from operators.noise import NoiseSource
+    from operators.noise.source import NoiseSource
 
 __all__ = ["MOST_REACH", "TightBand", "quantile_rows"]
 

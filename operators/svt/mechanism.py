@@ -14,19 +14,19 @@ from accountant.costs.charges import UniformCost
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units
 from operators.base import Decision, Plan
-from operators.single import check_statistics, promise_of
+from operators.single.adapter import check_statistics, promise_of
+from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 from operators.svt.planning import planned_terms
 from operators.svt.run import ask, open_run
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
-from operators.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from operators.atoms import IntegerTest
-    from operators.condition import Aim, Condition
-    from operators.noise import NoiseSource
+    from operators.conditions.atoms import IntegerTest
+    from operators.conditions.condition import Aim, Condition
+    from operators.noise.source import NoiseSource
     from operators.svt.run import RunDecision, RunState
     from operators.svt.terms import SvtPlan
 

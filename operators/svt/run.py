@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from operators.noise import NoiseSource
+    from operators.noise.source import NoiseSource
     from operators.svt.terms import SvtPlan
 
 __all__ = ["RunDecision", "RunState", "ask", "open_run"]

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from operators.noise import CertifiedProbability
+from operators.noise.source import CertifiedProbability
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from operators.noise import NoiseSource
+    from operators.noise.source import NoiseSource
     from operators.svt.terms import SvtPlan
 
 __all__ = ["discrete_gaussian", "gaussian_epsilon", "laplace_questions"]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from accountant.budget.plan import ScopePlan
     from operators.base import Plan
-    from operators.condition import Aim
+    from operators.conditions.condition import Aim
     from stream.model import Budget, Query
 
 __all__ = ["Change", "ChangeKind", "recommended", "smallest_changes"]

@@ -18,7 +18,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from accountant.errors import DependencyError
-from operators.noise import NoiseSource
+from operators.noise.source import NoiseSource
 from stream.simulation.trials import Tally, Task, Trier, tasks_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.errors import ConfigError
-from operators.noise import NoiseSource
+from operators.noise.source import NoiseSource
 from stream.embedded import windows_of
 from stream.lanes import feeds_in_use, source_of
 from stream.reader import PartitionReader

@@ -12,7 +12,7 @@ from stream.tolerances import aim_with, highest_tolerance
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from operators.condition import Aim
+    from operators.conditions.condition import Aim
     from stream.model import Query
 
 __all__ = ["BASELINES", "FACTORS", "Setting", "Untried", "settings_of"]

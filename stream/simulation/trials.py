@@ -16,7 +16,7 @@ from accountant.costs.levels import level_costs
 from accountant.costs.minentropy import min_entropy_levels
 from accountant.errors import ConfigError
 from accountant.units import UNITS_PER_EPSILON
-from operators.formula import atom_of
+from operators.conditions.formula import atom_of
 from operators.registry import create
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Decision, Operator, Plan
-    from operators.condition import Aim, Condition
-    from operators.noise import NoiseSource
+    from operators.conditions.condition import Aim, Condition
+    from operators.noise.source import NoiseSource
     from stream.simulation.history import CountedAlarm
     from stream.simulation.settings import Setting
 

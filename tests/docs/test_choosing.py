@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from accountant.units import UNITS_PER_EPSILON
 from benchmarks import choosing
-from operators.condition import Aim, Condition, ThresholdAtom
-from operators.formula import Formula
-from operators.noise import NoiseSource
+from operators.conditions.condition import Aim, Condition, ThresholdAtom
+from operators.conditions.formula import Formula
+from operators.noise.source import NoiseSource
 from operators.registry import create, price
 from stream.cli import main
 from stream.config import load

@@ -7,19 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from operators import (
-    formula,
-    gradual,
-    nlm,
-    noise,
-    probe,
-    probe_ent,
-    progressive,
-    shared,
-    treewalk,
-    tslm,
-)
+from operators.conditions import formula
 from operators.deciders import quantiles, single, sums, tight
+from operators.formulas import probe, probe_ent, treewalk
+from operators.formulas import tslm as shared
+from operators.noise import gradual
+from operators.noise import source as noise
+from operators.single import nlm, progressive, tslm
 from operators.svt import difference, mechanism, run
 from stream.cli import main
 from stream.config import examine

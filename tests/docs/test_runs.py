@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from accountant.units import to_loss_units
-from operators.condition import Aim, Condition, ThresholdAtom
-from operators.formula import Formula
+from operators.conditions.condition import Aim, Condition, ThresholdAtom
+from operators.conditions.formula import Formula
 from operators.registry import create, price
 from operators.svt import Svt
 from stream.cli import main

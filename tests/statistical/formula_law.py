@@ -17,11 +17,11 @@ from unittest.mock import patch
 import numpy as np
 
 from accountant.units import UNITS_PER_EPSILON
-from operators.condition import Condition, ThresholdAtom
-from operators.formula import Formula, atom_of
-from operators.probe import Probe
-from operators.probe_ent import ProbeEnt
-from operators.treewalk import Walk
+from operators.conditions.condition import Condition, ThresholdAtom
+from operators.conditions.formula import Formula, atom_of
+from operators.formulas.probe import Probe
+from operators.formulas.probe_ent import ProbeEnt
+from operators.formulas.treewalk import Walk
 from tests.statistical.chain_law import laplace
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Decision
-    from operators.condition import Aim
-    from operators.gradual import GradualNoise
-    from operators.noise import NoiseSource
-    from operators.treewalk import Scale
+    from operators.conditions.condition import Aim
+    from operators.formulas.treewalk import Scale
+    from operators.noise.gradual import GradualNoise
+    from operators.noise.source import NoiseSource
     from tests.statistical.chain_law import Floats
 
 ONE = 1 << 64

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from operators.apportion import Apportionment, Atom, Rule, apportion
-from operators.formula import Formula, atom_of
+from operators.conditions.formula import Formula, atom_of
+from operators.formulas.apportion import Apportionment, Atom, Rule, apportion
 from tests.statistical.formula_law import random_formula
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from operators.deciders import (
     race_threshold,
     tau_min,
 )
-from operators.noise import KeyedNoise, NoiseSource
+from operators.noise.source import KeyedNoise, NoiseSource
 from tests.statistical.enumeration import (
     ONE,
     bernoulli_chi_square,

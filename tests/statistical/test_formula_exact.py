@@ -20,19 +20,19 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-import operators.probe
+import operators.formulas.probe
 from accountant.units import from_loss_units
-from operators.apportion import Rule
-from operators.boundaries import crossing_bound
-from operators.condition import Aim, Condition, Refine, ThresholdAtom
-from operators.formula import Formula, atom_of
-from operators.noise import KeyedNoise
-from operators.probe import Probe
-from operators.probe_ent import ProbeEnt
-from operators.progressive import Grid
+from operators.conditions.condition import Aim, Condition, Refine, ThresholdAtom
+from operators.conditions.formula import Formula, atom_of
+from operators.formulas.apportion import Rule
+from operators.formulas.probe import Probe
+from operators.formulas.probe_ent import ProbeEnt
+from operators.formulas.treewalk import Rungs, Scale, Walk
+from operators.formulas.tslm import SharedTslm
+from operators.noise.boundaries import crossing_bound
+from operators.noise.source import KeyedNoise
 from operators.registry import create
-from operators.shared import SharedTslm
-from operators.treewalk import Rungs, Scale, Walk
+from operators.single.progressive import Grid
 from tests.statistical import formula_law as distant
 from tests.statistical.chain_law import Floats, Side, laplace, worst_walk
 from tests.statistical.formula_law import (
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Decision
-    from operators.gradual import GradualNoise
-    from operators.noise import NoiseSource
+    from operators.noise.gradual import GradualNoise
+    from operators.noise.source import NoiseSource
 
 BETA = Fraction(1, 20)
 ONE = 1 << 64
@@ -90,12 +90,12 @@ def enumerated(name: str, walk: str) -> tuple[FormulaLaw, Outcomes]:
         operator = ProbeEnt.planned(condition, aim, grid=grid)
     else:
         aim = aim_of(text, refine="fresh" if mechanism == "fresh" else "gradual")
-        rounds = operators.probe._ROUNDS
+        rounds = operators.formulas.probe._ROUNDS
         try:
-            operators.probe._ROUNDS = 3 if name in {"between", "a AND b"} else 2  # type: ignore[misc]
+            operators.formulas.probe._ROUNDS = 3 if name in {"between", "a AND b"} else 2  # type: ignore[misc]
             operator = Probe.planned(condition, aim)
         finally:
-            operators.probe._ROUNDS = rounds  # type: ignore[misc]
+            operators.formulas.probe._ROUNDS = rounds  # type: ignore[misc]
     law = FormulaLaw(text, thresholds, aim, operator, free=bool(rule))
     return law, law.outcomes()
 
@@ -325,12 +325,12 @@ def test_full_beta_for_each_operand_is_caught() -> None:
 def test_half_of_beta_with_the_cutoff_from_the_same_noise_is_caught() -> None:
     """Two phases of beta / 2 on one gradual release, the level of the second picked from it."""
     condition = condition_of("a", {"a": (0, 0)})
-    rounds = operators.probe._ROUNDS
+    rounds = operators.formulas.probe._ROUNDS
     try:
-        operators.probe._ROUNDS = 12  # type: ignore[misc]
+        operators.formulas.probe._ROUNDS = 12  # type: ignore[misc]
         scale = Probe.planned(condition, aim_of("a", first_tolerances=(15,))).scales[0]
     finally:
-        operators.probe._ROUNDS = rounds  # type: ignore[misc]
+        operators.formulas.probe._ROUNDS = rounds  # type: ignore[misc]
     levels = tuple(units / 1e12 for units in scale.units)
     sound = scale.rungs[0]
     side = Side(levels, sound.low, sound.high, sound.coin / ONE)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from operators.gradual import GradualNoise, stay_probability
-from operators.noise import KeyedNoise
+from operators.noise.gradual import GradualNoise, stay_probability
+from operators.noise.source import KeyedNoise
 from tests.statistical.chain_law import (
     DIGITS,
     Coin,

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from accountant.errors import ConfigError
 from operators import registry
-from operators.atoms import Comparison, IntegerTest
 from operators.base import Promise
-from operators.condition import Aim, Condition
-from operators.nlm import Nlm
-from operators.noise import KeyedNoise, NoiseSource
-from operators.tslm import Tslm
+from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.condition import Aim, Condition
+from operators.noise.source import KeyedNoise, NoiseSource
+from operators.single.nlm import Nlm
+from operators.single.tslm import Tslm
 from tests.statistical.enumeration import bernoulli_chi_square, exp_bounds
 
 THRESHOLD = 100

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from operators.noise import (
+from operators.noise.source import (
     CertifiedProbability,
     KeyedNoise,
     NoiseSource,
@@ -327,7 +327,7 @@ def test_a_keyed_source_repeats_itself() -> None:
 
 FORK = """
 import os, sys
-from operators.noise import NoiseSource
+from operators.noise.source import NoiseSource
 source = NoiseSource()
 source.token(5)
 source._lock.acquire()  # as if another thread were drawing while this one forks

@@ -17,11 +17,11 @@ import pytest
 from numpy.typing import NDArray
 
 from accountant.units import from_loss_units
-from operators.atoms import Comparison, IntegerTest
 from operators.base import Promise
-from operators.gradual import GradualNoise, stay_probability
-from operators.noise import KeyedNoise
-from operators.progressive import Dppwlm, Grid, Ladder, Ppwlm
+from operators.conditions.atoms import Comparison, IntegerTest
+from operators.noise.gradual import GradualNoise, stay_probability
+from operators.noise.source import KeyedNoise
+from operators.single.progressive import Dppwlm, Grid, Ladder, Ppwlm
 from tests.statistical.chain_law import (
     Floats,
     Side,

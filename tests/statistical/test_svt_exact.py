@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from accountant.units import UNITS_PER_EPSILON, to_loss_units
-from operators.noise import KeyedNoise, NoiseSource
+from operators.noise.source import KeyedNoise, NoiseSource
 from operators.svt.difference import OneSided, TwoSided
 from operators.svt.planning import planned_terms
 from operators.svt.run import RunState, ask, open_run

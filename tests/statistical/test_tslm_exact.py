@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units
-from operators.atoms import Comparison, IntegerTest
 from operators.base import Promise
-from operators.noise import KeyedNoise
-from operators.tslm import Tslm, extremal_table, theoretical_limit
+from operators.conditions.atoms import Comparison, IntegerTest
+from operators.noise.source import KeyedNoise
+from operators.single.tslm import Tslm, extremal_table, theoretical_limit
 from tests.statistical.enumeration import (
     ONE,
     bernoulli_chi_square,

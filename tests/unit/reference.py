@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from accountant.units import Contribution, PrivacyUnit
-from operators.atoms import Comparison, IntegerTest
-from operators.condition import Aim, Condition
+from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.condition import Aim, Condition
 from stream.aggregate import WindowCounter, project
 from stream.codecs import Batch
 from stream.firstphase import FirstTolerances

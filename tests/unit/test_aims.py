@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.condition import Aim
+from operators.conditions.condition import Aim
 from stream.config import check, examine, load
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from scipy.optimize import minimize
 
 from accountant.errors import ConfigError
 from accountant.units import UNITS_PER_EPSILON
-from operators.apportion import Apportionment, Atom, Rule, apportion, least_loss
-from operators.atoms import Comparison, IntegerTest
 from operators.base import Promise
-from operators.formula import Formula
-from operators.tslm import MOST_STEPS, Tslm
+from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.formula import Formula
+from operators.formulas.apportion import Apportionment, Atom, Rule, apportion, least_loss
+from operators.single.tslm import MOST_STEPS, Tslm
 
 BETA = Fraction(1, 20)
 

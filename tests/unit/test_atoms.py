@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import Comparison, IntegerTest
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 EXTREMES = (LOWEST, LOWEST + 1, LOWEST + 2, -1, 0, 1, HIGHEST - 1, HIGHEST)

@@ -13,7 +13,7 @@ from accountant.costs.charges import WindowKey
 from accountant.errors import ConfigChangedError, LogChangedError
 from accountant.records import REFERENCE_PARTITIONS, LogIdentity, Partial, PartialStatus
 from accountant.units import PrivacyUnit
-from operators.noise import NoiseSource
+from operators.noise.source import NoiseSource
 from stream.build import Runtime, assemble, open_ledger
 from stream.codecs import Record
 from stream.config import examine, load

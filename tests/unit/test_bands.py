@@ -21,7 +21,7 @@ from accountant.costs.charges import UniformCost
 from accountant.units import to_loss_units
 from operators.base import Plan
 from operators.deciders import Quantile, tau_min
-from operators.noise import NoiseSource
+from operators.noise.source import NoiseSource
 from stream.bands import MOST_STATISTICS
 from stream.codecs import Record
 from stream.config import Report, examine

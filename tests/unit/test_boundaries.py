@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from accountant.units import from_loss_units
-from operators.boundaries import Cut, boundaries, crossing_bound, finest_cut
-from operators.tslm import theoretical_limit
+from operators.noise.boundaries import Cut, boundaries, crossing_bound, finest_cut
+from operators.single.tslm import theoretical_limit
 
 BETA = Fraction(1, 20)
 LEVELS = tuple(map(Fraction, ("1e-5", "0.01", "0.2", "0.5", "1.7")))

@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from operators.atoms import Comparison, IntegerTest
-from operators.condition import Condition, ThresholdAtom
-from operators.formula import Formula
+from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.condition import Condition, ThresholdAtom
+from operators.conditions.formula import Formula
 
 EVERY = range(-7, 8)
 

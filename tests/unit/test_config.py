@@ -17,7 +17,7 @@ import pytest
 
 from accountant.errors import ConfigError
 from accountant.units import Contribution, PrivacyUnit
-from operators.condition import Aim
+from operators.conditions.condition import Aim
 from stream.config import check, examine, load
 from stream.configmodel import MODELS
 from stream.definition import definition, definition_json, fingerprint

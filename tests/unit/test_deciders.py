@@ -35,7 +35,7 @@ from operators.deciders import (
 from operators.deciders.draws import settle
 from operators.deciders.sums import correction
 from operators.deciders.tight import MOST_REACH
-from operators.noise import KeyedNoise
+from operators.noise.source import KeyedNoise
 from stream.config import examine
 
 EPSILON = Fraction(1, 2)

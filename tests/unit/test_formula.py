@@ -9,9 +9,9 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from operators import formula as module
-from operators import leastsets
-from operators.formula import MOST_ATOMS, Formula, atom_of
+from operators.conditions import formula as module
+from operators.conditions import leastsets
+from operators.conditions.formula import MOST_ATOMS, Formula, atom_of
 
 
 def written(source: random.Random, names: str, depth: int = 3) -> str:

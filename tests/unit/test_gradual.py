@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import operators.gradual
-from operators.gradual import GradualNoise, stay_probability
-from operators.noise import KeyedNoise
+import operators.noise.gradual
+from operators.noise.gradual import GradualNoise, stay_probability
+from operators.noise.source import KeyedNoise
 
 LEVELS = (Fraction(1, 10), Fraction(1, 2), Fraction(2))
 
@@ -64,6 +64,6 @@ def test_coin_stays_between_its_limits() -> None:
 
 def test_proof_page_exists() -> None:
     """The page that the module names is there."""
-    root = Path(operators.gradual.__file__).parents[1]
-    assert "docs/proofs/gradual.md" in str(operators.gradual.__doc__)
+    root = Path(operators.noise.gradual.__file__).parents[1]
+    assert "docs/proofs/gradual.md" in str(operators.noise.gradual.__doc__)
     assert (root / "docs/proofs/gradual.md").is_file()

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.reduction import Function, Relation, Tree
 from stream.comparisons import Asked
+from stream.config.alarms.reduction import Function, Relation, Tree
 from stream.contradictions import constant_condition
 from stream.model import AggregateKind, AggregateSpec, Codec, Domain, Feed, Field, FieldType
 from stream.sql import ParsedQuery, SqlProblem, parse_sql

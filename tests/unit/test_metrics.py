@@ -26,9 +26,9 @@ from accountant.costs.minentropy import min_entropy
 from accountant.errors import ClockError, ConfigError, DependencyError, TocsinError
 from accountant.records import LedgerStatus, Outcome, QueryStatus, ScopeStatus, StoredDecision
 from accountant.units import UNITS_PER_EPSILON, Contribution, PrivacyUnit
-from operators.atoms import Comparison, IntegerTest
 from operators.base import Plan
-from operators.condition import Aim, Condition
+from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.condition import Aim, Condition
 from stream.firstphase import FirstTolerances
 from stream.loss_metrics import LossFamilies, dearest, predicate_label
 from stream.metrics import Metrics

@@ -21,7 +21,7 @@ from benchmarks.papers.pqd_run import reproduced
 from benchmarks.papers.pqd_synthetic import TREE, synthetic
 from operators import svt_correction
 from operators.deciders import planned
-from operators.noise import KeyedNoise
+from operators.noise.source import KeyedNoise
 from operators.svt import Exponential, Laplace
 
 DATA = os.environ.get("TOCSIN_DATA")

@@ -33,7 +33,7 @@ from benchmarks.papers.svt_methods import (
     tail,
 )
 from benchmarks.papers.svt_trials import CAPS, best_possible, firsts, run, selected
-from operators.noise import KeyedNoise
+from operators.noise.source import KeyedNoise
 from operators.svt import Exponential, Laplace, ask, open_run, svt_correction
 
 if TYPE_CHECKING:

@@ -16,36 +16,36 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import operators.probe
-import operators.probe_ent
-import operators.shared
-import operators.treewalk
+import operators.formulas.probe
+import operators.formulas.probe_ent
+import operators.formulas.treewalk
+import operators.formulas.tslm
 from accountant.costs.levels import MOST_LEVELS, LevelCosts
 from accountant.errors import ConfigError
-from operators.apportion import Rule
-from operators.atoms import Comparison, IntegerTest
 from operators.base import Plan, Promise
-from operators.condition import Aim, Condition, Refine, ThresholdAtom
-from operators.formula import Formula, atom_of
-from operators.likely import likely_inside, likely_inside_afresh
-from operators.literals import apportioned, formula_limit, least_common_rate
-from operators.nlm import Nlm
-from operators.noise import KeyedNoise
-from operators.probe import Probe
-from operators.probe_ent import ProbeEnt
-from operators.progressive import Dppwlm, Ppwlm
+from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.condition import Aim, Condition, Refine, ThresholdAtom
+from operators.conditions.formula import Formula, atom_of
+from operators.formulas.apportion import Rule
+from operators.formulas.literals import apportioned, formula_limit, least_common_rate
+from operators.formulas.probe import Probe
+from operators.formulas.probe_ent import ProbeEnt
+from operators.formulas.treewalk import Walk, rounded_costs, still_open
+from operators.formulas.tslm import SharedTslm
+from operators.noise.likely import likely_inside, likely_inside_afresh
+from operators.noise.source import KeyedNoise
 from operators.registry import MECHANISMS, create, price
-from operators.shared import SharedTslm
-from operators.single import Single
-from operators.treewalk import Walk, rounded_costs, still_open
-from operators.tslm import Tslm, theoretical_limit
+from operators.single.adapter import Single
+from operators.single.nlm import Nlm
+from operators.single.progressive import Dppwlm, Ppwlm
+from operators.single.tslm import Tslm, theoretical_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from operators.single import CellOperator
+    from operators.single.adapter import CellOperator
 
 BETA = Fraction(1, 20)
 FORMULAS = ("tslm", "probe", "probe-ent")
@@ -384,7 +384,7 @@ def test_fresh_estimate_goes_by_the_rates_of_its_first_look() -> None:
 @pytest.mark.parametrize("levels", range(1, 7))
 def test_the_first_level_may_err_as_often_as_the_last(levels: int) -> None:
     """Two fifths each, the levels between them the rest; all of it, whatever their number."""
-    shape = operators.probe._shape(levels)
+    shape = operators.formulas.probe._shape(levels)
     assert len(shape) == levels
     assert sum(shape) == 1
     if levels > 1:
@@ -672,11 +672,17 @@ def test_shares_of_any_part_add_up_to_the_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [operators.probe, operators.probe_ent, operators.treewalk, operators.shared]
+    "module",
+    [
+        operators.formulas.probe,
+        operators.formulas.probe_ent,
+        operators.formulas.treewalk,
+        operators.formulas.tslm,
+    ],
 )
 def test_proof_pages_exist(module: object) -> None:
     """The page that each module names is there."""
-    root = Path(operators.probe.__file__).parents[1]
+    root = Path(operators.formulas.probe.__file__).parents[1]
     text = str(module.__doc__)
     pages = [page for page in ("probe", "prime-implicants") if f"docs/proofs/{page}.md" in text]
     assert pages

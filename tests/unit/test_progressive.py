@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import operators.progressive
+import operators.single.progressive
 from accountant.costs.levels import LevelCosts
 from accountant.errors import ConfigError
-from operators.atoms import Comparison, IntegerTest
 from operators.base import Promise
-from operators.noise import KeyedNoise
-from operators.progressive import Dppwlm, Grid, Ladder, Ppwlm
+from operators.conditions.atoms import Comparison, IntegerTest
+from operators.noise.source import KeyedNoise
+from operators.single.progressive import Dppwlm, Grid, Ladder, Ppwlm
 
 BETA = Fraction(1, 20)
 MECHANISMS = (Ppwlm, Dppwlm)
@@ -179,6 +179,6 @@ def test_a_hundred_thousand_cells_decide() -> None:
 
 def test_proof_page_exists() -> None:
     """The page that the module names is there."""
-    root = Path(operators.progressive.__file__).parents[1]
-    assert "docs/proofs/progressive.md" in str(operators.progressive.__doc__)
+    root = Path(operators.single.progressive.__file__).parents[1]
+    assert "docs/proofs/progressive.md" in str(operators.single.progressive.__doc__)
     assert (root / "docs/proofs/progressive.md").is_file()

@@ -21,11 +21,11 @@ from accountant.costs.charges import UniformCost
 from accountant.costs.minentropy import min_entropy
 from accountant.errors import ConfigError, DependencyError
 from accountant.units import Contribution, PrivacyUnit, to_loss_units
-from operators.atoms import Comparison, IntegerTest
 from operators.base import Decision, Plan
-from operators.condition import Aim, Condition, ThresholdAtom
-from operators.formula import Formula
-from operators.noise import NoiseSource
+from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.condition import Aim, Condition, ThresholdAtom
+from operators.conditions.formula import Formula
+from operators.noise.source import NoiseSource
 from operators.registry import create
 from stream.firstphase import FirstTolerances
 from stream.model import (

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.reduction import Function, Relation
+from stream.config.alarms.reduction import Function, Relation
 from stream.model import Codec, Feed, Field, FieldType
 from stream.sql import ParsedQuery, Span, SqlProblem, parse_sql
 from stream.where import And, Comparator, Compare, IsIn, IsNull, Not, Or

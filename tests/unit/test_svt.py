@@ -30,7 +30,7 @@ from operators import (
     price,
     svt_correction,
 )
-from operators.noise import KeyedNoise
+from operators.noise.source import KeyedNoise
 from operators.svt import (
     Exponential,
     Gaussian,

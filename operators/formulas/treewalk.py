@@ -17,9 +17,9 @@ import numpy as np
 from accountant.costs.levels import MOST_LEVELS, LevelCosts
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Decision
-from operators.likely import likely_inside, likely_inside_afresh
-from operators.progressive import Ladder
-from operators.single import check_statistics
+from operators.noise.likely import likely_inside, likely_inside_afresh
+from operators.single.adapter import check_statistics
+from operators.single.progressive import Ladder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from operators.boundaries import Cut
-    from operators.condition import Condition
-    from operators.formula import Formula, _Node
-    from operators.gradual import GradualNoise
-    from operators.literals import Reading, Share
-    from operators.noise import NoiseSource
+    from operators.conditions.condition import Condition
+    from operators.conditions.formula import Formula, _Node
+    from operators.formulas.literals import Reading, Share
+    from operators.noise.boundaries import Cut
+    from operators.noise.gradual import GradualNoise
+    from operators.noise.source import NoiseSource
 
 __all__ = ["Rungs", "Scale", "Walk", "rounded_costs", "still_open"]
 

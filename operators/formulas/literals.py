@@ -15,20 +15,20 @@ import numpy as np
 
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units, to_loss_units
-from operators.apportion import Atom, apportion
 from operators.base import Promise
-from operators.boundaries import finest_cut
-from operators.formula import atom_of
-from operators.progressive import least_rate
-from operators.tslm import error_rates, planned_steps, theoretical_limit
+from operators.conditions.formula import atom_of
+from operators.formulas.apportion import Atom, apportion
+from operators.noise.boundaries import finest_cut
+from operators.single.progressive import least_rate
+from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from operators.boundaries import Cut
-    from operators.condition import Aim, Channel, Condition
+    from operators.conditions.condition import Aim, Channel, Condition
+    from operators.noise.boundaries import Cut
 
 __all__ = ["Reading", "Share", "apportioned", "formula_limit", "least_common_rate"]
 
@@ -112,7 +112,7 @@ def apportioned(condition: Condition, aim: Aim, part: Fraction = Fraction(1)) ->
         ConfigError: rates or tolerances that cannot be kept, are met by guessing or span too many
             steps; a formula with too many ways to be true; thresholds too far out to share noise.
 
-    Source: ProBE, Theorems 4.3 and 4.5, as ``operators.apportion`` restates them.
+    Source: ProBE, Theorems 4.3 and 4.5, as ``operators.formulas.apportion`` restates them.
     """
     error_rates(Promise(aim.max_fnr, min(aim.tolerances), aim.max_fpr))
     tolerances = dict(zip(condition.formula.atoms, aim.tolerances, strict=True))

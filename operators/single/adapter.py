@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Decision, Plan
-    from operators.condition import Aim, Condition
-    from operators.noise import NoiseSource
+    from operators.conditions.condition import Aim, Condition
+    from operators.noise.source import NoiseSource
 
 __all__ = ["CellOperator", "Single", "check_statistics", "promise_of"]
 

@@ -1,9 +1,10 @@
 """PPWLM and DPPWLM: each cell pays for no more precision than its own decision needs.
 
 All cells start at a rate that costs next to nothing. Whatever is far above or below its threshold
-is decided there; the rest goes on to finer levels of the same noise (``operators.gradual``), and a
-cell pays for the level where it stopped. Boundaries on the whole grid (``operators.boundaries``)
-keep the promise for every walk over it. The proof is in ``docs/proofs/progressive.md``.
+is decided there; the rest goes on to finer levels of the same noise (``operators.noise.gradual``),
+and a cell pays for the level where it stopped. Boundaries on the whole grid
+(``operators.noise.boundaries``) keep the promise for every walk over it. The proof is in
+``docs/proofs/progressive.md``.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from accountant.costs.minentropy import min_entropy_levels
 from accountant.errors import ConfigError
 from accountant.units import UNITS_PER_EPSILON, from_loss_units, to_loss_units
 from operators.base import Decision, Plan
-from operators.boundaries import Boundaries, Cut, boundaries, finest_cut
-from operators.gradual import GradualNoise
-from operators.likely import likely_inside
-from operators.tslm import error_rates, planned_steps, theoretical_limit
+from operators.noise.boundaries import Boundaries, Cut, boundaries, finest_cut
+from operators.noise.gradual import GradualNoise
+from operators.noise.likely import likely_inside
+from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from operators.atoms import IntegerTest
     from operators.base import Promise
-    from operators.noise import NoiseSource
+    from operators.conditions.atoms import IntegerTest
+    from operators.noise.source import NoiseSource
 
     _Following: TypeAlias = Callable[[int, NDArray[np.int64], NDArray[np.int64]], int]
 

@@ -20,16 +20,16 @@ from accountant.costs.charges import UniformCost
 from accountant.errors import ConfigError
 from accountant.units import UNITS_PER_EPSILON, from_loss_units, to_loss_units
 from operators.base import Decision, Plan
-from operators.noise import exp_neg_bounds
+from operators.noise.source import exp_neg_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from operators.atoms import IntegerTest
     from operators.base import Promise
-    from operators.noise import NoiseSource
+    from operators.conditions.atoms import IntegerTest
+    from operators.noise.source import NoiseSource
 
 __all__ = [
     "MOST_STEPS",

@@ -15,16 +15,16 @@ import numpy as np
 from accountant.costs.charges import UniformCost
 from accountant.units import from_loss_units
 from operators.base import Decision, Plan
-from operators.literals import apportioned, formula_limit, least_common_rate
-from operators.single import check_statistics
+from operators.formulas.literals import apportioned, formula_limit, least_common_rate
+from operators.single.adapter import check_statistics
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from operators.boundaries import Cut
-    from operators.condition import Aim, Condition
-    from operators.literals import Share
-    from operators.noise import NoiseSource
+    from operators.conditions.condition import Aim, Condition
+    from operators.formulas.literals import Share
+    from operators.noise.boundaries import Cut
+    from operators.noise.source import NoiseSource
 
 __all__ = ["SharedTslm", "SharedValue"]
 

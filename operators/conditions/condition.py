@@ -1,9 +1,9 @@
 """The condition of a cell: a formula over integer tests on the cell's statistics.
 
 An atom is the test ``s >= threshold`` of one statistic; every comparison of every aggregate reduces
-to such atoms and their negations (``operators.reduction``). Atoms that can be read off one noisy
-value form a channel: one statistic, thresholds that differ by whole steps. A channel is charged
-once, however many literals read it.
+to such atoms and their negations (``stream.config.alarms.reduction``). Atoms that can be read off
+one noisy value form a channel: one statistic, thresholds that differ by whole steps. A channel is
+charged once, however many literals read it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from operators.atoms import Comparison, IntegerTest
-from operators.formula import Formula, atom_of
+from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.formula import Formula, atom_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from operators.apportion import Rule
+    from operators.formulas.apportion import Rule
 
 __all__ = ["Aim", "Channel", "Condition", "Refine", "ThresholdAtom"]
 

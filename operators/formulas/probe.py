@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units
-from operators.apportion import Rule
 from operators.base import Plan, Promise
-from operators.boundaries import boundaries
-from operators.literals import apportioned, formula_limit, least_common_rate
-from operators.treewalk import Rungs, Scale, Walk
-from operators.tslm import MOST_STEPS, error_rates
+from operators.formulas.apportion import Rule
+from operators.formulas.literals import apportioned, formula_limit, least_common_rate
+from operators.formulas.treewalk import Rungs, Scale, Walk
+from operators.noise.boundaries import boundaries
+from operators.single.tslm import MOST_STEPS, error_rates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Decision
-    from operators.boundaries import Cut
-    from operators.condition import Aim, Condition
-    from operators.literals import Reading, Share
-    from operators.noise import NoiseSource
+    from operators.conditions.condition import Aim, Condition
+    from operators.formulas.literals import Reading, Share
+    from operators.noise.boundaries import Cut
+    from operators.noise.source import NoiseSource
 
 __all__ = ["Probe"]
 
@@ -74,7 +74,7 @@ class Probe:
 
     Args:
         condition: when a cell should ring.
-        plan: worst-case loss and its limit, see ``operators.literals.formula_limit``.
+        plan: worst-case loss and its limit, see ``operators.formulas.literals.formula_limit``.
         scales: levels and boundaries, one per channel.
         max_fpr: what the estimate is held against.
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from operators.noise import CertifiedProbability, exp_neg_bounds
+from operators.noise.source import CertifiedProbability, exp_neg_bounds
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from operators.noise import NoiseSource
+    from operators.noise.source import NoiseSource
 
 __all__ = ["GradualNoise", "stay_probability"]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeVar
 
 import numpy as np
 
-from operators.leastsets import MOST_PRIMES, LeastSets, refuse_size
+from operators.conditions.leastsets import MOST_PRIMES, LeastSets, refuse_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -19,17 +19,17 @@ import numpy as np
 
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Promise
-from operators.formula import atom_of
-from operators.noise import exp_neg_bounds
-from operators.programme import Side, least_losses
-from operators.tslm import MOST_STEPS, error_rates, theoretical_limit
+from operators.conditions.formula import atom_of
+from operators.formulas.programme import Side, least_losses
+from operators.noise.source import exp_neg_bounds
+from operators.single.tslm import MOST_STEPS, error_rates, theoretical_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from operators.formula import Formula
+    from operators.conditions.formula import Formula
 
 __all__ = ["Apportionment", "Atom", "Rule", "apportion", "least_loss"]
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from operators.noise import exp_neg_bounds
+from operators.noise.source import exp_neg_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

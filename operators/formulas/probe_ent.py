@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Plan
-from operators.literals import apportioned, formula_limit, least_common_rate
-from operators.progressive import Grid, expected_entropy
-from operators.treewalk import Scale, Walk
+from operators.formulas.literals import apportioned, formula_limit, least_common_rate
+from operators.formulas.treewalk import Scale, Walk
+from operators.single.progressive import Grid, expected_entropy
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from operators.base import Decision
-    from operators.condition import Aim, Condition
-    from operators.noise import NoiseSource
+    from operators.conditions.condition import Aim, Condition
+    from operators.noise.source import NoiseSource
 
 __all__ = ["ProbeEnt"]
 
@@ -45,7 +45,7 @@ class ProbeEnt:
 
     Args:
         condition: when a cell should ring.
-        plan: worst-case loss and its limit, see ``operators.literals.formula_limit``.
+        plan: worst-case loss and its limit, see ``operators.formulas.literals.formula_limit``.
         scales: levels and boundaries, one per channel.
 
     Source: ProBE, Algorithm 5 (appendix C) over MIDE, Algorithms 3 and 4. What a channel leaves of

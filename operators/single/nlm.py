@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Final
 from accountant.costs.charges import UniformCost
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Decision, Plan
-from operators.noise import exp_neg_bounds
-from operators.tslm import error_rates, theoretical_limit
+from operators.noise.source import exp_neg_bounds
+from operators.single.tslm import error_rates, theoretical_limit
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from operators.atoms import IntegerTest
     from operators.base import Promise
-    from operators.noise import NoiseSource
+    from operators.conditions.atoms import IntegerTest
+    from operators.noise.source import NoiseSource
 
 __all__ = ["Nlm"]
 
