@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from stream.codecs import Decoder, Record
-from stream.hashing import ByteStrings
-from stream.model import Codec, Feed, Field, FieldType, Partitioner
-from stream.partitioning import partitions_of
+from stream.events.decoder import Decoder, Record
+from stream.events.hashing import ByteStrings
+from stream.events.partitioning import partitions_of
+from stream.model.queries import Codec, Feed, Field, FieldType, Partitioner
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,8 +26,8 @@ from accountant.costs.charges import WindowKey
 from accountant.records import Partial
 from benchmarks.system import QUERY, System
 from deploy.kafka.broker import Broker
-from stream.alarms import from_iso_utc
 from stream.build import wall_clock_ms
+from stream.decisions.records import from_iso_utc
 from stream.kafka.publish import Publisher
 
 if TYPE_CHECKING:
@@ -152,7 +152,13 @@ def _worker(system: System) -> Iterator[None]:
     """Run one worker process."""
     with (system.directory / "worker.log").open("wb") as log:
         worker = subprocess.Popen(
-            [sys.executable, "-c", "from stream.cli import main; main()", "run", str(system.file)],
+            [
+                sys.executable,
+                "-c",
+                "from stream.cli.main import main; main()",
+                "run",
+                str(system.file),
+            ],
             cwd=ROOT,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -23,10 +23,10 @@ from aiokafka.record.memory_records import MemoryRecords
 from benchmarks.system import QUERY, System
 from deploy.kafka.broker import Broker
 from stream.build import wall_clock_ms
-from stream.hashing import ByteStrings
+from stream.events.hashing import ByteStrings
+from stream.events.partitioning import partitions_of
 from stream.kafka.ingest import FETCH, MAX_RECORDS, Ingest
-from stream.model import Partitioner
-from stream.partitioning import partitions_of
+from stream.model.queries import Partitioner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

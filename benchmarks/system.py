@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stream.build import Runtime, assemble, open_ledger, wall_clock_ms
-from stream.config import load
+from stream.config.loading import load
 from stream.kafka.guard import check_feeds
 from stream.kafka.topics_command import check
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from accountant.records import LogIdentity
     from deploy.kafka.broker import Broker
-    from stream.model import Alarms
+    from stream.model.queries import Alarms
 
 __all__ = ["QUERY", "System"]
 

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 from accountant.errors import DependencyError
 from accountant.ledger.ledger import Ledger
 from operators.noise.source import NoiseSource
-from stream.decide import Decider
-from stream.metrics import Metrics
-from stream.pinned import refuse_changes
-from stream.references import public_feeds
-from stream.registration import registration, scopes_of, terms_of
-from stream.steps import no_step
+from stream.custody.pinned import refuse_changes
+from stream.decisions.decider import Decider
+from stream.decisions.registration import registration, scopes_of, terms_of
+from stream.decisions.steps import no_step
+from stream.metrics.registries import Metrics
+from stream.model.references import public_feeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from accountant.records import LogIdentity
-    from stream.model import Alarms
-    from stream.steps import StepHook
+    from stream.decisions.steps import StepHook
+    from stream.model.queries import Alarms
 
 __all__ = ["Runtime", "assemble", "open_ledger", "wall_clock_ms"]
 

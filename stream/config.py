@@ -15,24 +15,24 @@ from zoneinfo import available_timezones
 from pydantic import ValidationError
 
 from accountant.errors import ConfigError
-from stream.configmodel import EXAMPLES, MODELS, FileModel
-from stream.declare import build_budget, build_feeds, build_kafka, build_settings
-from stream.findings import Findings
-from stream.localtime import load_zone
-from stream.model import Alarms, Clock
-from stream.queries import QueryBuilder
-from stream.references import reference_feed, waited_ms
-from stream.release import scope_of
-from stream.scalars import closest
-from stream.tables import Table, read_table
-from stream.yamlfile import Document, load_document
+from stream.config.alarms.builder import QueryBuilder
+from stream.config.declarations import build_budget, build_feeds, build_kafka, build_settings
+from stream.config.findings import Findings
+from stream.config.keys import EXAMPLES, MODELS, FileModel
+from stream.config.scalars import closest
+from stream.config.tables import Table, read_table
+from stream.config.yamlfile import Document, load_document
+from stream.decisions.release import scope_of
+from stream.model.queries import Alarms, Clock
+from stream.model.references import reference_feed, waited_ms
+from stream.windows.localtime import load_zone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
     from zoneinfo import ZoneInfo
 
-    from stream.yamlfile import Loc
+    from stream.config.yamlfile import Loc
 
 __all__ = ["Report", "check", "examine", "load"]
 

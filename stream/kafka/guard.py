@@ -14,19 +14,19 @@ from accountant.errors import (
     LedgerRolledBackError,
     LogChangedError,
 )
-from stream.alarms import decode_decision, iso_utc
-from stream.kafka.security import aiokafka_arguments
+from stream.custody.pinned import pinned_rows
+from stream.decisions.records import decode_decision, iso_utc
+from stream.decisions.release import seen_decision
+from stream.kafka.clients import aiokafka_arguments
 from stream.kafka.settings import require_kafka
 from stream.kafka.topics import admin_client, describe, plan, problems
-from stream.pinned import pinned_rows
-from stream.release import seen_decision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import LogIdentity, SeenDecision
-    from stream.model import Alarms, KafkaSettings
+    from stream.model.queries import Alarms, KafkaSettings
 
 __all__ = ["check_feeds", "check_ledger", "check_unchanged", "seen_decisions"]
 

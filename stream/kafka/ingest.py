@@ -26,16 +26,16 @@ from aiokafka.errors import (
     OffsetOutOfRangeError,
 )
 
-from stream.codecs import Records
+from stream.counting.partition import PartitionReader, ReadStart, slice_start_ms
+from stream.decisions.steps import Step
+from stream.events.decoder import Records
+from stream.kafka.clients import aiokafka_arguments
 from stream.kafka.guard import check_unchanged
-from stream.kafka.security import aiokafka_arguments
+from stream.kafka.headers import tolerate_headers
 from stream.kafka.settings import require_kafka
-from stream.kafka.tolerant import tolerate_headers
-from stream.lanes import feeds_in_use
-from stream.model import Clock
-from stream.reader import PartitionReader, ReadStart, slice_start_ms
-from stream.references import counted_on, public_feeds
-from stream.steps import Step
+from stream.model.queries import Clock
+from stream.model.references import counted_on, public_feeds
+from stream.replay.lanes import feeds_in_use
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from accountant.records import LogIdentity, Partial
     from stream.build import Runtime
-    from stream.model import Feed
+    from stream.model.queries import Feed
 
 __all__ = ["FETCH", "MAX_RECORDS", "Ingest"]
 

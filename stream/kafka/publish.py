@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from aiokafka import AIOKafkaProducer
 
-from stream.alarms import encode
-from stream.kafka.security import aiokafka_arguments
+from stream.decisions.records import encode
+from stream.decisions.release import alarm_records, decision_record
+from stream.decisions.steps import Step
+from stream.kafka.clients import aiokafka_arguments
 from stream.kafka.settings import require_kafka
-from stream.release import alarm_records, decision_record
-from stream.steps import Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor
 
     from accountant.records import StoredDecision
-    from stream.alarms import Alarm, DecisionRecord
     from stream.build import Runtime
+    from stream.decisions.records import Alarm, DecisionRecord
 
 __all__ = ["Publisher"]
 

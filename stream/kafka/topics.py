@@ -11,15 +11,15 @@ from kafka.errors import KafkaError
 
 from accountant.errors import DependencyError
 from accountant.records import LogIdentity
-from stream.kafka.security import admin_arguments
+from stream.kafka.clients import admin_arguments
 from stream.kafka.settings import require_kafka
-from stream.model import Clock
-from stream.references import counted_on, waited_ms
+from stream.model.queries import Clock
+from stream.model.references import counted_on, waited_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from stream.model import Alarms, Feed, KafkaSettings
+    from stream.model.queries import Alarms, Feed, KafkaSettings
 
 __all__ = ["TopicFacts", "TopicPlan", "admin_client", "create", "describe", "plan", "problems"]
 

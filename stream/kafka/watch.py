@@ -10,14 +10,14 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
 from accountant.errors import DependencyError
-from stream.alarms import decode_alarm
-from stream.kafka.security import aiokafka_arguments
+from stream.decisions.records import decode_alarm
+from stream.kafka.clients import aiokafka_arguments
 from stream.kafka.settings import require_kafka
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stream.model import Alarms
+    from stream.model.queries import Alarms
 
 __all__ = ["watch"]
 

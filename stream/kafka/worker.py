@@ -26,23 +26,23 @@ from mode import Service
 
 from accountant.errors import DependencyError, TocsinError
 from stream.build import assemble, open_ledger, wall_clock_ms
+from stream.decisions.steps import no_step
+from stream.kafka.clients import faust_credentials
 from stream.kafka.guard import check_feeds, check_ledger, check_unchanged
 from stream.kafka.ingest import Ingest
 from stream.kafka.publish import Publisher
-from stream.kafka.security import faust_credentials
+from stream.kafka.retry import retrying
 from stream.kafka.settings import require_kafka
-from stream.metrics_server import serve
-from stream.retry import retrying
-from stream.steps import no_step
+from stream.metrics.server import serve
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from accountant.records import LogIdentity
-    from stream.alarms import Alarm, DecisionRecord
     from stream.build import Runtime
-    from stream.model import Alarms, Query
-    from stream.steps import StepHook
+    from stream.decisions.records import Alarm, DecisionRecord
+    from stream.decisions.steps import StepHook
+    from stream.model.queries import Alarms, Query
 
 __all__ = ["run"]
 

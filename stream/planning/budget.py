@@ -16,11 +16,11 @@ from accountant.budget.plan import AlarmCost, plan_budget
 from accountant.regions.regions import Region, ValueSet
 from accountant.regions.shapes import Shape
 from accountant.units import to_loss_units
-from stream.mechanisms import plans_of
+from stream.decisions.mechanisms import plans_of
+from stream.decisions.registration import scopes_of, shape_of, terms_of
+from stream.decisions.release import cells_per_unit, has_runs, scope_of
 from stream.planning.occupancy import ActiveWindows, run_breaks
-from stream.registration import scopes_of, shape_of, terms_of
-from stream.release import cells_per_unit, has_runs, scope_of
-from stream.windows import FixedCalendar, LocalCalendar
+from stream.windows.calendars import FixedCalendar, LocalCalendar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from accountant.budget.plan import BudgetPlan
     from operators.base import Plan
-    from stream.model import Alarms, Budget, Query
-    from stream.windows import Calendar, Periods, Schedule
+    from stream.model.queries import Alarms, Budget, Query
+    from stream.windows.calendars import Calendar, Periods, Schedule
 
 __all__ = [
     "ACTIVE",

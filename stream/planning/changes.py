@@ -18,14 +18,14 @@ from accountant.budget.plan import epsilon_needed, loads_of, room_units, worst_o
 from accountant.errors import ConfigError
 from accountant.units import to_loss_units
 from operators.registry import RUN_MECHANISMS
-from stream.declare import decimal
-from stream.firstphase import PHASED
-from stream.mechanisms import price_of
+from stream.config.alarms.tolerances import aim_with, highest_tolerance, tolerance_text
+from stream.config.declarations import decimal
+from stream.decisions.mechanisms import price_of
+from stream.decisions.release import has_runs
+from stream.model.firstphase import PHASED
 from stream.planning.budget import alarm_costs
 from stream.planning.search import rounded, rounded_index, smallest
 from stream.planning.stretching import WindowTrials, window_text
-from stream.release import has_runs
-from stream.tolerances import aim_with, highest_tolerance, tolerance_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from accountant.budget.plan import ScopePlan
     from operators.base import Plan
     from operators.conditions.condition import Aim
-    from stream.model import Budget, Query
+    from stream.model.queries import Budget, Query
 
 __all__ = ["Change", "ChangeKind", "recommended", "smallest_changes"]
 

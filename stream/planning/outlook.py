@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from operators.registry import RUN_MECHANISMS
-from stream.mechanisms import plans_of
+from stream.decisions.mechanisms import plans_of
 from stream.planning.budget import budget_plan
 from stream.planning.changes import recommended, smallest_changes
 from stream.planning.refusal import first_refusal
@@ -14,7 +14,7 @@ from stream.planning.runs import run_outlook
 
 if TYPE_CHECKING:
     from accountant.budget.plan import ScopePlan
-    from stream.model import Alarms
+    from stream.model.queries import Alarms
     from stream.planning.changes import Change
     from stream.planning.refusal import Refusal
     from stream.planning.runs import RunOutlook

@@ -19,10 +19,10 @@ from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held
 from accountant.records import Admission
 from accountant.units import PrivacyUnit, to_loss_units
+from stream.decisions.registration import shape_of
+from stream.decisions.release import cells_per_unit, has_runs
 from stream.planning.budget import REFERENCE_MS, period_table
 from stream.planning.occupancy import ActiveWindows, run_breaks
-from stream.registration import shape_of
-from stream.release import cells_per_unit, has_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from accountant.budget.plan import ScopePlan
     from accountant.regions.shapes import Shape
-    from stream.model import Budget, Query
-    from stream.windows import Calendar, Periods
+    from stream.model.queries import Budget, Query
+    from stream.windows.calendars import Calendar, Periods
 
 __all__ = ["Refusal", "first_refusal"]
 

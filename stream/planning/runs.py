@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 from accountant.units import PrivacyUnit, to_loss_units
 from operators.registry import price
 from operators.svt import Svt, accuracy
+from stream.config.alarms.statistics import per_unit
+from stream.decisions.release import cells_per_unit
 from stream.planning.budget import period_table
 from stream.planning.occupancy import ActiveWindows
-from stream.release import cells_per_unit
-from stream.statistics import per_unit
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from stream.model import Budget, Query
+    from stream.model.queries import Budget, Query
 
 __all__ = ["RunOutlook", "run_outlook"]
 

@@ -15,20 +15,20 @@ import numpy as np
 
 from accountant.budget.plan import loads_of, worst_of
 from accountant.units import PrivacyUnit
+from stream.config.sql.text import name_in_sql
+from stream.decisions.release import has_runs
 from stream.planning.budget import REFERENCE_MS, period_table
 from stream.planning.occupancy import ActiveWindows, active_spans
-from stream.release import has_runs
-from stream.sqltext import name_in_sql
-from stream.windows import FixedCalendar, LocalCalendar
+from stream.windows.calendars import FixedCalendar, LocalCalendar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from accountant.budget.plan import AlarmCost
     from accountant.records import BudgetTerms
-    from stream.model import Budget, Query
+    from stream.model.queries import Budget, Query
     from stream.planning.budget import PeriodTable
-    from stream.windows import Calendar
+    from stream.windows.calendars import Calendar
 
 __all__ = ["Stretched", "WindowTrials", "duration_text", "stretched", "window_text"]
 

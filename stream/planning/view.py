@@ -13,13 +13,13 @@ from rich.text import Text
 
 from accountant.budget.sharing import MOST_LISTED, NO_ROW
 from accountant.units import PrivacyUnit, from_loss_units
-from stream.alarms import epsilon_text, iso_utc
-from stream.localtime import load_zone
+from stream.config.alarms.tolerances import tolerance_json
+from stream.decisions.records import epsilon_text, iso_utc
 from stream.planning.budget import REFERENCE_MS
 from stream.planning.changes import ChangeKind
 from stream.planning.stretching import duration_text
-from stream.tolerances import tolerance_json
-from stream.windows import LocalCalendar
+from stream.windows.calendars import LocalCalendar
+from stream.windows.localtime import load_zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from accountant.budget.plan import AlarmPlan, ScopePlan
     from accountant.budget.sharing import Pair, Sharing
-    from stream.model import Alarms
+    from stream.model.queries import Alarms
     from stream.planning.changes import Change
     from stream.planning.outlook import ScopeOutlook
     from stream.planning.refusal import Refusal

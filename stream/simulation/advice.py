@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from stream.tolerances import tolerance_text
+from stream.config.alarms.tolerances import tolerance_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """Recorded events counted once, into the exact statistics of every window.
 
-The same readers and lanes as a replay (``stream.embedded``), so the windows and their counts are
-those that ``tocsin run --replay`` would decide. No ledger is opened. What comes out is private.
+The same readers and lanes as a replay (``stream.replay.replay``), so the windows and their counts
+are those that ``tocsin run --replay`` would decide. No ledger is opened. What comes out is private.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from accountant.errors import ConfigError
 from operators.noise.source import NoiseSource
-from stream.embedded import windows_of
-from stream.lanes import feeds_in_use, source_of
-from stream.reader import PartitionReader
+from stream.counting.partition import PartitionReader
+from stream.replay.lanes import feeds_in_use, source_of
+from stream.replay.replay import windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial
-    from stream.lanes import Lane
-    from stream.model import Alarms, Feed, Query
+    from stream.model.queries import Alarms, Feed, Query
+    from stream.replay.lanes import Lane
 
 __all__ = ["MOST_ENTRIES", "MOST_WINDOWS", "CountedAlarm", "count_history"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
-from stream.alarms import iso_utc
-from stream.release import scope_of
+from stream.config.alarms.tolerances import tolerance_text
+from stream.decisions.records import iso_utc
+from stream.decisions.release import scope_of
 from stream.simulation.advice import CAVEAT, advice_on
 from stream.simulation.results import AUDIENCE, CONFIDENCE
-from stream.tolerances import tolerance_text
 
 if TYPE_CHECKING:
     from stream.simulation.advice import Advice

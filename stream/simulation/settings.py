@@ -7,13 +7,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from operators.registry import MECHANISMS
-from stream.tolerances import aim_with, highest_tolerance
+from stream.config.alarms.tolerances import aim_with, highest_tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from operators.conditions.condition import Aim
-    from stream.model import Query
+    from stream.model.queries import Query
 
 __all__ = ["BASELINES", "FACTORS", "Setting", "Untried", "settings_of"]
 

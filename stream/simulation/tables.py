@@ -8,10 +8,10 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from stream.alarms import iso_utc
+from stream.config.alarms.tolerances import tolerance_text
+from stream.decisions.records import iso_utc
 from stream.simulation.advice import CAVEAT, advice_on
 from stream.simulation.results import AUDIENCE
-from stream.tolerances import tolerance_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from stream.config import check
+from stream.config.loading import check
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = ROOT / "docker-compose.yml"

@@ -17,14 +17,14 @@ from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.noise.source import NoiseSource
 from operators.registry import create, price
-from stream.cli import main
-from stream.config import load
+from stream.cli.main import main
+from stream.config.loading import load
 from stream.planning.budget import budget_plan
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stream.model import Alarms
+    from stream.model.queries import Alarms
 
 TEXT = choosing.PAGE.read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)

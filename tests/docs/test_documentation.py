@@ -15,8 +15,8 @@ from operators.noise import gradual
 from operators.noise import source as noise
 from operators.single import nlm, progressive, tslm
 from operators.svt import difference, mechanism, run
-from stream.cli import main
-from stream.config import examine
+from stream.cli.main import main
+from stream.config.loading import examine
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from accountant.store.chain import read_anchor
-from stream.export import SCHEMAS
-from stream.ledger_commands import ledger
+from stream.cli.ledger import ledger
+from stream.custody.export import SCHEMAS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 COMMANDS = (DOCS / "commands.md").read_text(encoding="utf-8")

@@ -17,8 +17,8 @@ from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.registry import create, price
 from operators.svt import Svt
-from stream.cli import main
-from stream.config import load
+from stream.cli.main import main
+from stream.config.loading import load
 from stream.planning.budget import budget_plan
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "runs.md"

@@ -11,9 +11,9 @@ import jsonschema
 import pytest
 
 from accountant.units import to_loss_units
-from stream.alarms import schema
 from stream.build import open_ledger
-from stream.config import load
+from stream.config.loading import load
+from stream.decisions.records import schema
 from tests.support.commands import HOUR_MS, configuration, json_lines, tocsin
 from tests.support.oracle import add_up
 from tests.support.scenario import ROOMS, Scenario, wait_until

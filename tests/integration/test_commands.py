@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from stream.build import open_ledger
-from stream.config import load
+from stream.config.loading import load
 from tests.support.scenario import wait_until
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _PUNCTUATED = """\
 
 def tocsin(*arguments: str | Path) -> list[str]:
     """Return the command line."""
-    return [sys.executable, "-c", "from stream.cli import main; main()", *map(str, arguments)]
+    return [sys.executable, "-c", "from stream.cli.main import main; main()", *map(str, arguments)]
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -19,19 +19,19 @@ from accountant.ledger.ledger import Ledger
 from accountant.records import Outcome
 from accountant.units import floor_loss_units
 from stream.build import open_ledger
-from stream.codecs import Record
-from stream.config import load
-from stream.embedded import Replay, windows_of
-from stream.logdump import DumpInfo, LoggedRecord, LogWriter
-from stream.release import alarm_records
-from stream.steps import Step
+from stream.config.loading import load
+from stream.decisions.release import alarm_records
+from stream.decisions.steps import Step
+from stream.events.decoder import Record
+from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
+from stream.replay.replay import Replay, windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial, PartialStatus, StoredDecision
-    from stream.model import Alarms
+    from stream.model.queries import Alarms
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MINUTE_MS = 60_000

@@ -12,8 +12,8 @@ import pytest
 
 from accountant.units import from_loss_units
 from stream.build import open_ledger
-from stream.config import load
-from stream.mechanisms import plans_of
+from stream.config.loading import load
+from stream.decisions.mechanisms import plans_of
 from tests.support.commands import HOUR_MS, configuration, json_lines, tocsin
 from tests.support.oracle import add_up
 from tests.support.scenario import ROOMS, Scenario, wait_until

@@ -14,17 +14,17 @@ from accountant.errors import DependencyError, LedgerError
 from accountant.store.chain import read_anchor
 from accountant.store.store import Store
 from accountant.units import PrivacyUnit
-from stream.alarms import decode_decision, encode
 from stream.build import open_ledger
-from stream.config import load
-from stream.embedded import Replay
-from stream.release import decision_record, seen_decision
+from stream.config.loading import load
+from stream.decisions.records import decode_decision, encode
+from stream.decisions.release import decision_record, seen_decision
+from stream.replay.replay import Replay
 from tests.support import ledgers
 from tests.support.commands import configuration, events, json_lines, tocsin
 
 if TYPE_CHECKING:
     from accountant.records import SeenDecision, StoredDecision
-    from stream.model import Alarms
+    from stream.model.queries import Alarms
     from tests.support.postgres import Postgres
 
 WINDOWS = 96

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from deploy.kafka.runtime import free_port
 from stream.build import open_ledger
-from stream.cli import main
+from stream.cli.main import main
 from tests.support.hostile import WINDOW_MS, flowing
 from tests.support.oracle import add_up, crowd
 from tests.support.scenario import Scenario, Worker, wait_until

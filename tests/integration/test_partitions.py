@@ -16,7 +16,7 @@ from kafka.partitioner.default import murmur2
 
 from accountant.units import to_loss_units
 from stream.build import open_ledger
-from stream.mechanisms import plans_of
+from stream.decisions.mechanisms import plans_of
 from tests.support.hostile import WINDOW_MS, flowing
 from tests.support.oracle import add_up, crowd
 from tests.support.scenario import ROOMS, Scenario, wait_until

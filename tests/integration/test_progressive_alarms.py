@@ -9,8 +9,8 @@ import pytest
 
 from accountant.records import Outcome
 from stream.build import open_ledger
-from stream.config import load
-from stream.mechanisms import plans_of
+from stream.config.loading import load
+from stream.decisions.mechanisms import plans_of
 from tests.support.commands import configuration, events, json_lines, tocsin
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import pytest
 from kafka import KafkaProducer, TopicPartition
 
 from stream.build import open_ledger
-from stream.embedded import Replay
-from stream.kafka.replayer import replay
-from stream.punctuation import Mark, encode_mark
+from stream.events.marks import Mark, encode_mark
+from stream.kafka.history import replay
+from stream.replay.replay import Replay
 from tests.support.oracle import add_up
 from tests.support.recording import record_partials
 from tests.support.scenario import ROOMS, ROOT, Scenario, wait_until

@@ -12,8 +12,8 @@ from kafka import KafkaProducer
 
 from accountant.records import REFERENCE_PARTITIONS
 from stream.build import open_ledger
-from stream.config import load
-from stream.punctuation import Mark, encode_mark
+from stream.config.loading import load
+from stream.events.marks import Mark, encode_mark
 from tests.integration.test_band_alarms import (
     COUNT,
     HOURS,

@@ -13,11 +13,11 @@ from click.testing import CliRunner
 
 from accountant.errors import LedgerRolledBackError
 from accountant.units import to_loss_units
-from stream.alarms import iso_utc
 from stream.build import open_ledger
-from stream.cli import main
+from stream.cli.main import main
+from stream.decisions.mechanisms import plans_of
+from stream.decisions.records import iso_utc
 from stream.kafka.guard import check_ledger
-from stream.mechanisms import plans_of
 from tests.support.hostile import WINDOW_MS
 from tests.support.scenario import Scenario, wait_until
 

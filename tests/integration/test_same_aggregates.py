@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from stream.build import open_ledger
-from stream.codecs import Record
-from stream.embedded import Replay
-from stream.logdump import DumpInfo, LoggedRecord, LogWriter
+from stream.events.decoder import Record
+from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
+from stream.replay.replay import Replay
 from tests.support.hostile import WINDOW_MS, produce_live
 from tests.support.oracle import add_up, crowd
 from tests.support.recording import record_partials

@@ -20,13 +20,13 @@ from click.testing import CliRunner
 
 from accountant.ledger.ledger import Ledger
 from stream.build import open_ledger
-from stream.codecs import Record
-from stream.commandline import ErrorGroup
-from stream.config import load
-from stream.embedded import Replay
-from stream.logdump import DumpInfo, LoggedRecord, LogWriter
+from stream.cli.shared import ErrorGroup
+from stream.cli.simulate import simulate
+from stream.config.loading import load
+from stream.events.decoder import Record
+from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
+from stream.replay.replay import Replay
 from stream.simulation import history
-from stream.simulation.command import simulate
 from stream.simulation.history import count_history
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial, PartialStatus
-    from stream.model import Alarms
+    from stream.model.queries import Alarms
     from stream.simulation.history import CountedAlarm
 
 ROOT = Path(__file__).parents[2]
@@ -46,8 +46,8 @@ HOUR_MS = 3_600_000
 
 COMMAND = ErrorGroup("tocsin", commands=[simulate])
 PROGRAM = """\
-from stream.commandline import ErrorGroup
-from stream.simulation.command import simulate
+from stream.cli.shared import ErrorGroup
+from stream.cli.simulate import simulate
 ErrorGroup("tocsin", commands=[simulate])()
 """
 

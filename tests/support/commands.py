@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from click.testing import CliRunner
 
-from stream.cli import main
+from stream.cli.main import main
 
 if TYPE_CHECKING:
     from pathlib import Path

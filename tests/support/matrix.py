@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from accountant.costs.charges import WindowKey
 from accountant.records import Outcome
 from operators.svt import RunState
-from stream.release import alarm_records
-from stream.steps import Step
+from stream.decisions.release import alarm_records
+from stream.decisions.steps import Step
 from tests.support.hostile import WINDOW_MS
 from tests.support.oracle import add_up, crowd
 from tests.support.scenario import Scenario, Worker, wait_until

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from stream.config import examine
+from stream.config.loading import examine
 from stream.planning.outlook import outlook
-from stream.schedule import Schedule
-from stream.windows import FixedCalendar, LocalCalendar
+from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.schedule import Schedule
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stream.model import Alarms
+    from stream.model.queries import Alarms
     from stream.planning.outlook import ScopeOutlook
 
 __all__ = ["Alarm", "Config", "calendars"]

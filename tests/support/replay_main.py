@@ -14,8 +14,8 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
-from stream.config import load
-from stream.kafka.replayer import replay
+from stream.config.loading import load
+from stream.kafka.history import replay
 
 
 def main() -> None:

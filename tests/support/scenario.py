@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from stream.alarms import from_iso_utc
 from stream.build import open_ledger
-from stream.config import load
+from stream.config.loading import load
+from stream.decisions.records import from_iso_utc
 from stream.kafka.topics_command import check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from stream.model import Alarms
+    from stream.model.queries import Alarms
     from tests.support.kafka import Broker
 
 __all__ = ["Scenario", "Worker", "wait_until"]

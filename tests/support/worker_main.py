@@ -21,13 +21,13 @@ from sqlalchemy.engine import Engine
 
 from accountant.errors import TocsinError
 from accountant.ledger.ledger import Ledger
-from stream.config import load
+from stream.config.loading import load
 from stream.kafka.worker import run
 
 if TYPE_CHECKING:
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial, PartialStatus, StoredDecision
-    from stream.steps import Step
+    from stream.decisions.steps import Step
 
 BEFORE_COMMIT = "before_commit"
 """Inside the deciding transaction, its rows written, the commit not sent."""

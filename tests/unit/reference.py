@@ -19,10 +19,11 @@ import pyarrow as pa
 from accountant.units import Contribution, PrivacyUnit
 from operators.conditions.atoms import Comparison, IntegerTest
 from operators.conditions.condition import Aim, Condition
-from stream.aggregate import WindowCounter, project
-from stream.codecs import Batch
-from stream.firstphase import FirstTolerances
-from stream.model import (
+from stream.counting.counter import WindowCounter, project
+from stream.events.decoder import Batch
+from stream.model.filters import Comparator, Compare, Where
+from stream.model.firstphase import FirstTolerances
+from stream.model.queries import (
     AggregateKind,
     AggregateSpec,
     Budget,
@@ -33,8 +34,7 @@ from stream.model import (
     FieldType,
     Query,
 )
-from stream.where import Comparator, Compare, Where
-from stream.windows import FixedCalendar, LocalCalendar, Periods, Schedule
+from stream.windows.calendars import FixedCalendar, LocalCalendar, Periods, Schedule
 
 if TYPE_CHECKING:
     import random

@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accountant.units import PrivacyUnit
-from stream.aggregate import Rows, WindowCounter, project
-from stream.model import AggregateKind, AggregateSpec, Domain, FieldType
-from stream.projection import _integer_granules, _positions
-from stream.sums import SUM_LIMIT, Sums
-from stream.where import Comparator, Compare
-from stream.windows import FixedCalendar
+from stream.counting.counter import Rows, WindowCounter, project
+from stream.counting.projection import _integer_granules, _positions
+from stream.counting.sums import SUM_LIMIT, Sums
+from stream.model.filters import Comparator, Compare
+from stream.model.queries import AggregateKind, AggregateSpec, Domain, FieldType
+from stream.windows.calendars import FixedCalendar
 from tests.unit import reference
 
 if TYPE_CHECKING:
-    from stream.model import Budget, Query
+    from stream.model.queries import Budget, Query
     from tests.unit.reference import Event
 
     Case = tuple[reference.Scene, Query, Budget, list[Event]]
@@ -73,8 +73,8 @@ def test_compaction_cuts_and_forgetting_change_nothing(case: Case, rng: random.R
     """Compacting after every row, cutting in any order and forgetting leave every later window."""
     scene, query, budget, log = case
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stream.aggregate._COMPACT_ROWS", 0)
-        patch.setattr("stream.aggregate._CHUNK_ROWS", 3)
+        patch.setattr("stream.counting.counter._COMPACT_ROWS", 0)
+        patch.setattr("stream.counting.counter._CHUNK_ROWS", 3)
         counter = WindowCounter(query, budget)
         rows, _ = project(query, reference.decoded(log))
         half = len(rows) // 2

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operators.conditions.condition import Aim
-from stream.config import check, examine, load
+from stream.config.loading import check, examine, load
 
 if TYPE_CHECKING:
     from pathlib import Path

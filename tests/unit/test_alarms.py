@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from accountant.costs.charges import WindowKey
 from accountant.errors import DataError
 from accountant.units import UNITS_PER_EPSILON
-from stream.alarms import (
+from stream.decisions.records import (
     Alarm,
     DecisionRecord,
     alarm_id,

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream import arrow_codec, codecs
-from stream.columns import MAX_STRING_BYTES, TIME_END_MS
-from stream.model import Codec
+from stream.events import arrow_events as arrow_codec
+from stream.events import decoder as codecs
+from stream.events.columns import MAX_STRING_BYTES, TIME_END_MS
+from stream.model.queries import Codec
 from tests.support.decoding import (
     NOON_MS,
     REASONS,

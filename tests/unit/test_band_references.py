@@ -15,15 +15,15 @@ from accountant.records import REFERENCE_PARTITIONS, LogIdentity, Partial, Parti
 from accountant.units import PrivacyUnit
 from operators.noise.source import NoiseSource
 from stream.build import Runtime, assemble, open_ledger
-from stream.codecs import Record
-from stream.config import examine, load
-from stream.definition import definition
+from stream.config.loading import examine, load
+from stream.counting.partition import PartitionReader, ReadStart
+from stream.decisions.mechanisms import BandOperator, operator_of
+from stream.events.decoder import Record
+from stream.events.marks import Mark, encode_mark
 from stream.kafka.topics import plan
-from stream.mechanisms import BandOperator, operator_of
-from stream.model import AggregateKind
-from stream.punctuation import Mark, encode_mark
-from stream.reader import PartitionReader, ReadStart
-from stream.references import FARTHEST_REFERENCE, counted_on, public_feeds, waited_ms
+from stream.model.fingerprints import definition
+from stream.model.queries import AggregateKind
+from stream.model.references import FARTHEST_REFERENCE, counted_on, public_feeds, waited_ms
 from tests.support.decoding import HASH_KEY
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
-    from stream.config import Report
-    from stream.model import Alarms, Query
+    from stream.config.loading import Report
+    from stream.model.queries import Alarms, Query
 
 HERE = "⟦"
 MINUTE_MS = 60_000

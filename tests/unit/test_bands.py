@@ -22,14 +22,14 @@ from accountant.units import to_loss_units
 from operators.base import Plan
 from operators.deciders import Quantile, tau_min
 from operators.noise.source import NoiseSource
-from stream.bands import MOST_STATISTICS
-from stream.codecs import Record
-from stream.config import Report, examine
-from stream.definition import definition
-from stream.mechanisms import DECIDER, operator_of, plans_of, price_of
-from stream.model import AggregateKind
+from stream.config.alarms.bands import MOST_STATISTICS
+from stream.config.loading import Report, examine
+from stream.counting.partition import PartitionReader, ReadStart
+from stream.decisions.mechanisms import DECIDER, operator_of, plans_of, price_of
+from stream.events.decoder import Record
+from stream.model.fingerprints import definition
+from stream.model.queries import AggregateKind
 from stream.planning.budget import budget_plan
-from stream.reader import PartitionReader, ReadStart
 from tests.support.decoding import HASH_KEY
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.deciders import Kind
-    from stream.model import Budget, Query
+    from stream.model.queries import Budget, Query
 
 MARK = "⟦"
 SHOPS = ("east", "north", "south")

@@ -15,16 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accountant.units import PrivacyUnit
-from stream import bounding
-from stream.bounding import Bounds, Contributions, grouped
-from stream.model import AggregateKind
+from stream.counting import bounding
+from stream.counting.bounding import Bounds, Contributions, grouped
+from stream.model.queries import AggregateKind
 from tests.unit import reference
 from tests.unit.reference import ROOMS, Counted, Event, cell_and_weights, is_member, statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from stream.model import Budget, Query
+    from stream.model.queries import Budget, Query
 
     Case = tuple[reference.Scene, Query, Budget, list[Event]]
     Counter = Callable[[Query, Budget, list[Event], range], dict[int, Counted]]

@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from stream.alarms import schema
+from stream.decisions.records import schema
 from tests.support.commands import configuration, events, json_lines, tocsin
 
 ROOT = Path(__file__).parents[2]
@@ -233,7 +233,7 @@ def test_default_command_imports_no_kafka_client(tmp_path: Path) -> None:
     """Replaying files imports neither Faust nor a Kafka client."""
     program = (
         "import sys\n"
-        "from stream.cli import main\n"
+        "from stream.cli.main import main\n"
         "main(sys.argv[1:], standalone_mode=False)\n"
         "loaded = {'faust', 'aiokafka', 'kafka'} & sys.modules.keys()\n"
         "sys.exit(f'imported {loaded}' if loaded else 0)\n"

@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream import arrow_codec, codecs
-from stream.codecs import Batch, Decoder, Drop, Record
-from stream.columns import MAX_STRING_BYTES, TIME_END_MS
-from stream.hashing import ByteStrings
-from stream.model import Clock, Codec, Field, FieldType, Partitioner
-from stream.partitioning import partitions_of
+from stream.events import arrow_events as arrow_codec
+from stream.events import decoder as codecs
+from stream.events.columns import MAX_STRING_BYTES, TIME_END_MS
+from stream.events.decoder import Batch, Decoder, Drop, Record
+from stream.events.hashing import ByteStrings
+from stream.events.partitioning import partitions_of
+from stream.model.queries import Clock, Codec, Field, FieldType, Partitioner
 from tests.support.decoding import (
     KINDS,
     NOON_MS,

@@ -18,12 +18,12 @@ import pytest
 from accountant.errors import ConfigError
 from accountant.units import Contribution, PrivacyUnit
 from operators.conditions.condition import Aim
-from stream.config import check, examine, load
-from stream.configmodel import MODELS
-from stream.definition import definition, definition_json, fingerprint
-from stream.model import AggregateKind, Clock, Codec, FieldType, Partitioner
-from stream.where import And
-from stream.windows import FixedCalendar, LocalCalendar, Periods
+from stream.config.keys import MODELS
+from stream.config.loading import check, examine, load
+from stream.model.filters import And
+from stream.model.fingerprints import definition, definition_json, fingerprint
+from stream.model.queries import AggregateKind, Clock, Codec, FieldType, Partitioner
+from stream.windows.calendars import FixedCalendar, LocalCalendar, Periods
 
 MARK = "⟦"
 GOOD = """\

@@ -36,7 +36,7 @@ from operators.deciders.draws import settle
 from operators.deciders.sums import correction
 from operators.deciders.tight import MOST_REACH
 from operators.noise.source import KeyedNoise
-from stream.config import examine
+from stream.config.loading import examine
 
 EPSILON = Fraction(1, 2)
 MEDIAN = Quantile(Fraction(1, 2), range(100))

@@ -18,7 +18,7 @@ from accountant.loss.overlap import Held, worst_instant
 from accountant.records import LogIdentity, Outcome, SeenDecision
 from accountant.store import schema
 from accountant.units import PrivacyUnit
-from stream.export import SCHEMAS, write_parquet
+from stream.custody.export import SCHEMAS, write_parquet
 from tests.support.commands import configuration, json_lines, tocsin
 from tests.support.ledgers import Series, deny, open_ledger, registration, settle, terms
 

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accountant.errors import DataError
-from stream.codecs import Decoder, Record
-from stream.files import Replay
-from stream.model import Codec, Feed, Field, FieldType
+from stream.events.decoder import Decoder, Record
+from stream.events.files import Replay
+from stream.model.queries import Codec, Feed, Field, FieldType
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accountant.costs.charges import WindowKey
-from stream.alarms import encode, make_decision
 from stream.build import open_ledger
-from stream.config import load
+from stream.config.loading import load
+from stream.decisions.records import encode, make_decision
+from stream.decisions.registration import registration, scopes_of, terms_of
 from stream.kafka import guard
-from stream.registration import registration, scopes_of, terms_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stream.model import Alarms
+    from stream.model.queries import Alarms
 
 HOUR_MS = 3_600_000
 HOURS = 2_500

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream import hashing
-from stream.hashing import ByteStrings, KeyedHash
+from stream.events import hashing
+from stream.events.hashing import ByteStrings, KeyedHash
 
 WORD = (1 << 64) - 1
 KEY = bytes(range(32))

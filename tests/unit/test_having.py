@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream.comparisons import Asked
-from stream.config.alarms.reduction import Function, Relation, Tree
-from stream.contradictions import constant_condition
-from stream.model import AggregateKind, AggregateSpec, Codec, Domain, Feed, Field, FieldType
-from stream.sql import ParsedQuery, SqlProblem, parse_sql
-from stream.statistics import Counting, aggregate_of, assemble
-from stream.thresholds import Levels, Profiles
+from stream.config.alarms.contradictions import constant_condition
+from stream.config.alarms.statistics import Counting, aggregate_of, assemble
+from stream.config.alarms.thresholds import Levels, Profiles
+from stream.config.loading.alarms.reduction import Function, Relation, Tree
+from stream.config.sql.comparisons import Asked
+from stream.config.sql.select import ParsedQuery, SqlProblem, parse_sql
+from stream.model.queries import AggregateKind, AggregateSpec, Codec, Domain, Feed, Field, FieldType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

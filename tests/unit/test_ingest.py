@@ -12,10 +12,10 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from stream.config import load
+from stream.config.loading import load
+from stream.decisions.steps import no_step
 from stream.kafka import ingest
-from stream.model import Clock
-from stream.steps import no_step
+from stream.model.queries import Clock
 from tests.support.commands import configuration
 
 PARTITION = TopicPartition("badges", 0)

@@ -16,9 +16,9 @@ from click.testing import CliRunner
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.records import Request
 from stream.build import open_ledger
-from stream.cli import main
-from stream.config import load
-from stream.orphans import orphans
+from stream.cli.main import main
+from stream.config.loading import load
+from stream.custody.orphans import orphans
 from tests.support.commands import HOUR_MS, configuration, events, json_lines, tocsin
 
 if TYPE_CHECKING:

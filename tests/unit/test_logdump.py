@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from accountant.errors import DataError
-from stream import logdump
-from stream.codecs import Record
-from stream.logdump import DumpInfo, LoggedRecord, LogWriter, dump_info, read_log
+from stream.events.decoder import Record
+from stream.replay import dumps as logdump
+from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter, dump_info, read_log
 
 if TYPE_CHECKING:
     from pathlib import Path

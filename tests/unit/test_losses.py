@@ -12,10 +12,10 @@ from accountant.costs.levels import LevelCosts
 from accountant.errors import LedgerError
 from accountant.records import Request
 from stream.build import open_ledger
-from stream.config import load
-from stream.losses import predicate_losses
-from stream.registration import registration, terms_of
-from stream.release import scope_of
+from stream.config.loading import load
+from stream.custody.losses import predicate_losses
+from stream.decisions.registration import registration, terms_of
+from stream.decisions.release import scope_of
 from tests.support.commands import json_lines, tocsin
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
-    from stream.model import Alarms
+    from stream.model.queries import Alarms
 
 CONFIG = """
 feeds:

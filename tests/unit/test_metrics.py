@@ -29,11 +29,11 @@ from accountant.units import UNITS_PER_EPSILON, Contribution, PrivacyUnit
 from operators.base import Plan
 from operators.conditions.atoms import Comparison, IntegerTest
 from operators.conditions.condition import Aim, Condition
-from stream.firstphase import FirstTolerances
-from stream.loss_metrics import LossFamilies, dearest, predicate_label
-from stream.metrics import Metrics
-from stream.metrics_server import serve
-from stream.model import (
+from stream.metrics.losses import LossFamilies, dearest, predicate_label
+from stream.metrics.registries import Metrics
+from stream.metrics.server import serve
+from stream.model.firstphase import FirstTolerances
+from stream.model.queries import (
     AggregateKind,
     AggregateSpec,
     Alarms,

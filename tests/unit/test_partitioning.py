@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2 as kafka_murmur2
 
-from stream.hashing import ByteStrings
-from stream.model import Partitioner
-from stream.partitioning import crc32, murmur2, partitions_of
+from stream.events.hashing import ByteStrings
+from stream.events.partitioning import crc32, murmur2, partitions_of
+from stream.model.queries import Partitioner
 
 KEYS = st.lists(st.binary(max_size=70), max_size=40)
 

@@ -21,14 +21,14 @@ import pyarrow as pa
 import pytest
 
 from accountant.units import PrivacyUnit
-from stream import codecs
-from stream.codecs import Decoder, Record
-from stream.config import load
-from stream.hashing import ByteStrings
-from stream.model import Codec, Partitioner
-from stream.partitioning import partitions_of
-from stream.reader import PartitionReader, ReadStart, slice_start_ms
-from stream.release import cells_per_unit
+from stream.config.loading import load
+from stream.counting.partition import PartitionReader, ReadStart, slice_start_ms
+from stream.decisions.release import cells_per_unit
+from stream.events import decoder as codecs
+from stream.events.decoder import Decoder, Record
+from stream.events.hashing import ByteStrings
+from stream.events.partitioning import partitions_of
+from stream.model.queries import Codec, Partitioner
 from tests.support.decoding import HASH_KEY, ipc
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial
-    from stream.codecs import Batch
-    from stream.model import Alarms, Query
+    from stream.events.decoder import Batch
+    from stream.model.queries import Alarms, Query
 
     Reader = type[PartitionReader]
     Partials = dict[WindowKey, Partial]

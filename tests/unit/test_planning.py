@@ -23,8 +23,10 @@ from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held
 from accountant.records import Admission
 from accountant.units import PrivacyUnit, to_loss_units
-from stream.cli import main
-from stream.mechanisms import plans_of
+from stream.cli.main import main
+from stream.decisions.mechanisms import plans_of
+from stream.decisions.registration import registration, shape_of
+from stream.decisions.release import cells_per_unit
 from stream.planning.budget import (
     REFERENCE_MS,
     budget_plan,
@@ -36,9 +38,7 @@ from stream.planning.occupancy import ActiveWindows
 from stream.planning.outlook import outlook
 from stream.planning.search import rounded, rounded_index, smallest
 from stream.planning.stretching import duration_text
-from stream.registration import registration, shape_of
-from stream.release import cells_per_unit
-from stream.windows import FixedCalendar, LocalCalendar, Periods, Schedule
+from stream.windows.calendars import FixedCalendar, LocalCalendar, Periods, Schedule
 from tests.support import planned
 from tests.support.planned import Alarm, calendars
 
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from stream.model import Alarms, Query
+    from stream.model.queries import Alarms, Query
     from stream.planning.changes import Change
-    from stream.windows import Calendar
+    from stream.windows.calendars import Calendar
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

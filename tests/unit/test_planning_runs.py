@@ -28,14 +28,14 @@ from accountant.regions.shapes import ANYWHERE
 from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, to_loss_units
 from operators.registry import RUN_MECHANISMS, price
 from operators.svt import Svt, accuracy
-from stream.cli import main
-from stream.mechanisms import plans_of
+from stream.cli.main import main
+from stream.decisions.mechanisms import plans_of
 from stream.planning.budget import REFERENCE_MS, budget_plan, period_table
 from stream.planning.changes import ChangeKind
 from stream.planning.occupancy import ActiveWindows, run_breaks
 from stream.planning.outlook import outlook
 from stream.planning.refusal import first_refusal
-from stream.windows import FixedCalendar, LocalCalendar, Periods, Schedule
+from stream.windows.calendars import FixedCalendar, LocalCalendar, Periods, Schedule
 from tests.support import planned
 from tests.support.planned import Alarm, calendars
 
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from operators.base import Plan
-    from stream.model import Alarms
-    from stream.windows import Calendar
+    from stream.model.queries import Alarms
+    from stream.windows.calendars import Calendar
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

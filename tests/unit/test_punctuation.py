@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream.punctuation import MARK_HEADER, Mark, claims_mark, encode_mark, verified_mark
+from stream.events.marks import MARK_HEADER, Mark, claims_mark, encode_mark, verified_mark
 
 KEY = b"a punctuation key of its own"
 MARK = Mark("badges", 1_700_000_000_000, 3, 17)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream.codecs import Record
-from stream.config import load
-from stream.reader import PartitionReader, ReadStart, slice_start_ms
+from stream.config.loading import load
+from stream.counting.partition import PartitionReader, ReadStart, slice_start_ms
+from stream.events.decoder import Record
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from accountant.records import Partial
-    from stream.model import Alarms
+    from stream.model.queries import Alarms
 
 _MINUTE_MS = 60_000
 _GRACE_MS = 1_000

@@ -14,18 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accountant.regions.regions import Not, Region, ValueSet
-from stream.aggregate import project
-from stream.codecs import Batch
-from stream.columns import declared_schema
-from stream.model import AggregateKind, Codec, Domain, Feed, Field, FieldType
-from stream.regions import attribute_of, cells_of, group_by_of, region_of
-from stream.registration import shape_of
-from stream.sql import SqlProblem, parse_sql
-from stream.where import And, Comparator, Compare, Where
+from stream.config.sql.select import SqlProblem, parse_sql
+from stream.counting.counter import project
+from stream.decisions.registration import shape_of
+from stream.events.columns import declared_schema
+from stream.events.decoder import Batch
+from stream.model.filters import And, Comparator, Compare, Where
+from stream.model.queries import AggregateKind, Codec, Domain, Feed, Field, FieldType
+from stream.model.regions import attribute_of, cells_of, group_by_of, region_of
 from tests.unit import reference
 
 if TYPE_CHECKING:
-    from stream.model import Query
+    from stream.model.queries import Query
 
 FIELDS = (
     Field("person", FieldType.STRING),

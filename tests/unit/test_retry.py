@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from accountant.errors import ConfigError, DependencyError
-from stream.retry import retrying
+from stream.kafka.retry import retrying
 
 
 class Clock:

@@ -21,9 +21,9 @@ from benchmarks.report import machine
 from operators.registry import price
 from operators.svt import Svt
 from stream.build import Runtime, assemble, open_ledger
-from stream.config import examine, load
-from stream.model import Clock
-from stream.release import alarm_records, decision_record
+from stream.config.loading import examine, load
+from stream.decisions.release import alarm_records, decision_record
+from stream.model.queries import Clock
 from tests.support.matrix import run_states
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
-    from stream.model import Alarms, Query
+    from stream.model.queries import Alarms, Query
 
 REPORT = Path(__file__).resolve().parents[2] / "benchmarks" / "runs.md"
 MINUTE_MS = 60_000

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream.localtime import load_zone
-from stream.schedule import Schedule
+from stream.windows.localtime import load_zone
+from stream.windows.schedule import Schedule
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS

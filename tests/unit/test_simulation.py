@@ -27,8 +27,9 @@ from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.noise.source import NoiseSource
 from operators.registry import create
-from stream.firstphase import FirstTolerances
-from stream.model import (
+from stream.cli import simulate as command
+from stream.model.firstphase import FirstTolerances
+from stream.model.queries import (
     AggregateKind,
     AggregateSpec,
     Alarms,
@@ -39,7 +40,7 @@ from stream.model import (
     Query,
     Settings,
 )
-from stream.simulation import command, history, trials
+from stream.simulation import history, trials
 from stream.simulation.advice import CAVEAT, advice_on
 from stream.simulation.crew import try_out
 from stream.simulation.history import CountedAlarm
@@ -57,7 +58,7 @@ from stream.simulation.results import (
 from stream.simulation.settings import Setting, Untried, settings_of
 from stream.simulation.tables import NOTHING_TRUE, simulation_tables
 from stream.simulation.trials import Bench, Tally, Task, Trier, may_ring, tasks_of
-from stream.windows import FixedCalendar
+from stream.windows.calendars import FixedCalendar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,17 +18,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accountant.units import PrivacyUnit
-from stream.aggregate import Rows, WindowCounter, project
-from stream.codecs import Record
-from stream.model import AggregateKind, AggregateSpec, Field, FieldType
-from stream.projection import check_weights
-from stream.reader import PartitionReader, ReadStart
+from stream.counting.counter import Rows, WindowCounter, project
+from stream.counting.partition import PartitionReader, ReadStart
+from stream.counting.projection import check_weights
+from stream.events.decoder import Record
+from stream.model.queries import AggregateKind, AggregateSpec, Field, FieldType
 from tests.unit import reference
 from tests.unit.reference import ROOMS, Event, cell_and_weights, weight_of
 from tests.unit.test_bounding import breach, each_window, honest_members, random_case
 
 if TYPE_CHECKING:
-    from stream.model import Budget, Query
+    from stream.model.queries import Budget, Query
 
 TUMBLING = reference.scenes()[0]
 COUNT, DISTINCT, SUM, OFFSET, RANK = AggregateKind

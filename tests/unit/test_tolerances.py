@@ -12,9 +12,12 @@ import yaml
 from click.testing import CliRunner
 
 from operators.base import Plan
-from stream.cli import main
-from stream.config import examine
-from stream.firstphase import FirstTolerances
+from stream.cli.main import main
+from stream.config.alarms.tolerances import tolerance_json, tolerance_text
+from stream.config.loading import examine
+from stream.config.sql.text import name_in_sql
+from stream.config.yamlfile import quoted
+from stream.model.firstphase import FirstTolerances
 from stream.planning.changes import ChangeKind
 from stream.planning.outlook import outlook
 from stream.simulation.advice import described
@@ -22,15 +25,12 @@ from stream.simulation.report import report
 from stream.simulation.results import AlarmResults, Measured, Simulation
 from stream.simulation.settings import Untried, settings_of
 from stream.simulation.trials import Tally
-from stream.sqltext import name_in_sql
-from stream.tolerances import tolerance_json, tolerance_text
-from stream.yamlfile import quoted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stream.config import Report
-    from stream.model import Query
+    from stream.config.loading import Report
+    from stream.model.queries import Query
 
 FILE = """\
 tables: {{fine: fine.csv}}

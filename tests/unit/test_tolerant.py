@@ -9,7 +9,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import calc_crc32c
 
-from stream.kafka.tolerant import TolerantRecords
+from stream.kafka.headers import TolerantRecords
 
 CRC_AT, CHECKED_FROM = 17, 21
 VALUES = [b"one", None, b"three"]

@@ -11,13 +11,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from accountant.errors import ConfigError
-from stream.localtime import DAY_MS, TIME_LIMIT_MS, Midnights, load_zone, midnights
-from stream.windows import FixedCalendar, LocalCalendar, Periods, Schedule
+from stream.windows.calendars import FixedCalendar, LocalCalendar, Periods, Schedule
+from stream.windows.localtime import DAY_MS, TIME_LIMIT_MS, Midnights, load_zone, midnights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stream.windows import Calendar
+    from stream.windows.calendars import Calendar
 
 HOUR_MS = 3_600_000
 INT64 = st.integers(-(2**63), 2**63 - 1)

@@ -1,0 +1,245 @@
+"""What a person at a terminal sees: a replay as it runs, budgets, ledgers.
+
+Only configuration and released values are shown (promise 6), but for the losses that the custodian
+asks for by name.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+from rich.console import Group
+from rich.live import Live
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from accountant.units import PrivacyUnit, from_loss_units
+from stream.decisions.records import iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import TracebackType
+    from typing import Self
+
+    from rich.console import Console, RenderableType
+
+    from accountant.records import LedgerStatus, ScopeStatus
+    from stream.custody.losses import Losses
+    from stream.decisions.records import Alarm
+    from stream.model.queries import Query
+
+__all__ = [
+    "ReplayView",
+    "alarms_table",
+    "budget_bars",
+    "ledger_place",
+    "losses_table",
+    "status_tables",
+]
+
+_LAST_ALARMS = 8
+_BAR_CELLS = 24
+_LATEST = 3
+_DEAREST = 20
+_FRAMES_PER_S = 4
+
+
+class ReplayView:
+    """A progress bar over windows and the latest alarms; a context manager.
+
+    Args:
+        console: where it is drawn.
+        windows: how many windows there are.
+        before: how many were decided before this run.
+    """
+
+    def __init__(self, console: Console, *, windows: int, before: int) -> None:
+        self._latest: deque[Alarm] = deque(maxlen=_LAST_ALARMS)
+        self._rang = 0
+        self._denied = 0
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(_BAR_CELLS),
+            MofNCompleteColumn(),
+            TextColumn("windows"),
+            TimeElapsedColumn(),
+            console=console,
+        )
+        self._task = self._progress.add_task("reading", total=windows, completed=before)
+        self._live = Live(
+            console=console,
+            refresh_per_second=_FRAMES_PER_S,
+            transient=True,
+            get_renderable=self._shown,
+        )
+
+    def __enter__(self) -> Self:
+        """Begin to draw."""
+        self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Draw once more and leave nothing but the text below."""
+        self._live.stop()
+
+    def decided(self, alarms: Iterable[Alarm], *, denied: bool) -> None:
+        """Show one more window.
+
+        Args:
+            alarms: its alarms.
+            denied: whether it was denied.
+        """
+        for alarm in alarms:
+            self._latest.append(alarm)
+            self._rang += 1
+        self._denied += denied
+        self._progress.update(self._task, advance=1, description="deciding")
+
+    def _shown(self) -> RenderableType:
+        title = f"latest of {self._rang} alarms" + (
+            f", {self._denied} windows denied" if self._denied else ""
+        )
+        table = Table(title=title, title_justify="left")
+        for heading, width in (("window starts (UTC)", 19), ("alarm", 20), ("predicate", 28)):
+            table.add_column(heading, width=width, no_wrap=True)
+        for alarm in self._latest:
+            table.add_row(_short(alarm.window_start), alarm.query, _predicate(alarm))
+        return Group(self._progress, table)
+
+
+@dataclass(slots=True)
+class _Ringing:
+    """How often one predicate of one alarm rang, and when last."""
+
+    times: int = 0
+    latest: tuple[str, ...] = ()
+
+
+def alarms_table(alarms: Iterable[Alarm]) -> Table:
+    """Return which predicates rang how often, the most frequent of each alarm first."""
+    ringing: defaultdict[tuple[str, str], _Ringing] = defaultdict(_Ringing)
+    for alarm in alarms:
+        entry = ringing[alarm.query, _predicate(alarm)]
+        entry.times += 1
+        entry.latest = (*entry.latest, _short(alarm.window_start))[-_LATEST:]
+    table = Table(title="alarms", title_justify="left")
+    table.add_column("alarm")
+    table.add_column("predicate")
+    table.add_column("times", justify="right")
+    table.add_column("latest windows (start, UTC)")
+    order = sorted(ringing.items(), key=lambda item: (item[0][0], -item[1].times, item[0][1]))
+    for (query, predicate), entry in order:
+        table.add_row(query, predicate, str(entry.times), "  ".join(entry.latest))
+    return table
+
+
+def budget_bars(status: LedgerStatus) -> list[Text]:
+    """Return a line per budget: its bar, spent and epsilon_max."""
+    return [_bar(scope) for scope in status.scopes.values()]
+
+
+def status_tables(status: LedgerStatus) -> list[RenderableType]:
+    """Return the ledger's budgets and alarms."""
+    table = Table(title=f"ledger {status.ledger_id}")
+    for heading in ("alarm", "budget", "next window (UTC)", "decided", "denied", "unpublished"):
+        table.add_column(heading)
+    for query in status.queries.values():
+        denied = ", ".join(f"{count} {reason}" for reason, count in sorted(query.denied.items()))
+        table.add_row(
+            query.query + (" (retired)" if query.retired else ""),
+            query.scope,
+            _short(iso_utc(query.cursor_ms)),
+            str(query.decided),
+            denied or "0",
+            str(query.unpublished),
+        )
+    shown: list[RenderableType] = [table]
+    for bar, scope in zip(budget_bars(status), status.scopes.values(), strict=True):
+        waiting = f"{scope.reservations} reserved, {scope.pending} pending"
+        anchor = Text(f"  anchor {scope.scope}={scope.anchor}", no_wrap=True, overflow="ignore")
+        shown += [bar, Text(f"  {waiting}"), anchor]
+    return shown
+
+
+def losses_table(query: Query, losses: Losses, unit: PrivacyUnit) -> Table:
+    """Return the dearest predicates of an alarm; private, unlike everything else here."""
+    title, epsilon = f"{query.id}: {_when(losses.since_ms, unit)}", "epsilon"
+    if not losses.complete:
+        epsilon = "epsilon of what is left"
+    elif not losses.exact:
+        epsilon = "epsilon at most"
+    table = Table(title=title, title_justify="left", min_width=len(title))
+    table.add_column("predicate")
+    table.add_column(epsilon, justify="right")
+    dearest = sorted(enumerate(losses.units.tolist()), key=lambda one: (-one[1], one[0]))
+    for index, units in dearest[:_DEAREST]:
+        predicate = ", ".join(query.domain.predicate(index).values()) or "(all)"
+        table.add_row(predicate, _decimals(units))
+    notes = []
+    if len(dearest) > _DEAREST:
+        notes.append(f"and {len(dearest) - _DEAREST} more; --json shows all")
+    if not losses.complete:
+        notes.append("charges were compacted: predicates may have lost more")
+    table.caption = "\n".join(notes) or None
+    return table
+
+
+def ledger_place(url: str) -> str:
+    """Return where a ledger lies, without user and password."""
+    if url.startswith("sqlite:///"):
+        return url.removeprefix("sqlite:///")
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _bar(scope: ScopeStatus) -> Text:
+    share = Fraction(scope.spent_units, max(scope.epsilon_max_units, 1))
+    full = min(share.numerator * _BAR_CELLS // share.denominator, _BAR_CELLS)
+    colour = "green" if share < Fraction(3, 4) else "yellow" if share < 1 else "red"
+    whose = "event" if scope.unit is PrivacyUnit.EVENT else "person"
+    return Text.assemble(
+        f"budget {scope.scope}  ",
+        ("█" * full, colour),
+        ("░" * (_BAR_CELLS - full), "dim"),
+        f"  {_decimals(scope.spent_units)} of {_decimals(scope.epsilon_max_units)}"
+        f" ({round(100 * share)}%), worst-off {whose}",
+    )
+
+
+def _decimals(units: int) -> str:
+    return f"{float(from_loss_units(units)):.3f}"
+
+
+def _when(since_ms: int | None, unit: PrivacyUnit) -> str:
+    if since_ms is None:
+        return "nothing to add up"
+    of = "events of" if unit is PrivacyUnit.EVENT else "one person in the budget period from"
+    return f"{of} {_short(iso_utc(since_ms))} UTC"
+
+
+def _predicate(alarm: Alarm) -> str:
+    return ", ".join(alarm.predicate.values()) or "(all)"
+
+
+def _short(instant: str) -> str:
+    """Return an ISO instant without seconds where those are zero."""
+    date, _, clock = instant.removesuffix("Z").partition("T")
+    return f"{date} {clock.removesuffix('.000').removesuffix(':00')}"

@@ -1,0 +1,358 @@
+"""``tocsin ledger FILE ...``: what the custodian does with a ledger."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import click
+from rich.console import Console
+
+from accountant.errors import LedgerError
+from accountant.store.store import Store
+from stream.build import open_ledger, wall_clock_ms
+from stream.cli.console import ledger_place, losses_table, status_tables
+from stream.cli.shared import CONFIG, echo_json, load_alarms, require_ledger_file
+from stream.config.scalars import instant_ms
+from stream.custody.anchors import anchor_line, base_problems, chain_ends, read_anchors
+from stream.custody.changes import accept_changes
+from stream.custody.export import write_parquet
+from stream.custody.losses import predicate_losses
+from stream.custody.orphans import orphan_warning, orphans
+from stream.custody.pinned import pinned_rows, refuse_changes, refuse_moved
+from stream.decisions.records import epsilon_text, iso_utc
+from stream.decisions.registration import registration, scopes_of, terms_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from accountant.ledger.ledger import Ledger
+    from accountant.records import LedgerStatus, QueryStatus
+    from stream.model.queries import Alarms
+
+__all__ = ["ledger"]
+
+_BAD_INPUT = 2
+_CONNECT_S = 30.0
+
+
+@click.group()
+@click.argument("file", type=CONFIG)
+@click.pass_context
+def ledger(ctx: click.Context, file: Path) -> None:
+    """Look at the ledger of a configuration, or settle what it refuses.
+
+    FILE is the configuration; the command stands after it: tocsin ledger FILE status.
+    """
+    ctx.obj = lambda: load_alarms(file, quiet=True)
+
+
+@ledger.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.pass_obj
+def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
+    """Show how much of every budget is spent, and how far every alarm is."""
+    alarms = load()
+    with _opened(alarms) as opened:
+        now = opened.status()
+    _warn_of_orphans(alarms, now)
+    if not as_json:
+        Console().print(*status_tables(now), sep="\n")
+        click.echo(f"ledger  {ledger_place(alarms.settings.ledger_url)}")
+        return
+    echo_json({"record": "ledger", "ledger": now.ledger_id})
+    for scope in now.scopes.values():
+        echo_json(
+            {
+                "record": "budget",
+                "budget": scope.scope,
+                "unit": scope.unit.value,
+                "epsilon_max": epsilon_text(scope.epsilon_max_units),
+                "spent": epsilon_text(scope.spent_units),
+                "periods": {iso_utc(at): epsilon_text(u) for at, u in scope.periods.items()},
+                "reservations": scope.reservations,
+                "pending": scope.pending,
+                "anchor": scope.anchor,
+            }
+        )
+    for query in now.queries.values():
+        shown: dict[str, Any] = asdict(query)
+        name, budget, cursor_ms = (shown.pop(key) for key in ("query", "scope", "cursor_ms"))
+        echo_json(
+            {
+                "record": "alarm",
+                "alarm": name,
+                "budget": budget,
+                "next": iso_utc(cursor_ms),
+                "configured": name in alarms.queries,
+                **shown,
+            }
+        )
+
+
+@ledger.command()
+@click.option(
+    "--anchor",
+    "anchors",
+    multiple=True,
+    metavar="BUDGET=NUMBER:HASH",
+    help="A link of the chain that was noted elsewhere, as status and verify show it; repeatable.",
+)
+@click.pass_obj
+def verify(load: Callable[[], Alarms], anchors: tuple[str, ...]) -> None:
+    """Recompute everything from the charges; say what contradicts them.
+
+    Ends with the anchors to note: with them, a later call shows whether anything before was
+    changed, dropped or inserted.
+    """
+    noted = read_anchors(anchors)
+    with _opened(load()) as opened:
+        ends = chain_ends(opened)
+        unknown = sorted(noted.keys() - ends.keys())
+        if unknown:
+            raise LedgerError(
+                f"the ledger has no budget {unknown[0]!r}",
+                hint=f"it has {', '.join(ends) or 'none yet'}",
+            )
+        # The chains' bases are read last: what is compacted meanwhile was not compared above.
+        problems = [*opened.verify(noted), *base_problems(chain_ends(opened), noted)]
+    for problem in problems:
+        click.echo(problem, err=True)
+    if problems:
+        click.get_current_context().exit(_BAD_INPUT)
+    click.echo("ok")
+    for budget, end in ends.items():
+        click.echo(anchor_line(budget, end.head))
+
+
+@ledger.command()
+@click.argument("alarm")
+@click.option(
+    "--at",
+    metavar="ISO",
+    help="An instant, in UTC without an offset. Default: that of the latest settled window.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Every predicate, one JSON object a line.")
+@click.pass_obj
+def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: bool) -> None:
+    """Show what each predicate of ALARM has really lost. PRIVATE: never show it to analysts.
+
+    Unit event: events of one instant, over all alarms of the feed. Unit user: one person within the
+    budget period, over the alarm's own windows.
+    """
+    alarms = load()
+    query = alarms.queries.get(alarm)
+    if query is None:
+        raise LedgerError(
+            f"the configuration has no alarm {alarm!r}",
+            hint=f"it has {', '.join(alarms.queries)}",
+        )
+    at_ms = None if at is None else _past_ms(at, wall_clock_ms(), "--at")
+    with _opened(alarms) as opened:
+        if alarm not in {row["query"] for row in pinned_rows(opened, "queries")}:
+            raise LedgerError(
+                f"the ledger does not have alarm {alarm!r} yet, so nothing of it was decided",
+                hint="start a worker or a replay with this configuration first",
+            )
+        found = predicate_losses(alarms, opened, query, at_ms)
+    since = None if found.since_ms is None else iso_utc(found.since_ms)
+    if as_json:
+        for index, units in enumerate(found.units.tolist()):
+            echo_json(
+                {
+                    "record": "loss",
+                    "alarm": alarm,
+                    "at": since,
+                    "predicate": query.domain.predicate(index),
+                    "epsilon": epsilon_text(units),
+                    "exact": found.exact,
+                    "complete": found.complete,
+                }
+            )
+        return
+    Console().print(losses_table(query, found, alarms.budget.unit))
+
+
+@ledger.command()
+@click.option(
+    "--parquet",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write a Parquet file for every kind of record here, instead of JSON lines.",
+)
+@click.pass_obj
+def export(load: Callable[[], Alarms], folder: Path | None) -> None:
+    """Write every row but raw counts and the hash key, as JSON lines or as Parquet files."""
+    with _opened(load()) as opened:
+        if folder is not None:
+            click.echo(f"{write_parquet(opened.export(), folder)} rows in {folder}")
+            return
+        for row in opened.export():
+            echo_json(row)
+
+
+@ledger.command()
+@click.option(
+    "--before",
+    metavar="ISO",
+    help="Charges of windows that end by then; an instant without an offset is in UTC. "
+    "Default: the start of the current budget period, or now where there is none.",
+)
+@click.pass_obj
+def compact(load: Callable[[], Alarms], before: str | None) -> None:
+    """Delete charges of the past, and keep what they left behind: no total changes."""
+    alarms = load()
+    now_ms = wall_clock_ms()
+    before_ms = (
+        _period_start_ms(alarms, now_ms) if before is None else _past_ms(before, now_ms, "--before")
+    )
+    with _opened(alarms) as opened:
+        _refuse_other_budgets(alarms, opened)
+        gone = {budget: opened.compact(budget, before_ms) for budget in opened.status().scopes}
+        later = opened.status()
+    _warn_of_orphans(alarms, later)
+    for budget, count in gone.items():
+        click.echo(f"{budget}: {count} charge(s) compacted, before {iso_utc(before_ms)}")
+    for budget in gone:
+        click.echo(anchor_line(budget, later.scopes[budget].anchor))
+
+
+@ledger.command()
+@click.argument("alarm")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def retire(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
+    """End an alarm that was removed from the configuration, for good.
+
+    Its reservations are given back, so that windows that wait for them go on; what it spent stays
+    spent. Its name cannot be used again.
+    """
+    alarms = load()
+    if alarm in alarms.queries:
+        raise LedgerError(
+            f"alarm {alarm!r} is in the configuration",
+            hint="remove it first, and restart the workers",
+        )
+    with _opened(alarms) as opened:
+        known = opened.status().queries
+        if alarm not in known:
+            raise LedgerError(
+                f"the ledger has no alarm {alarm!r}",
+                hint=f"not in the configuration are: {_others(alarms, known) or 'none'}",
+            )
+        if known[alarm].retired:
+            click.echo(f"{alarm}: retired already")
+            return
+        if known[alarm].unpublished:
+            click.echo(
+                f"note: {known[alarm].unpublished} decision(s) of {alarm!r} have not left; they "
+                "never will without it in a configuration, and nothing after them is compacted",
+                err=True,
+            )
+        if not yes:
+            budget = known[alarm].scope
+            click.confirm(f"end {alarm!r} on budget {budget!r} for good?", abort=True, err=True)
+        opened.retire_query(alarm)
+    click.echo(f"{alarm}: retired")
+
+
+@ledger.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.pass_obj
+def backup(load: Callable[[], Alarms], path: Path) -> None:
+    """Copy a SQLite ledger to PATH, also while workers use it.
+
+    Ends with anchors that the copy holds. Keep it from analysts, as the ledger itself.
+    """
+    alarms = load()
+    with _opened(alarms) as opened:
+        anchors = {name: scope.anchor for name, scope in opened.status().scopes.items()}
+    with closing(Store.open(alarms.settings.ledger_url, connect_timeout_s=_CONNECT_S)) as store:
+        store.backup(path)
+    click.echo(f"copied to {path}")
+    for budget, anchor in anchors.items():
+        click.echo(anchor_line(budget, anchor))
+
+
+@ledger.command("mark-spent")
+@click.pass_obj
+def mark_spent(load: Callable[[], Alarms]) -> None:
+    """Take published decisions that the ledger lacks over as spent.
+
+    For a ledger restored from an older copy: what the decisions topic shows was released, so it is
+    charged, and its windows are never drawn again.
+    """
+    from stream.kafka.guard import seen_decisions  # noqa: PLC0415  # imports Kafka's client
+
+    alarms = load()
+    with open_ledger(alarms) as opened:
+        refuse_moved(opened, [registration(q, alarms, 0) for q in alarms.queries.values()])
+        seen = seen_decisions(alarms, opened)
+        for budget in scopes_of(alarms):
+            opened.register_budget(terms_of(alarms, budget))
+        adopted = opened.mark_spent(seen)
+    click.echo(f"{adopted} decision(s) taken over as spent, of {len(seen)} compared")
+
+
+@ledger.command()
+@click.pass_obj
+def accept(load: Callable[[], Alarms]) -> None:
+    """Take the changed configuration on, from the next window boundary of every changed alarm.
+
+    Windows that began before are denied, uncharged. Stop all workers first.
+    """
+    alarms = load()
+    with _opened(alarms) as opened:
+        _refuse_other_budgets(alarms, opened)
+        lines = accept_changes(alarms, opened, now_ms=wall_clock_ms())
+    for line in lines:
+        click.echo(line)
+    if not lines:
+        click.echo("nothing has changed")
+
+
+def _warn_of_orphans(alarms: Alarms, status: LedgerStatus) -> None:
+    for alarm in orphans(alarms, status):
+        click.echo(f"warning: {orphan_warning(alarm)}", err=True)
+
+
+def _others(alarms: Alarms, known: Mapping[str, QueryStatus]) -> str:
+    return ", ".join(q.query for q in known.values() if q.query not in alarms.queries)
+
+
+def _refuse_other_budgets(alarms: Alarms, opened: Ledger) -> None:
+    """Refuse to work on a ledger under another budget than its own.
+
+    Raises:
+        ConfigChangedError: unit, epsilon_max or period differs.
+    """
+    refuse_changes(opened, [terms_of(alarms, budget) for budget in scopes_of(alarms)], (), ())
+
+
+def _period_start_ms(alarms: Alarms, now_ms: int) -> int:
+    """Return the start of the current period, or now where the budget is never renewed."""
+    periods = alarms.budget.periods
+    if periods is None or periods.calendar is None:
+        return now_ms
+    return periods.touched(now_ms, now_ms + 1)[0]
+
+
+def _past_ms(text: str, now_ms: int, option: str) -> int:
+    try:
+        at_ms = instant_ms(text, ZoneInfo("UTC"))
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} {error}", param_hint=option) from None
+    if at_ms > now_ms:
+        raise click.BadParameter(
+            f"{text!r} lies in the future: only what has ended is looked at", param_hint=option
+        )
+    return at_ms
+
+
+def _opened(alarms: Alarms) -> Ledger:
+    require_ledger_file(alarms)
+    return open_ledger(alarms)

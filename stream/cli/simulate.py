@@ -1,0 +1,317 @@
+"""``tocsin simulate FILE --replay ...``: alarms tried out on history, for the custodian alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from accountant.errors import ConfigError
+from operators.registry import MECHANISMS
+from stream.cli.shared import CONFIG, load_alarms, paths_by_feed
+from stream.config.scalars import number
+from stream.decisions.mechanisms import plans_of
+from stream.decisions.release import cells_per_unit, scope_of
+from stream.planning.budget import budget_plan
+from stream.simulation.crew import try_out
+from stream.simulation.history import count_history
+from stream.simulation.outputs import check_output, write_private
+from stream.simulation.report import report
+from stream.simulation.results import AlarmResults, Measured, Simulation
+from stream.simulation.settings import BASELINES, FACTORS, Setting, Untried, settings_of
+from stream.simulation.tables import simulation_tables
+from stream.simulation.trials import Bench
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from fractions import Fraction
+
+    from operators.base import Plan
+    from stream.model.queries import Alarms
+    from stream.simulation.crew import Tried
+    from stream.simulation.history import CountedAlarm
+
+__all__ = ["simulate"]
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+class _Numbers(click.ParamType):
+    """Positive decimals, separated by commas; exact."""
+
+    name = "numbers"
+
+    def __init__(self, what: str, *, below: int | None = None) -> None:
+        self._what = what
+        self._below = below
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[Fraction, ...]:
+        """Return the numbers, each once."""
+        if not isinstance(value, str):
+            return tuple(value)
+        numbers = []
+        for each in value.split(","):
+            found = number(each)
+            if found is None or found <= 0 or (self._below and found >= self._below):
+                self.fail(f"{value!r}: write {self._what}", param, ctx)
+            numbers.append(found)
+        return tuple(dict.fromkeys(numbers))
+
+
+class _Mechanisms(click.ParamType):
+    """Names of mechanisms, separated by commas."""
+
+    name = "names"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Return the names, each once."""
+        if not isinstance(value, str):
+            return tuple(value)
+        names = tuple(dict.fromkeys(each.strip() for each in value.split(",")))
+        known = (*MECHANISMS, *BASELINES)
+        for name in names:
+            if name not in known:
+                self.fail(f"{name!r}: write one or more of {', '.join(known)}", param, ctx)
+        return names
+
+
+@click.command()
+@click.argument("file", type=CONFIG)
+@click.option(
+    "--replay",
+    "replayed",
+    multiple=True,
+    required=True,
+    metavar="[FEED=]PATH...",
+    help="History: Parquet, CSV or JSON lines, or a dump of a topic.",
+)
+@click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]")
+@click.option("--alarm", "names", multiple=True, metavar="NAME", help="Only this one; repeatable.")
+@click.option("--runs", type=click.IntRange(1), default=100, show_default=True)
+@click.option(
+    "--mechanisms",
+    type=_Mechanisms(),
+    help=f"Default: all of {','.join(MECHANISMS)} that can answer; nlm is a baseline.",
+)
+@click.option(
+    "--tolerance-factors",
+    "factors",
+    type=_Numbers("numbers above 0, as 0.5,1,2"),
+    default=FACTORS,
+    show_default="0.5,1,2,4",
+    help="Multiples of the configured tolerances.",
+)
+@click.option(
+    "--max-fnr",
+    "rates",
+    type=_Numbers("numbers between 0 and 1, as 0.01,0.05", below=1),
+    help="Default: as configured.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    default=os.cpu_count() or 1,
+    show_default="processors",
+    help="Processes.",
+)
+@click.option(
+    "--limit", type=click.IntRange(1), metavar="WINDOWS", help="Only so many windows per alarm."
+)
+@click.option("--json", "json_file", type=_FILE, metavar="PATH", help="Write the results here.")
+@click.option("--html", "html_file", type=_FILE, metavar="PATH", help="Write a page with plots.")
+@click.option("--force", is_flag=True, help="Replace these files where they exist.")
+def simulate(
+    file: Path,
+    replayed: tuple[str, ...],
+    more: tuple[str, ...],
+    names: tuple[str, ...],
+    *,
+    json_file: Path | None,
+    html_file: Path | None,
+    runs: int,
+    mechanisms: tuple[str, ...] | None,
+    factors: tuple[Fraction, ...],
+    rates: tuple[Fraction, ...] | None,
+    workers: int,
+    limit: int | None,
+    force: bool,
+) -> None:
+    """Try alarms out on history, many times: misses, false alarms, losses.
+
+    Reads the files, opens no ledger, charges and releases nothing. What it prints and writes is
+    computed from private data: for the custodian only.
+    """
+    for path in (json_file, html_file):
+        if path is not None:
+            check_output(path, force=force)
+    if json_file is not None and json_file == html_file:
+        raise click.UsageError("--json and --html name the same file")
+    page = None if html_file is None else _page()
+    alarms = load_alarms(file)
+    chosen = _chosen(alarms, names)
+    files = paths_by_feed(chosen, (*replayed, *more))
+    with _bar("counting") as counted_windows:
+        counted = count_history(chosen, files, limit=limit, on_windows=counted_windows)
+    trying = _Trying.of(chosen, mechanisms, factors, rates)
+    with _bar("deciding") as decided_windows:
+        tried = try_out(
+            trying.bench(chosen, counted), runs, workers=workers, on_draws=decided_windows
+        )
+    simulation = trying.results(alarms, counted, tried, runs)
+    Console().print(*simulation_tables(simulation), sep="\n")
+    if json_file is not None:
+        text = json.dumps(report(simulation), ensure_ascii=False, indent=1)
+        write_private(json_file, text + "\n", force=force)
+    if html_file is not None and page is not None:
+        write_private(html_file, page(simulation), force=force)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trying:
+    """The settings of every alarm."""
+
+    settings: tuple[Setting, ...]
+    untried: tuple[Untried, ...]
+
+    @classmethod
+    def of(
+        cls,
+        alarms: Alarms,
+        mechanisms: Sequence[str] | None,
+        factors: Sequence[Fraction],
+        rates: Sequence[Fraction] | None,
+    ) -> _Trying:
+        settings: list[Setting] = []
+        untried: list[Untried] = []
+        for query in alarms.queries.values():
+            able, unable = settings_of(query, mechanisms=mechanisms, factors=factors, rates=rates)
+            settings += able
+            untried += unable
+        return cls(tuple(settings), tuple(untried))
+
+    def bench(self, alarms: Alarms, counted: Mapping[str, CountedAlarm]) -> Bench:
+        """Return what the processes need."""
+        return Bench(
+            counted=counted,
+            conditions={query.id: query.condition for query in alarms.queries.values()},
+            reached={
+                query.id: cells_per_unit(query, alarms.budget) for query in alarms.queries.values()
+            },
+            settings=self.settings,
+        )
+
+    def results(
+        self,
+        alarms: Alarms,
+        counted: Mapping[str, CountedAlarm],
+        tried: Sequence[Tried],
+        runs: int,
+    ) -> Simulation:
+        """Sort what came of the settings by alarm, and ask the budget about each."""
+        usual = plans_of(alarms)
+        measured: dict[str, list[Measured]] = {name: [] for name in counted}
+        untried: dict[str, list[Untried]] = {name: [] for name in counted}
+        for left in self.untried:
+            untried[left.setting.alarm].append(left)
+        for setting, one in zip(self.settings, tried, strict=True):
+            if isinstance(one.plan, str):
+                untried[setting.alarm].append(Untried(setting, one.plan))
+                continue
+            fits = _fits(alarms, setting.alarm, {**usual, setting.alarm: one.plan})
+            measured[setting.alarm].append(Measured(setting, one.plan, fits, one.tally))
+        return Simulation(
+            alarms=alarms,
+            runs=runs,
+            results=tuple(
+                AlarmResults(
+                    query=alarms.queries[name],
+                    counted=counted[name],
+                    measured=tuple(measured[name]),
+                    untried=tuple(untried[name]),
+                )
+                for name in counted
+            ),
+            reached={name: cells_per_unit(alarms.queries[name], alarms.budget) for name in counted},
+        )
+
+
+def _fits(alarms: Alarms, alarm: str, plans: Mapping[str, Plan]) -> bool:
+    """Whether an alarm's budget carries all its alarms at these worst cases."""
+    scope = scope_of(alarms.queries[alarm], alarms)
+    return next(
+        each.fits for each in budget_plan(alarms, plans).scopes if each.terms.scope == scope
+    )
+
+
+def _chosen(alarms: Alarms, names: Sequence[str]) -> Alarms:
+    """Return the configuration with the alarms asked for; bands are left out.
+
+    Raises:
+        ConfigError: there is none of a name, or none is left.
+    """
+    for name in names:
+        if name not in alarms.queries:
+            raise ConfigError(
+                f"there is no alarm {name!r}", hint=f"alarms: {', '.join(alarms.queries)}"
+            )
+    queries = {name: query for name, query in alarms.queries.items() if name in (names or [name])}
+    bands = [name for name, query in queries.items() if query.band is not None]
+    if bands:
+        message = f"{', '.join(bands)}: the band of a decider has no mechanism or tolerance to try"
+        if len(bands) == len(queries):
+            raise ConfigError(message, hint="`tocsin check` says what its decider can tell apart")
+        click.echo(f"note: left out: {message}", err=True)
+    return replace(alarms, queries={n: q for n, q in queries.items() if q.band is None})
+
+
+def _page() -> Callable[[Simulation], str]:
+    """Return what makes the page, if it can be made.
+
+    Raises:
+        ConfigError: matplotlib is not installed.
+    """
+    try:
+        from stream.simulation.page import html_page  # noqa: PLC0415  # matplotlib is an extra
+    except ImportError as error:
+        raise ConfigError(
+            "--html draws plots with matplotlib, which is not installed",
+            hint="pip install 'tocsin[simulate]', or leave --html out",
+        ) from error
+    return html_page
+
+
+@contextmanager
+def _bar(description: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar on standard error; yield what moves it."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(description, total=None)
+
+        def update(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total)
+
+        yield update

@@ -1,0 +1,319 @@
+"""What an alarm promises: tolerances and rates, from the configuration to units of the statistics.
+
+A tolerance is one number, for alarms whose comparisons count in one unit, or a mapping from the SQL
+of aggregates and comparisons to numbers. Guards, which keep an aggregate of nothing from ringing,
+have no room for one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from operators.conditions.condition import Aim
+from operators.registry import RUN_MECHANISMS
+from operators.single.tslm import theoretical_limit
+from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
+from stream.config.alarms.bands import BAND_KEYS
+from stream.config.alarms.statistics import per_unit
+from stream.config.alarms.tolerances import mapping_text, never_negative
+from stream.config.declarations import decimal, whole_steps
+from stream.config.loading.alarms.reduction import LARGEST_STATISTIC
+from stream.config.sql.nodes import SqlProblem
+from stream.model.firstphase import PHASED, default_first
+from stream.model.queries import AggregateKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
+
+    from stream.config.alarms.statistics import Counting
+    from stream.config.findings import Findings
+    from stream.config.keys import AlarmModel
+    from stream.config.sql.having import HavingReader
+    from stream.config.yamlfile import Loc
+    from stream.model.firstphase import FirstTolerances
+
+__all__ = ["AimReader"]
+
+
+@dataclass(frozen=True, slots=True)
+class AimReader:
+    """Reads the aim of one alarm; errors and warnings go to ``findings``.
+
+    Args:
+        model: the alarm's keys.
+        counting: what it counts and tests.
+        reader: reads comparisons as its HAVING was read.
+        findings: receives errors and warnings.
+        loc: the alarm.
+    """
+
+    model: AlarmModel
+    counting: Counting
+    reader: HavingReader
+    findings: Findings
+    loc: Loc
+
+    def read(self) -> tuple[Aim, FirstTolerances] | None:
+        """Return the aim and what first phases follow from, or ``None`` where it has an error."""
+        before = len(self.findings.errors)
+        given = self._amounts("tolerance", self.model.tolerance)
+        self._check_keys()
+        if len(self.findings.errors) > before:
+            return None
+        tolerances = tuple(tolerance or 0 for tolerance in given)
+        for atom, tolerance in enumerate(tolerances):
+            self._check_room(atom, tolerance)
+        first = self._first(tolerances)
+        if len(self.findings.errors) > before:
+            return None
+        run = {"alarms": self.model.alarms_per_period, "questions": self.model.append}
+        aim = Aim(
+            max_fnr=self.model.max_fnr,
+            tolerances=tolerances,
+            max_fpr=self.model.max_fpr,
+            apportion=self.model.apportion,
+            refine=self.model.refine or "gradual",
+            first_tolerances=first.beside(tolerances) if self.model.mechanism in PHASED else (),
+            put_back=self.model.append_to == "run",
+            **{name: value for name, value in run.items() if value is not None},
+        )
+        self._warn(aim)
+        return aim, first
+
+    def _check_keys(self) -> None:
+        """Refuse keys that the mechanism does not read."""
+        mechanism = self.model.mechanism
+        if self.model.refine is not None and mechanism != "probe":
+            message = f"refine is for mechanism: probe; {mechanism} has no second phase of its own"
+            self.findings.wrong((*self.loc, "refine"), message, "remove it, or change mechanism")
+        if self.model.first_tolerance is not None and mechanism not in PHASED:
+            message = f"first_tolerance is for mechanism: probe or probe-ent, not {mechanism}"
+            hint = "remove it, or change mechanism"
+            self.findings.wrong((*self.loc, "first_tolerance"), message, hint)
+        for key, most in (("alarms_per_period", MOST_ALARMS), ("append", MOST_QUESTIONS)):
+            number = getattr(self.model, key)
+            if number is not None and not 1 <= number <= most:
+                message = f"{key} is a whole number from 1 to {most:,}"
+                self.findings.wrong((*self.loc, key), message, f"write {key}: 10")
+        for key in ("alarms_per_period", "append", "append_to"):
+            if getattr(self.model, key) is not None and mechanism not in RUN_MECHANISMS:
+                message = f"{key} is for mechanism: svt; {mechanism} has no runs of windows"
+                self.findings.wrong((*self.loc, key), message, "remove it, or change mechanism")
+        for key in BAND_KEYS:
+            if getattr(self.model, key) is not None:
+                message = f"{key} is for mechanism: decider; {mechanism} reads none"
+                self.findings.wrong((*self.loc, key), message, "remove it, or change mechanism")
+        literals = self.counting.condition.formula.literals
+        if mechanism in {"ppwlm", "dppwlm", *RUN_MECHANISMS} and len(literals) > 1:
+            self.findings.wrong(
+                (*self.loc, "mechanism"),
+                f"{mechanism} decides one comparison; this HAVING comes to {len(literals)} tests",
+                "write mechanism: probe-ent, or tslm",
+            )
+
+    def _amounts(
+        self, key: str, written: Mapping[str, Fraction], least: Sequence[int] = ()
+    ) -> list[int | None]:
+        """Return per atom what it was given, in units of its statistic.
+
+        Args:
+            key: of the configuration.
+            written: what it says.
+            least: per atom, no less than this is suggested.
+        """
+        atoms = self.counting.atoms
+        given: list[int | None] = [None] * len(atoms)
+        if "" in written and len(written) == 1:
+            value, at = written[""], (*self.loc, key)
+            if value and len(self._measured_in()) > 1:
+                message = f"one {key} does for comparisons that count in one unit; these count in"
+                self.findings.wrong(at, f"{message} several", self._one_each(key, value, least))
+                return given
+            for atom, counted in enumerate(atoms):
+                if not counted.guard and not self._amount_is_wrong(key, value, atom, at):
+                    given[atom] = int(value / per_unit(self.counting.spec_of(atom)))
+            return given
+        exactly: set[int] = set()
+        for text, value in written.items():
+            at = (*self.loc, key, text)
+            named, precise = self._named(text, at)
+            for atom in named:
+                if atom in exactly and not precise:
+                    continue
+                if self._amount_is_wrong(key, value, atom, at):
+                    break
+                amount = int(value / per_unit(self.counting.spec_of(atom)))
+                known = given[atom] if precise is (atom in exactly) else None
+                given[atom] = amount if known is None else min(known, amount)
+            if precise:
+                exactly.update(named)
+        return given
+
+    def _named(self, text: str, at: Loc) -> tuple[list[int], bool]:
+        """Return the atoms that an entry names, and whether it names a comparison."""
+        found, precise = self._meant(text)
+        if not found:
+            known = "; ".join(atom.text for atom in self.counting.atoms)
+            shown = " ".join(text.split())[:60]
+            message = f"HAVING has no aggregate and no comparison `{shown}`"
+            self.findings.wrong(at, message, f"write one of: {known}", key=True)
+        return found, precise
+
+    def _meant(self, text: str) -> tuple[list[int], bool]:
+        """Return the atoms that a key is about, none for an unknown one; whether of comparisons."""
+        atoms = self.counting.atoms
+        try:
+            key = self.reader.read_key(text)
+        except SqlProblem:
+            return [], False
+        if key.asked:
+            meant = key.among({asked for atom in atoms for asked in atom.asked})
+            return [at for at, atom in enumerate(atoms) if meant.intersection(atom.asked)], True
+        return [
+            at
+            for at, atom in enumerate(atoms)
+            if not atom.guard and any(each.measure == key.measure for each in atom.asked)
+        ], False
+
+    def _measured_in(self) -> set[tuple[object, ...]]:
+        """Return the units that the comparisons' tolerances have."""
+        units: set[tuple[object, ...]] = set()
+        for atom, counted in enumerate(self.counting.atoms):
+            spec = self.counting.spec_of(atom)
+            if counted.guard:
+                continue
+            if spec.kind in {AggregateKind.SUM, AggregateKind.OFFSET}:
+                units.add(("sum", spec.field))
+            elif spec.kind is AggregateKind.RANK and spec.largest > 1:
+                units.add(("rank", spec.above, spec.not_above))
+            else:
+                units.add(("count",))
+        return units
+
+    def _one_each(self, key: str, value: Fraction, least: Sequence[int] = ()) -> str:
+        """Return the mapping to write instead of one number, as near to it as each may have."""
+        entries: dict[str, Fraction] = {}
+        for atom, counted in enumerate(self.counting.atoms):
+            if counted.guard:
+                continue
+            unit, room = per_unit(self.counting.spec_of(atom)), self._room(atom)
+            amount = max(int(value / unit), least[atom] if least else 0)
+            if key == "tolerance" and room is not None:
+                amount = min(amount, max(room // 2, 0))
+            entries[counted.text] = amount * unit
+        return f"write one each: {key}: {mapping_text(entries)}"
+
+    def _amount_is_wrong(self, key: str, value: Fraction, atom: int, at: Loc) -> bool:
+        word = key.replace("_", " ")
+        spec = self.counting.spec_of(atom)
+        unit = per_unit(spec)
+        if value < 0:
+            message = f"a {word} is how far below the threshold ringing is no error: 0 or more"
+            self.findings.wrong(at, message, f"write {key}: 0")
+            return True
+        _, hint = whole_steps(value, unit)
+        if hint:
+            message = f"the {word} {decimal(value)} is not a multiple of {decimal(unit)}, the"
+            message += " step that sums count in"
+            if spec.kind not in {AggregateKind.SUM, AggregateKind.OFFSET}:
+                message = f"the {word} of a count is a whole number, not {decimal(value)}"
+            self.findings.wrong(at, message, hint)
+        elif value / unit >= LARGEST_STATISTIC:
+            self.findings.wrong(at, f"the {word} is beyond 62 bits", "write a smaller number")
+            return True
+        return bool(hint)
+
+    def _room(self, atom: int) -> int | None:
+        """Return the largest tolerance by which an empty cell is not free to ring.
+
+        Below 0 where it rings anyway; ``None`` where an empty cell bounds nothing: the statistic
+        may be negative, or only the atom's negation is asked for.
+        """
+        condition = self.counting.condition
+        name = condition.formula.atoms[atom]
+        if name not in condition.formula.literals or not never_negative(
+            self.counting.spec_of(atom)
+        ):
+            return None
+        return int(condition.atoms[name].thresholds.min()) - 1
+
+    def _check_room(self, atom: int, tolerance: int) -> None:
+        room, text = self._room(atom), self.counting.atoms[atom].text
+        if not tolerance or room is None or 2 * tolerance <= room:
+            return
+        unit = per_unit(self.counting.spec_of(atom))
+        lowest, hint = decimal(room * unit), f"write {decimal(max(room // 2, 0) * unit)} or less"
+        at = self._place_of("tolerance", atom)
+        alike = sum(not counted.guard for counted in self.counting.atoms)
+        if "" in self.model.tolerance and alike > 1:
+            hint = self._one_each("tolerance", self.model.tolerance[""])
+        if tolerance > room:
+            message = f"the tolerance of {text} is larger than the threshold, {lowest} where it is"
+            message += " lowest: even an empty cell would be free to ring"
+            self.findings.wrong(at, message, hint)
+        else:
+            message = f"an empty cell may ring for {text}: twice the tolerance is more than the"
+            message += f" threshold, {lowest} where it is lowest"
+            self.findings.warn(at, message, hint)
+
+    def _place_of(self, key: str, atom: int) -> Loc:
+        """Return where an atom's amount is written."""
+        written = getattr(self.model, key) or {}
+        at = (*self.loc, key)
+        if "" in written:
+            return at
+        fallback = at
+        for text in written:
+            named, precise = self._meant(text)
+            if atom in named and precise:
+                return (*at, text)
+            if atom in named:
+                fallback = (*at, text)
+        return fallback
+
+    def _first(self, tolerances: Sequence[int]) -> FirstTolerances:
+        """Return what the tolerances of a first phase follow from; none is below the others."""
+        usual = default_first(self.counting)
+        if self.model.first_tolerance is None:
+            return usual
+        given = self._amounts("first_tolerance", self.model.first_tolerance, tolerances)
+        for atom, (tolerance, amount) in enumerate(zip(tolerances, given, strict=True)):
+            if amount is not None and amount < tolerance:
+                least = decimal(tolerance * per_unit(self.counting.spec_of(atom)))
+                self.findings.wrong(
+                    self._place_of("first_tolerance", atom),
+                    "the first phase is the coarser one: its tolerance is no smaller than the other"
+                    f" of {self.counting.atoms[atom].text}",
+                    f"write {least} or more",
+                )
+        return replace(usual, written=tuple(given))
+
+    def _warn(self, aim: Aim) -> None:
+        atoms = self.counting.atoms
+        zero = [
+            counted.text
+            for atom, counted in enumerate(atoms)
+            if not aim.tolerances[atom] and not counted.guard and self._room(atom) != 0
+        ]
+        if zero:
+            whose = f" for {', '.join(zero)}" if len(atoms) > 1 else ""
+            self.findings.warn(
+                (*self.loc, "tolerance"),
+                f"tolerance 0{whose} asks to tell neighbouring values apart, which costs most",
+                "write how far below the threshold an alarm is welcome, as tolerance: 5",
+            )
+        condition = self.counting.condition
+        for name, atom in zip(condition.formula.atoms, atoms, strict=True):
+            if not atom.guard:
+                continue
+            steps = condition.test(name).steps(0)
+            price = theoretical_limit(steps, aim.max_fpr or aim.max_fnr, aim.max_fnr)
+            self.findings.warn(
+                (*self.loc, "sql"),
+                f"{atom.text} is tested as well, as an aggregate of nothing is NULL and must not"
+                f" ring: it has tolerance 0 and costs an epsilon of about {price:.2f} by itself",
+                f"add a condition that an empty cell fails, as AND {atom.text[:-1]}50",
+                offset=atom.asked[0].measure.offset,
+            )

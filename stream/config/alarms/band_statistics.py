@@ -1,0 +1,203 @@
+"""What a band alarm counts: a decider's statistics as those of the counting, and its truth.
+
+Every statistic of a decider is a sum of one weight per event, and so is one of the kinds that are
+counted anyway; nothing new is counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+import numpy as np
+
+from operators.conditions.condition import Condition, ThresholdAtom
+from operators.conditions.formula import Formula
+from operators.deciders import Count, Quantile, Statistic, Sum
+from stream.config.loading.alarms.reduction import Function
+from stream.model.queries import AggregateKind, AggregateSpec
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from operators.deciders import Decider, Kind
+    from stream.config.sql.comparisons import Measure
+    from stream.model.queries import Feed
+
+__all__ = ["BandCounting", "kind_of", "reference_aggregate"]
+
+
+def kind_of(measure: Measure, feed: Feed, cap: int, *, repeats: bool = False) -> Kind:
+    """Return an aggregate as deciders know it, in granules.
+
+    Args:
+        measure: COUNT, COUNT(DISTINCT), SUM or QUANTILE.
+        feed: declares its field.
+        cap: how many events of one neighbour may count in a cell.
+        repeats: whether an event may count in one statistic and not in another, as a repetition.
+            For a share a/b, its number and its rank then move a quantile's margin by b, not by
+            max(a, b - a): as two events might.
+
+    Raises:
+        ValueError: numbers beyond what deciders take.
+    """
+    if measure.function is Function.COUNT:
+        return Count(cap)
+    if measure.function is Function.DISTINCT:
+        return Count(1)
+    low, high, _ = _values(measure, feed)
+    if measure.function is Function.SUM:
+        return Sum(low, high, cap)
+    return Quantile(measure.quantile, range(low, high + 1), 2 * cap if repeats else cap)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BandCounting:
+    """The statistics of a band alarm.
+
+    Args:
+        aggregates: those of the decider, in order, then what only the condition reads.
+        condition: true where the aggregate lies tau or more from its reference; a quantile of no
+            events does. Atoms are the upper and the lower end of the band.
+    """
+
+    aggregates: tuple[AggregateSpec, ...]
+    condition: Condition
+
+    @classmethod
+    def of(
+        cls,
+        decider: Decider,
+        kind: Kind,
+        measure: Measure,
+        feed: Feed,
+        *,
+        tau: int,
+        references: NDArray[np.int64],
+    ) -> BandCounting:
+        """Return what is counted for a decider.
+
+        Args:
+            decider: planned for ``kind`` and ``tau``.
+            kind: the aggregate.
+            measure: the same as SQL has it.
+            feed: declares its field.
+            tau: half-width of the band, in units of the aggregate.
+            references: shape (cells,), int64.
+        """
+        counted = [_spec(each, measure, feed, references) for each in decider.statistics]
+        sensitivities = [each.sensitivity for each in decider.statistics]
+        if isinstance(kind, Quantile):
+            upper, lower = len(counted), len(counted) + 1
+            a, b = kind.share.as_integer_ratio()
+            counted += [
+                _rank(measure, feed, pivots, above=a, not_above=a - b)
+                for pivots in (references + (tau - 1), references - tau)
+            ]
+            sensitivities += [kind.sensitivity] * 2
+            ones = np.ones_like(references)
+            ends = (ThresholdAtom(upper, ones), ThresholdAtom(lower, ones))
+        else:
+            whole = _whole(decider, kind)
+            ends = (
+                ThresholdAtom(whole, references + tau),
+                ThresholdAtom(whole, references - (tau - 1)),
+            )
+        atoms = dict(zip(("a1", "a2"), ends, strict=True))
+        formula = Formula.parse("a1 OR NOT a2")
+        return cls(tuple(counted), Condition(formula, atoms, tuple(sensitivities)))
+
+
+def reference_aggregate(measure: Measure, feed: Feed) -> AggregateSpec:
+    """Return COUNT, COUNT(DISTINCT) or SUM as counted on a public feed, which declares its field.
+
+    Raises:
+        ValueError: another aggregate.
+    """
+    if measure.function is Function.QUANTILE:
+        raise ValueError("a quantile is no sum of one weight per event")
+    statistic = Statistic("value" if measure.function is Function.SUM else "one")
+    return _spec(statistic, measure, feed, np.zeros(0, dtype=np.int64))
+
+
+def _whole(decider: Decider, kind: Count | Sum) -> int:
+    """Return which of a decider's statistics is the aggregate itself.
+
+    Raises:
+        ValueError: none is.
+    """
+    for at, each in enumerate(decider.statistics):
+        if each.side != "all":
+            continue
+        if isinstance(kind, Count):
+            return at
+        uncapped = each.weight == "capped" and each.bound >= kind.high and not each.relative
+        if each.weight == "value" or uncapped:
+            return at
+    raise ValueError("no statistic of the decider is the aggregate")
+
+
+def _spec(
+    statistic: Statistic, measure: Measure, feed: Feed, references: NDArray[np.int64]
+) -> AggregateSpec:
+    """Return a decider's statistic as one of the counting.
+
+    Raises:
+        ValueError: values on one side only, or a cap that differs between cells.
+    """
+    if statistic.side == "all" and statistic.weight == "one":
+        if measure.function is Function.DISTINCT:
+            return AggregateSpec(AggregateKind.DISTINCT_UNITS, where=measure.where)
+        return AggregateSpec(AggregateKind.COUNT, measure.present, where=measure.where)
+    if statistic.side == "all":
+        low, high, granule = _values(measure, feed)
+        if statistic.weight == "capped":
+            if statistic.relative:
+                raise ValueError("every cell of a capped sum has the same cap")
+            high = min(high, statistic.bound)
+        return AggregateSpec(
+            AggregateKind.SUM,
+            measure.field,
+            lo=min(low, high),
+            hi=high,
+            granule=granule,
+            where=measure.where,
+        )
+    if statistic.weight != "one":
+        raise ValueError("values are summed over all events")
+    pivots = np.broadcast_to(np.int64(statistic.bound), references.shape)
+    if statistic.relative:
+        pivots = references + statistic.bound
+    match statistic.side:
+        case "at most":
+            return _rank(measure, feed, pivots, above=0, not_above=1)
+        case "at least":
+            return _rank(measure, feed, pivots - 1, above=1, not_above=0)
+        case _:
+            assert_never(statistic.side)
+
+
+def _rank(
+    measure: Measure, feed: Feed, pivots: NDArray[np.int64], *, above: int, not_above: int
+) -> AggregateSpec:
+    low, high, granule = _values(measure, feed)
+    return AggregateSpec(
+        AggregateKind.RANK,
+        measure.field,
+        lo=low,
+        hi=high,
+        granule=granule,
+        where=measure.where,
+        pivots=pivots,
+        above=above,
+        not_above=not_above,
+    )
+
+
+def _values(measure: Measure, feed: Feed) -> tuple[int, int, Fraction | None]:
+    """Return the clip of a measure's field in granules, and its granule."""
+    field = feed.fields[measure.field or ""]
+    granule = field.granule or 1
+    return int((field.lo or 0) / granule), int((field.hi or 0) / granule), field.granule

@@ -1,0 +1,433 @@
+"""Band alarms: from their keys, SQL and reference to what is counted and what decides it.
+
+A band is a public reference, give or take tau. What lies outside should ring: with ``tight`` it
+does so but for ``max_fnr``, everywhere; of other deciders, warnings say from what distance on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.errors import ConfigError
+from operators.conditions.condition import Aim
+from operators.deciders import (
+    Count,
+    ExponentialBand,
+    LaplaceBand,
+    Quantile,
+    Sum,
+    TightBand,
+    choose,
+    planned,
+    tau_min,
+)
+from stream.config.alarms.band_statistics import BandCounting, kind_of
+from stream.config.alarms.thresholds import Levels, Profiles, ThresholdReader
+from stream.config.declarations import decimal, whole_steps
+from stream.config.sql.bands import reference_of
+from stream.config.sql.nodes import SqlProblem
+from stream.decisions.mechanisms import DECIDER
+from stream.model.firstphase import FirstTolerances
+from stream.model.queries import Band
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from operators.conditions.condition import Condition
+    from operators.deciders import Decider, Kind
+    from stream.config.alarms.band_feeds import FeedReferenceReader
+    from stream.config.findings import Findings
+    from stream.config.keys import AlarmModel
+    from stream.config.sql.bands import BandAsked
+    from stream.config.sql.select import ParsedQuery
+    from stream.config.yamlfile import Loc
+    from stream.model.queries import AggregateSpec, ReferenceFeed
+
+__all__ = ["BAND_KEYS", "MOST_STATISTICS", "BandReader", "ReadAlarm"]
+
+BAND_KEYS: Final = ("decider", "epsilon", "reference", "reference_timeout")
+"""Keys of an alarm that only bands read."""
+
+MOST_STATISTICS: Final = 256
+"""Most statistics of a decider that are counted."""
+
+_MOST_COUNTED: Final = 10_000_000
+_FARTHEST: Final = 1 << 60
+_ONE: Final = Fraction(1)
+_NOT_READ: Final = {
+    "max_fpr": (
+        "how often a cell within its band rings follows from epsilon",
+        "remove it, and write a larger epsilon for fewer false alarms",
+    ),
+    "tolerance": (
+        "a band has no tolerance beside it",
+        "remove it, and write the distance that matters as tau: ABS(... - REFERENCE) >= tau",
+    ),
+    "apportion": ("a band is one question: nothing is shared out", "remove it"),
+    "refine": ("refine is for mechanism: probe", "remove it"),
+    "first_tolerance": ("first_tolerance is for mechanism: probe or probe-ent", "remove it"),
+    "alarms_per_period": (
+        "alarms_per_period is for mechanism: svt; every window of a band is charged",
+        "remove it; decider: svt has no runs either",
+    ),
+    "append": ("append is for mechanism: svt; a band is asked about once", "remove it"),
+    "append_to": ("append_to is for mechanism: svt; a band is asked about once", "remove it"),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadAlarm:
+    """What an alarm counts, tests and promises.
+
+    Args:
+        aggregates: its statistics.
+        condition: when a cell should ring.
+        aim: what is promised.
+        first: what the tolerances of a first phase follow from.
+        texts: every atom as SQL, in the order of the condition's formula.
+        band: of mechanism ``decider``.
+    """
+
+    aggregates: tuple[AggregateSpec, ...]
+    condition: Condition
+    aim: Aim
+    first: FirstTolerances
+    texts: tuple[str, ...]
+    band: Band | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BandReader:
+    """Reads one band alarm; errors, warnings and notes go to ``findings``.
+
+    Args:
+        model: the alarm's keys.
+        parsed: its SQL.
+        asked: the band in it.
+        tables: reads public tables for the query's domain.
+        cap: how many events of one neighbour may count in a cell.
+        per_user: whether a neighbour is a person.
+        findings: receives errors, warnings and notes.
+        loc: the alarm.
+        feeds: reads a reference that is counted on another feed.
+    """
+
+    model: AlarmModel
+    parsed: ParsedQuery
+    asked: BandAsked
+    tables: ThresholdReader
+    cap: int
+    per_user: bool
+    findings: Findings
+    loc: Loc
+    feeds: FeedReferenceReader
+
+    def read(self) -> ReadAlarm | None:
+        """Return the alarm, or ``None`` where it has an error."""
+        before = len(self.findings.errors)
+        self._check_keys()
+        feed_reference = self._feed_reference()
+        tau, references = self._tau(), self._references()
+        if tau is None or references is None or len(self.findings.errors) > before:
+            return None
+        if 2 * self.model.max_fnr >= 1:  # reported with the other rates
+            return None
+        measure, feed = self.asked.measure, self.parsed.feed
+        try:
+            kind = kind_of(measure, feed, self.cap, repeats=self._repeats)
+        except ValueError as error:
+            hint = "write a fraction of fewer decimals, as 0.9"
+            self._at_sql(f"no decider takes {measure.text}: {error}", hint, measure.offset)
+            return None
+        if feed_reference is None and self._is_constant(kind, tau, references):
+            return None
+        decider = self._decider(kind, tau)
+        if decider is None or self._counts_too_much(decider):
+            return None
+        counting = BandCounting.of(decider, kind, measure, feed, tau=tau, references=references)
+        self._warn(decider, kind, tau)
+        distance = f"{measure.text} - REFERENCE"
+        return ReadAlarm(
+            aggregates=counting.aggregates,
+            condition=counting.condition,
+            aim=Aim(self.model.max_fnr, (0, 0)),
+            first=FirstTolerances((None, None), (None, None)),
+            texts=(
+                f"{distance} >= {decimal(self.asked.tau)}",
+                f"{distance} > -{decimal(self.asked.tau)}",
+            ),
+            band=Band(decider, self._epsilon, tau, references, feed_reference),
+        )
+
+    @property
+    def _repeats(self) -> bool:
+        """Whether one event may hide another from some statistics and not from others.
+
+        Under unit ``event``, one that repeats an id counts where it weighs something else. Under
+        unit ``user`` both go together; and ``hist`` adds up nothing that this would widen.
+        """
+        return (
+            not self.per_user and self.parsed.feed.id is not None and (self.model.decider != "hist")
+        )
+
+    @property
+    def _epsilon(self) -> Fraction:
+        """The loss as written, which ``_check_keys`` asks for."""
+        return self.model.epsilon or _ONE
+
+    @property
+    def _granule(self) -> Fraction:
+        """What one unit of the aggregate is in the field's own unit."""
+        field = self.asked.measure.field
+        if field is None or not self._of_values:
+            return _ONE
+        return self.parsed.feed.fields[field].granule or _ONE
+
+    @property
+    def _of_values(self) -> bool:
+        return self.asked.measure.function.value in {"SUM", "QUANTILE"}
+
+    def _check_keys(self) -> None:
+        """Refuse keys that bands do not read, and ask for those that they need."""
+        for key, (message, hint) in _NOT_READ.items():
+            if key in self.model.model_fields_set and getattr(self.model, key) is not None:
+                self.findings.wrong((*self.loc, key), message, hint)
+        written = self.model.reference
+        if written is not None and (written.feed is None) == (written.value is None):
+            hint = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"
+            message = "a reference is a number, a public table's value, or counted on a public feed"
+            self.findings.wrong((*self.loc, "reference"), message, hint)
+        examples = {"epsilon": 'epsilon: "0.5"', "reference": "reference: 200"}
+        for key, example in examples.items():
+            if getattr(self.model, key) is None:
+                message = f"mechanism: {DECIDER} needs {key}"
+                self.findings.wrong((*self.loc, "mechanism"), message, f"write {example}")
+
+    def _tau(self) -> int | None:
+        """Return the half-width in granules."""
+        steps, message, hint = self._in_granules(self.asked.tau, "half-width of the band")
+        if message:
+            self._at_sql(message, hint, self.asked.tau_offset)
+            return None
+        return int(steps)
+
+    def _feed_reference(self) -> ReferenceFeed | None:
+        """Return where references are counted; ``None`` where they are not, or wrongly so."""
+        written = self.model.reference
+        if written is None or written.feed is None or written.value is not None:
+            return None
+        return self.feeds.read(self.asked.measure, written.feed)
+
+    def _references(self) -> NDArray[np.int64] | None:
+        """Return the reference of every cell, in granules; 0 where they are counted."""
+        at, written = (*self.loc, "reference"), self.model.reference
+        timeout = (*self.loc, "reference_timeout")
+        if written is None or written.value is None:
+            return np.zeros(len(self.tables.domain), dtype=np.int64)
+        if self.model.reference_timeout is not None:
+            message = "reference_timeout is for a reference on a feed: nothing is waited for here"
+            self.findings.wrong(timeout, message, "remove it")
+        try:
+            threshold = reference_of(written.value, self.parsed.reader)
+        except SqlProblem as problem:
+            hint = problem.hint or "write reference: 200, or reference: usual[shop]"
+            message = problem.message.replace("the threshold is", "a reference is")
+            self.findings.wrong(at, message, hint)
+            return None
+        if threshold.number is not None:
+            steps, message, hint = self._in_granules(threshold.number, "reference")
+            if message:
+                self.findings.wrong(at, message, hint)
+                return None
+            levels = Levels((steps,))
+        else:
+            values = self.tables.looked_up(
+                threshold,
+                lambda number: self._in_granules(number, "reference"),
+                lambda message, _: self.findings.wrong(
+                    at, message, "every public predicate needs its reference: add the rows"
+                ),
+            )
+            if values is None:
+                return None
+            levels = Levels(values, self.tables.domain.fields.index(threshold.field))
+        profiles = Profiles.of(self.tables.domain, [levels])
+        numbers = np.array([int(value) for value in levels.values], dtype=np.int64)
+        return profiles.over_cells(profiles.spread(numbers, levels.axis)).astype(np.int64)
+
+    def _in_granules(self, number: Fraction, what: str) -> tuple[Fraction, str, str]:
+        """Return a number in granules, or what is wrong with it and a hint."""
+        granule = self._granule
+        steps, hint = whole_steps(number, granule)
+        if hint:
+            message = f"the {what} {decimal(number)} is not a multiple of {decimal(granule)}"
+            message += f", the granule of `{self.asked.measure.field}`"
+            if not self._of_values:
+                message = f"the {what} of a count is a whole number, not {decimal(number)}"
+            return Fraction(0), message, hint
+        if abs(steps) >= _FARTHEST:
+            return Fraction(0), f"the {what} is beyond 60 bits", "write a smaller number"
+        return Fraction(steps), "", ""
+
+    def _is_constant(self, kind: Kind, tau: int, references: NDArray[np.int64]) -> bool:
+        """Report bands that hold all values, or none; those of every cell are errors."""
+        least, most = _range(kind)
+        never = np.zeros(references.shape, dtype=np.bool_)
+        if least is not None and most is not None:
+            never = (references - tau < least) & (references + tau > most)
+        always = np.zeros(references.shape, dtype=np.bool_)
+        if least is not None:
+            always |= references + tau <= least
+        if most is not None:
+            always |= references - tau >= most
+        found = False
+        cases = ((never, "within", "rings for no value"), (always, "outside", "always rings"))
+        for cells, where, outcome in cases:
+            if not cells.any():
+                continue
+            of = self.asked.measure.text
+            message = f"{of} is always {where} this band: the alarm {outcome}"
+            if cells.all():
+                hint = "write another reference, or another half-width"
+                self._at_sql(message, hint, self.asked.offset)
+                found = True
+                continue
+            cell = self.tables.domain.predicate(int(np.flatnonzero(cells)[0]))
+            message += f", as for {', '.join(f'{name} = {value}' for name, value in cell.items())}"
+            self.findings.warn((*self.loc, "reference"), message, "check the table")
+        return found
+
+    def _decider(self, kind: Kind, tau: int) -> Decider | None:
+        """Return the decider, chosen where that is asked for."""
+        name: str = self.model.decider or "auto"
+        promised = self.model.max_fnr
+        at = self._at_decider
+        try:
+            if name == "auto":
+                choice = choose(
+                    kind,
+                    self._epsilon,
+                    tau,
+                    promised,
+                    boundary=promised,
+                    written=lambda number: decimal(number * self._granule),
+                )
+                name = choice.decider
+                self.findings.note(at, f"decider: auto takes {name}: {choice.why}")
+            if name == "tight":
+                return TightBand.planned(kind, self._epsilon, tau, boundary=promised)
+            return planned(name, kind, self._epsilon, tau, promised)
+        except ConfigError as error:
+            self.findings.wrong(at, error.message, error.hint)
+            return None
+
+    @property
+    def _at_decider(self) -> Loc:
+        return (*self.loc, "mechanism" if self.model.decider is None else "decider")
+
+    def _counts_too_much(self, decider: Decider) -> bool:
+        rows, cells = len(decider.statistics), len(self.tables.domain)
+        if rows <= MOST_STATISTICS and rows * cells <= _MOST_COUNTED:
+            return False
+        self.findings.wrong(
+            self._at_decider,
+            f"{decider.name} counts {rows} statistics of {cells} predicates: more than"
+            f" {MOST_STATISTICS}, or {_MOST_COUNTED} in all",
+            "write decider: tight, or declare a coarser granule for the field",
+        )
+        return True
+
+    def _warn(self, decider: Decider, kind: Kind, tau: int) -> None:
+        if isinstance(kind, Quantile):
+            rings = "a draw decides about an empty cell" if decider.name == "em" else "it rings"
+            self._at_sql(
+                f"{self.asked.measure.text} of nothing is within no band: {rings}",
+                "take predicates that may stay empty out of the domain, or expect their alarms",
+                self.asked.measure.offset,
+                warning=True,
+            )
+        if decider.name != "tight":
+            self._warn_of_misses(decider, tau)
+        if isinstance(kind, Quantile):
+            return
+        least = self._effective_from(decider, kind)
+        if least is None or tau >= least:
+            return
+        now = ""
+        if isinstance(decider, TightBand | LaplaceBand | ExponentialBand):
+            now = f"; it rings there with probability {decider.error(0):.3g}"
+        distance = decimal(least * self._granule)
+        reached = f"from {distance} on, its effectiveness threshold"
+        hint = f"write >= {distance}, or a larger epsilon"
+        if least >= _FARTHEST:
+            reached, hint = "from no half-width on", "write a larger epsilon"
+        self._at_sql(
+            f"the band is narrow for this epsilon: {decider.name} is right with probability"
+            f" {float(1 - self.model.max_fnr):g} about a cell that meets its reference {reached}"
+            f"{now}",
+            hint,
+            self.asked.tau_offset,
+            warning=True,
+        )
+
+    def _warn_of_misses(self, decider: Decider, tau: int) -> None:
+        """Say where a decider keeps max_fnr, if not everywhere outside its band."""
+        promised = f"max_fnr {decimal(self.model.max_fnr)}"
+        message = f"no distance is known from which {decider.name} keeps {promised}"
+        if isinstance(decider, LaplaceBand | ExponentialBand):
+            kept = _kept_from(decider, tau, float(self.model.max_fnr))
+            message = f"{decider.name} keeps {promised} at no distance from its reference"
+            if kept is not None:
+                distance = decimal(kept * self._granule)
+                message = f"{decider.name} keeps {promised} from a distance of {distance} on only"
+        hint = "write decider: tight, which keeps it everywhere outside the band"
+        self.findings.warn(self._at_decider, message, hint)
+
+    def _effective_from(self, decider: Decider, kind: Count | Sum) -> int | None:
+        """Return the least effective tau with max_fnr as error; ``None`` where none is known.
+
+        2^60 or more where no tau that can be written is effective.
+        """
+        promised = self.model.max_fnr
+        if isinstance(decider, TightBand):
+            return decider.threshold(promised) or _FARTHEST
+        if decider.name == "svt":
+            return None
+        largest = kind.high if isinstance(kind, Sum) else None
+        return tau_min(decider.name, kind, self._epsilon, promised, largest=largest)
+
+    def _at_sql(self, message: str, hint: str, offset: int, *, warning: bool = False) -> None:
+        tell = self.findings.warn if warning else self.findings.wrong
+        tell((*self.loc, "sql"), message, hint, offset=offset)
+
+
+def _range(kind: Kind) -> tuple[int | None, int | None]:
+    """Return the least and the largest value of an aggregate, ``None`` where it has none."""
+    match kind:
+        case Count():
+            return 0, None
+        case Sum(low=low, high=high):
+            return (0 if low >= 0 else None), (0 if high <= 0 else None)
+        case Quantile(domain=domain):
+            return domain[0], domain[-1]
+
+
+def _kept_from(decider: LaplaceBand | ExponentialBand, tau: int, chance: float) -> int | None:
+    """Return the least distance from which a miss is no more probable; ``None`` if there is none.
+
+    Outside the band, the probability of a miss never grows with the distance.
+    """
+    low, reach = tau - 1, 1
+    while decider.error(tau + reach) > chance:
+        if isinstance(decider, ExponentialBand) and reach >= tau:
+            return None
+        reach *= 2
+    high = tau + reach
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if decider.error(middle) > chance else (low, middle)
+    return high

@@ -1,0 +1,355 @@
+"""Alarms: from their YAML and SQL to ``stream.model.queries.Query``, in integers of the
+statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from accountant.errors import ConfigError
+from accountant.units import PrivacyUnit
+from operators.registry import MECHANISMS, RUN_MECHANISMS, price
+from stream.config.alarms.aims import AimReader
+from stream.config.alarms.band_feeds import FeedReferenceReader
+from stream.config.alarms.bands import BandReader, ReadAlarm
+from stream.config.alarms.contradictions import constant_comparisons, constant_condition
+from stream.config.alarms.statistics import aggregate_of, assemble
+from stream.config.alarms.thresholds import Profiles, ThresholdReader
+from stream.config.alarms.tolerances import never_negative
+from stream.config.loading.alarms.reduction import Function
+from stream.config.scalars import closest
+from stream.config.sql.bands import BAND_SHAPE
+from stream.config.sql.select import SqlProblem, parse_sql
+from stream.decisions.mechanisms import DECIDER
+from stream.model.fingerprints import fingerprint
+from stream.model.queries import Clock, Domain, Query
+from stream.model.regions import region_of
+from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.schedule import Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from zoneinfo import ZoneInfo
+
+    from stream.config.alarms.statistics import Counting
+    from stream.config.alarms.thresholds import Levels
+    from stream.config.findings import Findings
+    from stream.config.keys import AlarmModel
+    from stream.config.sql.comparisons import Asked, Measure, Threshold
+    from stream.config.sql.select import ParsedQuery
+    from stream.config.tables import Table
+    from stream.config.yamlfile import Loc
+    from stream.model.queries import Budget, Feed
+    from stream.windows.calendars import Calendar
+
+__all__ = ["QueryBuilder"]
+
+_IDLE_SLACK_MS = 2_000  # finding a partition idle, storing, deciding
+_MOST_CELLS = 10_000_000
+_MOST_QUEUED = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class QueryBuilder:
+    """Builds the queries of one file; errors go to ``findings``.
+
+    Args:
+        feeds: declared feeds.
+        tables: public tables.
+        budget: the wall.
+        zone: time zone of days and schedules.
+        timezone: its IANA name.
+        findings: receives errors and warnings.
+    """
+
+    feeds: Mapping[str, Feed]
+    tables: Mapping[str, Table]
+    budget: Budget
+    zone: ZoneInfo
+    timezone: str
+    findings: Findings
+
+    def build(self, name: str, model: AlarmModel) -> Query | None:
+        """Return the query of an alarm, or ``None`` where it has an error."""
+        before = len(self.findings.errors)
+        loc: Loc = ("alarms", name)
+        self._check_mechanism(model.mechanism, loc)
+        if model.max_fnr + (model.max_fpr or model.max_fnr) >= 1:
+            self.findings.wrong(
+                (*loc, "max_fnr" if model.max_fpr is None else "max_fpr"),
+                "max_fnr and max_fpr together reach 1: a coin keeps that promise",
+                "write smaller probabilities, as 0.05",
+            )
+        for key in ("decide_timeout", "reference_timeout", "max_age"):
+            if getattr(model, key) == 0:
+                self.findings.wrong((*loc, key), f"{key} is longer than nothing", "write 10m")
+        try:
+            parsed = self._parsed(model, self.feeds)
+        except SqlProblem as problem:
+            self._at_sql(loc, problem)
+            return None
+        for note in parsed.notes:
+            self.findings.warn((*loc, "sql"), note.message, note.hint, offset=note.offset)
+        calendar = self._calendar(parsed, model, loc)
+        values = tuple(parsed.feed.fields[field].domain or () for field in parsed.group)
+        domain = Domain(parsed.group, values)
+        if len(domain) > _MOST_CELLS:
+            self.findings.wrong(
+                (*loc, "sql"),
+                f"GROUP BY makes {len(domain)} predicates, more than {_MOST_CELLS}",
+                "group by fewer fields, or narrow a domain",
+                offset=parsed.window_offset,
+            )
+            return None
+        tables = ThresholdReader(parsed.feed, domain, self.tables, self.findings, loc)
+        read = self._read(parsed, model, tables, loc)
+        if calendar is None or read is None or len(self.findings.errors) > before:
+            return None
+        query = Query(
+            id=name,
+            feed=parsed.feed,
+            domain=domain,
+            calendar=calendar,
+            where=parsed.where,
+            aggregates=read.aggregates,
+            condition=read.condition,
+            aim=read.aim,
+            first=read.first,
+            texts=read.texts,
+            mechanism=model.mechanism,
+            grace_ms=model.grace,
+            publish_delay_ms=model.publish_delay,
+            decide_timeout_ms=model.decide_timeout,
+            max_age_ms=model.max_age,
+            sql=model.sql,
+            fingerprint="",
+            band=read.band,
+        )
+        if region_of(query).empty:
+            self.findings.wrong(
+                (*loc, "sql"),
+                "no event can meet this: nothing would ever be counted",
+                "write conditions that some event in the declared domains meets",
+                offset=parsed.where_offset,
+            )
+        return self._finished(query, loc)
+
+    def _finished(self, query: Query, loc: Loc) -> Query | None:
+        """Return the query with its fingerprint, or ``None`` where its runs cannot be."""
+        queued = len(query.domain) * (query.aim.questions - 1) if query.aim.put_back else 0
+        if queued > _MOST_QUEUED:
+            message = f"up to {queued:,} predicates of a window would wait to be asked again"
+            hint = f"write a smaller append: {_MOST_QUEUED:,} is the most, or append_to: window"
+            self.findings.wrong((*loc, "append"), message, hint)
+            return None
+        try:
+            self._warn(query, loc)
+            return replace(query, fingerprint=fingerprint(query, self.budget))
+        except ConfigError as error:  # of a run that cannot be planned
+            self.findings.wrong((*loc, "mechanism"), error.message, error.hint)
+            return None
+
+    def _parsed(self, model: AlarmModel, feeds: Mapping[str, Feed]) -> ParsedQuery:
+        """Return the SQL of an alarm, read against these feeds.
+
+        Raises:
+            SqlProblem: it is not in the grammar, or contradicts the declarations.
+        """
+        return parse_sql(model.sql, feeds=feeds, tables=list(self.tables), timezone=self.zone)
+
+    def _at_sql(self, loc: Loc, problem: SqlProblem) -> None:
+        self.findings.wrong((*loc, "sql"), problem.message, problem.hint, offset=problem.offset)
+
+    def _check_mechanism(self, mechanism: str, loc: Loc) -> None:
+        at, known = (*loc, "mechanism"), (*MECHANISMS, *RUN_MECHANISMS, DECIDER)
+        if mechanism in known:
+            return
+        if mechanism == "nlm":
+            message = "nlm is a baseline for experiments: it does not keep max_fnr"
+            self.findings.wrong(at, message, "write mechanism: tslm")
+        else:
+            self.findings.wrong(at, "this mechanism is not known", closest(mechanism, known))
+
+    def _calendar(self, parsed: ParsedQuery, model: AlarmModel, loc: Loc) -> Calendar | None:
+        schedule = None
+        if model.active is not None:
+            try:
+                schedule = Schedule.parse(model.active, self.timezone)
+            except ValueError as error:
+                hint = 'write active: "Mon-Fri 07:00-22:00"'
+                self.findings.wrong((*loc, "active"), str(error), hint)
+                return None
+        calendar: Calendar
+        if parsed.size.days:
+            calendar = LocalCalendar(parsed.size.days, parsed.step.days, self.timezone, schedule)
+        else:
+            calendar = FixedCalendar(parsed.size.milliseconds, parsed.step.milliseconds, schedule)
+        try:
+            calendar.next_active(calendar.first_starting_at(0))
+        except ConfigError as error:
+            self.findings.wrong((*loc, "active"), error.message, error.hint)
+            return None
+        return calendar
+
+    def _read(
+        self, parsed: ParsedQuery, model: AlarmModel, tables: ThresholdReader, loc: Loc
+    ) -> ReadAlarm | None:
+        """Return what the alarm counts, tests and promises."""
+        before = len(self.findings.errors)
+        if parsed.band is not None and model.mechanism == DECIDER:
+            return BandReader(
+                model=model,
+                parsed=parsed,
+                asked=parsed.band,
+                tables=tables,
+                cap=self._cap,
+                per_user=self.budget.unit is PrivacyUnit.USER,
+                findings=self.findings,
+                loc=loc,
+                feeds=FeedReferenceReader(
+                    model=model,
+                    parsed=parsed,
+                    feeds=self.feeds,
+                    reread=lambda feed: self._parsed(model, {parsed.feed.name: feed}),
+                    findings=self.findings,
+                    loc=loc,
+                ),
+            ).read()
+        if parsed.band is not None:
+            message = f"REFERENCE belongs to mechanism: {DECIDER}"
+            self.findings.wrong(
+                (*loc, "sql"), message, f"write mechanism: {DECIDER}", offset=parsed.band.offset
+            )
+            return None
+        if model.mechanism == DECIDER:
+            message = f"mechanism: {DECIDER} takes a band around a reference"
+            self._at_sql(loc, SqlProblem(message, BAND_SHAPE, parsed.having_offset))
+            return None
+        counting = self._counting(parsed, tables, loc)
+        if counting is None or len(self.findings.errors) > before:
+            return None
+        read = AimReader(model, counting, parsed.reader, self.findings, loc).read()
+        if read is None:
+            return None
+        return ReadAlarm(
+            aggregates=counting.aggregates,
+            condition=replace(counting.condition, monotone=_moves_one_way(counting)),
+            aim=read[0],
+            first=read[1],
+            texts=tuple(atom.text for atom in counting.atoms),
+        )
+
+    @property
+    def _cap(self) -> int:
+        """How many events of one neighbour may count in a cell."""
+        user = self.budget.unit is PrivacyUnit.USER
+        return self.budget.contribution.events_per_cell if user else 1
+
+    def _counting(self, parsed: ParsedQuery, reader: ThresholdReader, loc: Loc) -> Counting | None:
+        """Return what the query counts and tests."""
+        domain = reader.domain
+        levels: dict[Asked, Levels] = {}
+        failed: set[tuple[Measure | None, Threshold]] = set()
+        for asked in parsed.having.leaves():
+            # One report for a bad table, however many aggregates are compared with it.
+            key = (None if asked.threshold.table else asked.measure, asked.threshold)
+            if asked in levels or key in failed:
+                continue
+            read = reader.read(asked)
+            if read is None:
+                failed.add(key)
+            else:
+                levels[asked] = read
+        if failed:
+            return None
+        profiles = Profiles.of(domain, levels.values())
+        if self._is_constant(parsed, levels, profiles, domain, loc):
+            return None
+        try:
+            return assemble(parsed.having, levels, profiles, feed=parsed.feed, cap=self._cap)
+        except SqlProblem as problem:
+            offset = parsed.having_offset if problem.offset < 0 else problem.offset
+            self._at_sql(loc, SqlProblem(problem.message, problem.hint, offset))
+            return None
+
+    def _is_constant(
+        self,
+        parsed: ParsedQuery,
+        levels: Mapping[Asked, Levels],
+        profiles: Profiles,
+        domain: Domain,
+        loc: Loc,
+    ) -> bool:
+        """Report comparisons and conditions with one outcome; conditions are errors."""
+        measures = {asked.measure for asked in levels}
+        aggregates = {measure: aggregate_of(measure, parsed.feed) for measure in measures}
+        before = len(self.findings.errors)
+        for asked, found in constant_comparisons(levels, aggregates, profiles).items():
+            aggregate = aggregates[asked.measure]
+            side = (
+                "below" if aggregate.function is not Function.SUM or aggregate.lo >= 0 else "above"
+            )
+            what = "counts" if aggregate.function is not Function.SUM else "such sums"
+            message = f"{what} are never {side} 0: {asked.text}"
+            at, offset = (*loc, "sql"), asked.threshold.offset
+            if found.everywhere:
+                message += f" is {'always' if found.outcome else 'never'} true"
+                hint = "check its threshold, or leave it out: it would be charged for nothing"
+                self.findings.wrong(at, message, hint, offset=offset)
+            else:
+                message += f" has one outcome{self._as_for(domain, profiles, found.profile)}"
+                self.findings.warn(at, message, "check the table", offset=offset)
+        if len(self.findings.errors) > before:
+            return True
+        if len(levels) == 1:
+            return False
+        constant = constant_condition(parsed.having, levels, aggregates, profiles)
+        if constant is None:
+            return False
+        where = self._as_for(domain, profiles, constant.profile)
+        outcome = "all data meet" if constant.outcome else "no data can meet"
+        self._at_sql(
+            loc,
+            SqlProblem(
+                f"{outcome} this condition{where}: its bounds contradict each other"
+                if not constant.outcome
+                else f"{outcome} this condition{where}: it would ring in every window",
+                "check comparisons and thresholds, and AND against OR",
+                parsed.having_offset,
+            ),
+        )
+        return True
+
+    def _as_for(self, domain: Domain, profiles: Profiles, profile: int) -> str:
+        """Return where cells are such as those of a profile; "" where all cells are."""
+        if not any(profiles.used):
+            return ""
+        cell = domain.predicate(profiles.a_cell_of(profile))
+        return f" (as for {', '.join(f'{name} = {value}' for name, value in cell.items())})"
+
+    def _warn(self, query: Query, loc: Loc) -> None:
+        feed = query.feed
+        if query.mechanism in RUN_MECHANISMS and self.budget.unit is PrivacyUnit.EVENT:
+            run, once = (price(m, query.condition, query.aim) for m in (query.mechanism, "tslm"))
+            often = query.calendar.overlap
+            if once.epsilon < run.epsilon:
+                self.findings.warn(
+                    (*loc, "mechanism"),
+                    "an event is charged for a whole run in every window it lies in"
+                    f" ({often}): {float(often * run.epsilon):.3f}; tslm takes"
+                    f" {float(often * once.epsilon):.3f}",
+                    "write mechanism: tslm; svt pays under unit: user",
+                )
+        waited_ms = feed.idle_margin_ms + _IDLE_SLACK_MS
+        if feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:
+            self.findings.warn(
+                (*loc, "publish_delay"),
+                "a partition in which nothing follows a window is waited for until idle_margin is"
+                " over: alarms that leave earlier tell whether one more event came",
+                f"write publish_delay: {waited_ms}ms or more, or a shorter idle_margin",
+            )
+
+
+def _moves_one_way(counting: Counting) -> bool:
+    """Tell whether one more person can only raise what is counted: no event weighs below zero."""
+    return all(never_negative(spec) for spec in counting.aggregates)

@@ -1,0 +1,313 @@
+"""From the comparisons of HAVING to statistics, atoms and the formula over them.
+
+Statistics that weigh every event alike are counted once, and atoms that test the same statistic
+against the same thresholds are one atom, however often they are written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+from operators.conditions.condition import Condition, ThresholdAtom
+from operators.conditions.formula import MOST_ATOMS, Formula
+from stream.config.loading.alarms.reduction import (
+    LARGEST_STATISTIC,
+    Aggregate,
+    Function,
+    Literal,
+    Relation,
+    Tree,
+    WeightKind,
+    reduce,
+)
+from stream.config.sql.comparisons import Asked, Threshold
+from stream.config.sql.nodes import SqlProblem
+from stream.model.queries import AggregateKind, AggregateSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stream.config.alarms.thresholds import Levels, Profiles
+    from stream.config.sql.comparisons import Measure
+    from stream.model.queries import Feed
+
+__all__ = ["MOST_TESTS", "CountedAtom", "Counting", "aggregate_of", "assemble", "per_unit"]
+
+MOST_TESTS: Final = 64
+"""Most tests that HAVING may come to, repeated ones included: listing the ways to be true of a
+longer condition could take minutes."""
+
+_KINDS: Final = {
+    WeightKind.ONE: AggregateKind.COUNT,
+    WeightKind.VALUE: AggregateKind.SUM,
+    WeightKind.OFFSET: AggregateKind.OFFSET,
+    WeightKind.RANK: AggregateKind.RANK,
+}
+_ONE: Final = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class CountedAtom:
+    """Where an atom comes from.
+
+    Args:
+        asked: the comparisons that read it, or their negations; the first one is its text.
+        guard: whether it only keeps an aggregate of nothing from ringing.
+    """
+
+    asked: tuple[Asked, ...]
+    guard: bool
+
+    @property
+    def text(self) -> str:
+        """The atom as SQL."""
+        return self.asked[0].text
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """What a query counts and tests.
+
+    Args:
+        aggregates: its statistics.
+        condition: the formula, its atoms and the statistics' sensitivities.
+        atoms: where the atoms come from, in the order of the formula's.
+    """
+
+    aggregates: tuple[AggregateSpec, ...]
+    condition: Condition
+    atoms: tuple[CountedAtom, ...]
+
+    def spec_of(self, atom: int) -> AggregateSpec:
+        """Return the statistic that the formula's atom number ``atom`` tests."""
+        name = self.condition.formula.atoms[atom]
+        return self.aggregates[self.condition.atoms[name].statistic]
+
+
+def aggregate_of(measure: Measure, feed: Feed) -> Aggregate:
+    """Return a measure with the clips of its field, in granules."""
+    if measure.function in {Function.COUNT, Function.DISTINCT}:
+        return Aggregate(measure.function)
+    field = feed.fields[measure.field or ""]
+    granule = field.granule or _ONE
+    lo, hi = (int((bound or 0) / granule) for bound in (field.lo, field.hi))
+    return Aggregate(measure.function, lo, hi, measure.quantile)
+
+
+def per_unit(spec: AggregateSpec) -> Fraction:
+    """Return what one unit of a statistic is in the field's own unit (1 for counts and ranks)."""
+    if spec.kind in {AggregateKind.SUM, AggregateKind.OFFSET}:
+        return (spec.granule or _ONE) / spec.scale
+    return _ONE
+
+
+def assemble(
+    tree: Tree[Asked],
+    levels: Mapping[Asked, Levels],
+    profiles: Profiles,
+    *,
+    feed: Feed,
+    cap: int,
+) -> Counting:
+    """Return the statistics, atoms and formula of a condition.
+
+    Args:
+        tree: the condition.
+        levels: thresholds of every comparison in it.
+        profiles: groups of cells with the same thresholds.
+        feed: the query's feed.
+        cap: how many events of one neighbour may count in a cell.
+
+    Raises:
+        SqlProblem: an average's thresholds are too fine, weights pass 62 bits, or the formula is
+            constant, too long, or has too many atoms or too many ways to be true. Where no place
+            is known, the offset is -1.
+    """
+    assembler = _Assembler(profiles, feed)
+    placed = tree.mapped(lambda asked: assembler.placed(asked, levels[asked]))
+    needed = _without_needless_guards(placed, ())
+    written = assembler.written(needed)
+    specs = [
+        spec if spec.pivots is None else replace(spec, pivots=profiles.over_cells(spec.pivots))
+        for spec in assembler.specs
+    ]
+    sensitivities = tuple(
+        spec.largest * (1 if spec.kind is AggregateKind.DISTINCT_UNITS else cap) for spec in specs
+    )
+    if max(sensitivities) >= LARGEST_STATISTIC:
+        raise SqlProblem("one neighbour moves a statistic by 2^62", "narrow the clips", -1)
+    if len(assembler.atoms) > MOST_ATOMS:
+        raise SqlProblem(
+            f"HAVING comes to {len(assembler.atoms)} distinct tests and may have {MOST_ATOMS}:"
+            " each one is charged, and the ways to be true double with each",
+            "split it into several alarms",
+            -1,
+        )
+    tests = sum(1 for _ in needed.leaves())
+    if tests > MOST_TESTS:
+        raise SqlProblem(
+            f"HAVING comes to {tests} tests and may have {MOST_TESTS}, repeated ones included",
+            "write it shorter, or split it into several alarms",
+            -1,
+        )
+    try:
+        formula = Formula.parse(written)
+    except ValueError:  # few atoms, well formed: it can only be constant
+        message = "this condition has the same outcome whatever the data are"
+        raise SqlProblem(message, "check comparisons and thresholds", -1) from None
+    try:
+        formula.prime_implicants()
+        formula.prime_implicates()
+    except ValueError as error:
+        raise SqlProblem(str(error), "split it into several alarms", -1) from None
+    bounds = {
+        name: ThresholdAtom(made.statistic, profiles.over_cells(made.thresholds))
+        for name, made in zip(assembler.names, assembler.atoms.values(), strict=True)
+    }
+    atoms = tuple(
+        CountedAtom(tuple(made.asked) or (made.guard,), guard=not made.asked)
+        for made in assembler.atoms.values()
+    )
+    return Counting(tuple(specs), Condition(formula, bounds, sensitivities), atoms)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Placed:
+    """A literal of a comparison, arrays per profile."""
+
+    asked: Asked
+    literal: Literal
+
+    @property
+    def fails_when_empty(self) -> bool:
+        """Whether it is false in every cell where nothing was counted for it."""
+        literal = self.literal
+        return not ((literal.thresholds <= 0) != literal.negated).any()
+
+    def implies(self, guard: _Placed) -> bool:
+        """Tell whether it needs an event that the guard counts."""
+        mine, other = self.asked.measure, guard.asked.measure
+        return (
+            self.fails_when_empty
+            and other.filter in {"", mine.filter}
+            and other.present in {None, mine.present}
+        )
+
+
+@dataclass(slots=True)
+class _Atom:
+    """An atom while comparisons are being added to it."""
+
+    statistic: int
+    thresholds: NDArray[np.int64]
+    guard: Asked
+    asked: list[Asked]
+
+
+class _Assembler:
+    """Numbers statistics and atoms in order of appearance, sharing equal ones."""
+
+    def __init__(self, profiles: Profiles, feed: Feed) -> None:
+        self.profiles = profiles
+        self.feed = feed
+        self.specs: list[AggregateSpec] = []  # pivots per profile
+        self.atoms: dict[tuple[int, bytes], _Atom] = {}
+        self._known: dict[tuple[Any, ...], int] = {}
+
+    @property
+    def names(self) -> list[str]:
+        return [f"a{number}" for number in range(1, len(self.atoms) + 1)]
+
+    def placed(self, asked: Asked, levels: Levels) -> Tree[_Placed]:
+        """Return the literals of a comparison, per profile."""
+        aggregate = aggregate_of(asked.measure, self.feed)
+        try:
+            tree = reduce(aggregate, asked.relation, levels.values)
+        except ValueError as error:
+            hint = "write thresholds with fewer decimals, or use a coarser granule"
+            raise SqlProblem(str(error), hint, asked.threshold.offset) from None
+        guard = Asked(asked.measure.counted, Relation.GT, Threshold(0, Fraction(0)))
+
+        def spread(literal: Literal) -> Tree[_Placed]:
+            weights, axis = literal.weights, levels.axis
+            if weights.pivots is not None:
+                pivots = self.profiles.spread(weights.pivots, axis)
+                weights = replace(weights, pivots=pivots)
+            thresholds = self.profiles.spread(literal.thresholds, axis)
+            literal = replace(literal, weights=weights, thresholds=thresholds)
+            return Tree(_Placed(guard if literal.guard else asked, literal))
+
+        return tree.mapped(spread)
+
+    def written(self, tree: Tree[_Placed]) -> str:
+        """Return the tree as a formula over the atoms' names."""
+        if tree.leaf is not None:
+            name = self._atom(tree.leaf)
+            return f"NOT {name}" if tree.leaf.literal.negated else name
+        word = " AND " if tree.conjunction else " OR "
+        return f"({word.join(self.written(part) for part in tree.parts)})"
+
+    def _atom(self, placed: _Placed) -> str:
+        literal, asked = placed.literal, placed.asked
+        statistic = self._statistic(placed)
+        key = (statistic, literal.thresholds.tobytes())
+        made = self.atoms.setdefault(key, _Atom(statistic, literal.thresholds, asked, []))
+        if not literal.guard and asked not in made.asked:
+            made.asked.append(asked)
+        return f"a{list(self.atoms).index(key) + 1}"
+
+    def _statistic(self, placed: _Placed) -> int:
+        measure, weights = placed.asked.measure, placed.literal.weights
+        kind = _KINDS[weights.kind]
+        spec = AggregateSpec(kind, measure.field, where=measure.where)
+        if measure.function is Function.DISTINCT:
+            spec = replace(spec, kind=AggregateKind.DISTINCT_UNITS)
+        elif kind is not AggregateKind.COUNT:
+            aggregate = aggregate_of(measure, self.feed)
+            spec = replace(
+                spec,
+                lo=aggregate.lo,
+                hi=aggregate.hi,
+                granule=self.feed.fields[measure.field or ""].granule,
+                pivots=weights.pivots,
+                scale=weights.scale,
+                above=weights.above,
+                not_above=weights.not_above,
+            )
+        pivots = b"" if spec.pivots is None else spec.pivots.tobytes()
+        ranks = (spec.scale, spec.above, spec.not_above)
+        key = (spec.kind, spec.field, measure.filter, *ranks, pivots)
+        if key not in self._known:
+            self._known[key] = len(self.specs)
+            self.specs.append(spec)
+        return self._known[key]
+
+
+def _without_needless_guards(tree: Tree[_Placed], known: Sequence[_Placed]) -> Tree[_Placed]:
+    """Leave out guards that other conjuncts imply: each one is charged.
+
+    Args:
+        tree: the condition, or a part of it.
+        known: literals that hold wherever this part matters.
+    """
+    if tree.leaf is not None:
+        return tree
+    parts = list(tree.parts)
+    if tree.conjunction:
+        leaves = [part.leaf for part in parts if part.leaf is not None]
+        known = [*known, *(leaf for leaf in leaves if not leaf.literal.guard)]
+        parts = []
+        for part in tree.parts:
+            leaf = part.leaf
+            if leaf is not None and leaf.literal.guard:
+                if any(each.implies(leaf) for each in known):
+                    continue
+                known = [*known, leaf]
+            parts.append(part)
+    kept = [_without_needless_guards(part, known) for part in parts]
+    return Tree.joined(kept, conjunction=tree.conjunction)

@@ -1,0 +1,248 @@
+"""Thresholds of HAVING in granules: numbers, or one per value of a group field.
+
+A *profile* is a group of cells that share all their thresholds: one for every combination of values
+of the group fields that tables are looked up by. Conditions are worked out per profile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.errors import ConfigError
+from stream.config.declarations import decimal, whole_steps
+from stream.config.loading.alarms.reduction import LARGEST_STATISTIC, Function, Relation
+from stream.config.scalars import closest
+from stream.config.tables import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from stream.config.findings import Findings
+    from stream.config.sql.comparisons import Asked, Threshold
+    from stream.config.tables import Table
+    from stream.config.yamlfile import Loc
+    from stream.model.queries import Domain, Feed
+
+__all__ = ["Levels", "Profiles", "ThresholdReader", "granule_of"]
+
+_MOST_ROW_ERRORS: Final = 20
+_ONE: Final = Fraction(1)
+_COUNTS: Final = frozenset({Function.COUNT, Function.DISTINCT})
+_SUMMED: Final = frozenset({*_COUNTS, Function.SUM})
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The thresholds of one comparison.
+
+    Args:
+        values: in granules; one, or one per value of a group field.
+        axis: which group field, from 0; ``None`` for one value.
+    """
+
+    values: tuple[Fraction, ...]
+    axis: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """How cells follow from profiles.
+
+    Args:
+        sizes: number of values of every group field.
+        used: per group field, whether thresholds differ by it.
+    """
+
+    sizes: tuple[int, ...]
+    used: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, domain: Domain, levels: Iterable[Levels]) -> Profiles:
+        """Return the profiles of the cells of a domain."""
+        axes = {each.axis for each in levels}
+        return cls(
+            tuple(len(values) for values in domain.values),
+            tuple(axis in axes for axis in range(len(domain.values))),
+        )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """One length per group field, 1 where thresholds do not differ by it."""
+        pairs = zip(self.sizes, self.used, strict=True)
+        return tuple(size if used else 1 for size, used in pairs)
+
+    def spread(self, values: NDArray[np.int64], axis: int | None) -> NDArray[np.int64]:
+        """Return values of one field (or one value) per profile.
+
+        Args:
+            values: shape (values of the field,), or (1,) without an axis.
+            axis: which group field.
+
+        Returns:
+            Shape (profiles,).
+        """
+        along = [1] * len(self.sizes)
+        if axis is not None:
+            along[axis] = self.sizes[axis]
+        return np.broadcast_to(values.reshape(along), self.shape).reshape(-1)
+
+    def over_cells(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return values per profile, shape (profiles,), per cell, shape (cells,)."""
+        return np.broadcast_to(values.reshape(self.shape), self.sizes).reshape(-1)
+
+    def a_cell_of(self, profile: int) -> int:
+        """Return the first cell of a profile."""
+        if not self.sizes:
+            return 0
+        return int(np.ravel_multi_index(np.unravel_index(profile, self.shape), self.sizes))
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdReader:
+    """Reads the thresholds of one query; errors go to ``findings``.
+
+    Args:
+        feed: the query's feed.
+        domain: its predicates.
+        tables: public tables by name.
+        findings: receives errors.
+        loc: the alarm.
+    """
+
+    feed: Feed
+    domain: Domain
+    tables: Mapping[str, Table]
+    findings: Findings
+    loc: Loc
+
+    def read(self, asked: Asked) -> Levels | None:
+        """Return the thresholds of a comparison, or ``None`` where one does not fit."""
+        threshold = asked.threshold
+        if threshold.number is not None:
+            value, message, hint = self._in_granules(threshold.number, asked)
+            if message:
+                self._at_sql(asked, message, hint)
+                return None
+            return Levels((value,))
+        axis = self.domain.fields.index(threshold.field)
+        values = self.looked_up(
+            threshold,
+            lambda number: self._in_granules(number, asked),
+            lambda message, hint: self._at_sql(asked, message, hint),
+        )
+        return None if values is None else Levels(values, axis)
+
+    def looked_up(
+        self,
+        threshold: Threshold,
+        convert: Callable[[Fraction], tuple[Fraction, str, str]],
+        report: Callable[[str, str], None],
+    ) -> tuple[Fraction, ...] | None:
+        """Return a table's value for every value of its group field, in order.
+
+        Args:
+            threshold: names the table and the field.
+            convert: returns a number in granules, or what is wrong with it and a hint.
+            report: told what is wrong with the lookup, and a hint; rows are reported in the table.
+
+        Returns:
+            In granules; ``None`` where something is wrong.
+        """
+        keys = self.domain.values[self.domain.fields.index(threshold.field)]
+        before = len(self.findings.errors)
+        table = self.tables[threshold.table]
+        field = self.feed.fields[threshold.field]
+        places = {key: index for index, key in enumerate(keys)}
+        found: dict[int, Fraction] = {}
+        for written, cell in table.cells.items():
+            if len(self.findings.errors) - before >= _MOST_ROW_ERRORS:
+                return None
+            try:
+                at = places.get(canonical(written, field.type))
+            except ValueError:
+                at = None
+            column, value = 1, Fraction(0)
+            if at is None:
+                message = f"`{written[:40]}` is not in the domain of `{field.name}`"
+                hint = f"{closest(written, keys)}; or remove the row"
+            elif at in found:
+                message, hint = f"`{written[:40]}` is listed twice", "remove one of them"
+            else:
+                value, message, hint = convert(cell.value)
+                column = cell.column
+            if message:
+                self.findings.errors.append(
+                    ConfigError(message, file=table.file, line=cell.line, column=column, hint=hint)
+                )
+            if at is not None:
+                found[at] = value
+        missing = [key for index, key in enumerate(keys) if index not in found]
+        if missing:
+            more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+            report(
+                f"{table.file} has no value for {field.name} {', '.join(missing[:5])}{more}",
+                "every public predicate needs its threshold: add the rows",
+            )
+        if len(self.findings.errors) > before:
+            return None
+        return tuple(found[index] for index in range(len(keys)))
+
+    def _in_granules(self, number: Fraction, asked: Asked) -> tuple[Fraction, str, str]:
+        """Return a threshold in granules, or what is wrong with it and a hint."""
+        granule = granule_of(asked, self.feed)
+        value = number / granule
+        if asked.measure.function not in _SUMMED:
+            return value, *self._outside_clip(value, number, asked)
+        message = ""
+        _, hint = whole_steps(number, granule)
+        if hint and asked.measure.function in _COUNTS:
+            message = f"the threshold of a count is a whole number, not {decimal(number)}"
+        elif hint:
+            message = f"the threshold {decimal(number)} is not a multiple of the granule "
+            message += decimal(granule)
+        elif abs(value) >= LARGEST_STATISTIC - 1:
+            message, hint = "the threshold is beyond 62 bits", "write a smaller number"
+        return value, message, hint
+
+    def _outside_clip(self, value: Fraction, number: Fraction, asked: Asked) -> tuple[str, str]:
+        """Return why a comparison has one outcome for all values within the clip, and a hint."""
+        field = self.feed.fields[asked.measure.field or ""]
+        lo, hi = field.lo or Fraction(0), field.hi or Fraction(0)
+        always, never = {
+            Relation.GT: (number < lo, number >= hi),
+            Relation.GE: (number <= lo, number > hi),
+            Relation.LT: (number > hi, number <= lo),
+            Relation.LE: (number >= hi, number < lo),
+        }[asked.relation]
+        if not always and not never:
+            if abs(value) >= LARGEST_STATISTIC - 1:
+                return "the threshold is beyond 62 bits", "write a smaller number"
+            return "", ""
+        clip = f"[{decimal(lo)}, {decimal(hi)}]"
+        aggregate, end = asked.measure.text, f"{asked.relation.value} {decimal(number)}"
+        outcome = "always" if always else "never"
+        inside = f"from {decimal(lo)} on, but below {decimal(hi)}"
+        if asked.relation in {Relation.GE, Relation.LT}:
+            inside = f"above {decimal(lo)}, up to {decimal(hi)}"
+        alone = "leave this comparison out, or " if always and not asked.threshold.table else ""
+        return (
+            f"{aggregate} is {outcome} {end}: values of `{field.name}` are clipped to {clip}",
+            f"{alone}write a threshold {inside}; or widen the clip",
+        )
+
+    def _at_sql(self, asked: Asked, message: str, hint: str) -> None:
+        offset = asked.threshold.offset
+        self.findings.wrong((*self.loc, "sql"), message, hint, offset=offset)
+
+
+def granule_of(asked: Asked, feed: Feed) -> Fraction:
+    """Return what one unit of a comparison's threshold is in the field's own unit."""
+    if asked.measure.function in _COUNTS:
+        return _ONE
+    return feed.fields[asked.measure.field or ""].granule or _ONE

@@ -1,0 +1,399 @@
+"""Feeds, budget and settings: from the YAML model to ``stream.model.queries``, checked as a
+whole."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import sys
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from accountant.errors import ConfigError
+from accountant.units import Contribution, PrivacyUnit
+from stream.config.scalars import Duration, article, closest, instant_ms
+from stream.config.tables import canonical, read_domain
+from stream.model.queries import Budget, Clock, Feed, Field, FieldType, KafkaSettings, Settings
+from stream.windows.calendars import FixedCalendar, LocalCalendar, Periods
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from zoneinfo import ZoneInfo
+
+    from stream.config.findings import Findings
+    from stream.config.keys import BudgetModel, FeedModel, FieldModel, FileModel, KafkaModel
+    from stream.config.yamlfile import Loc
+
+__all__ = ["build_budget", "build_feeds", "build_kafka", "build_settings", "decimal", "whole_steps"]
+
+_PORT = re.compile("[0-9]{1,5}")
+_LARGEST_CLIP = 2**31
+_LARGEST_CAP = 1_000_000
+_SHORTEST_KEY = 16
+_SMALLEST_FLOAT, _LARGEST_FLOAT = Fraction(sys.float_info.min), Fraction(sys.float_info.max)
+_ONE = Fraction(1)
+_NUMBERS = (FieldType.INTEGER, FieldType.FLOAT)
+_IDENTIFIERS = (FieldType.STRING, FieldType.INTEGER)
+
+
+def build_feeds(
+    models: Mapping[str, FeedModel], zone: ZoneInfo, findings: Findings
+) -> dict[str, Feed]:
+    """Return the declared feeds; errors go to ``findings``."""
+    feeds: dict[str, Feed] = {}
+    topics: dict[str, str] = {}
+    if not models:
+        findings.wrong(("feeds",), "there is no feed", "declare one: feeds: {badges: {...}}")
+    for name, model in models.items():
+        loc = ("feeds", name)
+        if model.topic in topics:
+            findings.wrong(
+                (*loc, "topic"),
+                f"`{topics[model.topic]}` reads this topic already",
+                "a topic belongs to one feed: declare it once and filter with WHERE",
+            )
+        topics.setdefault(model.topic, name)
+        fields = {
+            field: _field(field, spec, (*loc, "fields", field), findings)
+            for field, spec in model.fields.items()
+        }
+        if not fields:
+            findings.wrong((*loc, "fields"), "the feed has no fields", "declare its fields")
+        _check_roles(fields, model, loc, findings)
+        if not model.allowed_skew < 2**40 > model.broker_skew:
+            findings.wrong(loc, "a skew is too long", "write minutes", key=True)
+        key = _marks(model, loc, findings)
+        feeds[name] = Feed(
+            name=name,
+            topic=model.topic,
+            codec=model.codec,
+            time=model.time,
+            unit=model.unit,
+            id=model.id,
+            fields=fields,
+            partitioner=model.partitioner,
+            clock=model.clock,
+            allowed_skew_ms=model.allowed_skew,
+            broker_skew_ms=model.broker_skew,
+            idle_margin_ms=model.idle_margin,
+            history=_history(model, zone, loc, findings),
+            punctuation_ms=60_000 if model.punctuation is None else model.punctuation.every,
+            punctuation_key=key,
+        )
+    return feeds
+
+
+def build_budget(model: BudgetModel, timezone: str, findings: Findings) -> Budget | None:
+    """Return the wall; ``None`` where it contradicts itself."""
+    before = len(findings.errors)
+    periods: Periods | None = None
+    if model.unit is PrivacyUnit.EVENT:
+        _check_event_budget(model, findings)
+    elif model.period is None:
+        findings.wrong(
+            ("budget",),
+            "unit `user` needs a period: how long one person's events are protected together",
+            "write period: 1d, or period: lifetime",
+        )
+    else:
+        periods = _periods(model.period, timezone)
+    caps = _caps(model, findings)
+    if caps is None or len(findings.errors) > before:
+        return None
+    return Budget(model.unit, model.epsilon_max, periods, caps)
+
+
+def build_kafka(
+    model: KafkaModel | None, feeds: Mapping[str, Feed], findings: Findings
+) -> KafkaSettings | None:
+    """Return how Kafka is reached; ``None`` where only replays are configured."""
+    if model is None:
+        return None
+    for part in model.bootstrap.split(","):
+        host, colon, port = part.strip().rpartition(":")
+        if not (host and colon and _PORT.fullmatch(port) and 0 < int(port) < 65_536):
+            hint = "write host:port, several separated by commas"
+            findings.wrong(("kafka", "bootstrap"), "not a list of host:port", hint)
+            break
+    taken = {feed.topic: f"the feed `{name}` reads" for name, feed in feeds.items()}
+    for role in ("alarms_topic", "decisions_topic", "doorbell_topic"):
+        topic = getattr(model, role)
+        if topic in taken:
+            message = f"{role} is the topic that {taken[topic]}"
+            findings.wrong(("kafka", role), message, "give it a name of its own")
+        taken[topic] = f"{role} names"
+    if model.session_timeout < 1_000:
+        hint = "write 6s or more, within the broker's limits"
+        findings.wrong(("kafka", "session_timeout"), "the session timeout is under a second", hint)
+    return KafkaSettings(
+        bootstrap=",".join(part.strip() for part in model.bootstrap.split(",")),
+        group=model.group,
+        alarms_topic=model.alarms_topic,
+        decisions_topic=model.decisions_topic,
+        doorbell_topic=model.doorbell_topic,
+        security=model.security.model_dump(exclude_none=True),
+        session_timeout_ms=model.session_timeout,
+    )
+
+
+def build_settings(model: FileModel, stem: str, findings: Findings) -> Settings:
+    """Return where the ledger lies and where metrics are shown."""
+    metrics = model.metrics
+    if not _loopback(metrics.custodian[0]) and metrics.custodian_token is None:
+        findings.wrong(
+            ("metrics", "custodian"),
+            "the custodian's metrics, exact counts, are bound beyond loopback without a token",
+            "write custodian_token: ${TOCSIN_CUSTODIAN_TOKEN}, or bind 127.0.0.1:9465",
+        )
+    if metrics.public == metrics.custodian and metrics.public[1]:
+        findings.wrong(
+            ("metrics", "custodian"), "both metrics have one address", "give each its own port"
+        )
+    if not model.tick:
+        findings.wrong(("tick",), "a tick is longer than nothing", "write tick: 1s")
+    return Settings(
+        ledger_url=_ledger_url(model.ledger, stem, findings),
+        public_address=metrics.public,
+        custodian_address=metrics.custodian,
+        custodian_token=metrics.custodian_token,
+        tick_ms=model.tick,
+    )
+
+
+def whole_steps(value: Fraction, step: Fraction) -> tuple[int, str]:
+    """Return ``value`` in whole steps and "", or 0 and the nearest multiples to write instead."""
+    steps = value / step
+    if steps.denominator == 1:
+        return int(steps), ""
+    below = steps.numerator // steps.denominator
+    return 0, f"write {decimal(below * step)} or {decimal((below + 1) * step)}"
+
+
+def decimal(value: Fraction) -> str:
+    """Return a fraction as people write it: ``0.05`` where decimals end, else ``1/3``."""
+    rest, twos, fives = value.denominator, 0, 0
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if rest != 1:
+        return str(value)
+    places = max(twos, fives)
+    digits = str(abs(int(value * 10**places))).rjust(places + 1, "0")
+    text = f"{digits[:-places]}.{digits[-places:]}" if places else digits
+    return f"-{text}" if value < 0 else text
+
+
+def _field(name: str, model: FieldModel, loc: Loc, findings: Findings) -> Field:
+    kind = model.type
+    if kind is None:
+        if model.domain is None:
+            known = " | ".join(FieldType)
+            findings.wrong(loc, f"`{name}` has no type", f"write {name}: {known}", key=True)
+            return Field(name, FieldType.STRING)
+        kind = FieldType.STRING
+    domain = None if model.domain is None else _domain(model.domain, kind, loc, findings)
+    step, lo, hi = model.granule, None, None
+    if (model.clip is not None or step is not None) and kind not in _NUMBERS:
+        part = "clip" if model.clip is not None else "granule"
+        message = f"`{name}` is {article(kind.value)}: only numbers are summed"
+        findings.wrong((*loc, part), message, "declare type: integer or type: float", key=True)
+        return Field(name, kind, domain)
+    if step is None and kind is FieldType.INTEGER:
+        step = _ONE
+    if step is not None and (step <= 0 or (kind is FieldType.INTEGER and step.denominator != 1)):
+        hint = "write granule: 1" if kind is FieldType.INTEGER else 'write granule: "0.01"'
+        what = "a whole number" if kind is FieldType.INTEGER else "a number"
+        findings.wrong((*loc, "granule"), f"a granule here is {what} above 0", hint)
+        step = None
+    if step is not None and not _SMALLEST_FLOAT <= step <= _LARGEST_FLOAT:
+        message = "this granule is outside the range of floats, which values are divided as"
+        findings.wrong((*loc, "granule"), message, "write one from 1e-307 to 1e308")
+        step = None
+    if model.clip is not None:
+        lo, hi = model.clip
+        _check_clip(lo, hi, step, (*loc, "clip"), findings)
+    return Field(name, kind, domain, lo, hi, step)
+
+
+def _check_clip(
+    lo: Fraction, hi: Fraction, step: Fraction | None, loc: Loc, findings: Findings
+) -> None:
+    if lo == hi == 0:
+        findings.wrong(loc, "the clip leaves nothing to sum", "write clip: [0, 100]")
+    if step is None:
+        return
+    for bound in (lo, hi):
+        steps, hint = whole_steps(bound, step)
+        if hint:
+            message = f"{decimal(bound)} is not a multiple of the granule {decimal(step)}"
+            findings.wrong(loc, message, hint)
+        elif abs(steps) > _LARGEST_CLIP:
+            message = f"{decimal(bound)} is more than 2^31 granules of {decimal(step)}"
+            findings.wrong(loc, message, "narrow the clip or use a coarser granule")
+
+
+def _domain(
+    declared: tuple[str, ...] | str, kind: FieldType, loc: Loc, findings: Findings
+) -> tuple[str, ...] | None:
+    at = (*loc, "domain")
+    if kind not in _IDENTIFIERS:
+        message = f"{article(kind.value)} has no domain"
+        findings.wrong(at, message, "use type: string or type: integer", key=True)
+        return None
+    if isinstance(declared, str):
+        path = findings.folder / declared
+        try:
+            return read_domain(path, kind)
+        except OSError as error:
+            reason = error.strerror or "cannot be read"
+            hint = f"write one public value per line into {path}"
+            findings.wrong(at, f"cannot read the domain's file: {reason}", hint)
+        except ConfigError as error:
+            findings.errors.append(error)
+        return None
+    values: dict[str, None] = {}
+    for index, text in enumerate(declared):
+        try:
+            value = canonical(text, kind)
+        except ValueError as error:
+            hint = "remove it, or declare the field as string"
+            findings.wrong((*at, index), f"`{text[:40]}` {error}", hint)
+            continue
+        if value in values:
+            findings.wrong((*at, index), f"`{value[:40]}` is listed twice", "remove one of them")
+        values[value] = None
+    return tuple(values)
+
+
+def _check_roles(
+    fields: Mapping[str, Field], model: FeedModel, loc: Loc, findings: Findings
+) -> None:
+    roles = [("time", model.time, (FieldType.TIMESTAMP,)), ("unit", model.unit, _IDENTIFIERS)]
+    if model.id is not None:
+        roles.append(("id", model.id, _IDENTIFIERS))
+    for role, name, kinds in roles:
+        wanted = " or ".join(kind.value for kind in kinds)
+        if name not in fields:
+            hint = closest(name, fields)
+            if not hint.startswith("did"):
+                hint = f"declare it: fields: {{{name}: {kinds[0].value}}}"
+            findings.wrong((*loc, role), f"`{name}` is not among the feed's fields", hint)
+        elif fields[name].type not in kinds:
+            message = f"`{name}` is {article(fields[name].type.value)}; {role} is {article(wanted)}"
+            findings.wrong((*loc, role), message, f"declare {name}: {kinds[0].value}")
+
+
+def _history(
+    model: FeedModel, zone: ZoneInfo, loc: Loc, findings: Findings
+) -> tuple[int, int] | None:
+    if model.history is None:
+        return None
+    span: list[int] = []
+    for key, text in (("from", model.history.from_), ("until", model.history.until)):
+        try:
+            span.append(instant_ms(text, zone))
+        except ValueError as error:
+            hint = "write 2011-06-01, 2011-06-01T08:30:00 or 2011-06-01T06:30:00Z"
+            findings.wrong((*loc, "history", key), f"this instant {error}", hint)
+    if len(span) < 2:
+        return None
+    if span[0] >= span[1]:
+        hint = "write from before until; until itself is not included"
+        findings.wrong((*loc, "history"), "the history is empty", hint, key=True)
+    return span[0], span[1]
+
+
+def _marks(model: FeedModel, loc: Loc, findings: Findings) -> bytes | None:
+    """Return the key of the punctuation marks, where the feed has them."""
+    if model.clock is Clock.APPEND_TIME:
+        if model.punctuation is not None:
+            hint = "write clock: punctuation, or remove this"
+            message = "punctuation marks belong to clock: punctuation"
+            findings.wrong((*loc, "punctuation"), message, hint, key=True)
+        return None
+    if model.punctuation is None:
+        findings.wrong(
+            (*loc, "clock"),
+            "clock: punctuation needs the key that authenticates the marks",
+            'write punctuation: {every: 1m, key: "${TOCSIN_MARKS_KEY}"}',
+        )
+        return None
+    if not model.punctuation.every:
+        findings.wrong((*loc, "punctuation", "every"), "marks need a grid", "write every: 1m")
+    key = model.punctuation.key.encode()
+    if len(key) < _SHORTEST_KEY:
+        hint = "whoever knows it can end windows early: use 16 random characters or more"
+        findings.wrong((*loc, "punctuation", "key"), "the key is shorter than 16 bytes", hint)
+    return key
+
+
+def _check_event_budget(model: BudgetModel, findings: Findings) -> None:
+    if isinstance(model.period, Duration):
+        findings.wrong(
+            ("budget", "period"),
+            "under unit `event` nothing is renewed: an event's loss is never reset",
+            "remove period, or write period: lifetime; disjoint windows cost nothing more",
+        )
+    if model.contribution is not None:
+        findings.wrong(
+            ("budget", "contribution"),
+            "contribution caps belong to unit `user`",
+            "remove it, or write unit: user",
+            key=True,
+        )
+
+
+def _caps(model: BudgetModel, findings: Findings) -> Contribution | None:
+    if model.contribution is None:
+        return Contribution()
+    caps = (model.contribution.predicates_per_window, model.contribution.events_per_cell)
+    names = ("predicates_per_window", "events_per_cell")
+    outside = [name for name, cap in zip(names, caps, strict=True) if not 1 <= cap <= _LARGEST_CAP]
+    for name in outside:
+        message = f"{name} is a whole number from 1 to {_LARGEST_CAP}"
+        findings.wrong(("budget", "contribution", name), message, f"write {name}: 1")
+    return None if outside else Contribution(*caps)
+
+
+def _periods(period: Duration | str, timezone: str) -> Periods:
+    """Return consecutive periods: local days, or fixed lengths aligned to the epoch."""
+    if isinstance(period, str):
+        return Periods.lifetime()
+    if period.days:
+        return Periods(LocalCalendar(period.days, period.days, timezone))
+    return Periods(FixedCalendar(period.milliseconds, period.milliseconds))
+
+
+def _loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _ledger_url(url: str | None, stem: str, findings: Findings) -> str:
+    """Return the ledger's URL, relative SQLite paths resolved beside the configuration."""
+    folder = findings.folder.resolve()
+    if url is None:
+        return f"sqlite:///{folder / '.tocsin' / stem}.db"
+    scheme, separator, rest = url.partition("://")
+    known = "write sqlite:///ledger.db or postgresql://user:password@host/database"
+    if not separator:
+        findings.wrong(("ledger",), "the ledger is not a database URL", known)
+    elif scheme == "sqlite":
+        path = rest.removeprefix("/")
+        if rest in ("", "/") or path.startswith(":memory:"):
+            message = "a ledger in memory forgets what was spent"
+            findings.wrong(("ledger",), message, "write sqlite:///ledger.db")
+        elif not rest.startswith("/"):
+            findings.wrong(("ledger",), "SQLite has no host", "write sqlite:///ledger.db")
+        else:
+            return f"sqlite:///{folder / path}"
+    elif scheme == "postgresql":
+        return f"postgresql+psycopg://{rest}"
+    elif scheme != "postgresql+psycopg":
+        findings.wrong(("ledger",), "the ledger is neither SQLite nor PostgreSQL", known)
+    return url

@@ -1,0 +1,296 @@
+"""The YAML of a configuration: every key, its type and its default.
+
+Frozen pydantic models over ``stream.config.yamlfile`` trees, unknown keys forbidden. What a key
+means with its neighbours (fields that exist, thresholds that fit) is checked by
+``stream.config.loading``.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
+
+from accountant.units import PrivacyUnit
+from operators.conditions.condition import Refine
+from operators.formulas.apportion import Rule
+from stream.config.scalars import (
+    Address,
+    CellEpsilon,
+    Duration,
+    DurationMs,
+    Epsilon,
+    Exact,
+    Name,
+    Probability,
+    Text,
+    TopicName,
+    Whole,
+    choice,
+    clip_of,
+    closest,
+    domain_of,
+    period_of,
+    shown,
+    verbatim,
+    wrong,
+)
+from stream.config.yamlfile import Scalar
+from stream.model.queries import Clock, Codec, FieldType, Partitioner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "EXAMPLES",
+    "MODELS",
+    "AlarmModel",
+    "Amounts",
+    "AppendTo",
+    "BudgetModel",
+    "ContributionModel",
+    "DeciderName",
+    "FeedModel",
+    "FieldModel",
+    "FileModel",
+    "HistoryModel",
+    "KafkaModel",
+    "MetricsModel",
+    "PunctuationModel",
+    "ReferenceModel",
+    "TableModel",
+]
+
+_DAY_MS = 86_400_000
+
+
+def _word_of(kind: Any) -> Callable[[Any], str]:
+    """Return a validator that takes one of a type's literal words."""
+    known = get_args(kind)
+
+    def check(value: Any) -> str:
+        word = value.text.strip() if isinstance(value, Scalar) else ""
+        if word in known:
+            return word
+        said = shown(value) if isinstance(value, Scalar) else "this"
+        near, words = closest(word, known), " | ".join(known)
+        hint = f"write {words}; {near}" if near.startswith("did") else f"write {words}"
+        raise wrong(f"{said} is not one of {words}", hint)
+
+    return check
+
+
+def _by_text(value: Any) -> Any:
+    """Return a single value as the entry "" of a mapping."""
+    return value if isinstance(value, dict) else {"": value}
+
+
+AppendTo = Literal["window", "run"]
+"""Where a cell that did not ring is asked again: at once, or among the next window's cells."""
+
+DeciderName = Literal["auto", "tight", "lm", "em", "r2t", "svt", "hist"]
+"""Which decider tells whether a band is left; ``auto`` takes the most effective one."""
+
+Amounts = Annotated[dict[str, Exact], BeforeValidator(_by_text)]
+"""One number, under "", or one per aggregate or comparison by its SQL."""
+
+
+class _Model(BaseModel):
+    """Frozen, and closed to unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+class SecurityModel(_Model):
+    """How Kafka's clients prove who they are; what is left out is left to them."""
+
+    security_protocol: Text | None = None
+    sasl_mechanism: Text | None = None
+    sasl_username: Text | None = None
+    sasl_password: Text | None = None
+    ssl_cafile: Text | None = None
+    ssl_certfile: Text | None = None
+    ssl_keyfile: Text | None = None
+
+
+class KafkaModel(_Model):
+    """How to reach Kafka."""
+
+    bootstrap: Text
+    group: Name = "tocsin"
+    alarms_topic: TopicName = "tocsin.alarms"
+    decisions_topic: TopicName = "tocsin.decisions"
+    doorbell_topic: TopicName = "tocsin.doorbell"
+    security: SecurityModel = SecurityModel()
+    session_timeout: DurationMs = 30_000
+
+
+class MetricsModel(_Model):
+    """Where metrics are shown."""
+
+    public: Address = ("0.0.0.0", 9464)  # noqa: S104 -- the public endpoint is public
+    custodian: Address = ("127.0.0.1", 9465)
+    custodian_token: Text | None = None
+
+
+class TableModel(_Model):
+    """A public table: a CSV file with a column of keys and one of values."""
+
+    file: Text
+    key: Text | None = None
+    value: Text | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"file": value} if isinstance(value, Scalar) else value
+
+
+class FieldModel(_Model):
+    """One field of an event."""
+
+    type: Annotated[FieldType, PlainValidator(choice(FieldType))] | None = None
+    domain: Annotated[tuple[str, ...] | str, PlainValidator(domain_of)] | None = None
+    clip: Annotated[tuple[Any, Any], PlainValidator(clip_of)] | None = None
+    granule: Exact | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"type": value} if isinstance(value, Scalar) else value
+
+
+class HistoryModel(_Model):
+    """The public span of a replay."""
+
+    from_: Text = Field(alias="from")
+    until: Text
+
+
+class PunctuationModel(_Model):
+    """Marks of a trusted writer."""
+
+    every: DurationMs = 60_000
+    key: Text
+
+
+class FeedModel(_Model):
+    """One topic of events."""
+
+    topic: TopicName
+    codec: Annotated[Codec, PlainValidator(choice(Codec))] = Codec.JSON
+    time: Text
+    unit: Text
+    id: Text | None = None
+    fields: dict[str, FieldModel]
+    partitioner: Annotated[Partitioner, PlainValidator(choice(Partitioner))] = Partitioner.MURMUR2
+    clock: Annotated[Clock, PlainValidator(choice(Clock))] = Clock.APPEND_TIME
+    allowed_skew: DurationMs = 60_000
+    broker_skew: DurationMs = 1_000
+    idle_margin: DurationMs = 10_000
+    history: HistoryModel | None = None
+    punctuation: PunctuationModel | None = None
+
+
+class ContributionModel(_Model):
+    """Caps within a window, unit ``user`` only."""
+
+    predicates_per_window: Whole = 1
+    events_per_cell: Whole = 1
+
+
+class BudgetModel(_Model):
+    """The wall."""
+
+    unit: Annotated[PrivacyUnit, PlainValidator(choice(PrivacyUnit))]
+    epsilon_max: Epsilon
+    period: Annotated[Duration | str, PlainValidator(period_of)] | None = None
+    contribution: ContributionModel | None = None
+
+
+class ReferenceModel(_Model):
+    """What a band lies around: a number, a table's value such as ``capacity[shop]``, or a feed."""
+
+    value: Text | None = None
+    feed: Name | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"value": value} if isinstance(value, Scalar) else value
+
+
+class AlarmModel(_Model):
+    """One alarm."""
+
+    sql: Annotated[str, BeforeValidator(verbatim)]
+    active: Text | None = None
+    max_fnr: Probability
+    max_fpr: Probability | None = None
+    tolerance: Amounts = Field(default_factory=lambda: {"": Fraction(0)})
+    mechanism: Text = "tslm"
+    apportion: Annotated[Rule, PlainValidator(_word_of(Rule))] = "optimal"
+    refine: Annotated[Refine, PlainValidator(_word_of(Refine))] | None = None
+    first_tolerance: Amounts | None = None
+    alarms_per_period: Whole | None = None
+    append: Whole | None = None
+    append_to: Annotated[AppendTo, PlainValidator(_word_of(AppendTo))] | None = None
+    decider: Annotated[DeciderName, PlainValidator(_word_of(DeciderName))] | None = None
+    epsilon: CellEpsilon | None = None
+    reference: ReferenceModel | None = None
+    reference_timeout: DurationMs | None = None
+    grace: DurationMs = 30_000
+    publish_delay: DurationMs = 15_000
+    decide_timeout: DurationMs = 600_000
+    max_age: DurationMs = 7 * _DAY_MS
+
+
+class FileModel(_Model):
+    """One whole file."""
+
+    timezone: Text = "UTC"
+    kafka: KafkaModel | None = None
+    ledger: Text | None = None
+    metrics: MetricsModel = MetricsModel()
+    tick: DurationMs = 1_000
+    tables: dict[Name, TableModel] = Field(default_factory=dict)
+    feeds: dict[Name, FeedModel]
+    budget: BudgetModel
+    alarms: dict[Name, AlarmModel]
+
+
+MODELS: dict[tuple[str, ...], type[BaseModel]] = {
+    (): FileModel,
+    ("kafka",): KafkaModel,
+    ("kafka", "security"): SecurityModel,
+    ("metrics",): MetricsModel,
+    ("tables", "*"): TableModel,
+    ("feeds", "*"): FeedModel,
+    ("feeds", "*", "fields", "*"): FieldModel,
+    ("feeds", "*", "history"): HistoryModel,
+    ("feeds", "*", "punctuation"): PunctuationModel,
+    ("budget",): BudgetModel,
+    ("budget", "contribution"): ContributionModel,
+    ("alarms", "*"): AlarmModel,
+    ("alarms", "*", "reference"): ReferenceModel,
+}
+"""Which model reads which mapping; ``*`` stands for a name the user chose."""
+
+EXAMPLES = {
+    "feeds": "feeds: {badges: {topic: building.badges, ...}}",
+    "budget": 'budget: {unit: user, epsilon_max: "4", period: 1d}',
+    "alarms": "alarms: {fire-code: {sql: ..., max_fnr: 0.05}}",
+    "bootstrap": "bootstrap: localhost:9092",
+    "file": "file: capacity.csv",
+    "from": "from: 2011-01-01",
+    "until": "until: 2012-01-01",
+    "key": "key: ${TOCSIN_MARKS_KEY}",
+    "topic": "topic: building.badges",
+    "time": "time: ts",
+    "fields": "fields: {person: string, room: {domain: rooms.txt}, ts: timestamp}",
+    "epsilon_max": 'epsilon_max: "4"',
+    "sql": "sql: SELECT ... FROM ... GROUP BY ... HAVING ...",
+    "max_fnr": "max_fnr: 0.05",
+}
+"""How a missing key is written."""

@@ -1,0 +1,351 @@
+"""Types of single values in the configuration, each with the sentence that explains a wrong one.
+
+Every type is a pydantic annotation that takes a ``stream.config.yamlfile.Scalar``. Numbers are read
+from the scalar's text as exact fractions, never through a binary float. A value that came from an
+environment variable is never repeated in an error.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator, PlainValidator
+from pydantic_core import PydanticCustomError
+
+from stream.config.yamlfile import Scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from enum import StrEnum
+    from zoneinfo import ZoneInfo
+
+__all__ = [
+    "LATEST_MS",
+    "LONGEST_NUMBER",
+    "Address",
+    "CellEpsilon",
+    "Duration",
+    "DurationMs",
+    "Epsilon",
+    "Exact",
+    "Name",
+    "Probability",
+    "Text",
+    "TopicName",
+    "Whole",
+    "article",
+    "choice",
+    "clip_of",
+    "closest",
+    "domain_of",
+    "instant_ms",
+    "number",
+    "period_of",
+    "shown",
+    "verbatim",
+    "wrong",
+]
+
+LATEST_MS = 253_402_300_800_000
+"""The first instant after the year 9999: every time lies before it."""
+
+LONGEST_NUMBER = 300
+"""Characters of the longest number that is read: sums and products of some stay printable."""
+
+_DURATION = re.compile(r"([0-9]+)\s*(ms|s|m|h|d|w)")
+_MILLISECONDS = {
+    "ms": 1,
+    "s": 1_000,
+    "m": 60_000,
+    "h": 3_600_000,
+    "d": 86_400_000,
+    "w": 604_800_000,
+}
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+_RATIO = re.compile(r"[+-]?[0-9]+\s*/\s*[0-9]+")
+_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+_MANY = 2_000
+_DURATION_HINT = "write a whole number and a unit: 250ms, 30s, 5m, 1h, 1d or 1w"
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of time as written.
+
+    Args:
+        milliseconds: its length, a day taken as 24 hours.
+        days: how many days where it was written in days or weeks, else 0.
+    """
+
+    milliseconds: int
+    days: int = 0
+
+
+def wrong(message: str, hint: str = "") -> PydanticCustomError:
+    """Return the error a validator raises: what is wrong and what to write instead."""
+    return PydanticCustomError("tocsin", "{message}", {"message": message, "hint": hint})
+
+
+def shown(value: Scalar) -> str:
+    """Return a value for an error text: shortened, and never what a variable held."""
+    text = " ".join(value.shown.split())
+    return f"`{text[:40]}{'...' if len(text) > 40 else ''}`"
+
+
+def closest(word: str, known: Iterable[str]) -> str:
+    """Return ``did you mean ...?`` for a misspelt word, or the known ones."""
+    known = sorted(known)
+    if len(known) > _MANY:  # a comparison with each would take seconds
+        known = [name for name in known if name[:1].lower() == word[:1].lower()][:_MANY]
+    near = difflib.get_close_matches(
+        word.lower(), [name.lower() for name in known], n=1, cutoff=0.6
+    )
+    if near:
+        name = next(name for name in known if name.lower() == near[0])
+        return f"did you mean `{name}`?"
+    if not known:
+        return ""
+    return f"known here: {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
+
+
+def article(word: str) -> str:
+    """Return a word with its indefinite article."""
+    return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
+
+
+def number(text: str) -> Fraction | None:
+    """Return the exact value of a decimal number or a fraction ``a/b``, else ``None``.
+
+    So it does for a text longer than ``LONGEST_NUMBER``.
+    """
+    text = text.strip()
+    if len(text) > LONGEST_NUMBER:
+        return None
+    if _NUMBER.fullmatch(text):
+        return Fraction(text)
+    if _RATIO.fullmatch(text):
+        above, below = text.split("/")
+        return Fraction(int(above), int(below)) if int(below) else None
+    return None
+
+
+def instant_ms(text: str, timezone: ZoneInfo) -> int:
+    """Return an ISO 8601 date or instant in milliseconds since the epoch.
+
+    Args:
+        text: as ``2011-06-01``, ``2011-06-01T08:30:00`` or with an offset or ``Z``.
+        timezone: of instants without an offset.
+
+    Raises:
+        ValueError: it is none, finer than a millisecond, or outside 1970 to 9999.
+    """
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError("is not an ISO date or instant") from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone)
+    if moment.microsecond % 1000:
+        raise ValueError("is finer than a millisecond")
+    try:
+        whole_seconds = int(moment.replace(microsecond=0).timestamp())
+    except (OverflowError, ValueError):
+        raise ValueError("lies outside the years 1970 to 9999") from None
+    milliseconds = whole_seconds * 1000 + moment.microsecond // 1000
+    if not 0 <= milliseconds < LATEST_MS:
+        raise ValueError("lies outside the years 1970 to 9999")
+    return milliseconds
+
+
+def choice(kind: type[StrEnum]) -> Callable[[Any], StrEnum]:
+    """Return a validator that takes one word of an enumeration."""
+
+    def check(value: Any) -> StrEnum:
+        word = _text(value)
+        try:
+            return kind(word)
+        except ValueError:
+            known = " | ".join(member.value for member in kind)
+            near = closest(word, [member.value for member in kind])
+            hint = f"write {known}; {near}" if near.startswith("did") else f"write {known}"
+            raise wrong(f"{shown(value)} is not one of {known}", hint) from None
+
+    return check
+
+
+def verbatim(value: Any) -> str:
+    """Return a text as it is, so that positions inside it stay true."""
+    _text(value)
+    return str(value.text)
+
+
+def period_of(value: Any) -> Duration | str:
+    """Return a budget period: a duration, or the word ``lifetime``."""
+    if _text(value) == "lifetime":
+        return "lifetime"
+    try:
+        period = _duration(value)
+    except PydanticCustomError:
+        raise wrong(
+            f"{shown(value)} is not a period", "write lifetime, or a duration: 12h, 1d, 7d"
+        ) from None
+    if not period.milliseconds:
+        raise wrong("a period is longer than nothing", "write lifetime, or 12h, 1d, 7d")
+    return period
+
+
+def clip_of(value: Any) -> tuple[Fraction, Fraction]:
+    """Return ``[lo, hi]``."""
+    if not isinstance(value, list) or len(value) != 2:
+        raise wrong("a clip is a pair of numbers", "write clip: [0, 100]")
+    lo, hi = _exact(value[0]), _exact(value[1])
+    if lo > hi:
+        raise wrong(
+            f"the clip is empty: {shown(value[0])} is above {shown(value[1])}",
+            "write clip: [lo, hi] with the lower bound first",
+        )
+    return lo, hi
+
+
+def domain_of(value: Any) -> tuple[str, ...] | str:
+    """Return a list of public values, or the name of a file with one per line."""
+    if isinstance(value, Scalar):
+        return _text(value)
+    if not isinstance(value, list):
+        raise wrong("a domain is a list or a file", "write domain: [a, b] or domain: rooms.txt")
+    if not value:
+        raise wrong("the domain is empty", "write its public values: domain: [a, b]")
+    return tuple(element.text if _text(element) else "" for element in value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, Scalar):
+        raise wrong("a single value belongs here, not a list or a mapping", "write one value")
+    if value.kind == "null" or not value.text.strip():
+        raise wrong("the value is empty", "write a value, or remove the key")
+    return value.text.strip()
+
+
+def _name(value: Any) -> str:
+    text = _text(value) if isinstance(value, Scalar) else str(value)
+    if not _NAME.fullmatch(text):
+        message = f"`{text[:40]}` is not a name" if isinstance(value, str) else "not a name"
+        raise wrong(message, "use letters, digits, dots, dashes and underscores")
+    return text
+
+
+def _topic(value: Any) -> str:
+    text = _name(value)
+    if len(text) > 249 or text in (".", ".."):
+        raise wrong(
+            "not a name Kafka takes for a topic", "use at most 249 characters, not `.` or `..`"
+        )
+    return text
+
+
+def _exact(value: Any) -> Fraction:
+    text = _text(value)
+    found = number(text)
+    if found is None:
+        hint = "write a number, as 0.05 or 1/20"
+        if len(text) > LONGEST_NUMBER:
+            hint += f", of at most {LONGEST_NUMBER} characters"
+        raise wrong(f"{shown(value)} is not a number", hint)
+    return found
+
+
+def _whole(value: Any) -> int:
+    found = _exact(value)
+    if found.denominator != 1:
+        raise wrong(f"{shown(value)} is not a whole number", f"write {round(found)}")
+    return int(found)
+
+
+def _probability(value: Any) -> Fraction:
+    found = _exact(value)
+    if not 0 < found < 1:
+        raise wrong(f"{shown(value)} is not a probability", "write a number between 0 and 1")
+    if not Fraction(1, 10**12) <= found <= 1 - Fraction(1, 10**12):
+        raise wrong(f"{shown(value)} is too close to 0 or 1", "stay 1e-12 away from both")
+    return found
+
+
+def _epsilon(key: str) -> Callable[[Any], Fraction]:
+    """Return a validator of the privacy loss that a key holds."""
+
+    def check(value: Any) -> Fraction:
+        text = _text(value)
+        if value.kind == "float":
+            raise wrong(
+                f"{key} is a bare float, which YAML readers round", f'quote it: {key}: "{text}"'
+            )
+        found = number(text)
+        if found is None or found <= 0:
+            raise wrong(
+                f"{shown(value)} is not a positive number",
+                'write it as "4", "0.5" or "7/2", in quotes',
+            )
+        if not Fraction(1, 10**12) <= found <= 10**6:
+            raise wrong(
+                f"{shown(value)} is outside what the ledger can hold",
+                "write a number from 1e-12 to 1000000",
+            )
+        return found
+
+    return check
+
+
+def _duration(value: Any) -> Duration:
+    text = _text(value)
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise wrong(f"{shown(value)} is not a duration", _DURATION_HINT)
+    digits, unit = match.groups()
+    count = int(digits) if len(digits) <= LONGEST_NUMBER else _MILLISECONDS["w"]
+    milliseconds = count * _MILLISECONDS[unit]
+    if milliseconds > 3660 * _MILLISECONDS["d"]:
+        raise wrong(f"{shown(value)} is longer than ten years", "write a shorter duration")
+    return Duration(milliseconds, {"d": count, "w": 7 * count}.get(unit, 0))
+
+
+def _duration_ms(value: Any) -> int:
+    return _duration(value).milliseconds
+
+
+def _address(value: Any) -> tuple[str, int]:
+    text = _text(value)
+    host, colon, port = text.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        colon = ""
+    if not (colon and host and re.fullmatch("[0-9]{1,5}", port) and int(port) < 65_536):
+        raise wrong(f"{shown(value)} is not host:port", "write it as 127.0.0.1:9465")
+    return host, int(port)
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+"""Any non-empty text, trimmed."""
+Name = Annotated[str, BeforeValidator(_name)]
+"""A name of a feed, an alarm, a table or a group."""
+TopicName = Annotated[str, BeforeValidator(_topic)]
+"""A Kafka topic."""
+Exact = Annotated[Fraction, PlainValidator(_exact)]
+"""A number, read exactly."""
+Whole = Annotated[int, PlainValidator(_whole)]
+"""A whole number."""
+Probability = Annotated[Fraction, PlainValidator(_probability)]
+"""A number strictly between 0 and 1."""
+Epsilon = Annotated[Fraction, PlainValidator(_epsilon("epsilon_max"))]
+"""The wall, a privacy loss: a quoted number, a fraction, or a whole number."""
+CellEpsilon = Annotated[Fraction, PlainValidator(_epsilon("epsilon"))]
+"""The privacy loss of one decision, written alike."""
+DurationMs = Annotated[int, PlainValidator(_duration_ms)]
+"""A duration in milliseconds, a day taken as 24 hours."""
+Address = Annotated[tuple[str, int], PlainValidator(_address)]
+"""``host:port``."""

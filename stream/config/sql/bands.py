@@ -1,0 +1,166 @@
+"""The band of a HAVING: ``ABS(<aggregate> - REFERENCE) >= tau``, alone.
+
+REFERENCE stands for what the alarm's ``reference`` says, per predicate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from stream.config.declarations import decimal
+from stream.config.loading.alarms.reduction import Function, Relation
+from stream.config.sql.having import RELATIONS, is_aggregate
+from stream.config.sql.nodes import SqlProblem, first_extra, named, numeric, start, unwrapped
+from stream.config.sql.text import select_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+    from stream.config.sql.comparisons import Measure, Threshold
+    from stream.config.sql.having import HavingReader
+
+__all__ = ["BAND_SHAPE", "BandAsked", "band_of", "reference_of"]
+
+BAND_SHAPE: Final = "write HAVING ABS(COUNT(*) - REFERENCE) >= 50"
+"""The shortest hint at the grammar."""
+
+_WORD: Final = "REFERENCE"
+_DECIDED: Final = frozenset({Function.COUNT, Function.DISTINCT, Function.SUM, Function.QUANTILE})
+
+
+@dataclass(frozen=True, slots=True)
+class BandAsked:
+    """A band, and that an alarm rings when it is left.
+
+    Args:
+        measure: the aggregate.
+        tau: half-width, in the field's own unit, above 0.
+        offset: where the band stands.
+        tau_offset: where tau stands.
+    """
+
+    measure: Measure
+    tau: Fraction
+    offset: int
+    tau_offset: int
+
+
+def band_of(node: exp.Expr, reader: HavingReader) -> BandAsked | None:
+    """Return the band that a HAVING asks for, or ``None`` where it does not mention REFERENCE.
+
+    Args:
+        node: the condition.
+        reader: reads its aggregate.
+
+    Raises:
+        SqlProblem: it mentions REFERENCE in any other form.
+    """
+    words = list(_words(node))
+    if not words:
+        return None
+    offset = start(words[0])
+    node, negated = unwrapped(node), False
+    while isinstance(node, exp.Not):
+        node, negated = unwrapped(node.this), not negated
+    if isinstance(node, exp.And | exp.Or):
+        raise SqlProblem("a band stands alone in HAVING", "write one alarm for each", offset)
+    relation = RELATIONS.get(type(node))
+    if relation is None:
+        raise SqlProblem("REFERENCE belongs into a band", BAND_SHAPE, offset)
+    left, right = unwrapped(node.this), unwrapped(node.expression)
+    if isinstance(right, exp.Abs) and not isinstance(left, exp.Abs):
+        left, right, relation = right, left, relation.flipped
+    if not isinstance(left, exp.Abs) or first_extra(left, "this") is not None:
+        raise SqlProblem("REFERENCE belongs into a band", BAND_SHAPE, offset)
+    measure = _measure(left, reader)
+    tau = _tau(right)
+    relation = relation.negated if negated else relation
+    _check_relation(relation, tau, measure, start(node))
+    return BandAsked(measure, tau, start(left), start(right))
+
+
+def reference_of(text: str, reader: HavingReader) -> Threshold:
+    """Return what the text of a reference says, such as ``200`` or ``usual[shop]``.
+
+    Args:
+        text: as written.
+        reader: of the query's HAVING.
+
+    Raises:
+        SqlProblem: it is neither a number nor a public table's value (the offset says nothing).
+    """
+    try:
+        select = select_of(f"SELECT {text}")
+        if len(select.expressions) != 1 or first_extra(select, "expressions") is not None:
+            raise SqlProblem("a reference is one number, or one public table's value", "", 0)
+        return reader.threshold_of(unwrapped(select.expressions[0]))
+    except RecursionError:
+        raise SqlProblem("nested too deeply", "write it flatter", 0) from None
+
+
+def _words(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield where REFERENCE stands, but for fields of that name inside aggregates and lookups."""
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        if is_aggregate(part) or isinstance(part, exp.Bracket):
+            continue
+        if _is_word(part):
+            yield part
+        else:
+            stack += list(part.iter_expressions())
+
+
+def _is_word(node: exp.Expr) -> bool:
+    return (
+        isinstance(node, exp.Column)
+        and isinstance(node.this, exp.Identifier)
+        and first_extra(node, "this") is None
+        and not node.this.args.get("quoted")
+        and node.name.upper() == _WORD
+    )
+
+
+def _measure(band: exp.Abs, reader: HavingReader) -> Measure:
+    """Return the aggregate whose distance to REFERENCE is taken."""
+    difference = unwrapped(band.this)
+    if not isinstance(difference, exp.Sub):
+        raise SqlProblem("a band is about a difference to REFERENCE", BAND_SHAPE, start(band))
+    sides = [unwrapped(difference.this), unwrapped(difference.expression)]
+    others = [side for side in sides if not _is_word(side)]
+    if len(others) != 1:
+        message = "a band is about one aggregate less REFERENCE"
+        raise SqlProblem(message, BAND_SHAPE, start(band))
+    measure = reader.measure_of(others[0])
+    if measure.function not in _DECIDED:
+        raise SqlProblem(
+            f"a band is about COUNT, SUM, MEDIAN or QUANTILE, not {measure.function.value}",
+            BAND_SHAPE,
+            start(others[0]),
+        )
+    return measure
+
+
+def _tau(node: exp.Expr) -> Fraction:
+    value = numeric(node)
+    if value is None:
+        message = f"the half-width of a band is a number, not {named(node)}"
+        raise SqlProblem(message, BAND_SHAPE, start(node))
+    if value <= 0:
+        message = f"the half-width of a band is above 0, not {decimal(value)}"
+        raise SqlProblem(message, BAND_SHAPE, start(node))
+    return value
+
+
+def _check_relation(relation: Relation, tau: Fraction, measure: Measure, offset: int) -> None:
+    written = f"ABS({measure.text} - REFERENCE) >= {decimal(tau)}"
+    if relation is Relation.GE:
+        return
+    message = "a band is left at tau and beyond: its comparison is >="
+    if relation in {Relation.LT, Relation.LE}:
+        message = "an alarm rings when its band is left, not while it is kept"
+    raise SqlProblem(message, f"write {written}", offset)

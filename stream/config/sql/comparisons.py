@@ -1,0 +1,133 @@
+"""What HAVING compares with what: aggregates, thresholds, comparisons, and what names them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from dataclasses import field as member
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from stream.config.declarations import decimal
+from stream.config.loading.alarms.reduction import Function
+
+if TYPE_CHECKING:
+    from stream.config.loading.alarms.reduction import Relation
+    from stream.model.filters import Where
+
+__all__ = ["Asked", "Key", "Measure", "Threshold"]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One aggregate of one query; equal where they compute the same.
+
+    Args:
+        function: what is computed.
+        field: the field read, or whose presence is counted; ``None`` where every event counts.
+        filter: canonical text of its FILTER, "" without one.
+        quantile: of QUANTILE (the median's is 1/2).
+        where: its FILTER.
+        present: the field that an event must have to count; ``None`` where all of them have it.
+        text: as SQL.
+        written: what its COUNT counts, as SQL: the present field, or ``*``.
+        suffix: its FILTER as SQL, with a space in front, or "".
+        offset: where it stands.
+    """
+
+    function: Function
+    field: str | None
+    filter: str = ""
+    quantile: Fraction = Fraction(1, 2)
+    where: Where | None = member(default=None, compare=False, repr=False)
+    present: str | None = member(default=None, compare=False)
+    text: str = member(default="", compare=False)
+    written: str = member(default="*", compare=False)
+    suffix: str = member(default="", compare=False)
+    offset: int = member(default=0, compare=False)
+
+    @property
+    def counted(self) -> Measure:
+        """The number of events that it is computed from."""
+        return replace(
+            self,
+            function=Function.COUNT,
+            field=self.present,
+            quantile=Fraction(1, 2),
+            text=f"COUNT({self.written}){self.suffix}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """What an aggregate is compared with, in the field's own unit; equal where it is the same.
+
+    Args:
+        offset: where it stands.
+        number: the number; or
+        table: the public table looked up
+        field: by this group field.
+        written: the lookup as SQL.
+    """
+
+    offset: int = member(compare=False)
+    number: Fraction | None = None
+    table: str = ""
+    field: str = ""
+    written: str = member(default="", compare=False)
+
+    @property
+    def text(self) -> str:
+        """The threshold as SQL."""
+        if self.number is not None:
+            return decimal(self.number)
+        return self.written
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One comparison, NOT included; equal where it asks the same.
+
+    Args:
+        measure: the aggregate, on the left.
+        relation: one of >, >=, <, <=.
+        threshold: the right-hand side.
+    """
+
+    measure: Measure
+    relation: Relation
+    threshold: Threshold
+
+    @property
+    def negated(self) -> Asked:
+        """The comparison that NOT makes of it."""
+        return replace(self, relation=self.relation.negated)
+
+    @property
+    def text(self) -> str:
+        """The comparison as SQL."""
+        return f"{self.measure.text} {self.relation.value} {self.threshold.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What an entry of a mapping by comparison is about.
+
+    Args:
+        measure: the aggregate.
+        asked: the comparison, ``=``, ``<>`` and BETWEEN as two; empty for every comparison of the
+            aggregate.
+    """
+
+    measure: Measure
+    asked: tuple[Asked, ...] = ()
+
+    def among(self, known: set[Asked]) -> set[Asked]:
+        """Return which of some comparisons it is, or is the negation of.
+
+        None where only one of its two halves is known: then it is not what was written.
+        """
+        found: set[Asked] = set()
+        for parts in (self.asked, tuple(part.negated for part in self.asked)):
+            if known.issuperset(parts):
+                found.update(parts)
+        return found

@@ -1,0 +1,365 @@
+"""HAVING: from a parsed condition to a tree of comparisons of aggregates.
+
+NOT is pushed down to the comparisons while reading, which keeps SQL's three-valued logic: what a
+NULL leaves unknown is met neither by a comparison nor by its negation. ``=``, ``<>`` and BETWEEN
+are read as two comparisons each, so that every leaf has one bound; what only says that an aggregate
+is within its range is left out of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from stream.config.loading.alarms.reduction import LARGEST_SCALE, Function, Relation, Tree
+from stream.config.scalars import article, closest
+from stream.config.sql.comparisons import Asked, Key, Measure, Threshold
+from stream.config.sql.nodes import (
+    SqlProblem,
+    column,
+    first_extra,
+    named,
+    numeric,
+    operands,
+    start,
+    unwrapped,
+)
+from stream.config.sql.text import select_of
+from stream.config.sql.where import ConditionReader
+from stream.model.queries import Field, FieldType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from zoneinfo import ZoneInfo
+
+    from stream.model.queries import Feed
+
+__all__ = ["AGGREGATES", "RELATIONS", "HavingReader", "is_aggregate"]
+
+AGGREGATES: Final = (
+    "COUNT(*), COUNT(DISTINCT {unit}), COUNT(field), SUM(field), AVG(field), MEDIAN(field), "
+    "QUANTILE(field, 0.9), MIN(field) and MAX(field), each with FILTER (WHERE ...) if needed"
+)
+"""The aggregates of HAVING, for hints."""
+
+RELATIONS: Final[dict[type[exp.Expr], Relation]] = {
+    exp.GT: Relation.GT,
+    exp.GTE: Relation.GE,
+    exp.LT: Relation.LT,
+    exp.LTE: Relation.LE,
+    exp.EQ: Relation.EQ,
+    exp.NEQ: Relation.NE,
+}
+"""Comparisons as sqlglot reads them."""
+
+_DEEPEST: Final = 60
+_ENDS: Final = {
+    Relation.EQ: (Relation.GE, Relation.LE),
+    Relation.NE: (Relation.GT, Relation.LT),
+}
+_OF_A_FIELD: Final[dict[type[exp.Expr], tuple[str, Function]]] = {
+    exp.Sum: ("SUM", Function.SUM),
+    exp.Avg: ("AVG", Function.AVG),
+    exp.Min: ("MIN", Function.MIN),
+    exp.Max: ("MAX", Function.MAX),
+    exp.Median: ("MEDIAN", Function.QUANTILE),
+    exp.Quantile: ("QUANTILE", Function.QUANTILE),
+}
+_INSTEAD: Final[dict[type[exp.Expr], str]] = {
+    exp.ApproxQuantile: "write QUANTILE(field, 0.9): what is compared is exact before the noise",
+    exp.PercentileCont: "write PERCENTILE_DISC or QUANTILE(field, 0.9): a value that occurs",
+    exp.CountIf: "write COUNT(*) FILTER (WHERE ...)",
+    exp.Abs: "write ABS(COUNT(*) - REFERENCE) >= 50, with mechanism: decider and its reference",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HavingReader:
+    """Reads the HAVING of one query.
+
+    Args:
+        feed: what it reads.
+        group: its group fields.
+        present: fields that no counted event lacks.
+        tables: names of the declared public tables.
+        timezone: of timestamps written without an offset, in filters.
+        notes: receives warnings.
+    """
+
+    feed: Feed
+    group: tuple[str, ...]
+    present: frozenset[str]
+    tables: Sequence[str]
+    timezone: ZoneInfo
+    notes: list[SqlProblem]
+
+    def read(self, node: exp.Expr) -> Tree[Asked]:
+        """Return the comparisons of a condition.
+
+        Raises:
+            SqlProblem: the condition is not in the grammar, or contradicts the declarations.
+        """
+        return self._read(node, negate=False, depth=0)
+
+    def read_key(self, text: str) -> Key:
+        """Return what a text such as ``COUNT(*)`` or ``AVG(age) > 65`` names.
+
+        Raises:
+            SqlProblem: it is neither an aggregate nor one comparison (the offset says nothing).
+        """
+        try:
+            return self._key(select_of(f"SELECT 1 HAVING {text}"))
+        except RecursionError:
+            raise SqlProblem("nested too deeply", "write it flatter", 0) from None
+
+    def _key(self, select: exp.Select) -> Key:
+        clause = select.args.get("having")
+        if clause is None or first_extra(select, "expressions", "having") is not None:
+            raise SqlProblem("not one comparison", "", 0)
+        node = unwrapped(clause.this)
+        if is_aggregate(node):
+            return Key(self.measure_of(node))
+        if not isinstance(node, exp.Between) and type(node) not in RELATIONS:
+            raise SqlProblem("not one comparison", "", 0)
+        asked = tuple(self.read(node).leaves())
+        return Key(asked[0].measure, asked)
+
+    def _read(self, node: exp.Expr, *, negate: bool, depth: int) -> Tree[Asked]:
+        node = unwrapped(node)
+        if depth > _DEEPEST:
+            raise SqlProblem("HAVING is nested too deeply", "write it flatter", start(node))
+        if isinstance(node, exp.Not):
+            return self._read(node.this, negate=not negate, depth=depth + 1)
+        if isinstance(node, exp.And | exp.Or):
+            parts = [
+                self._read(part, negate=negate, depth=depth + 1)
+                for part in operands(node, type(node))
+            ]
+            return Tree.joined(parts, conjunction=isinstance(node, exp.And) is not negate)
+        if isinstance(node, exp.Between):
+            return self._between(node, negate=negate)
+        relation = RELATIONS.get(type(node))
+        if relation is None:
+            raise self._unreadable(node)
+        left, right = unwrapped(node.this), unwrapped(node.expression)
+        if not is_aggregate(left) and is_aggregate(right):
+            left, right, relation = right, left, relation.flipped
+        return self._compared(left, relation.negated if negate else relation, right)
+
+    def _unreadable(self, node: exp.Expr) -> SqlProblem:
+        hint = f"compare {self._supported.replace(' and ', ' or ')} with a number or table[field]"
+        if isinstance(node, exp.In):
+            hint = "write COUNT(*) = 3 OR COUNT(*) = 4"
+        elif isinstance(node, exp.Is):
+            hint = "write COUNT(field) = 0 for cells without a value"
+        return SqlProblem(
+            "HAVING takes comparisons by >, >=, <, <=, =, <> or BETWEEN, joined by AND, OR and NOT",
+            hint,
+            start(node),
+        )
+
+    @property
+    def _supported(self) -> str:
+        return AGGREGATES.format(unit=self.feed.unit)
+
+    def _between(self, node: exp.Between, *, negate: bool) -> Tree[Asked]:
+        extra = first_extra(node, "this", "low", "high")
+        if extra is not None:
+            message = f"BETWEEN {extra[0].upper()} is not supported"
+            raise SqlProblem(message, "write the lower bound first", start(node))
+        measure = self.measure_of(unwrapped(node.this))
+        ends = (
+            (relation, self.threshold_of(unwrapped(node.args[end])))
+            for relation, end in ((Relation.GE, "low"), (Relation.LE, "high"))
+        )
+        parts = [Asked(measure, relation, threshold) for relation, threshold in ends]
+        kept = [part for part in parts if not self._says_nothing(part)] or parts
+        return Tree.joined(
+            [Tree(part.negated if negate else part) for part in kept], conjunction=not negate
+        )
+
+    def _compared(self, left: exp.Expr, relation: Relation, right: exp.Expr) -> Tree[Asked]:
+        measure = self.measure_of(unwrapped(left))
+        threshold = self.threshold_of(unwrapped(right))
+        parts = [Asked(measure, end, threshold) for end in _ENDS.get(relation, (relation,))]
+        if relation in _ENDS:
+            parts = [part for part in parts if not self._says_nothing(part)] or parts
+        return Tree.joined(map(Tree, parts), conjunction=relation is not Relation.NE)
+
+    def _says_nothing(self, asked: Asked) -> bool:
+        """Tell whether it, or its negation, only asks for values within the aggregate's range."""
+        least, most = self._range(asked.measure)
+        number = asked.threshold.number
+        if asked.relation in {Relation.GE, Relation.LT}:
+            return number is not None and number == least
+        return number is not None and number == most
+
+    def _range(self, measure: Measure) -> tuple[Fraction | None, Fraction | None]:
+        """Return the least and the largest value of an aggregate, ``None`` where it has none."""
+        if measure.function in {Function.COUNT, Function.DISTINCT}:
+            return Fraction(0), None
+        read = self.feed.fields[measure.field or ""]
+        least, most = read.lo or Fraction(0), read.hi or Fraction(0)
+        if measure.function is Function.SUM:
+            return (Fraction(0) if least >= 0 else None), (Fraction(0) if most <= 0 else None)
+        return least, most
+
+    def measure_of(self, node: exp.Expr) -> Measure:
+        """Return what an aggregate computes.
+
+        Raises:
+            SqlProblem: it is none, or not one that the feed's declarations allow.
+        """
+        call, where, suffix = node, None, ""
+        if isinstance(node, exp.Filter):
+            call, clause = unwrapped(node.this), node.args.get("expression")
+            if first_extra(node, "this", "expression") is not None or clause is None:
+                raise SqlProblem(
+                    "FILTER takes a condition", "write FILTER (WHERE ...)", start(node)
+                )
+            reader = ConditionReader(self.feed.fields, self.timezone, self.notes)
+            where = reader.read(clause.this)
+            suffix = f" FILTER({clause.sql(comments=False).strip()})"
+        measure = self._call(call)
+        present, written = measure.field, call.find(exp.Column)
+        if present in self.present:
+            present = None
+        return replace(
+            measure,
+            field=present if measure.function is Function.COUNT else measure.field,
+            present=present,
+            where=where,
+            filter="" if where is None else where.describe(),
+            text=node.sql(comments=False),
+            written="*" if present is None or written is None else written.sql(comments=False),
+            suffix=suffix,
+            offset=start(node),
+        )
+
+    def _call(self, node: exp.Expr) -> Measure:
+        """Return what one aggregate computes, its filter left out."""
+        if isinstance(node, exp.Count) and first_extra(node, "this") is None:
+            counted = node.this
+            if isinstance(counted, exp.Star) and first_extra(counted) is None:
+                return Measure(Function.COUNT, None)
+            if isinstance(counted, exp.Distinct) and len(counted.expressions) == 1:
+                return self._distinct(counted.expressions[0])
+            if isinstance(counted, exp.Column):
+                name = column(counted, self.feed.fields, "COUNT takes").name
+                return Measure(Function.COUNT, name)
+        if isinstance(node, exp.WithinGroup):
+            return self._within_group(node)
+        of_a_field = _OF_A_FIELD.get(type(node))
+        if of_a_field is not None and first_extra(node, "this", "quantile") is None:
+            name, function = of_a_field
+            read = self._field(node.this, name)
+            if isinstance(node, exp.Quantile):
+                return Measure(function, read, quantile=_quantile(node.args.get("quantile"), node))
+            return Measure(function, read)
+        hint = _INSTEAD.get(type(node), f"supported: {self._supported}")
+        if is_aggregate(node):
+            inner = " in this form" if isinstance(node, (exp.Count, *_OF_A_FIELD)) else ""
+            raise SqlProblem(f"{named(node)} is not available{inner}", hint, start(node))
+        raise SqlProblem(f"HAVING compares an aggregate, not {named(node)}", hint, start(node))
+
+    def _distinct(self, node: exp.Expr) -> Measure:
+        unit = self.feed.unit
+        if column(node, self.feed.fields, "COUNT(DISTINCT) takes").name == unit:
+            return Measure(Function.DISTINCT, None)
+        raise SqlProblem(
+            f"COUNT(DISTINCT) counts the feed's unit, `{unit}`, only",
+            f"write COUNT(DISTINCT {unit})",
+            start(node),
+        )
+
+    def _within_group(self, node: exp.WithinGroup) -> Measure:
+        """Read PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY field)."""
+        call, order = node.this, node.expression
+        hint = "write PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY field), or QUANTILE(field, 0.9)"
+        if not isinstance(call, exp.PercentileDisc) or first_extra(call, "this") is not None:
+            message = f"{named(call)} WITHIN GROUP is not available"
+            raise SqlProblem(message, _INSTEAD.get(type(call), hint), start(node))
+        keys = order.expressions if isinstance(order, exp.Order) else []
+        if len(keys) != 1 or first_extra(keys[0], "this", "nulls_first") is not None:
+            message = "WITHIN GROUP takes ORDER BY and one field, ascending"
+            raise SqlProblem(message, hint, start(order or node))
+        read = self._field(keys[0].this, "PERCENTILE_DISC")
+        return Measure(Function.QUANTILE, read, quantile=_quantile(call.this, node))
+
+    def _field(self, node: exp.Expr, function: str) -> str:
+        """Return the name of a number with clip and granule."""
+        read = column(node, self.feed.fields, f"{function} takes")
+        name = read.name
+        example = 'type: float, clip: [0, 100], granule: "0.01"'
+        if read.type is FieldType.INTEGER:
+            example = "type: integer, clip: [0, 100]"
+        elif read.type is not FieldType.FLOAT:
+            kind = article(read.type.value)
+            message = f"{function} takes an integer or a float; `{name}` is {kind}"
+            raise SqlProblem(message, "take another field, or COUNT(*)", start(node))
+        missing = _missing(read, function)
+        if missing:
+            hint = f"declare {name}: {{{example}}} in the feed's fields"
+            raise SqlProblem(missing, hint, start(node))
+        return name
+
+    def threshold_of(self, node: exp.Expr) -> Threshold:
+        """Return a number or a public table's value.
+
+        Raises:
+            SqlProblem: it is neither.
+        """
+        offset = start(node)
+        value = numeric(node)
+        if value is not None:
+            return Threshold(offset, number=value)
+        if isinstance(node, exp.Bracket) and len(node.expressions) == 1:
+            table, key = node.this, node.expressions[0]
+            plain = isinstance(table, exp.Column) and first_extra(table, "this") is None
+            if not plain or table.name not in self.tables:
+                name = table.name if plain else "this"
+                hint = closest(name, self.tables) or f"declare tables: {{{name}: {name}.csv}}"
+                raise SqlProblem(f"`{name}` is not a declared table", hint, offset)
+            looked_up = column(key, self.feed.fields, f"{table.name}[...] takes")
+            if looked_up.name not in self.group:
+                hint = f"write {table.name}[{self.group[0]}]" if self.group else "write a number"
+                raise SqlProblem(f"`{looked_up.name}` is not in GROUP BY", hint, start(key))
+            written = node.sql(comments=False)
+            return Threshold(offset, None, table.name, looked_up.name, written)
+        raise SqlProblem(
+            f"the threshold is a number or a public table's value, not {named(node)}",
+            "write a number such as 120, or a declared table's value such as capacity[room]",
+            offset,
+        )
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Tell whether a node computes an aggregate, filter included."""
+    return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup)
+
+
+def _missing(read: Field, function: str) -> str:
+    if read.lo is None or read.hi is None:
+        return f"{function}({read.name}) needs a clip: without one, one event may weigh anything"
+    if read.granule is None:
+        return f"{function}({read.name}) needs a granule: values are counted in whole steps"
+    return ""
+
+
+def _quantile(node: exp.Expr | None, call: exp.Expr) -> Fraction:
+    """Return the fraction that a quantile is of."""
+    value = None if node is None else numeric(node)
+    plain = None if node is None else unwrapped(node)
+    if isinstance(plain, exp.Div):
+        above, below = numeric(plain.this), numeric(plain.expression)
+        value = above / below if above is not None and below else None
+    if value is None or not 0 < value < 1 or value.denominator > LARGEST_SCALE:
+        raise SqlProblem(
+            "a quantile is a number between 0 and 1, of at most six decimals",
+            "write QUANTILE(field, 0.9); 0 is MIN(field) and 1 is MAX(field)",
+            start(call if node is None else node),
+        )
+    return value

@@ -1,0 +1,161 @@
+"""Pieces shared by the readers of SQL: where a node stands, names, numbers.
+
+Positions are character offsets into the SQL text; ``stream.config.loading`` turns them into lines
+and columns of the YAML file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from stream.config.scalars import LONGEST_NUMBER, closest, number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from stream.model.queries import Field
+
+__all__ = [
+    "SqlProblem",
+    "column",
+    "first_extra",
+    "named",
+    "numeric",
+    "operands",
+    "start",
+    "unwrapped",
+]
+
+# Set by sqlglot itself on every COUNT; says nothing about the query.
+_INTERNAL = frozenset({"big_int"})
+
+
+class SqlProblem(Exception):  # noqa: N818 -- becomes a ConfigError once its position is known
+    """SQL that is not in the grammar.
+
+    Args:
+        message: what is wrong.
+        hint: what to write instead.
+        offset: where, in characters from the start of the SQL.
+    """
+
+    def __init__(self, message: str, hint: str, offset: int) -> None:
+        """Keep the parts."""
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.offset = offset
+
+
+def start(node: exp.Expr) -> int:
+    """Return where a node begins: its first token, or that of the nearest node around it."""
+    outer: exp.Expr | None = node
+    while outer is not None:
+        places = [inner.meta["start"] for inner in outer.walk() if "start" in inner.meta]
+        if places:
+            return int(min(places))
+        outer = outer.parent
+    return 0
+
+
+def unwrapped(node: exp.Expr) -> exp.Expr:
+    """Return what stands inside any parentheses."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def first_extra(node: exp.Expr, *allowed: str) -> tuple[str, exp.Expr | None] | None:
+    """Return the first part of a node beyond the allowed ones: its name and its expression."""
+    for name, value in node.args.items():
+        if not value or name in allowed or name in _INTERNAL:
+            continue
+        part = value[0] if isinstance(value, list) else value
+        return name, part if isinstance(part, exp.Expr) else None
+    return None
+
+
+def operands(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
+    """Return the operands of a chain of one connective, left to right, without recursion.
+
+    Args:
+        node: the outermost one.
+        kind: the connective.
+    """
+    found: list[exp.Expr] = []
+    stack = [node]
+    while stack:
+        part = unwrapped(stack.pop())
+        if isinstance(part, kind):
+            stack += [part.expression, part.this]
+        else:
+            found.append(part)
+    return found
+
+
+def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
+    """Return the declared field that a column names.
+
+    Args:
+        node: what should be a plain column.
+        fields: the feed's declared fields.
+        role: what the column is for, as in ``GROUP BY takes``.
+
+    Raises:
+        SqlProblem: it is no plain column, or not declared.
+    """
+    if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
+        raise SqlProblem(
+            f"{role} a declared field, not {named(node)}",
+            'write the field\'s name alone (in "double quotes" if SQL takes it for a keyword)',
+            start(node),
+        )
+    name = node.this.name
+    if node.args.get("table") is not None:
+        if node.sql() in fields:
+            hint = f'quote a name with dots: "{node.sql()}"'
+        else:
+            hint = f"there is one feed: write {name}"
+        raise SqlProblem("field names take no prefix", hint, start(node))
+    if name not in fields:
+        raise SqlProblem(f"`{name}` is not a field of the feed", closest(name, fields), start(node))
+    return fields[name]
+
+
+def numeric(node: exp.Expr) -> Fraction | None:
+    """Return the exact value of a number literal, signs and parentheses allowed, else ``None``.
+
+    Raises:
+        SqlProblem: it is longer than any number that is read.
+    """
+    node = unwrapped(node)
+    if isinstance(node, exp.Neg):
+        value = numeric(node.this)
+        return None if value is None else -value
+    if isinstance(node, exp.Literal) and not node.is_string:
+        if len(node.name) > LONGEST_NUMBER:
+            message = f"a number has at most {LONGEST_NUMBER} characters"
+            raise SqlProblem(message, "write a shorter one", start(node))
+        return number(node.name)
+    return None
+
+
+def named(node: exp.Expr) -> str:
+    """Return a short name of a construct for an error text."""
+    name = "this"
+    if isinstance(node, exp.Literal):
+        name = "a string" if node.is_string else "a number"
+    elif isinstance(node, exp.Subquery | exp.Select | exp.Exists | exp.SetOperation):
+        name = "a subquery"
+    elif isinstance(node, exp.Anonymous):
+        name = f"{node.name.upper()}()"
+    elif isinstance(node, exp.Func) and not isinstance(node, exp.Connector):
+        name = f"{node.sql_name()}()"
+    elif isinstance(node, exp.Binary | exp.Neg) and not isinstance(node, exp.Predicate):
+        name = "an expression"
+    elif isinstance(node, exp.Star):
+        name = "*"
+    return name

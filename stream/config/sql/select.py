@@ -1,0 +1,328 @@
+"""The SQL of an alarm: parsed by sqlglot, then read against a small grammar.
+
+::
+
+    SELECT <group fields> FROM <feed> [WHERE <condition>]
+    GROUP BY <group fields>, TUMBLE(<time>, <size>) | HOP(<time>, <step>, <size>)
+    HAVING <comparisons of aggregates under AND, OR, NOT>   (``stream.config.sql.having``)
+         | ABS(<aggregate> - REFERENCE) >= <number>         (``stream.config.sql.bands``)
+
+The whole tree is accounted for: a construct outside the grammar is refused where it stands and
+never ignored, since what is ignored could change who is protected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from stream.config.loading.alarms.reduction import Tree
+from stream.config.scalars import closest
+from stream.config.sql.bands import band_of
+from stream.config.sql.having import HavingReader
+from stream.config.sql.nodes import SqlProblem, column, first_extra, named, numeric, start
+from stream.config.sql.text import SHAPE, select_of
+from stream.config.sql.where import ConditionReader
+from stream.events.columns import required_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from zoneinfo import ZoneInfo
+
+    from stream.config.sql.bands import BandAsked
+    from stream.config.sql.comparisons import Asked
+    from stream.model.filters import Where
+    from stream.model.queries import Feed
+
+__all__ = ["ParsedQuery", "Span", "SqlProblem", "parse_sql"]
+
+_WINDOWS = (
+    "write TUMBLE({time}, size) or HOP({time}, step, size), as TUMBLE({time}, INTERVAL '1' HOUR)"
+)
+_FIXED_MS = {"SECOND": 1_000, "MINUTE": 60_000, "HOUR": 3_600_000}
+_DAYS = {"DAY": 1, "WEEK": 7}
+_LONGEST_DAYS = 3660
+_CLAUSES = {
+    "distinct": "SELECT DISTINCT",
+    "joins": "JOIN",
+    "laterals": "LATERAL",
+    "order": "ORDER BY",
+    "sort": "SORT BY",
+    "limit": "LIMIT",
+    "offset": "OFFSET",
+    "with": "WITH",
+    "with_": "WITH",
+    "qualify": "QUALIFY",
+    "windows": "WINDOW",
+    "locks": "FOR UPDATE",
+    "hint": "a hint",
+    "into": "INTO",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A length of a window or step: fixed milliseconds, or whole local days.
+
+    Args:
+        milliseconds: its fixed length, 0 for days.
+        days: its local days, 0 for a fixed length.
+    """
+
+    milliseconds: int = 0
+    days: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """What the SQL says, checked against the feed.
+
+    Args:
+        feed: the feed read.
+        group: group fields in the order of GROUP BY.
+        size: length of a window.
+        step: distance between the starts of windows.
+        window_offset: where the window stands.
+        where: the row filter.
+        where_offset: where it stands.
+        having: the comparisons, NOT pushed down to them; empty where there is a band.
+        having_offset: where the first of them stands.
+        reader: reads texts of comparisons as this query's HAVING was read.
+        notes: warnings.
+        band: what is asked instead of comparisons, if it is a band around REFERENCE.
+    """
+
+    feed: Feed
+    group: tuple[str, ...]
+    size: Span
+    step: Span
+    window_offset: int
+    where: Where | None
+    where_offset: int
+    having: Tree[Asked]
+    having_offset: int
+    reader: HavingReader
+    notes: tuple[SqlProblem, ...]
+    band: BandAsked | None = None
+
+
+def parse_sql(
+    sql: str, *, feeds: Mapping[str, Feed], tables: Sequence[str], timezone: ZoneInfo
+) -> ParsedQuery:
+    """Read the SQL of one alarm.
+
+    Args:
+        sql: its text.
+        feeds: declared feeds by name.
+        tables: names of the declared public tables.
+        timezone: of timestamps written without an offset.
+
+    Raises:
+        SqlProblem: it is not in the grammar, or contradicts the declarations.
+    """
+    try:
+        select = select_of(sql)
+        return _Reader(sql, select, feeds, tables, timezone).read()
+    except RecursionError:  # conditions nest as deeply as their parentheses
+        raise SqlProblem("the SQL is nested too deeply", "write it flatter", 0) from None
+
+
+class _Reader:
+    """Reads one SELECT."""
+
+    def __init__(
+        self,
+        sql: str,
+        select: exp.Select,
+        feeds: Mapping[str, Feed],
+        tables: Sequence[str],
+        timezone: ZoneInfo,
+    ) -> None:
+        self.sql = sql
+        self.select = select
+        self.tables = tables
+        self.timezone = timezone
+        self.notes: list[SqlProblem] = []
+        self.feed = self._feed(feeds)
+
+    def read(self) -> ParsedQuery:
+        """Return the query."""
+        select = self.select
+        allowed = ("expressions", "from", "from_", "where", "group", "having")
+        extra = first_extra(select, *allowed)
+        if extra is not None:
+            name, node = extra
+            clause = _CLAUSES.get(name, name.upper().replace("_", " "))
+            raise SqlProblem(f"{clause} is not supported", SHAPE, self._at(node))
+        group, (step, size), window_offset = self._group()
+        self._check_selected(group)
+        where = select.args.get("where")
+        fields, notes = self.feed.fields, self.notes
+        tree = (
+            None
+            if where is None
+            else ConditionReader(fields, self.timezone, notes).read(where.this)
+        )
+        having = self._having()
+        present = required_fields(self.feed) | set(group)
+        reader = HavingReader(self.feed, group, present, self.tables, self.timezone, notes)
+        band = band_of(having, reader)
+        return ParsedQuery(
+            feed=self.feed,
+            group=group,
+            size=size,
+            step=step,
+            window_offset=window_offset,
+            where=tree,
+            where_offset=self._at(where and where.this),
+            having=reader.read(having) if band is None else Tree(),
+            having_offset=self._at(having),
+            reader=replace(reader, notes=[]),
+            notes=tuple(notes),
+            band=band,
+        )
+
+    def _at(self, node: exp.Expr | None) -> int:
+        return 0 if node is None else start(node)
+
+    def _feed(self, feeds: Mapping[str, Feed]) -> Feed:
+        clause = self.select.args.get("from_") or self.select.args.get("from")
+        if clause is None:
+            raise SqlProblem("FROM is missing", SHAPE, 0)
+        table = clause.this
+        if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+            raise SqlProblem(f"FROM takes a feed, not {named(table)}", SHAPE, start(table))
+        extra = first_extra(table, "this")
+        if extra is not None and extra[0] in ("db", "catalog"):
+            full = ".".join(part.name for part in table.parts)
+            hint = f'quote it: "{full}"' if full in feeds else closest(full, feeds)
+            raise SqlProblem(f"`{full}` is not a feed", hint, start(table))
+        if extra is not None:
+            what = "an alias" if extra[0] == "alias" else extra[0].upper()
+            raise SqlProblem(
+                f"FROM takes one feed, without {what}", "write its name alone", self._at(extra[1])
+            )
+        name = table.this.name
+        if name not in feeds:
+            raise SqlProblem(f"`{name}` is not a feed", closest(name, feeds), start(table))
+        return feeds[name]
+
+    def _group(self) -> tuple[tuple[str, ...], tuple[Span, Span], int]:
+        clause = self.select.args.get("group")
+        hint = _WINDOWS.format(time=self.feed.time)
+        if clause is None:
+            raise SqlProblem("GROUP BY is missing: it says the window", hint, 0)
+        extra = first_extra(clause, "expressions")
+        if extra is not None:
+            raise SqlProblem(f"GROUP BY {extra[0].upper()} is not supported", hint, start(clause))
+        fields: list[str] = []
+        windows: list[tuple[Span, Span]] = []
+        offset = 0
+        for node in clause.expressions:
+            if isinstance(node, exp.Anonymous):
+                if windows:
+                    raise SqlProblem("GROUP BY takes one window", "remove this one", start(node))
+                windows.append(self._window(node))
+                offset = start(node)
+                continue
+            if not isinstance(node, exp.Column):
+                message = f"GROUP BY takes declared fields and a window, not {named(node)}"
+                raise SqlProblem(message, hint, start(node))
+            field = column(node, self.feed.fields, "GROUP BY takes")
+            if field.domain is None:
+                raise SqlProblem(
+                    f"GROUP BY {field.name} needs its public values, which are never learnt "
+                    "from data",
+                    f"declare {field.name}: {{domain: {field.name}.txt}} in the feed's fields",
+                    start(node),
+                )
+            if field.name in fields:
+                raise SqlProblem(f"`{field.name}` is grouped by twice", "remove one", start(node))
+            fields.append(field.name)
+        if not windows:
+            raise SqlProblem("GROUP BY has no window", hint, start(clause))
+        return tuple(fields), windows[0], offset
+
+    def _window(self, node: exp.Anonymous) -> tuple[Span, Span]:
+        """Return step and size."""
+        name, arguments = node.name.upper(), node.expressions
+        hint = _WINDOWS.format(time=self.feed.time)
+        count = {"TUMBLE": 2, "HOP": 3}.get(name)
+        if count is None:
+            raise SqlProblem(f"{name}() is not a window", hint, start(node))
+        if len(arguments) != count:
+            message = f"{name} takes {count} arguments, not {len(arguments)}"
+            raise SqlProblem(message, hint, start(node))
+        field = column(arguments[0], self.feed.fields, f"{name} takes")
+        if field.name != self.feed.time:
+            raise SqlProblem(
+                f"windows are cut by the feed's time, `{self.feed.time}`",
+                f"write {name}({self.feed.time}, ...)",
+                start(arguments[0]),
+            )
+        spans = [_span(argument) for argument in arguments[1:]]
+        step, size = spans[0], spans[-1]
+        if bool(step.days) != bool(size.days):
+            raise SqlProblem(
+                "step and size are both in days or weeks, or both shorter",
+                "a local day has 23 to 25 hours: write both in DAY, or both in HOUR",
+                start(arguments[1]),
+            )
+        if (step.milliseconds, step.days) > (size.milliseconds, size.days):
+            self.notes.append(
+                SqlProblem(
+                    "the windows leave gaps: their step is longer than their size",
+                    "HOP takes the step first, then the size",
+                    start(arguments[1]),
+                )
+            )
+        return step, size
+
+    def _check_selected(self, group: tuple[str, ...]) -> None:
+        """Refuse anything selected but group fields (or a bare 1 where there are none)."""
+        for node in self.select.expressions:
+            if not group and numeric(node) == 1:
+                continue
+            allowed = ", ".join(group) or "1"
+            if isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier):
+                name = column(node, self.feed.fields, "SELECT takes").name
+                if name in group:
+                    continue
+                message = f"`{name}` is not in GROUP BY"
+            elif isinstance(node, exp.Alias):
+                message = "SELECT takes no alias"
+            elif isinstance(node, exp.AggFunc):
+                message = f"{named(node)} cannot be selected: values are never released"
+            else:
+                message = f"SELECT takes group fields, not {named(node)}"
+            raise SqlProblem(message, f"write SELECT {allowed}", start(node))
+
+    def _having(self) -> exp.Expr:
+        clause = self.select.args.get("having")
+        if clause is None:
+            raise SqlProblem("HAVING is missing: it says when to ring", SHAPE, 0)
+        condition: exp.Expr = clause.this
+        return condition
+
+
+def _span(node: exp.Expr) -> Span:
+    """Return the length an INTERVAL literal says."""
+    hint = "write INTERVAL '15' MINUTE, in SECOND, MINUTE, HOUR, DAY or WEEK"
+    if not isinstance(node, exp.Interval):
+        raise SqlProblem(f"a length is an INTERVAL, not {named(node)}", hint, start(node))
+    amount, unit = node.this, node.args.get("unit")
+    text = amount.name if isinstance(amount, exp.Literal) else ""
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0):
+        raise SqlProblem("an INTERVAL is a whole number of at least 1", hint, start(node))
+    word = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Var) else ""
+    if word in _FIXED_MS:
+        span = Span(milliseconds=int(text) * _FIXED_MS[word])
+    elif word in _DAYS:
+        span = Span(days=int(text) * _DAYS[word])
+    else:
+        raise SqlProblem("this unit of INTERVAL is not supported", hint, start(node))
+    if span.days > _LONGEST_DAYS or span.milliseconds > _LONGEST_DAYS * 86_400_000:
+        raise SqlProblem("this INTERVAL is longer than ten years", "shorten it", start(node))
+    return span

@@ -1,0 +1,102 @@
+"""From SQL text to one parsed SELECT statement, by sqlglot.
+
+Whatever sqlglot cannot read, or reads as something else than one SELECT, is refused at its place.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import sqlglot
+from sqlglot import TokenType, exp
+from sqlglot.errors import ParseError, TokenError
+
+from stream.config.sql.nodes import SqlProblem
+
+__all__ = ["SHAPE", "name_in_sql", "select_of"]
+
+SHAPE = (
+    "write SELECT fields FROM feed [WHERE condition] GROUP BY fields, "
+    "TUMBLE(time, INTERVAL '1' HOUR) HAVING COUNT(*) > 10"
+)
+"""The shortest hint at the whole grammar."""
+
+
+def select_of(sql: str) -> exp.Select:
+    """Return the one SELECT statement of a text.
+
+    Raises:
+        SqlProblem: it is not one, or cannot be read.
+    """
+    try:
+        tokens = sqlglot.tokenize(sql)
+    except TokenError:
+        offset = _open_quote(sql)
+        raise SqlProblem("a quote or comment is not closed", "close it", offset) from None
+    if not tokens:
+        raise SqlProblem("the SQL is empty", SHAPE, 0)
+    if tokens[0].token_type is not TokenType.SELECT:
+        raise SqlProblem(f"an alarm's SQL begins with SELECT, not {tokens[0].text}", SHAPE, 0)
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON and token is not tokens[-1]:
+            raise SqlProblem("one alarm is one SELECT", "remove what follows", token.start)
+    logger = logging.getLogger("sqlglot")
+    disabled, logger.disabled = logger.disabled, True  # its warnings would go to stderr
+    try:
+        statement = sqlglot.parse(sql)[0]
+    except ParseError as error:
+        detail = error.errors[0] if error.errors else {}
+        end = _offset(sql, detail.get("line") or 1, detail.get("col") or 1)
+        highlight = detail.get("highlight") or " "
+        raise SqlProblem(
+            f"this is not SQL we can read near `{highlight.strip()}`",
+            SHAPE,
+            max(0, end - len(highlight) + 1),
+        ) from None
+    finally:
+        logger.disabled = disabled
+    if not isinstance(statement, exp.Select):
+        for token in tokens:
+            if token.token_type in (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT):
+                raise SqlProblem(f"{token.text} is not supported", SHAPE, token.start)
+        raise SqlProblem("an alarm's SQL is one SELECT", SHAPE, 0)
+    return statement
+
+
+def name_in_sql(name: str) -> str:
+    """Return a field's name as SQL, in double quotes where it needs them."""
+    try:
+        (call,) = select_of(f"SELECT f({name})").expressions
+    except (SqlProblem, ValueError):
+        plain = False
+    else:
+        plain = isinstance(call, exp.Anonymous) and call.expressions == [exp.column(name)]
+    return exp.column(name, quoted=not plain).sql()
+
+
+def _offset(sql: str, line: int, column_: int) -> int:
+    """Return the offset of a 1-based line and column."""
+    offset = 0
+    for _ in range(line - 1):
+        offset = sql.find("\n", offset) + 1
+    return min(offset + column_ - 1, max(0, len(sql) - 1))
+
+
+def _open_quote(sql: str) -> int:
+    """Return where the quote or comment begins that is never closed."""
+    closers = {"'": "'", '"': '"', "`": "`", "/*": "*/"}
+    at, suspect = 0, -1
+    while at < len(sql):
+        if sql.startswith("--", at):
+            at = sql.find("\n", at) % (len(sql) + 1)
+        opener = next((mark for mark in closers if sql.startswith(mark, at)), None)
+        if opener is None:
+            at += 1
+            continue
+        end = sql.find(closers[opener], at + len(opener))
+        if end < 0:
+            return at if suspect < 0 else suspect
+        if suspect < 0 and opener != "/*" and "\n" in sql[at:end]:
+            suspect = at  # names and literals seldom span lines: the quote before is the open one
+        at = end + len(closers[opener])
+    return 0

@@ -1,0 +1,237 @@
+"""WHERE: from a parsed condition to a typed ``stream.model.filters`` tree.
+
+Anything outside the small grammar is refused where it stands; nothing is guessed, coerced or
+dropped.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from stream.config.scalars import article, closest, instant_ms
+from stream.config.sql.nodes import (
+    SqlProblem,
+    column,
+    first_extra,
+    named,
+    numeric,
+    operands,
+    start,
+    unwrapped,
+)
+from stream.model.filters import And, Comparator, Compare, IsIn, IsNull, Literal, Not, Or, Where
+from stream.model.queries import Field, FieldType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+    from zoneinfo import ZoneInfo
+
+__all__ = ["ConditionReader"]
+
+_SUPPORTED = (
+    "WHERE supports =, <>, <, >, <=, >=, IN, BETWEEN, IS [NOT] NULL, AND, OR, NOT and parentheses, "
+    "between a declared field and literals"
+)
+_COMPARATORS: dict[type[exp.Expr], Comparator] = {
+    exp.EQ: Comparator.EQ,
+    exp.NEQ: Comparator.NE,
+    exp.LT: Comparator.LT,
+    exp.LTE: Comparator.LE,
+    exp.GT: Comparator.GT,
+    exp.GTE: Comparator.GE,
+}
+_FLIPPED = {
+    Comparator.LT: Comparator.GT,
+    Comparator.LE: Comparator.GE,
+    Comparator.GT: Comparator.LT,
+    Comparator.GE: Comparator.LE,
+}
+_INT64 = 2**63
+_WANTED = {
+    FieldType.STRING: "a string in single quotes",
+    FieldType.INTEGER: "a whole number",
+    FieldType.FLOAT: "a number",
+    FieldType.BOOLEAN: "TRUE or FALSE",
+    FieldType.TIMESTAMP: "a timestamp in single quotes",
+}
+_EXAMPLES = {
+    FieldType.STRING: "'lobby'",
+    FieldType.INTEGER: "42",
+    FieldType.FLOAT: "0.5",
+    FieldType.BOOLEAN: "TRUE",
+    FieldType.TIMESTAMP: "'2011-06-01T08:00:00'",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionReader:
+    """Reads the condition of one query.
+
+    Args:
+        fields: the feed's declared fields.
+        timezone: of timestamps written without an offset.
+        notes: receives warnings: literals that no event can equal.
+    """
+
+    fields: Mapping[str, Field]
+    timezone: ZoneInfo
+    notes: list[SqlProblem]
+
+    def read(self, node: exp.Expr) -> Where:
+        """Return the filter of a condition.
+
+        Raises:
+            SqlProblem: the condition is not in the grammar, or a literal has another type.
+        """
+        node = unwrapped(node)
+        where: Where
+        match node:
+            case exp.And():
+                where = And(tuple(self.read(part) for part in operands(node, exp.And)))
+            case exp.Or():
+                where = Or(tuple(self.read(part) for part in operands(node, exp.Or)))
+            case exp.Not():
+                where = Not(self.read(node.this))
+            case exp.Between() if first_extra(node, "this", "low", "high") is None:
+                where = self._between(node)
+            case exp.In() if node.expressions and first_extra(node, "this", "expressions") is None:
+                field = column(node.this, self.fields, "IN takes")
+                values = tuple(self._literal(part, field) for part in node.expressions)
+                where = IsIn(field.name, field.type, values)
+            case exp.Is():
+                where = self._null_test(node)
+            case exp.Column():
+                where = self._flag(node)
+            case _ if type(node) in _COMPARATORS:
+                where = self._comparison(node, _COMPARATORS[type(node)])
+            case _:
+                raise SqlProblem(f"WHERE cannot take {named(node)}", _SUPPORTED, start(node))
+        return where
+
+    def _between(self, node: exp.Between) -> And:
+        field = column(node.this, self.fields, "BETWEEN takes")
+        self._refuse_order(field, node)
+        low, high = (self._literal(node.args[end], field) for end in ("low", "high"))
+        return And(
+            (
+                Compare(field.name, field.type, Comparator.GE, low),
+                Compare(field.name, field.type, Comparator.LE, high),
+            )
+        )
+
+    def _refuse_order(self, field: Field, node: exp.Expr) -> None:
+        if field.type is FieldType.BOOLEAN:
+            hint = f"write {field.name} = TRUE or {field.name} = FALSE"
+            raise SqlProblem(f"`{field.name}` is boolean: it has no order", hint, start(node))
+
+    def _comparison(self, node: exp.Expr, comparator: Comparator) -> Compare:
+        left, right = unwrapped(node.this), unwrapped(node.expression)
+        if isinstance(left, exp.Column) and isinstance(right, exp.Column):
+            raise SqlProblem(
+                "WHERE compares a field with a literal, not with another field",
+                _SUPPORTED,
+                start(right),
+            )
+        if isinstance(right, exp.Column):
+            left, right, comparator = right, left, _FLIPPED.get(comparator, comparator)
+        field = column(left, self.fields, "WHERE compares")
+        if comparator not in (Comparator.EQ, Comparator.NE):
+            self._refuse_order(field, left)
+        return Compare(field.name, field.type, comparator, self._literal(right, field))
+
+    def _null_test(self, node: exp.Is) -> IsNull:
+        if not isinstance(node.expression, exp.Null) or not isinstance(node.this, exp.Column):
+            raise SqlProblem(
+                "IS takes a field and NULL only",
+                "write field IS NULL, field IS NOT NULL, or field = TRUE",
+                start(node),
+            )
+        return IsNull(column(node.this, self.fields, "IS NULL takes").name)
+
+    def _flag(self, node: exp.Column) -> Compare:
+        field = column(node, self.fields, "WHERE takes")
+        if field.type is not FieldType.BOOLEAN:
+            hint = f"compare it with a literal: {field.name} = ..."
+            raise SqlProblem(
+                f"`{field.name}` is {article(field.type.value)}, not a condition", hint, start(node)
+            )
+        return Compare(field.name, field.type, Comparator.EQ, value=True)
+
+    def _literal(self, node: exp.Expr, field: Field) -> Literal:
+        """Return a literal as a value of the field's type."""
+        node = unwrapped(node)
+        if isinstance(node, exp.Null):
+            raise SqlProblem(
+                "no comparison with NULL is ever true", f"write {field.name} IS NULL", start(node)
+            )
+        value: Literal | None = None
+        match field.type:
+            case FieldType.STRING:
+                value = _string(node)
+                self._check_domain(value, node, field)
+            case FieldType.BOOLEAN:
+                value = bool(node.this) if isinstance(node, exp.Boolean) else None
+            case FieldType.TIMESTAMP:
+                value = self._timestamp(node)
+            case FieldType.INTEGER:
+                value = self._integer(node, field)
+            case FieldType.FLOAT:
+                exact = numeric(node)
+                value = None if exact is None else _float(exact)
+        if value is None:
+            wanted = _WANTED[field.type]
+            raise SqlProblem(
+                f"`{field.name}` is {article(field.type.value)}: it is compared with {wanted}, "
+                f"not {named(node)}",
+                f"write {wanted}, as {_EXAMPLES[field.type]}",
+                start(node),
+            )
+        return value
+
+    def _check_domain(self, value: str | None, node: exp.Expr, field: Field) -> None:
+        if value is not None and field.domain is not None and value not in field.domain:
+            message = f"`{value}` is not in the domain of `{field.name}`: no event has it"
+            self.notes.append(SqlProblem(message, closest(value, field.domain), start(node)))
+
+    def _integer(self, node: exp.Expr, field: Field) -> int | None:
+        exact = numeric(node)
+        if exact is None:
+            return None
+        if exact.denominator != 1 or not -_INT64 <= exact < _INT64:
+            raise SqlProblem(
+                f"`{field.name}` is an integer: this is none of 64 bits",
+                "write a whole number",
+                start(node),
+            )
+        return int(exact)
+
+    def _timestamp(self, node: exp.Expr) -> int | None:
+        text = _string(node)
+        if isinstance(node, exp.Cast) and first_extra(node, "this", "to") is None:
+            dated = node.to.is_type("timestamp", "date")
+            text = _string(node.this) if dated else None
+        if text is None:
+            return None
+        try:
+            return instant_ms(text, self.timezone)
+        except ValueError as error:
+            raise SqlProblem(
+                f"this timestamp {error}", f"write {_EXAMPLES[FieldType.TIMESTAMP]}", start(node)
+            ) from None
+
+
+def _string(node: exp.Expr) -> str | None:
+    return node.name if isinstance(node, exp.Literal) and node.is_string else None
+
+
+def _float(exact: Fraction) -> float | None:
+    try:
+        value = float(exact)
+    except OverflowError:
+        return None
+    return value if math.isfinite(value) else None

@@ -1,0 +1,193 @@
+"""Public files beside the configuration: domains and per-predicate thresholds.
+
+They are configuration, never data: their values are published with every decision.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from accountant.errors import ConfigError
+from stream.config.scalars import closest, number
+from stream.model.queries import FieldType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+    from pathlib import Path
+
+__all__ = ["Cell", "Table", "canonical", "read_domain", "read_table"]
+
+_INT64 = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A threshold and where it stands.
+
+    Args:
+        value: the exact number.
+        line: 1-based line in the table's file.
+        column: 1-based column of the number.
+    """
+
+    value: Fraction
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A public table of numbers by key.
+
+    Args:
+        file: its file, as errors name it.
+        cells: numbers by key, in the order of the file.
+    """
+
+    file: str
+    cells: dict[str, Cell] = field(repr=False)
+
+
+def canonical(value: str, kind: FieldType) -> str:
+    """Return a domain value as events are compared with it.
+
+    Args:
+        value: as written.
+        kind: type of the field; integers lose signs and zeros in front.
+
+    Raises:
+        ValueError: not a value of the type.
+    """
+    if kind is not FieldType.INTEGER:
+        return value
+    exact = number(value)
+    if exact is None or exact.denominator != 1 or not -_INT64 <= exact < _INT64:
+        raise ValueError("is not a whole number of 64 bits")
+    return str(int(exact))
+
+
+def read_domain(path: Path, kind: FieldType) -> tuple[str, ...]:
+    """Read public values, one per line; blank lines and spaces around a value do not count.
+
+    Args:
+        path: the file.
+        kind: type of the field.
+
+    Raises:
+        OSError: the file cannot be read.
+        ConfigError: a value is repeated or of another type; or there is none.
+    """
+    first: dict[str, int] = {}
+    for line, raw in enumerate(_text(path).split("\n"), start=1):
+        value = raw.strip()
+        if not value:
+            continue
+        place = _Place(str(path), line, raw.index(value) + 1)
+        try:
+            known = canonical(value, kind)
+        except ValueError as error:
+            hint = "remove it, or declare the field as string"
+            raise _error(f"`{value[:40]}` {error}", hint, place) from None
+        if known in first:
+            hint = f"remove one of them; the first stands on line {first[known]}"
+            raise _error(f"`{value[:40]}` is listed twice", hint, place)
+        first[known] = line
+    if not first:
+        place = _Place(str(path), 1, 1)
+        raise _error("the domain is empty", "write one public value per line", place)
+    return tuple(first)
+
+
+def read_table(path: Path, *, key: str | None = None, value: str | None = None) -> Table:
+    """Read a CSV file with a header row.
+
+    Args:
+        path: the file.
+        key: name of the column of keys; the first one unless said.
+        value: name of the column of numbers; the second one unless said.
+
+    Raises:
+        OSError: the file cannot be read.
+        ConfigError: a column is missing, a number is none, or a key is repeated.
+    """
+    text = _text(path)
+    lines = list(io.StringIO(text, newline=""))
+    rows = _rows(text, str(path))
+    header_line, header = next(rows, (1, []))
+    place = _Place(str(path), header_line, 1)
+    if len(header) < 2:
+        raise _error("a table has two columns or more", "begin with a header: room,capacity", place)
+    if value is None and number(header[1]) is not None:
+        hint = "begin with a header such as room,capacity"
+        raise _error("the first row is no header: its second column is a number", hint, place)
+    key_at = _column(header, key, 0, place)
+    value_at = _column(header, value, 1, place)
+    cells: dict[str, Cell] = {}
+    for line, row in rows:
+        raw = lines[line - 1] if line <= len(lines) else ""
+        place = _Place(str(path), line, 1)
+        if len(row) <= max(key_at, value_at):
+            hint = f"write {len(header)} columns, as in the header"
+            raise _error("the row is too short", hint, place)
+        name, figure = row[key_at].strip(), row[value_at].strip()
+        column = max(0, raw.rfind(figure) if value_at > key_at else raw.find(figure)) + 1
+        if not name:
+            raise _error("the key is empty", f"write a {header[key_at]}", place)
+        if name in cells:
+            hint = f"remove one of them; the first stands on line {cells[name].line}"
+            raise _error(f"`{name[:40]}` is listed twice", hint, place)
+        exact = number(figure)
+        if exact is None:
+            hint = "write a number such as 120"
+            raise _error(f"`{figure[:40]}` is not a number", hint, replace(place, column=column))
+        cells[name] = Cell(exact, line, column)
+    return Table(str(path), cells)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place in a file."""
+
+    file: str
+    line: int
+    column: int
+
+
+def _rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows that hold something, each with the line it begins on."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    begins = 1
+    try:
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                yield begins, row
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        place = _Place(file, begins, 1)
+        raise _error(f"not CSV: {error}", "check quotes and commas", place) from None
+
+
+def _column(header: list[str], name: str | None, default: int, place: _Place) -> int:
+    if name is None:
+        return default
+    names = [cell.strip() for cell in header]
+    if name not in names:
+        raise _error(f"the table has no column `{name}`", closest(name, names), place)
+    return names.index(name)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = bytes(error.object[: error.start]).count(b"\n") + 1
+        place = _Place(str(path), line, 1)
+        raise _error("the file is not UTF-8 text", "save it as UTF-8", place) from None
+
+
+def _error(message: str, hint: str, place: _Place) -> ConfigError:
+    return ConfigError(message, file=place.file, line=place.line, column=place.column, hint=hint)

@@ -1,0 +1,328 @@
+"""How much of one person a window lets in: duplicates and contribution caps, by log order.
+
+Everything here is a pure function of rows in log order. A *key* below is a tuple of integer
+columns; which key bounds what:
+
+======  =====================================  ================================================
+unit    duplicates (feeds with an ``id``)      caps
+======  =====================================  ================================================
+event   same (unit, cell, weight, id)          none
+user    same (unit, period, cell, weight, id)  ``events_per_cell`` events in each cell, and the
+                                               first ``predicates_per_window`` cells of every
+                                               (unit, period)
+======  =====================================  ================================================
+
+Duplicates and events are told apart for every statistic by itself, among the rows that count in it
+and by what they weigh in it, so that a statistic is the same whatever stands beside it. Cells are
+capped for all statistics together: the first that any row of the query reaches. A person pays for
+the sum over statistics in the dearest cells, as many as the cap; choices of cells per statistic
+would let one person reach more.
+
+Guarantee: adding or removing one event (unit ``event``) changes one cell of a window, every
+statistic of it by at most what the event weighs there; adding or removing all events of one unit in
+one period (unit ``user``) changes at most ``predicates_per_window`` cells, over all statistics,
+each statistic of a cell by at most ``events_per_cell`` weights; a distinct count changes by at most
+1. That is why keys start with the unit, why the period is part of the key under unit ``user``, why
+duplicates weigh the same, and why nothing here may look at a row that is not in the window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.units import PrivacyUnit
+from stream.model.queries import AggregateKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from stream.model.queries import Budget, Query
+
+    _Column = NDArray[np.int64] | NDArray[np.uint64]
+
+__all__ = ["Bounds", "Contributions", "grouped"]
+
+_MIX: Final = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+
+
+@dataclass(frozen=True, slots=True)
+class Contributions:
+    """Rows that may count, with what bounding needs to know of them.
+
+    Args:
+        sequence: shape (n,), int64: place in the log, strictly growing with log order.
+        period: shape (n,), int64: start of the event's budget period (0 under unit ``event``).
+        unit: shape (n, 2), uint64: keyed hash of the privacy unit's id.
+        cell: shape (n,), int64: predicate.
+        weight: shape (statistics, n), int64: what the event adds to each statistic of the cell.
+        counts: shape (statistics, n), bool: which statistics it may count in, at least one.
+        event_id: shape (n, 2), uint64: keyed hash of the event's id; ``None`` for feeds without.
+    """
+
+    sequence: NDArray[np.int64]
+    period: NDArray[np.int64]
+    unit: NDArray[np.uint64]
+    cell: NDArray[np.int64]
+    weight: NDArray[np.int64]
+    counts: NDArray[np.bool_]
+    event_id: NDArray[np.uint64] | None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.cell)
+
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Contributions:
+        """Return the rows at some positions, or where a mask is true."""
+        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        return Contributions(
+            self.sequence[rows],
+            self.period[rows],
+            self.unit[rows],
+            self.cell[rows],
+            self.weight.take(rows, axis=1),
+            self.counts.take(rows, axis=1),
+            None if self.event_id is None else self.event_id[rows],
+        )
+
+    def of_statistic(self, statistic: int) -> Contributions:
+        """Return the rows that may count in one statistic, as rows of that statistic only."""
+        only = slice(statistic, statistic + 1)
+        alone = replace(self, weight=self.weight[only], counts=self.counts[only])
+        return alone if alone.counts.all() else alone.take(alone.counts[0])
+
+    def counting(self, counts: NDArray[np.bool_]) -> Contributions:
+        """Return the rows that may still count in some statistic.
+
+        Args:
+            counts: shape (statistics, n): where each row may still count.
+        """
+        kept: NDArray[np.bool_] = np.logical_or.reduce(counts)
+        return replace(self, counts=counts).take(kept)
+
+    @staticmethod
+    def join(parts: Sequence[Contributions]) -> Contributions:
+        """Return the rows of one or more parts, sorted by log order."""
+        if len(parts) == 1:
+            joined = parts[0]
+        else:
+            ids = [part.event_id for part in parts if part.event_id is not None]
+            joined = Contributions(
+                np.concatenate([part.sequence for part in parts]),
+                np.concatenate([part.period for part in parts]),
+                np.concatenate([part.unit for part in parts]),
+                np.concatenate([part.cell for part in parts]),
+                np.concatenate([part.weight for part in parts], axis=1),
+                np.concatenate([part.counts for part in parts], axis=1),
+                np.concatenate(ids) if ids else None,
+            )
+        if bool((joined.sequence[1:] > joined.sequence[:-1]).all()):
+            return joined
+        return joined.take(np.argsort(joined.sequence))
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The bounding rules of one query under one budget.
+
+    Args:
+        per_user: unit ``user``: caps hold, keyed by (unit, period).
+        distinct: per statistic whether it counts units, so that one row per unit and cell is
+            enough.
+        deduplicate: the feed names events, repeated ones are removed.
+        predicates_per_window: cells of a window that one unit reaches in one period.
+        events_per_cell: events of one unit and period that a statistic of a cell counts.
+    """
+
+    per_user: bool
+    distinct: tuple[bool, ...]
+    deduplicate: bool
+    predicates_per_window: int
+    events_per_cell: int
+
+    @staticmethod
+    def of(query: Query, budget: Budget) -> Bounds:
+        """Return the rules that a configuration asks for."""
+        return Bounds(
+            per_user=budget.unit is PrivacyUnit.USER,
+            distinct=tuple(spec.kind is AggregateKind.DISTINCT_UNITS for spec in query.aggregates),
+            deduplicate=query.feed.id is not None,
+            predicates_per_window=budget.contribution.predicates_per_window,
+            events_per_cell=budget.contribution.events_per_cell,
+        )
+
+    @property
+    def unbounded(self) -> tuple[int, ...]:
+        """The statistics that count every row of a window: their sums are all to remember."""
+        if self.per_user or self.deduplicate:
+            return ()
+        return tuple(at for at, distinct in enumerate(self.distinct) if not distinct)
+
+    def compact(self, rows: Contributions) -> Contributions:
+        """Drop what no window can count, whichever windows the rows belong to.
+
+        Rows that share a set of windows may be compacted apart from other rows and more than once:
+        ``apply`` gives the same result on what is left. A row that stops counting in a statistic
+        here stands behind ``events_per_cell`` rows of its own key, or behind its own duplicate, in
+        every window that contains it. It is dropped when it counts in no statistic any more. The
+        order in which a unit reaches its cells stays: the first row of a (unit, period, cell)
+        counts in some statistic, is the first there too, and so is kept.
+
+        Args:
+            rows: in log order, all in the same windows.
+
+        Returns:
+            The rows left, in log order: for every statistic at most ``events_per_cell`` per (unit,
+            period, cell), or one per duplicate key under unit ``event``.
+        """
+        return self._narrowed(rows, self._first)
+
+    def apply(self, rows: Contributions) -> Contributions:
+        """Return the rows that one window counts, and in which statistics.
+
+        Args:
+            rows: every row of the window, in log order, compacted or not.
+        """
+        rows = self.compact(rows)
+        if self.per_user and len(rows):
+            rows = rows.take(self._within_predicates(rows))
+            if any(self.distinct):  # a unit may reach a cell in several periods; it is one unit
+                rows = self._narrowed(rows, _first_of_unit)
+        return rows
+
+    def _narrowed(
+        self, rows: Contributions, rule: Callable[[Contributions, bool], NDArray[np.bool_]]
+    ) -> Contributions:
+        """Apply a rule to the rows of every statistic; it tells which still count.
+
+        The rule is given the rows of one statistic, and whether that statistic is a distinct count.
+        """
+        counts = rows.counts.copy()
+        for statistic, distinct in enumerate(self.distinct):
+            only = rows.of_statistic(statistic)
+            if len(only):
+                counts[statistic, rows.counts[statistic]] = rule(only, distinct)
+        return rows.counting(counts)
+
+    def _first(self, rows: Contributions, distinct: bool) -> NDArray[np.bool_]:
+        """Tell which rows of one statistic are no duplicates, and the first of their caps."""
+        place: tuple[_Column, ...] = (*_words(rows.unit), rows.cell)
+        if self.per_user:
+            place = (*place, rows.period)
+        if distinct:
+            return _occurrence(*place) < 1
+        first = np.ones(len(rows), np.bool_)
+        if self.deduplicate:
+            first = _occurrence(*place, rows.weight[0], *self._ids(rows)) < 1
+        if self.per_user:
+            if not first.all():
+                place = tuple(column[first] for column in place)
+            first[np.flatnonzero(first)] = _occurrence(*place) < self.events_per_cell
+        return first
+
+    def _within_predicates(self, rows: Contributions) -> NDArray[np.bool_]:
+        """Tell which rows lie in the first cells that their unit reaches in their period."""
+        units = _words(rows.unit)
+        order, fresh = grouped(*units, rows.period, rows.cell)
+        reached = np.sort(order[fresh])  # the first row of every (unit, period, cell), in log order
+        rank = _occurrence(*(column[reached] for column in (*units, rows.period)))
+        allowed = np.zeros(len(rows), np.bool_)
+        allowed[reached] = rank < self.predicates_per_window
+        within = np.empty(len(rows), np.bool_)
+        within[order] = allowed[order[fresh]][np.cumsum(fresh) - 1]
+        return within
+
+    def _ids(self, rows: Contributions) -> tuple[NDArray[np.uint64], ...]:
+        """Return the words of the events' ids."""
+        return () if rows.event_id is None else _words(rows.event_id)
+
+
+def grouped(
+    *key: _Column,
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Bring equal keys together.
+
+    Sorts by 64 bits that pack a mix of the key with the position, which is several times faster
+    than sorting by the columns, and then repairs the few keys whose mixes collide. Exact for any
+    input.
+
+    Args:
+        key: columns of shape (n,), 64-bit integers; n below 2**32.
+
+    Returns:
+        ``order``: shape (n,): positions, equal keys side by side, ascending within a key.
+        ``fresh``: shape (n,): true at the first of each key in ``order``.
+    """
+    columns = [column.view(np.uint64) for column in key]
+    rows = len(columns[0])
+    bits = max(rows - 1, 1).bit_length()
+    places = np.arange(rows, dtype=np.uint64)
+    mixed = np.zeros(rows, np.uint64)
+    for column in columns:
+        mixed = _mix(mixed ^ column)
+    packed = np.sort((mixed >> np.uint64(bits) << np.uint64(bits)) | places)
+    order = (packed & np.uint64((1 << bits) - 1)).astype(np.intp)
+    packed >>= np.uint64(bits)
+    run = _differs(packed)
+    fresh = _fresh(columns, order)
+    if not bool((fresh == run).all()):
+        runs = np.cumsum(run)
+        collided = np.isin(runs, runs[fresh & ~run])
+        where = order[collided]
+        resolved = np.lexsort((where, *(column[where] for column in columns), runs[collided]))
+        order[collided] = where[resolved]
+        fresh = _fresh(columns, order)
+    return order, fresh
+
+
+def _first_of_unit(rows: Contributions, distinct: bool) -> NDArray[np.bool_]:
+    """Tell which rows of one statistic are the first of their unit and cell, if it counts units."""
+    if not distinct:
+        return np.ones(len(rows), np.bool_)
+    return _occurrence(*_words(rows.unit), rows.cell) < 1
+
+
+def _occurrence(*key: _Column) -> NDArray[np.int64]:
+    """Return how often each row's key occurred before it."""
+    order, fresh = grouped(*key)
+    starts = np.flatnonzero(fresh)
+    before = np.arange(len(order), dtype=np.int64)
+    before -= starts[np.cumsum(fresh) - 1]
+    occurrence = np.empty(len(order), np.int64)
+    occurrence[order] = before
+    return occurrence
+
+
+def _fresh(columns: Sequence[NDArray[np.uint64]], order: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Tell where a key differs from the one before it in ``order``."""
+    fresh = _differs(columns[0][order])
+    for column in columns[1:]:
+        fresh |= _differs(column[order])
+    return fresh
+
+
+def _differs(values: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Tell where a value differs from the one before it; true at the first."""
+    differs = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=differs[1:])
+    return differs
+
+
+def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread every bit over the word (wrapping multiplications and shifts, one to one)."""
+    words = words * np.uint64(_MIX[0])
+    words ^= words >> np.uint64(32)
+    words *= np.uint64(_MIX[1])
+    words ^= words >> np.uint64(29)
+    words *= np.uint64(_MIX[2])
+    words ^= words >> np.uint64(32)
+    return words
+
+
+def _words(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the two words of 128-bit hashes."""
+    return hashes[:, 0], hashes[:, 1]

@@ -1,0 +1,40 @@
+"""Taking a changed configuration on, at a window boundary of every changed alarm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stream.custody.pinned import pinned_rows
+from stream.decisions.records import iso_utc
+from stream.decisions.registration import registration
+
+if TYPE_CHECKING:
+    from accountant.ledger.ledger import Ledger
+    from stream.model.queries import Alarms
+
+__all__ = ["accept_changes"]
+
+
+def accept_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
+    """Accept every changed alarm; return one line for each.
+
+    A feed with a declared history is read again, so its change takes effect at the oldest undecided
+    window; a live one's at the first window that starts at or after ``now_ms``. The decider denies
+    the windows in between.
+
+    Raises:
+        LedgerError: the ledger refuses a change.
+    """
+    registered = {row["query"]: row["fingerprint"] for row in pinned_rows(opened, "queries")}
+    lines: list[str] = []
+    for query in alarms.queries.values():
+        if registered.get(query.id, query.fingerprint) == query.fingerprint:
+            continue
+        cursor_ms = opened.cursor(query.id)
+        floor_ms = cursor_ms if query.feed.history else max(cursor_ms, now_ms)
+        calendar = query.calendar
+        index = calendar.next_active(calendar.first_starting_at(floor_ms))
+        from_ms = calendar.bounds(index)[0]
+        opened.accept_change(registration(query, alarms, 0), from_ms)
+        lines.append(f"{query.id}: accepted, in force from {iso_utc(from_ms)}")
+    return lines

@@ -1,0 +1,117 @@
+"""What each predicate of an alarm has lost so far: for the custodian's eyes alone.
+
+Unit ``event``: over all alarms of the feed, for events of one instant (MIDE, Theorem 5; see
+:mod:`accountant.loss.composition`). Unit ``user``: over the alarm's own windows of one budget
+period; a person may have events anywhere, so other alarms are not told apart by predicate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from accountant.costs.charges import UniformCost
+from accountant.loss.composition import Cells, RowCharge, loss_by_predicate
+from accountant.regions.regions import Region
+from accountant.units import PrivacyUnit
+from stream.custody.pinned import pinned_rows
+from stream.decisions.release import scope_of
+from stream.model.regions import cells_of, group_by_of, region_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from accountant.audit.realised import Realised
+    from accountant.ledger.ledger import Ledger
+    from accountant.records import FinalCharge
+    from stream.model.queries import Alarms, Query
+
+__all__ = ["Losses", "predicate_losses"]
+
+
+@dataclass(frozen=True, eq=False)
+class Losses:
+    """Loss of every predicate of one alarm.
+
+    Args:
+        units: loss units per predicate, shape (cells,), in the order of the domain.
+        exact: whether some row of every predicate lost that; else they are safe bounds.
+        complete: whether nothing is missing: where charges were compacted, predicates may have lost
+            more than ``units``.
+        since_ms: the instant (unit ``event``) or the start of the period (unit ``user``) meant;
+            ``None`` where nothing has settled.
+    """
+
+    units: NDArray[np.int64]
+    exact: bool
+    complete: bool
+    since_ms: int | None
+
+
+def predicate_losses(
+    alarms: Alarms, ledger: Ledger, query: Query, at_ms: int | None = None
+) -> Losses:
+    """Return what each predicate of an alarm has lost.
+
+    Args:
+        alarms: the configuration; charges made under another one are taken to concern every row.
+        ledger: open.
+        query: the alarm.
+        at_ms: an instant, for its events or its budget period; the latest settled by default.
+
+    Raises:
+        LedgerError: the alarm is not registered.
+    """
+    cells = len(query.domain)
+    if alarms.budget.unit is PrivacyUnit.USER:
+        periods = alarms.budget.periods
+        period = periods.touched(at_ms, at_ms + 1)[0] if periods and at_ms is not None else None
+        realised = _realised(ledger, query.id, period, cells)
+        return Losses(realised.costs, realised.complete, realised.complete, realised.period)
+    if at_ms is None:
+        at_ms = ledger.realised(query.id, cells=cells).instant_ms
+    scope = scope_of(query, alarms)
+    charges = [] if at_ms is None else ledger.final_charges(scope, at_ms, at_ms + 1)
+    known = {one.id: _RowsOf(one) for one in alarms.queries.values()}
+    asked = known[query.id]
+    losses = loss_by_predicate(
+        [_row_charge(charge, known.get(charge.key.query)) for charge in charges],
+        RowCharge(asked.region, asked.group_by, asked.cells, UniformCost(0, cells)),
+    )
+    complete = not _compacted(ledger, scope, at_ms)
+    return Losses(losses.units, losses.exact and complete, complete, at_ms)
+
+
+def _realised(ledger: Ledger, query: str, period: int | None, cells: int) -> Realised:
+    """Read until nothing waits: one reading unpacks a bounded number of windows."""
+    found = ledger.realised(query, period, cells=cells)
+    while not found.complete:
+        before, found = found, ledger.realised(query, period, cells=cells)
+        if found.windows == before.windows:
+            break
+    return found
+
+
+def _compacted(ledger: Ledger, scope: str, at_ms: int | None) -> bool:
+    """Whether windows that cover an instant may have been compacted."""
+    rows = pinned_rows(ledger, "scopes")
+    until_ms = next((row["compacted_before_ms"] for row in rows if row["scope"] == scope), None)
+    return until_ms is not None and (at_ms is None or at_ms < until_ms)
+
+
+class _RowsOf:
+    """Which rows an alarm's cells cover; the cells are made once for all its charges."""
+
+    def __init__(self, query: Query) -> None:
+        self.fingerprint = query.fingerprint
+        self.region = region_of(query)
+        self.group_by = group_by_of(query)
+        self.cells = Cells(cells_of(query))
+
+
+def _row_charge(charge: FinalCharge, rows: _RowsOf | None) -> RowCharge:
+    if rows is None or rows.fingerprint != charge.fingerprint:
+        worst = UniformCost(charge.cost.worst_units, 1)
+        return RowCharge(Region.everything(), (), Cells.single(), worst)
+    return RowCharge(rows.region, rows.group_by, rows.cells, charge.cost)

@@ -1,0 +1,89 @@
+"""What the ledger is told of a configuration: budgets, and alarms with the rows they cover."""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from accountant.records import BudgetTerms, QueryRegistration
+from accountant.regions.regions import Region
+from accountant.regions.shapes import Shape
+from accountant.units import floor_loss_units
+from stream.decisions.release import scope_of
+from stream.model.fingerprints import definition_json
+from stream.model.queries import FieldType
+from stream.model.regions import attribute_of, group_by_of, region_of
+
+if TYPE_CHECKING:
+    from stream.model.queries import Alarms, Query
+
+__all__ = ["registration", "scopes_of", "shape_of", "terms_of"]
+
+_READINGS = frozenset({FieldType.TIMESTAMP, FieldType.FLOAT})
+"""Types whose values are made of an event's strings or integers; others are taken as they are."""
+
+
+def shape_of(query: Query) -> Shape:
+    """Return which rows the cells of a query cover, also beside those of other configurations.
+
+    Two queries have the same grouping exactly if they group by the same attributes with the same
+    values in the same order: then cell for cell they cover the same values.
+
+    One event can hold a string under one declaration of a field and an instant under another, and
+    so may a large integer and the float next to it: what is read so is another attribute, and keeps
+    no rows apart from what is read otherwise.
+    """
+    names = {
+        attribute_of(query.feed, name): f"{attribute_of(query.feed, name)} as {field.type.value}"
+        for name, field in query.feed.fields.items()
+        if field.type in _READINGS
+    }
+    region = region_of(query)
+    if not region.empty:
+        region = Region.of(
+            {names.get(name, name): region.values(name) for name in region.attributes}
+        )
+    text = json.dumps([group_by_of(query), query.domain.values], separators=(",", ":"))
+    digest = blake2b(text.encode("ascii"), digest_size=16).hexdigest()
+    return Shape(region=region.canonical, grouping=digest)
+
+
+def registration(query: Query, alarms: Alarms, first_start_ms: int) -> QueryRegistration:
+    """Return an alarm as the ledger pins it.
+
+    Args:
+        query: the alarm.
+        alarms: the configuration it stands in.
+        first_start_ms: start of its first window; read at the first registration only.
+    """
+    return QueryRegistration(
+        query=query.id,
+        scope=scope_of(query, alarms),
+        feed=query.feed.name,
+        fingerprint=query.fingerprint,
+        definition=definition_json(query, alarms.budget),
+        first_start_ms=first_start_ms,
+        shape=shape_of(query),
+    )
+
+
+def scopes_of(alarms: Alarms) -> list[str]:
+    """Return the names of the budgets that the alarms draw on, sorted."""
+    return sorted({scope_of(query, alarms) for query in alarms.queries.values()})
+
+
+def terms_of(alarms: Alarms, scope: str) -> BudgetTerms:
+    """Return a budget as the ledger pins it.
+
+    Args:
+        alarms: the configuration.
+        scope: name of the budget.
+    """
+    budget = alarms.budget
+    return BudgetTerms(
+        scope=scope,
+        unit=budget.unit,
+        epsilon_max_units=floor_loss_units(budget.epsilon_max),
+        period=budget.periods.describe() if budget.periods else "",
+    )

@@ -1,0 +1,180 @@
+"""From a stored decision to the records that leave.
+
+What the ledger keeps of a decision is which predicates fired, by name: a later configuration may
+number them otherwise, and a retry must publish what was decided.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from accountant.costs.charges import WindowKey
+from accountant.records import Outcome, SeenDecision
+from accountant.units import PrivacyUnit
+from operators.registry import RUN_MECHANISMS
+from stream.config.alarms.tolerances import tolerance_json
+from stream.decisions.records import DecisionRecord, from_iso_utc, make_alarm, make_decision
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from accountant.records import StoredDecision
+    from stream.decisions.records import Alarm
+    from stream.model.queries import Alarms, Budget, Query
+
+__all__ = [
+    "alarm_records",
+    "cells_per_unit",
+    "decision_record",
+    "encode_fired",
+    "has_runs",
+    "scope_of",
+    "seen_decision",
+]
+
+_Predicates = list[dict[str, str]]
+
+
+class _Late(msgspec.Struct, frozen=True):
+    """An alarm of an earlier window of the run, asked again with this one's."""
+
+    predicate: dict[str, str]
+    start_ms: int
+    end_ms: int
+
+
+class _InRun(msgspec.Struct, frozen=True):
+    """What a window of a run rang, where that is more than the list of its own predicates."""
+
+    fired: _Predicates
+    late: list[_Late] = []
+    unanswered: int = 0
+
+
+_STORED = msgspec.json.Decoder(_Predicates | _InRun)
+
+
+def scope_of(query: Query, alarms: Alarms) -> str:
+    """Return the name of the budget a query draws on.
+
+    Under unit ``event`` an event lives in one feed; under unit ``user`` a person's cells add up
+    over every feed of the file.
+    """
+    if alarms.budget.unit is PrivacyUnit.EVENT:
+        return f"feed:{query.feed.name}"
+    return "user"
+
+
+def has_runs(query: Query, budget: Budget) -> bool:
+    """Tell whether an alarm is charged by runs of windows, each once.
+
+    Under unit ``event`` nothing is shared between windows: each is charged as if it were a run.
+    """
+    return budget.unit is PrivacyUnit.USER and query.mechanism in RUN_MECHANISMS
+
+
+def cells_per_unit(query: Query, budget: Budget) -> int:
+    """Return how many cells of one window one privacy unit can reach."""
+    if budget.unit is PrivacyUnit.EVENT or has_runs(query, budget):
+        return 1  # a run is charged for all its questions at once, whoever is in how many of them
+    return min(budget.contribution.predicates_per_window, len(query.domain))
+
+
+def encode_fired(
+    query: Query,
+    fired: Iterable[int],
+    *,
+    late: Iterable[tuple[int, int]] = (),
+    unanswered: int = 0,
+) -> bytes:
+    """Return the predicates that fired as JSON, for the ledger.
+
+    Args:
+        query: names them.
+        fired: their numbers.
+        late: numbers of earlier windows and of predicates that fired only now.
+        unanswered: how many got no answer, as the run of their alarm was spent.
+    """
+    predicates = [query.domain.predicate(index) for index in fired]
+    others = [
+        _Late(query.domain.predicate(index), *query.calendar.bounds(window))
+        for window, index in late
+    ]
+    if not others and not unanswered:
+        return msgspec.json.encode(predicates)
+    return msgspec.json.encode(_InRun(predicates, others, unanswered))
+
+
+def alarm_records(query: Query, decision: StoredDecision) -> Iterator[Alarm]:
+    """Yield the alarms of a decision: those of older windows, then its own by predicate."""
+    if decision.outcome is Outcome.DENIED:
+        return
+    stored = _stored(decision)
+    own = [(decision.key, predicate) for predicate in stored.fired]
+    late = [
+        (WindowKey(end_ms=one.end_ms, query=query.id, start_ms=one.start_ms), one.predicate)
+        for one in stored.late
+    ]
+    for key, predicate in late + own:
+        yield make_alarm(
+            key,
+            predicate,
+            mechanism=query.mechanism,
+            max_fnr=query.aim.max_fnr,
+            tolerance=tolerance_json(query),
+            epsilon_units=decision.epsilon_units,
+            ledger=decision.ledger_id,
+            sequence=decision.sequence,
+        )
+
+
+def decision_record(query: Query, budget: Budget, decision: StoredDecision) -> DecisionRecord:
+    """Return the record that says how a window ended."""
+    return make_decision(
+        decision.key,
+        denied=decision.reason,
+        alarms=decision.alarm_count,
+        unanswered=_stored(decision).unanswered,
+        epsilon_units=decision.epsilon_units,
+        cells_per_unit=cells_per_unit(query, budget),
+        ledger=decision.ledger_id,
+        sequence=decision.sequence,
+        fingerprint=decision.fingerprint,
+    )
+
+
+def seen_decision(record: DecisionRecord, alarms: Alarms) -> SeenDecision | None:
+    """Return a published decision as the ledger reads it; ``None`` for an alarm not configured.
+
+    Raises:
+        ValueError: its times are not ones that Tocsin writes.
+    """
+    query = alarms.queries.get(record.query)
+    if query is None:
+        return None
+    start_ms, end_ms = from_iso_utc(record.window_start), from_iso_utc(record.window_end)
+    following = query.calendar.first_starting_at(start_ms + 1)
+    period = alarms.budget.periods
+    return SeenDecision(
+        ledger_id=record.ledger,
+        query=record.query,
+        scope=scope_of(query, alarms),
+        start_ms=start_ms,
+        end_ms=end_ms,
+        sequence=record.sequence,
+        outcome=Outcome(record.outcome),
+        epsilon_units=record.epsilon_units,
+        alarm_count=record.alarms,
+        next_start_ms=query.calendar.bounds(query.calendar.next_active(following))[0],
+        cells_per_unit=record.cells_per_unit,
+        periods=period.touched(start_ms, end_ms) if period else (),
+    )
+
+
+def _stored(decision: StoredDecision) -> _InRun:
+    if not decision.alarms:  # denied, or only its cost is known any more
+        return _InRun([])
+    found = _STORED.decode(decision.alarms)
+    return found if isinstance(found, _InRun) else _InRun(found)

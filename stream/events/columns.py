@@ -1,0 +1,178 @@
+"""Declared columns, and why a row of them is dropped.
+
+Both codecs and the file readers end here: columns of the declared types, null where a field is
+absent, and for every row one verdict. A verdict is a function of that row alone, whatever its
+neighbours look like (promise 1), and it never carries a value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from stream.model.queries import FieldType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from stream.model.queries import Feed
+
+__all__ = [
+    "GOOD",
+    "MAX_STRING_BYTES",
+    "TIME_END_MS",
+    "Drop",
+    "Parsed",
+    "arrow_type",
+    "declared_schema",
+    "examine",
+    "required_fields",
+    "verdict",
+]
+
+TIME_END_MS = 253_402_300_800_000
+"""Event times lie in ``[0, TIME_END_MS)``: from 1970 to the end of the year 9999."""
+
+MAX_STRING_BYTES = 1024
+"""A row with a longer declared string is a bad row: nothing that names a person is longer, and a
+dictionary-encoded column could otherwise spell one long string out millions of times."""
+
+GOOD = 255
+"""Verdict of a row that stays; smaller numbers index ``Drop``."""
+
+_ARROW_TYPES = {
+    FieldType.STRING: pa.string(),
+    FieldType.INTEGER: pa.int64(),
+    FieldType.FLOAT: pa.float64(),
+    FieldType.BOOLEAN: pa.bool_(),
+    FieldType.TIMESTAMP: pa.int64(),
+}
+
+
+class Drop(StrEnum):
+    """Why an event is dropped; where several apply, the first of this list is named."""
+
+    CREATE_TIME = "create_time"
+    """Its timestamp was set by the producer, not by the broker."""
+    UNDECODABLE = "undecodable"
+    """The message cannot be read at all, or holds text that is not UTF-8."""
+    WRONG_TYPE = "wrong_type"
+    """A field is not of its declared type, or does not fit it."""
+    TOO_LONG = "too_long"
+    """A string is longer than ``MAX_STRING_BYTES``."""
+    NOT_FINITE = "not_finite"
+    """A float is NaN or infinite."""
+    MISSING_FIELD = "missing_field"
+    """The event time, the privacy unit or the declared id is absent or null."""
+    BAD_TIME = "bad_time"
+    """The event time lies outside ``[0, TIME_END_MS)``."""
+    MISROUTED = "misrouted"
+    """The unit belongs to another partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """Rows as a codec left them.
+
+    Args:
+        columns: one array per declared field, in order and of its declared type.
+        verdicts: shape (rows,), uint8: ``GOOD`` or the number of a ``Drop``.
+    """
+
+    columns: tuple[pa.Array, ...]
+    verdicts: NDArray[np.uint8]
+
+    @classmethod
+    def concatenated(cls, parts: Iterable[Parsed], feed: Feed) -> Parsed:
+        """Return the rows of all parts, in order."""
+        parts = tuple(parts)
+        if len(parts) == 1:
+            return parts[0]
+        columns = tuple(
+            pa.concat_arrays([part.columns[at] for part in parts])
+            if parts
+            else pa.array([], arrow_type(field.type))
+            for at, field in enumerate(feed.fields.values())
+        )
+        verdicts = [part.verdicts for part in parts]
+        return cls(columns, np.concatenate([np.zeros(0, dtype=np.uint8), *verdicts]))
+
+    def count_drops(self, drops: dict[str, int]) -> None:
+        """Add the number of rows dropped, by reason, to ``drops``."""
+        counts = np.bincount(self.verdicts, minlength=GOOD + 1)
+        for number, drop in enumerate(Drop):
+            if counts[number]:
+                drops[drop.value] = drops.get(drop.value, 0) + int(counts[number])
+
+
+def arrow_type(kind: FieldType) -> pa.DataType:
+    """Return the Arrow type that a declared type is kept in (timestamps as int64 ms)."""
+    return _ARROW_TYPES[kind]
+
+
+def declared_schema(feed: Feed) -> pa.Schema:
+    """Return the schema of decoded rows: the declared fields, in order."""
+    return pa.schema([(field.name, arrow_type(field.type)) for field in feed.fields.values()])
+
+
+def required_fields(feed: Feed) -> frozenset[str]:
+    """Return the names of the fields that no event may lack.
+
+    Raises:
+        ValueError: if the event time, unit or id is not declared with a type that can serve as one.
+    """
+    names = {feed.time, feed.unit} | ({feed.id} if feed.id else set())
+    kinds: Mapping[str, FieldType] = {
+        name: feed.fields[name].type for name in names if name in feed.fields
+    }
+    if names - kinds.keys() or len({feed.time, feed.unit}) < 2:
+        raise ValueError("time, unit and id are declared fields, and the unit is not the time")
+    if kinds[feed.time] not in {FieldType.TIMESTAMP, FieldType.INTEGER}:
+        raise ValueError("the event time is a timestamp")
+    if any(
+        kinds[name] not in {FieldType.STRING, FieldType.INTEGER} for name in names - {feed.time}
+    ):
+        raise ValueError("the unit and the id are strings or integers")
+    return frozenset(names)
+
+
+def verdict(drop: Drop) -> int:
+    """Return the number of a reason in ``Parsed.verdicts``."""
+    return _NUMBERS[drop]
+
+
+def examine(parsed: Parsed, feed: Feed) -> None:
+    """Judge every row by what both codecs share; the verdicts are updated in place."""
+    required = required_fields(feed)
+    for field, column in zip(feed.fields.values(), parsed.columns, strict=True):
+        if field.type is FieldType.STRING:
+            lengths = pc.binary_length(column)
+            if (pc.max(lengths).as_py() or 0) > MAX_STRING_BYTES:
+                _mark(parsed, pc.greater(lengths, MAX_STRING_BYTES), Drop.TOO_LONG)
+        elif field.type is FieldType.FLOAT:
+            _mark(parsed, pc.invert(pc.is_finite(column)), Drop.NOT_FINITE)
+        if field.name in required and column.null_count:
+            _mark(parsed, column.is_null(), Drop.MISSING_FIELD)
+        if field.name == feed.time:
+            least, most = (bound.as_py() or 0 for bound in pc.min_max(column).values())
+            if least < 0 or most >= TIME_END_MS:
+                late = pc.greater_equal(column, TIME_END_MS)
+                _mark(parsed, pc.or_(pc.less(column, 0), late), Drop.BAD_TIME)
+
+
+_NUMBERS = {drop: number for number, drop in enumerate(Drop)}
+
+
+def _mark(parsed: Parsed, mask: pa.BooleanArray, drop: Drop) -> None:
+    """Give the rows where ``mask`` is true (null is not) this verdict, unless an earlier one."""
+    if mask.true_count:
+        known = pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
+        verdicts = parsed.verdicts
+        np.minimum(verdicts, np.uint8(_NUMBERS[drop]), out=verdicts, where=known)

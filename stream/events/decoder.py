@@ -1,0 +1,313 @@
+"""Bytes to events: what one partition's records hold, as valid rows in log order.
+
+Decoding is total per event. A record or row that is not what the feed declares is dropped alone and
+counted by reason, for the custodian; it stops nothing and changes nothing about any other (promises
+1 and 8). Whether a row survives depends on that row, its record's timestamp type, and the partition
+it lies in.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pyarrow as pa
+
+from stream.events.arrow_events import ArrowParser, UnsuitableMessageError
+from stream.events.columns import (
+    GOOD,
+    Drop,
+    Parsed,
+    declared_schema,
+    examine,
+    required_fields,
+)
+from stream.events.hashing import ByteStrings, KeyedHash
+from stream.events.json_events import JsonParser
+from stream.events.partitioning import partitions_of
+from stream.events.records import Record, Records
+from stream.model.queries import Clock, Codec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from stream.model.queries import Feed
+
+__all__ = ["Admission", "Batch", "Decoder", "Drop", "Record", "Records"]
+
+_PIECE_BYTES = 1 << 26
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Valid rows of one partition, in log order (offset, then position within the message).
+
+    Args:
+        rows: the declared fields in their declared types (timestamps are int64 ms).
+        time_ms: shape (n,), event times, each in ``[0, 253402300800000)``.
+        append_ms: shape (n,), append times of the records they came in.
+        offset: shape (n,), offsets of those records.
+        unit: shape (n, 2), uint64, 128-bit keyed hash of the privacy unit.
+        event_id: shape (n, 2), uint64, keyed hash of the declared id; ``None`` without one.
+    """
+
+    rows: pa.RecordBatch
+    time_ms: NDArray[np.int64]
+    append_ms: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    unit: NDArray[np.uint64]
+    event_id: NDArray[np.uint64] | None
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.time_ms)
+
+
+class Admission:
+    """Turns examined columns into batches: routing and keyed hashes.
+
+    Args:
+        feed: its declared fields, unit, id and partitioner.
+        partitions: partitions of the topic.
+        hash_key: 16 to 64 secret bytes; the same wherever units are compared.
+
+    Raises:
+        ValueError: if the feed declares no usable time, unit or id, or the key is too short.
+    """
+
+    def __init__(self, feed: Feed, *, partitions: int, hash_key: bytes) -> None:
+        required_fields(feed)
+        if partitions < 1:
+            raise ValueError("a topic has at least one partition")
+        names = list(feed.fields)
+        self._schema = declared_schema(feed)
+        self._time, self._unit = names.index(feed.time), names.index(feed.unit)
+        self._id = None if feed.id is None else names.index(feed.id)
+        self._partitioner = feed.partitioner
+        self._partitions = partitions
+        self._unit_hash = KeyedHash(hash_key, purpose=b"tocsin.unit")
+        self._id_hash = KeyedHash(hash_key, purpose=b"tocsin.event")
+
+    def route(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
+        """Return the partition of each row, shape (n,)."""
+        return self._route(_bytes_of(columns[self._unit]))
+
+    def admit(
+        self,
+        columns: Sequence[pa.Array],
+        *,
+        offset: NDArray[np.int64],
+        append_ms: NDArray[np.int64],
+        partition: int | None = None,
+    ) -> tuple[Batch, int]:
+        """Make a batch of good rows.
+
+        Args:
+            columns: the declared fields of rows that passed ``examine``.
+            offset: shape (n,).
+            append_ms: shape (n,).
+            partition: where the rows came from; ``None`` keeps rows of any partition.
+
+        Returns:
+            The batch, and how many rows were left out because they belong to another partition.
+        """
+        units = _bytes_of(columns[self._unit])
+        misrouted = 0
+        if partition is not None and self._partitions > 1:
+            here = self._route(units) == partition
+            misrouted = len(here) - int(np.count_nonzero(here))
+            if misrouted:
+                columns = _filtered(columns, here)
+                offset, append_ms = offset[here], append_ms[here]
+                units = _bytes_of(columns[self._unit])
+        event_id = None if self._id is None else self._id_hash(_bytes_of(columns[self._id]))
+        batch = Batch(
+            rows=pa.RecordBatch.from_arrays(list(columns), schema=self._schema),
+            time_ms=columns[self._time].to_numpy(zero_copy_only=False),
+            append_ms=append_ms,
+            offset=offset,
+            unit=self._unit_hash(units),
+            event_id=event_id,
+        )
+        return batch, misrouted
+
+    def _route(self, units: ByteStrings) -> NDArray[np.int64]:
+        return partitions_of(units, self._partitioner, self._partitions)
+
+
+class Decoder:
+    """Decodes the records of one partition of a feed.
+
+    Args:
+        feed: what the events are declared to be.
+        partition: the partition the records come from.
+        partitions: partitions of the topic; with one, no row can be misrouted.
+        hash_key: 16 to 64 secret bytes; the same wherever units are compared.
+
+    Raises:
+        ValueError: if the feed declares no usable time, unit or id, or the key is too short.
+    """
+
+    def __init__(self, feed: Feed, *, partition: int, partitions: int, hash_key: bytes) -> None:
+        self._admission = Admission(feed, partitions=partitions, hash_key=hash_key)
+        self._feed = feed
+        self._partition = partition
+        self._broker_dated = feed.clock is Clock.APPEND_TIME
+        self._parse = _JsonRows(feed).parse if feed.codec is Codec.JSON else _ArrowRows(feed).parse
+
+    def batches(
+        self, records: Sequence[Record] | Records
+    ) -> Iterator[tuple[Batch, Mapping[str, int]]]:
+        """Yield the valid rows of the records, in log order, and what was dropped by reason.
+
+        The rows come a piece of bounded size at a time, at least one, because small messages may
+        spell out to more than memory holds; pieces may end within a message. A record that cannot
+        be read at all counts as one drop, a bad row of a readable one as one.
+
+        Args:
+            records: records of the partition in log order, marks of the punctuation left out.
+        """
+        return self._decoded(Records.of(records), _PIECE_BYTES)
+
+    def decode(self, records: Sequence[Record] | Records) -> tuple[Batch, Mapping[str, int]]:
+        """Return what ``batches`` yields as one batch, of records known to be small.
+
+        Args:
+            records: as there; together they spell out to less than 2 GiB a column.
+        """
+        ((batch, drops),) = self._decoded(Records.of(records), math.inf)
+        return batch, drops
+
+    def _decoded(self, records: Records, limit: float) -> Iterator[tuple[Batch, Mapping[str, int]]]:
+        drops: dict[str, int] = {}
+        if self._broker_dated:
+            records = _kept(records, records.log_append, Drop.CREATE_TIME, drops)
+        present = np.array([value is not None for value in records.value], np.bool_)
+        records = _kept(records, present, Drop.UNDECODABLE, drops)
+        values = cast("list[bytes]", records.value)
+        for rows in self._parse(values, drops, limit):
+            batch = self._admitted(rows, records, drops)
+            yield batch, dict(drops)
+            drops.clear()
+
+    def _admitted(self, rows: _Rows, records: Records, drops: dict[str, int]) -> Batch:
+        """Return the rows that are good and belong here."""
+        parsed = rows.parsed
+        examine(parsed, self._feed)
+        parsed.count_drops(drops)
+        offset = np.repeat(records.offset[rows.message], rows.count)
+        append_ms = np.repeat(records.timestamp_ms[rows.message], rows.count)
+        columns: Sequence[pa.Array] = parsed.columns
+        keep = parsed.verdicts == GOOD
+        if not keep.all():
+            columns = _filtered(columns, keep)
+            offset, append_ms = offset[keep], append_ms[keep]
+        batch, misrouted = self._admission.admit(
+            columns, offset=offset, append_ms=append_ms, partition=self._partition
+        )
+        if misrouted:
+            _count(drops, Drop.MISROUTED, misrouted)
+        return batch
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows as a codec left them, and where they come from.
+
+    Args:
+        parsed: the rows.
+        message: shape (m,), positions of messages, ascending.
+        count: shape (m,), how many of the rows come from each.
+    """
+
+    parsed: Parsed
+    message: NDArray[np.int64]
+    count: NDArray[np.int64]
+
+
+class _JsonRows:
+    def __init__(self, feed: Feed) -> None:
+        self._parser = JsonParser(feed)
+
+    def parse(
+        self, values: Sequence[bytes], drops: dict[str, int], limit: float
+    ) -> Iterator[_Rows]:
+        """Yield all rows, those of messages of so many bytes at a time."""
+        start = held = 0
+        sizes = list(map(len, values))
+        if sum(sizes) <= limit:
+            sizes = []  # nothing to cut
+        for at, size in enumerate(sizes):
+            if held + size > limit and at > start:
+                yield self._between(values, start, at, drops)
+                start, held = at, 0
+            held += size
+        yield self._between(values, start, len(values), drops)
+
+    def _between(
+        self, values: Sequence[bytes], start: int, stop: int, drops: dict[str, int]
+    ) -> _Rows:
+        parsed, bad = self._parser.parse(values[start:stop])
+        count = np.ones(stop - start, dtype=np.int64)
+        for at, drop in bad.items():
+            count[at] = 0
+            _count(drops, drop)
+        return _Rows(parsed, np.arange(start, stop), count)
+
+
+class _ArrowRows:
+    def __init__(self, feed: Feed) -> None:
+        self._parser = ArrowParser(feed)
+        self._feed = feed
+
+    def parse(
+        self, values: Sequence[bytes], drops: dict[str, int], limit: float
+    ) -> Iterator[_Rows]:
+        """Yield all rows, so many bytes of them at a time (one slice of a message at least)."""
+        parts: list[tuple[int, Parsed]] = []
+        held = 0
+        for at, value in enumerate(values):
+            try:
+                for part in self._parser.parse(value):
+                    size = sum(column.nbytes for column in part.columns)
+                    if held + size > limit and parts:
+                        yield self._joined(parts)
+                        parts, held = [], 0
+                    parts.append((at, part))
+                    held += size
+            except UnsuitableMessageError:
+                _count(drops, Drop.UNDECODABLE)
+        yield self._joined(parts)
+
+    def _joined(self, parts: Sequence[tuple[int, Parsed]]) -> _Rows:
+        return _Rows(
+            Parsed.concatenated((part for _, part in parts), self._feed),
+            np.array([at for at, _ in parts], np.int64),
+            np.array([len(part.verdicts) for _, part in parts], np.int64),
+        )
+
+
+def _count(drops: dict[str, int], drop: Drop, number: int = 1) -> None:
+    drops[drop.value] = drops.get(drop.value, 0) + number
+
+
+def _kept(records: Records, keep: NDArray[np.bool_], drop: Drop, drops: dict[str, int]) -> Records:
+    """Return the records where ``keep`` is true, and count the others."""
+    dropped = len(keep) - int(np.count_nonzero(keep))
+    if dropped:
+        _count(drops, drop, dropped)
+    return records.where(keep)
+
+
+def _filtered(columns: Sequence[pa.Array], keep: NDArray[np.bool_]) -> list[pa.Array]:
+    mask = pa.array(keep)
+    return [column.filter(mask) for column in columns]
+
+
+def _bytes_of(column: pa.Array) -> ByteStrings:
+    """UTF-8 of a string column, canonical decimal text of an integer one."""
+    return ByteStrings.from_arrow(column.cast(pa.string()))

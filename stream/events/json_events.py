@@ -1,0 +1,133 @@
+"""JSON events: one message is one object.
+
+Every message is parsed by itself. There is no fast parser for the whole batch with a slow one to
+fall back on: what such a pair says about one message could depend on its neighbours
+(``docs/adr/0004-one-parser-per-message.md``).
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from operator import attrgetter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from stream.events.columns import GOOD, Drop, Parsed, arrow_type
+from stream.model.queries import FieldType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stream.model.queries import Feed
+
+__all__ = ["JsonParser", "epoch_ms"]
+
+_INT64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_TYPES: dict[FieldType, Any] = {
+    FieldType.STRING: str | None,
+    FieldType.INTEGER: _INT64 | None,
+    FieldType.FLOAT: float | None,
+    FieldType.BOOLEAN: bool | None,
+    FieldType.TIMESTAMP: _INT64 | datetime | None,
+}
+_INTEGERS = {int, type(None)}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_DEPTH = 256
+# A string, or what is left of the message after a quote that nothing closes: linear time.
+_JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+_NOT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
+
+
+class _TooDeepError(Exception):
+    """Brackets nest too deep."""
+
+
+class JsonParser:
+    """Reads JSON objects into declared columns.
+
+    A declared field may be absent or null, and fields that are not declared are ignored. Of a key
+    that stands twice the last value counts. Integers must be written as integers and fit 64 bits;
+    floats may be written as integers. A timestamp is whole milliseconds since the epoch, or ISO
+    8601 text in the RFC 3339 profile (``2024-05-01T10:00:00.000Z``); without a zone it is UTC, and
+    a fraction of a millisecond is cut off.
+
+    Args:
+        feed: its declared fields.
+    """
+
+    def __init__(self, feed: Feed) -> None:
+        fields = tuple(feed.fields.values())
+        attributes = [f"f{at}" for at in range(len(fields))]
+        event = msgspec.defstruct(
+            "Event",
+            [
+                (name, _TYPES[field.type], None)
+                for name, field in zip(attributes, fields, strict=True)
+            ],
+            rename={name: field.name for name, field in zip(attributes, fields, strict=True)},
+            gc=False,
+        )
+        self._decode = msgspec.json.Decoder(event).decode
+        self._columns = [
+            (attrgetter(name), field.type) for name, field in zip(attributes, fields, strict=True)
+        ]
+
+    def parse(self, messages: Sequence[bytes]) -> tuple[Parsed, dict[int, Drop]]:
+        """Parse every message by itself.
+
+        Returns:
+            The rows of the messages that could be read, in order, and the reason for each of the
+            others by its position.
+        """
+        short = max(map(len, messages), default=0) <= _MAX_DEPTH
+        remaining = iter(messages)
+        events: list[Any] = []
+        append = events.append
+        bad: dict[int, Drop] = {}
+        while True:  # goes round again after every message that is refused
+            try:
+                for event in map(self._decode if short else self._decode_shallow, remaining):
+                    append(event)
+                break
+            except msgspec.ValidationError:
+                bad[len(events) + len(bad)] = Drop.WRONG_TYPE
+            except MemoryError:
+                raise
+            except Exception:  # noqa: BLE001 (total: whatever these bytes provoke is about them)
+                bad[len(events) + len(bad)] = Drop.UNDECODABLE
+        columns = tuple(_column(list(map(getter, events)), kind) for getter, kind in self._columns)
+        return Parsed(columns, np.full(len(events), GOOD, dtype=np.uint8)), bad
+
+    def _decode_shallow(self, message: bytes) -> Any:
+        # A nesting too deep for the interpreter's stack would depend on the caller's depth.
+        if len(message) > _MAX_DEPTH and _too_deep(message):
+            raise _TooDeepError
+        return self._decode(message)
+
+
+def epoch_ms(value: int | datetime | None) -> int | None:
+    """Return a timestamp in milliseconds since the epoch, rounded down; naive times are UTC."""
+    if value is None or isinstance(value, int):
+        return value
+    since = (value if value.tzinfo else value.replace(tzinfo=UTC)) - _EPOCH
+    return since.days * 86_400_000 + since.seconds * 1_000 + since.microseconds // 1_000
+
+
+def _column(values: Sequence[Any], kind: FieldType) -> pa.Array:
+    if kind is FieldType.TIMESTAMP and not set(map(type, values)) <= _INTEGERS:
+        values = [value if value.__class__ is int else epoch_ms(value) for value in values]
+    return pa.array(values, arrow_type(kind))
+
+
+def _too_deep(message: bytes) -> bool:
+    """Tell whether brackets outside strings nest deeper than ``_MAX_DEPTH``."""
+    if message.count(b"[") + message.count(b"{") <= _MAX_DEPTH:
+        return False
+    brackets = _JSON_STRING.sub(b"", message).translate(None, _NOT_BRACKETS)
+    codes = np.frombuffer(brackets, dtype=np.uint8)
+    opening = (codes == ord("[")) | (codes == ord("{"))
+    return bool(np.where(opening, 1, -1).cumsum().max(initial=0) > _MAX_DEPTH)

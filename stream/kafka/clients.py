@@ -1,0 +1,72 @@
+"""One set of security settings, in the words of each Kafka client.
+
+The configuration's ``kafka.security`` may hold ``security_protocol``, ``sasl_mechanism``,
+``sasl_username``, ``sasl_password``, ``ssl_cafile``, ``ssl_certfile`` and ``ssl_keyfile``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aiokafka.helpers import create_ssl_context
+from faust.auth import SASLCredentials, SSLCredentials
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Mapping
+
+    from stream.model.queries import KafkaSettings
+
+__all__ = ["admin_arguments", "aiokafka_arguments", "faust_credentials"]
+
+
+def aiokafka_arguments(kafka: KafkaSettings) -> dict[str, Any]:
+    """Return keyword arguments for aiokafka's clients."""
+    security = kafka.security
+    arguments: dict[str, Any] = {"bootstrap_servers": kafka.bootstrap}
+    if "security_protocol" in security:
+        arguments["security_protocol"] = security["security_protocol"]
+    if "sasl_mechanism" in security:
+        arguments["sasl_mechanism"] = security["sasl_mechanism"]
+        arguments["sasl_plain_username"] = security.get("sasl_username")
+        arguments["sasl_plain_password"] = security.get("sasl_password")
+    if _protocol(security).endswith("SSL"):
+        arguments["ssl_context"] = _ssl_context(security)
+    return arguments
+
+
+def admin_arguments(kafka: KafkaSettings) -> dict[str, Any]:
+    """Return keyword arguments for kafka-python's clients."""
+    security = dict(kafka.security)
+    renamed = {"sasl_username": "sasl_plain_username", "sasl_password": "sasl_plain_password"}
+    return {
+        "bootstrap_servers": kafka.bootstrap.split(","),
+        **{renamed.get(key, key): value for key, value in security.items()},
+    }
+
+
+def faust_credentials(kafka: KafkaSettings) -> SASLCredentials | SSLCredentials | None:
+    """Return Faust's credentials object, ``None`` for plaintext."""
+    security = kafka.security
+    context = _ssl_context(security) if _protocol(security).endswith("SSL") else None
+    if "sasl_mechanism" in security:
+        return SASLCredentials(
+            mechanism=security["sasl_mechanism"],
+            username=security.get("sasl_username"),
+            password=security.get("sasl_password"),
+            ssl_context=context,
+        )
+    return SSLCredentials(context=context) if context else None
+
+
+def _protocol(security: Mapping[str, str]) -> str:
+    return security.get("security_protocol", "PLAINTEXT")
+
+
+def _ssl_context(security: Mapping[str, str]) -> ssl.SSLContext:
+    context: ssl.SSLContext = create_ssl_context(
+        cafile=security.get("ssl_cafile"),
+        certfile=security.get("ssl_certfile"),
+        keyfile=security.get("ssl_keyfile"),
+    )
+    return context

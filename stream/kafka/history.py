@@ -1,0 +1,281 @@
+"""``tocsin replay``: write history to Kafka, with punctuation marks, exactly once.
+
+One trusted writer sends the events of a file in event-time order and, on a fixed public grid, a
+mark into every partition. A transaction ends right after marks, so a replay that was killed goes on
+behind the last mark that was committed, and no event stands in the log twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from accountant.errors import ConfigError, DependencyError
+from stream.events.decoder import Admission
+from stream.events.files import Replay
+from stream.events.marks import Mark, encode_mark, verified_mark
+from stream.kafka.clients import aiokafka_arguments
+from stream.kafka.guard import check_feeds
+from stream.kafka.headers import tolerate_headers
+from stream.kafka.settings import require_kafka
+from stream.model.queries import Clock, Codec
+from stream.model.references import counted_on
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stream.model.queries import Alarms, Feed
+
+__all__ = ["replay"]
+
+_ROWS_PER_TRANSACTION = 5_000
+_MARKS_PER_TRANSACTION = 500
+_TAIL_RECORDS = 64
+_MESSAGE_BYTES = 500_000  # brokers and clients take messages of a million at most
+
+
+def replay(
+    alarms: Alarms,
+    feed_name: str,
+    paths: Sequence[Path],
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> int:
+    """Write the events of files that lie in a feed's declared history to its topic.
+
+    Args:
+        alarms: the checked configuration.
+        feed_name: a feed with ``clock: punctuation``, a ``history`` and a punctuation key.
+        paths: parquet, CSV or JSONL.
+        progress: told how many events of how many have been dealt with.
+
+    Returns:
+        How many events were written by this call; an earlier call's are not written again.
+
+    Raises:
+        ConfigError: the feed is not set up for replay.
+        DataError: a file is not what the feed declares.
+        DependencyError: Kafka cannot be reached.
+        LogChangedError: a topic is missing or not as it must be.
+    """
+    feed = _replayable(alarms, feed_name)
+    partitions = check_feeds(alarms)[feed_name].partitions
+    source = Replay(feed, paths)
+    writer = _Writer(alarms, feed, partitions, source, progress)
+    try:
+        return asyncio.run(writer.run())
+    except (KafkaError, OSError) as error:
+        raise DependencyError(
+            f"the replay stopped ({type(error).__name__}); what was committed stays",
+            hint="run the same command again: it goes on behind the last mark",
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """The rows between two grid points, and the mark that ends them."""
+
+    rows: pa.RecordBatch | None
+    homes: NDArray[np.int64] | None
+    mark_ms: int
+
+
+class _Writer:
+    """Writes one feed's history."""
+
+    def __init__(
+        self,
+        alarms: Alarms,
+        feed: Feed,
+        partitions: int,
+        source: Replay,
+        progress: Callable[[int, int], None],
+    ) -> None:
+        self._kafka = require_kafka(alarms)
+        self._feed = feed
+        self._partitions = partitions
+        self._source = source
+        self._progress = progress
+        # Only the routing is used here; no hash leaves this object, so its key is immaterial.
+        self._admission = Admission(feed, partitions=partitions, hash_key=bytes(32))
+        grace_ms = max((query.grace_ms for query in counted_on(feed, alarms)[0]), default=0)
+        from_ms, until_ms = feed.history or (0, 0)
+        every_ms = feed.punctuation_ms
+        self._first_ms = from_ms // every_ms * every_ms
+        self._last_ms = -(-(until_ms + grace_ms) // every_ms) * every_ms + every_ms
+        self._until_ms = until_ms
+
+    async def run(self) -> int:
+        """Write what is missing and return how many events that were."""
+        producer = AIOKafkaProducer(
+            transactional_id=f"{self._kafka.group}-replay-{self._feed.name}",
+            acks="all",
+            linger_ms=20,
+            **aiokafka_arguments(self._kafka),
+        )
+        try:
+            # Ends what a killed replay left open; only then is its last committed mark the last.
+            await producer.start()
+            return await self._write(producer, await self._resume_ms())
+        finally:
+            await producer.stop()
+
+    async def _write(self, producer: Any, resume_ms: int | None) -> int:
+        written = 0
+        stretches = iter(self._stretches(resume_ms))
+        open_stretch = next(stretches, None)
+        while open_stretch is not None:
+            rows = marks = 0
+            async with producer.transaction():
+                sent: list[Any] = []
+                while open_stretch is not None and (
+                    rows < _ROWS_PER_TRANSACTION and marks < _MARKS_PER_TRANSACTION
+                ):
+                    if open_stretch.rows is not None:
+                        rows += open_stretch.rows.num_rows
+                        sent += await self._send_rows(producer, open_stretch)
+                    sent += await self._send_marks(producer, open_stretch.mark_ms)
+                    marks += 1
+                    open_stretch = next(stretches, None)
+                await asyncio.gather(*sent)
+            written += rows
+            self._progress(written, len(self._source))
+        return written
+
+    def _stretches(self, resume_ms: int | None) -> Iterator[_Stretch]:
+        """Yield what lies between grid points, from the one after the last committed mark on."""
+        every_ms = self._feed.punctuation_ms
+        if resume_ms is None:
+            yield _Stretch(None, None, self._first_ms)
+        start_ms = self._first_ms if resume_ms is None else resume_ms
+        pending: list[pa.RecordBatch] = []
+        for batch in self._source.record_batches():
+            times = batch.column(self._feed.time).to_numpy()
+            at = int(times.searchsorted(start_ms))
+            end = int(times.searchsorted(self._until_ms))
+            while at < end:
+                stop_ms = start_ms + every_ms
+                stop = min(int(times.searchsorted(stop_ms)), end)
+                pending.append(batch.slice(at, stop - at))
+                at = stop
+                if at < len(times):
+                    yield self._stretch(pending, stop_ms)
+                    pending = []
+                    start_ms = stop_ms
+        while start_ms < self._last_ms:
+            start_ms += every_ms
+            yield self._stretch(pending, start_ms)
+            pending = []
+
+    def _stretch(self, pending: Sequence[pa.RecordBatch], mark_ms: int) -> _Stretch:
+        if not any(batch.num_rows for batch in pending):
+            return _Stretch(None, None, mark_ms)
+        rows = pa.Table.from_batches(pending).combine_chunks().to_batches()[0]
+        return _Stretch(rows, self._admission.route(rows.columns), mark_ms)
+
+    async def _send_rows(self, producer: Any, stretch: _Stretch) -> list[Any]:
+        sent: list[Any] = []
+        topic = self._feed.topic
+        if stretch.rows is None or stretch.homes is None:
+            return sent
+        if self._feed.codec is Codec.ARROW:
+            for partition in range(self._partitions):
+                part = stretch.rows.filter(pa.array(stretch.homes == partition))
+                rows = max(part.num_rows * _MESSAGE_BYTES // max(part.nbytes, 1), 1)
+                for at in range(0, part.num_rows, rows):
+                    value = _arrow_stream(part.slice(at, rows))
+                    sent.append(await producer.send(topic, value, partition=partition))
+            return sent
+        events = stretch.rows.to_pylist()
+        for event, home in zip(events, stretch.homes.tolist(), strict=True):
+            value = msgspec.json.encode(event)
+            key = str(event[self._feed.unit]).encode()
+            sent.append(await producer.send(topic, value, key=key, partition=home))
+        return sent
+
+    async def _send_marks(self, producer: Any, time_ms: int) -> list[Any]:
+        sequence = (time_ms - self._first_ms) // self._feed.punctuation_ms
+        sent = []
+        for partition in range(self._partitions):
+            mark = Mark(self._feed.name, time_ms, partition, sequence)
+            value, headers = encode_mark(mark, self._feed.punctuation_key or b"")
+            sent.append(
+                await producer.send(self._feed.topic, value, partition=partition, headers=headers)
+            )
+        return sent
+
+    async def _resume_ms(self) -> int | None:
+        """Return the last mark committed to every partition, ``None`` on a fresh topic."""
+        tolerate_headers()
+        consumer = AIOKafkaConsumer(
+            group_id=None,
+            enable_auto_commit=False,
+            isolation_level="read_committed",
+            **aiokafka_arguments(self._kafka),
+        )
+        try:
+            await consumer.start()
+            places = [TopicPartition(self._feed.topic, p) for p in range(self._partitions)]
+            consumer.assign(places)
+            begin = await consumer.beginning_offsets(places)
+            end = await consumer.end_offsets(places)
+            marks = [await self._last_mark(consumer, p, begin[p], end[p]) for p in places]
+        finally:
+            await consumer.stop()
+        known = [mark for mark in marks if mark is not None]
+        return min(known) if len(known) == len(marks) and known else None
+
+    async def _last_mark(self, consumer: Any, place: Any, begin: int, end: int) -> int | None:
+        """Search backwards for the last mark of a partition."""
+        upper = end
+        while upper > begin:
+            lower = max(begin, upper - _TAIL_RECORDS)
+            consumer.seek(place, lower)
+            found: int | None = None
+            while await consumer.position(place) < upper:
+                for record in (await consumer.getmany(place, timeout_ms=500)).get(place, ()):
+                    mark = verified_mark(
+                        record.value,
+                        record.headers,
+                        key=self._feed.punctuation_key or b"",
+                        feed=self._feed.name,
+                        partition=place.partition,
+                    )
+                    found = found if mark is None else mark.time_ms
+            if found is not None:
+                return found
+            upper = lower
+        return None
+
+
+def _replayable(alarms: Alarms, feed_name: str) -> Feed:
+    feed = alarms.feeds.get(feed_name)
+    if feed is None:
+        raise ConfigError(
+            f"there is no feed {feed_name!r}",
+            file=alarms.file,
+            hint=f"one of {', '.join(alarms.feeds)}",
+        )
+    if feed.clock is not Clock.PUNCTUATION or feed.history is None or not feed.punctuation_key:
+        raise ConfigError(
+            f"feed {feed_name!r} cannot be replayed to Kafka",
+            file=alarms.file,
+            hint="it needs `clock: punctuation`, `history: {from, until}` and `punctuation: {key}`",
+        )
+    return feed
+
+
+def _arrow_stream(rows: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_batch(rows)
+    return bytes(sink.getvalue())

@@ -1,0 +1,187 @@
+"""Realised losses as metrics: for the custodian's registry only.
+
+They are functions of the data. Which predicates are dear tells where noise alone could not decide,
+so near the threshold; see ``docs/metrics.md``. However many predicates there are, a query has at
+most ``MOST_PREDICATES`` series of its own predicates and a fixed number of others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from accountant.units import floor_loss_units, from_loss_units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from accountant.audit.realised import Realised
+    from stream.model.queries import Domain
+
+__all__ = ["MOST_PREDICATES", "LossFamilies", "dearest", "predicate_label"]
+
+MOST_PREDICATES: Final = 20
+"""Predicates of one query that have a series of their own."""
+
+_SHARES: Final = tuple(
+    Fraction(*parts)
+    for parts in (
+        *((0, 1), (1, 1000), (1, 500), (1, 200), (1, 100), (1, 50)),
+        *((1, 20), (1, 10), (1, 5), (1, 2), (1, 1)),
+    )
+)  # of epsilon_max
+
+
+class LossFamilies(Collector):
+    """Families of the last losses it was shown; until then they have no series.
+
+    A scrape sees all of one reading: a predicate that is no longer among the dearest is gone with
+    the reading that says so.
+
+    Args:
+        domains: predicates of every query, by id.
+        epsilon_max: the wall.
+    """
+
+    def __init__(self, domains: Mapping[str, Domain], epsilon_max: Fraction) -> None:
+        self._domains = domains
+        self._buckets = {
+            repr(float(share * epsilon_max)): floor_loss_units(share * epsilon_max)
+            for share in _SHARES
+        }
+        self._shown: tuple[_Loss, ...] = ()
+
+    def show(self, losses: Iterable[Realised]) -> None:
+        """Take losses of queries in place of all those shown before."""
+        # Worked out here, once, and not by every scrape.
+        self._shown = tuple(map(self._loss, losses))
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield every family."""
+        shown = self._shown
+        for name, help_text, value in _BY_QUERY:
+            family = GaugeMetricFamily(name, help_text, labels=["query"])
+            for loss in shown:
+                family.add_metric([loss.query], value(loss))
+            yield family
+        for name, help_text, label, values in _BY_QUERY_AND:
+            family = GaugeMetricFamily(name, help_text, labels=["query", label])
+            for loss in shown:
+                for key, one in values(loss).items():
+                    family.add_metric([loss.query, key], one)
+            yield family
+
+    def _loss(self, realised: Realised) -> _Loss:
+        domain, entropy = self._domains[realised.query], realised.min_entropy
+        within = np.searchsorted(
+            np.sort(realised.costs), list(self._buckets.values()), side="right"
+        ).tolist()
+        return _Loss(
+            query=realised.query,
+            worst=_epsilon(realised.worst_units),
+            complete=float(realised.complete),
+            nats=entropy.value,
+            normalised=entropy.normalised,
+            bracket_nats=entropy.upper - entropy.lower,
+            predicates={
+                predicate_label(domain, cell): _epsilon(int(realised.costs[cell]))
+                for cell in dearest(realised.costs)
+            },
+            within={**dict(zip(self._buckets, within, strict=True)), "+Inf": len(realised.costs)},
+        )
+
+
+def dearest(costs: NDArray[np.int64], most: int = MOST_PREDICATES) -> list[int]:
+    """Return the cells that lost most, dearest first; of equals those with the lowest numbers.
+
+    Args:
+        costs: loss per cell, shape (cells,).
+        most: how many cells at most; those that lost nothing are left out.
+    """
+    if most < 1:
+        return []
+    chosen = np.flatnonzero(costs)
+    if len(chosen) > most:
+        # No sort of all cells: there may be millions, and most of them equal.
+        least = np.partition(costs[chosen], -most)[-most]
+        above = chosen[costs[chosen] > least]
+        level = chosen[costs[chosen] == least][: most - len(above)]
+        chosen = np.concatenate([above, level])
+    return sorted(chosen.tolist(), key=lambda cell: (-int(costs[cell]), cell))
+
+
+def predicate_label(domain: Domain, cell: int) -> str:
+    """Return a predicate as a label, its field's values joined; no two cells have the same."""
+    values = list(domain.predicate(cell).values())
+    if len(values) > 1:
+        values = [value.replace("\\", "\\\\").replace(",", "\\,") for value in values]
+    return ", ".join(values) or "(all)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """One query's losses, in epsilon, as they are shown."""
+
+    query: str
+    worst: float
+    complete: float
+    nats: float
+    normalised: float
+    bracket_nats: float
+    predicates: dict[str, float]
+    within: dict[str, float]
+
+
+_BY_QUERY: Final[tuple[tuple[str, str, Callable[[_Loss], float]], ...]] = (
+    (
+        "tocsin_expost_epsilon_max",
+        "Realised loss of the query's dearest predicate, over one budget period or instant.",
+        lambda loss: loss.worst,
+    ),
+    (
+        "tocsin_expost_complete",
+        "1 if nothing is missing from the query's realised losses, else 0.",
+        lambda loss: loss.complete,
+    ),
+    (
+        "tocsin_min_entropy_nats",
+        "Least uncertainty left about a predicate, by the query's realised losses.",
+        lambda loss: loss.nats,
+    ),
+    (
+        "tocsin_min_entropy_normalised",
+        "The same as a share of the most there can be.",
+        lambda loss: loss.normalised,
+    ),
+    (
+        "tocsin_min_entropy_bracket_nats",
+        "Width of the bracket that the min-entropy is known to lie in.",
+        lambda loss: loss.bracket_nats,
+    ),
+)
+
+_BY_QUERY_AND: Final[tuple[tuple[str, str, str, Callable[[_Loss], dict[str, float]]], ...]] = (
+    (
+        "tocsin_predicate_epsilon",
+        "Realised loss of the query's dearest predicates.",
+        "predicate",
+        lambda loss: loss.predicates,
+    ),
+    (
+        "tocsin_predicates_by_epsilon",
+        "Predicates of the query whose realised loss is at most `le`.",
+        "le",
+        lambda loss: loss.within,
+    ),
+)
+
+
+def _epsilon(units: int) -> float:
+    return float(from_loss_units(units))

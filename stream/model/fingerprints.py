@@ -1,0 +1,220 @@
+"""What a query's decisions depend on, as canonical data, and its fingerprint.
+
+Two configurations with the same fingerprint decide every window alike; anything else (delays,
+metrics ports, the ledger's place, epsilon_max) may change under a running ledger. Long public
+lists enter by digest. Secrets never enter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from operators.registry import RUN_MECHANISMS
+from operators.svt import Svt
+from stream.windows.calendars import FixedCalendar, LocalCalendar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from operators.conditions.condition import Condition
+    from stream.model.queries import AggregateSpec, Band, Budget, Feed, Field, Query, ReferenceFeed
+    from stream.windows.calendars import Calendar
+
+__all__ = ["SCHEMA_VERSION", "definition", "definition_json", "fingerprint"]
+
+SCHEMA_VERSION = 2
+"""Raised whenever the same words would mean other decisions."""
+
+
+def definition(query: Query, budget: Budget) -> dict[str, Any]:
+    """Return everything that changes the decisions of a query.
+
+    Args:
+        query: the query; its fingerprint is not read.
+        budget: the wall it lives under; unit, caps and periods count, ``epsilon_max`` does not.
+
+    Returns:
+        Nested dictionaries of strings, whole numbers and ``None``, ready for JSON.
+    """
+    aim = query.aim
+    return {
+        "schema": SCHEMA_VERSION,
+        "query": query.id,
+        "feed": _feed(query.feed),
+        "domain": [
+            {"field": name, "size": len(values), "sha256": _digest_of_words(values)}
+            for name, values in zip(query.domain.fields, query.domain.values, strict=True)
+        ],
+        "calendar": _calendar(query.calendar),
+        "where": None if query.where is None else query.where.describe(),
+        "aggregates": [_aggregate(spec) for spec in query.aggregates],
+        "condition": _condition(query.condition),
+        "aim": {
+            "max_fnr": _ratio(aim.max_fnr),
+            "max_fpr": _ratio(aim.max_fpr),
+            "tolerances": list(aim.tolerances),
+            "first_tolerances": list(aim.first_tolerances),
+            "apportion": aim.apportion,
+            "refine": aim.refine,
+            **_run(query),
+        },
+        "mechanism": query.mechanism,
+        **({} if query.band is None else {"band": _band(query.band)}),
+        "grace_ms": query.grace_ms,
+        "privacy": {
+            "unit": budget.unit.value,
+            "predicates_per_window": budget.contribution.predicates_per_window,
+            "events_per_cell": budget.contribution.events_per_cell,
+            "period": _period(budget),
+        },
+    }
+
+
+def definition_json(query: Query, budget: Budget) -> str:
+    """Return the definition as canonical JSON: sorted keys, no spaces, ASCII."""
+    return json.dumps(definition(query, budget), sort_keys=True, separators=(",", ":"))
+
+
+def fingerprint(query: Query, budget: Budget) -> str:
+    """Return the SHA-256 of the canonical JSON, in hexadecimal."""
+    return hashlib.sha256(definition_json(query, budget).encode("ascii")).hexdigest()
+
+
+def _feed(feed: Feed) -> dict[str, Any]:
+    return {
+        "name": feed.name,
+        "topic": feed.topic,
+        "codec": feed.codec.value,
+        "time": feed.time,
+        "unit": feed.unit,
+        "id": feed.id,
+        "partitioner": feed.partitioner.value,
+        "clock": feed.clock.value,
+        "punctuation_ms": feed.punctuation_ms,
+        "allowed_skew_ms": feed.allowed_skew_ms,
+        "broker_skew_ms": feed.broker_skew_ms,
+        "fields": {name: _field(field) for name, field in feed.fields.items()},
+    }
+
+
+def _aggregate(spec: AggregateSpec) -> dict[str, Any]:
+    return {
+        "kind": spec.kind.value,
+        "field": spec.field,
+        "lo": spec.lo,
+        "hi": spec.hi,
+        "granule": _ratio(spec.granule),
+        "where": None if spec.where is None else spec.where.describe(),
+        "pivots": None if spec.pivots is None else _digest_of_numbers(spec.pivots),
+        "scale": spec.scale,
+        "above": spec.above,
+        "not_above": spec.not_above,
+    }
+
+
+def _run(query: Query) -> dict[str, Any]:
+    """Return what only mechanisms with runs read; others keep the fingerprints they had."""
+    if query.mechanism not in RUN_MECHANISMS:
+        return {}
+    aim, terms = query.aim, Svt.planned(query.condition, query.aim).terms
+    return {
+        # A run's state fits the terms it was opened on, and no others.
+        "terms": [terms.open_units, terms.alarm_units, terms.correction],
+        "alarms": aim.alarms,
+        "questions": aim.questions,
+        "put_back": aim.put_back,
+        "monotone": query.condition.monotone,
+    }
+
+
+def _band(band: Band) -> dict[str, Any]:
+    """Return what only mechanism ``decider`` reads; others keep the fingerprints they had."""
+    return {
+        "decider": band.decider.name,
+        "epsilon": _ratio(band.epsilon),
+        "tau": band.tau,
+        "references": _digest_of_numbers(band.references),
+        **({} if band.feed is None else {"reference": _reference(band.feed)}),
+    }
+
+
+def _reference(reference: ReferenceFeed) -> dict[str, Any]:
+    """Return what is counted on a public feed; how long it is waited for changes no decision."""
+    return {
+        "feed": _feed(reference.feed),
+        "where": None if reference.where is None else reference.where.describe(),
+        "aggregate": _aggregate(reference.aggregate),
+    }
+
+
+def _condition(condition: Condition) -> dict[str, Any]:
+    return {
+        "formula": str(condition.formula),
+        "sensitivities": list(condition.sensitivities),
+        "cells": condition.cells,
+        "atoms": [
+            {
+                "atom": name,
+                "statistic": condition.atoms[name].statistic,
+                "sha256": _digest_of_numbers(condition.atoms[name].thresholds),
+            }
+            for name in condition.formula.atoms
+        ],
+    }
+
+
+def _field(field: Field) -> dict[str, Any]:
+    return {
+        "type": field.type.value,
+        "domain": None if field.domain is None else _digest_of_words(field.domain),
+        "lo": _ratio(field.lo),
+        "hi": _ratio(field.hi),
+        "granule": _ratio(field.granule),
+    }
+
+
+def _calendar(calendar: Calendar) -> dict[str, Any]:
+    """Return the windows in numbers, so that another spelling of a schedule changes nothing."""
+    if isinstance(calendar, FixedCalendar):
+        parts: dict[str, Any] = {"size_ms": calendar.size_ms, "step_ms": calendar.step_ms}
+    elif isinstance(calendar, LocalCalendar):
+        parts = {
+            "size_days": calendar.size_days,
+            "step_days": calendar.step_days,
+            "timezone": calendar.timezone,
+        }
+    else:
+        return {"windows": calendar.describe()}
+    schedule = calendar.schedule
+    active = None
+    if schedule is not None:
+        active = {"timezone": schedule.timezone, "spans": [list(span) for span in schedule.spans]}
+    return {**parts, "active": active}
+
+
+def _period(budget: Budget) -> dict[str, Any] | None:
+    periods = budget.periods
+    if periods is None:
+        return None
+    calendar = periods.calendar
+    return {"windows": "lifetime"} if calendar is None else _calendar(calendar)
+
+
+def _ratio(value: Fraction | None) -> str | None:
+    return None if value is None else f"{value.numerator}/{value.denominator}"
+
+
+def _digest_of_words(words: Sequence[str]) -> str:
+    """Return a digest that no other list of words has (JSON keeps them apart)."""
+    return hashlib.sha256(json.dumps(list(words)).encode("ascii")).hexdigest()
+
+
+def _digest_of_numbers(numbers: NDArray[np.int64]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(numbers, dtype="<i8").tobytes()).hexdigest()

@@ -1,0 +1,115 @@
+"""References that are counted on a public feed, by the pipeline that counts everything else.
+
+A band's reference feed is counted by a query of the same name, windows and predicates as its alarm:
+its partials lie in the ledger beside the alarm's own, from partition ``REFERENCE_PARTITIONS`` on.
+Nothing of it is protected, so nothing is capped, charged or kept apart by unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.records import REFERENCE_PARTITIONS
+from accountant.units import Contribution, PrivacyUnit
+from stream.model.queries import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from accountant.records import Partial
+    from stream.model.queries import Alarms, Feed, Query, ReferenceFeed
+
+__all__ = [
+    "FARTHEST_REFERENCE",
+    "WindowPartials",
+    "clamped",
+    "counted_on",
+    "feeds_of",
+    "public_feeds",
+    "reference_feed",
+    "waited_ms",
+]
+
+FARTHEST_REFERENCE: Final = (1 << 60) - 1
+"""Deciders take references up to here; counted ones are clamped to it."""
+
+_UNCAPPED: Final = Budget(PrivacyUnit.EVENT, Fraction(0), None, Contribution())
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPartials:
+    """The stored partials of one window.
+
+    Args:
+        own: of the alarm's own feed.
+        reference: of its reference feed.
+    """
+
+    own: Sequence[Partial]
+    reference: Sequence[Partial]
+
+    @classmethod
+    def of(cls, partials: Sequence[Partial]) -> WindowPartials:
+        """Tell them apart by their partitions."""
+        return cls(
+            [one for one in partials if one.partition < REFERENCE_PARTITIONS],
+            [one for one in partials if one.partition >= REFERENCE_PARTITIONS],
+        )
+
+
+def counted_on(feed: Feed, alarms: Alarms) -> tuple[list[Query], Budget]:
+    """Return what is counted on a feed, and under which caps.
+
+    Args:
+        feed: one that alarms watch, or a public one that references are counted on.
+        alarms: the configuration.
+    """
+    if feed.name not in public_feeds(alarms):
+        return [q for q in alarms.queries.values() if q.feed.name == feed.name], alarms.budget
+    found = []
+    for query in alarms.queries.values():
+        reference = reference_feed(query)
+        if reference is not None and reference.feed.name == feed.name:
+            found.append(
+                replace(
+                    query,
+                    feed=reference.feed,
+                    where=reference.where,
+                    aggregates=(reference.aggregate,),
+                )
+            )
+    return found, _UNCAPPED
+
+
+def feeds_of(query: Query) -> list[Feed]:
+    """Return the feeds whose counts decide an alarm: its own, and that of its references."""
+    reference = reference_feed(query)
+    return [query.feed] if reference is None else [query.feed, reference.feed]
+
+
+def public_feeds(alarms: Alarms) -> set[str]:
+    """Return the names of the feeds that references are counted on; no alarm watches them."""
+    found = (reference_feed(query) for query in alarms.queries.values())
+    return {reference.feed.name for reference in found if reference is not None}
+
+
+def reference_feed(query: Query) -> ReferenceFeed | None:
+    """Return where the references of an alarm are counted; ``None`` where they are not."""
+    return None if query.band is None else query.band.feed
+
+
+def waited_ms(query: Query) -> int:
+    """Return how long after its cut a window waits for counts, at most."""
+    reference = reference_feed(query)
+    return max(query.decide_timeout_ms, 0 if reference is None else reference.timeout_ms)
+
+
+def clamped(references: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return references that deciders take."""
+    return np.clip(references, -FARTHEST_REFERENCE, FARTHEST_REFERENCE)

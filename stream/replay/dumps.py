@@ -1,0 +1,196 @@
+"""A dump of a log: every record of a topic with its place and append time, as one Parquet file.
+
+A window is a function of a slice of the log (promise 2), so a dump replayed through the embedded
+shell gives what the Kafka shell gave. Nothing is interpreted: values are kept byte for byte, bad
+ones and punctuation marks included. A dump holds raw events: it belongs to the custodian.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from accountant.errors import DataError
+from stream.events.decoder import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+    from types import TracebackType
+
+__all__ = ["DUMP_VERSION", "DumpInfo", "LogWriter", "LoggedRecord", "dump_info", "read_log"]
+
+DUMP_VERSION = 1
+"""Version of the file's layout, kept in its schema's metadata."""
+
+_VERSION, _TOPIC, _PARTITIONS = b"tocsin.logdump.version", b"tocsin.topic", b"tocsin.partitions"
+_ROWS_PER_GROUP = 65_536
+_HEADER = pa.struct([pa.field("key", pa.string(), nullable=False), ("value", pa.binary())])
+_COLUMNS = pa.schema(
+    [
+        pa.field("partition", pa.int32(), nullable=False),
+        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("append_ms", pa.int64(), nullable=False),
+        pa.field("log_append", pa.bool_(), nullable=False),
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("headers", pa.list_(pa.field("element", _HEADER, nullable=False)), nullable=False),
+    ]
+)
+_HINT = "write it with `tocsin` of this version, or name the log's own files"
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRecord:
+    """One record as it lay on the topic.
+
+    Args:
+        partition: its partition.
+        record: offset, timestamp, value and headers.
+        key: its key.
+    """
+
+    partition: int
+    record: Record
+    key: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DumpInfo:
+    """What a dump says of itself.
+
+    Args:
+        topic: name of the topic.
+        partitions: how many it had.
+    """
+
+    topic: str
+    partitions: int
+
+
+class LogWriter:
+    """Writes a dump; a context manager. Within a partition, records are given in offset order.
+
+    Args:
+        path: the file; replaced where it exists.
+        info: topic and partition count.
+    """
+
+    def __init__(self, path: Path, info: DumpInfo) -> None:
+        self._schema = _COLUMNS.with_metadata(
+            {
+                _VERSION: str(DUMP_VERSION).encode(),
+                _TOPIC: info.topic.encode(),
+                _PARTITIONS: str(info.partitions).encode(),
+            }
+        )
+        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
+        self._waiting: list[LoggedRecord] = []
+
+    def __enter__(self) -> Self:
+        """Return the writer."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        self.close()
+
+    def write(self, records: Iterable[LoggedRecord]) -> None:
+        """Append records."""
+        for record in records:
+            self._waiting.append(record)
+            if len(self._waiting) >= _ROWS_PER_GROUP:
+                self._flush()
+
+    def close(self) -> None:
+        """Write what is waiting and the footer; nothing can be written afterwards."""
+        if self._waiting:
+            self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        rows, self._waiting = self._waiting, []
+        columns = [
+            [row.partition for row in rows],
+            [row.record.offset for row in rows],
+            [row.record.timestamp_ms for row in rows],
+            [row.record.log_append for row in rows],
+            [row.key for row in rows],
+            [row.record.value for row in rows],
+            [[{"key": key, "value": value} for key, value in row.record.headers] for row in rows],
+        ]
+        arrays = [
+            pa.array(column, field.type)
+            for column, field in zip(columns, self._schema, strict=True)
+        ]
+        self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+
+
+def dump_info(path: Path) -> DumpInfo:
+    """Return the topic and partition count of a dump.
+
+    Raises:
+        DataError: if the file is not a dump of this version.
+    """
+    with _opened(path) as file:
+        return _info(path, file)
+
+
+def read_log(path: Path, *, partition: int | None = None) -> Iterator[LoggedRecord]:
+    """Iterate over the records of a dump in the order they were written.
+
+    Args:
+        path: the file.
+        partition: only this partition; ``None`` for all.
+
+    Raises:
+        DataError: if the file is not a dump of this version.
+    """
+    with _opened(path) as file:
+        _info(path, file)
+        try:
+            for batch in file.iter_batches(batch_size=_ROWS_PER_GROUP):
+                columns = (column.to_pylist() for column in batch.columns)
+                for at, offset, append_ms, log_append, key, value, headers in zip(
+                    *columns, strict=True
+                ):
+                    if partition is None or at == partition:
+                        pairs = tuple((header["key"], header["value"]) for header in headers)
+                        yield LoggedRecord(
+                            at, Record(offset, append_ms, log_append, value, pairs), key
+                        )
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{path}: the dump is damaged", hint=_HINT) from error
+
+
+def _opened(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path}: not a Parquet file that can be read", hint=_HINT) from error
+
+
+def _info(path: Path, file: pq.ParquetFile) -> DumpInfo:
+    schema = file.schema_arrow
+    metadata = schema.metadata or {}
+    if _VERSION not in metadata:
+        raise DataError(f"{path}: a Parquet file, but not the dump of a log", hint=_HINT)
+    if metadata[_VERSION] != str(DUMP_VERSION).encode():
+        raise DataError(f"{path}: a dump of another version than {DUMP_VERSION}", hint=_HINT)
+    names = [(field.name, field.type) for field in _COLUMNS]
+    if [field.name for field in schema] != [name for name, _ in names] or not all(
+        schema.field(name).type.equals(kind) for name, kind in names
+    ):
+        raise DataError(f"{path}: the columns are not those of a dump", hint=_HINT)
+    try:
+        return DumpInfo(metadata[_TOPIC].decode(), int(metadata[_PARTITIONS]))
+    except (KeyError, ValueError) as error:
+        raise DataError(f"{path}: topic or partition count is missing", hint=_HINT) from error

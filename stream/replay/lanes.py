@@ -1,0 +1,301 @@
+"""What the embedded shell reads: recorded events as one partition, a log's dump as its partitions.
+
+A lane reads one partition forward, a stretch at a time, and hands on the partials of the windows
+that are complete by then. Files of events have no log: each is taken to have been appended at its
+event time. Of a dump, offsets and append times are the log's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain, islice, takewhile
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from accountant.errors import ConfigError, DataError
+from stream.counting.partition import ReadStart
+from stream.events.files import Replay as EventFiles
+from stream.model.queries import Clock
+from stream.model.references import public_feeds
+from stream.replay.dumps import DumpInfo, dump_info, read_log
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from accountant.records import Partial
+    from stream.counting.partition import PartitionReader
+    from stream.events.decoder import Batch, Record
+    from stream.model.queries import Alarms, Feed
+
+__all__ = [
+    "DumpSource",
+    "FileSource",
+    "Lane",
+    "Source",
+    "feeds_in_use",
+    "open_source",
+    "source_of",
+]
+
+_RECORDS = 8_192
+_DUMP_MARK = b"tocsin.logdump.version"
+
+
+class Lane(Protocol):
+    """One partition of one feed, read forward."""
+
+    @property
+    def partition(self) -> int:
+        """Its number, as its partials are stored."""
+        ...
+
+    @property
+    def ended(self) -> bool:
+        """Whether everything was read: no further partial will come."""
+        ...
+
+    def advance(self) -> Iterator[Partial]:
+        """Read a stretch and yield the partials of windows that are complete by now."""
+        ...
+
+
+class Source(Protocol):
+    """The files of one feed."""
+
+    @property
+    def partitions(self) -> int:
+        """Into how many partitions its events fall."""
+        ...
+
+    def lanes(
+        self,
+        readers: Sequence[PartitionReader],
+        cursors: Mapping[str, int],
+        *,
+        last_cut_ms: int,
+        hash_key: bytes,
+        on_read: Callable[[int], None],
+        on_drops: Callable[[Mapping[str, int]], None],
+    ) -> list[Lane]:
+        """Begin reading.
+
+        Args:
+            readers: one per partition, in order; not begun.
+            cursors: per query id the start (ms) of its oldest undecided window.
+            last_cut_ms: cut of the last window that will be asked for; reading ends there.
+            hash_key: key of the unit and id hashes.
+            on_read: told how many records were read (custodian only).
+            on_drops: told how many were dropped for which reason (custodian only).
+
+        Raises:
+            DataError: a file cannot be read, or is not what its feed declares.
+        """
+        ...
+
+
+def open_source(feed: Feed, paths: Sequence[Path]) -> Source:
+    """Look at the files of a feed and say how they are read; no event is read yet.
+
+    Args:
+        feed: what the events are declared to be.
+        paths: files of events, or one dump of a log.
+
+    Raises:
+        DataError: a dump is given beside other files, or is of another topic or version.
+    """
+    dumps = [path for path in paths if _is_dump(path)]
+    if not dumps:
+        return FileSource(feed, tuple(paths))
+    if len(paths) > 1:
+        raise DataError(
+            f"{dumps[0]}: a dump of a log is replayed by itself",
+            hint=f"give feed {feed.name!r} this one file",
+        )
+    info = dump_info(dumps[0])
+    if info.topic != feed.topic:
+        raise DataError(
+            f"{dumps[0]}: a dump of topic {info.topic!r}",
+            hint=f"feed {feed.name!r} reads {feed.topic!r}; name the feed as in FEED=PATH",
+        )
+    return DumpSource(dumps[0], info)
+
+
+def feeds_in_use(alarms: Alarms) -> list[Feed]:
+    """Return the feeds that some alarm reads, its references included, in the order of the file."""
+    used = {query.feed.name for query in alarms.queries.values()} | public_feeds(alarms)
+    return [feed for feed in alarms.feeds.values() if feed.name in used]
+
+
+def source_of(feed: Feed, files: Mapping[str, Sequence[Path]], alarms: Alarms) -> Source:
+    """Return ``open_source`` of the files given for a feed.
+
+    Args:
+        feed: what the events are declared to be.
+        files: per feed name.
+        alarms: the configuration, for the error.
+
+    Raises:
+        ConfigError: none are given.
+        DataError: as ``open_source``.
+    """
+    paths = files.get(feed.name)
+    if not paths:
+        raise ConfigError(
+            f"no file is given for feed {feed.name!r}",
+            file=alarms.file,
+            hint=f"add `--replay {feed.name}=PATH`",
+        )
+    return open_source(feed, paths)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """Files of events: one partition, in event-time order.
+
+    Args:
+        feed: what the events are declared to be.
+        paths: Parquet, CSV or JSON lines.
+    """
+
+    feed: Feed
+    paths: tuple[Path, ...]
+
+    @property
+    def partitions(self) -> int:
+        """One: everybody's events lie together."""
+        return 1
+
+    def lanes(
+        self,
+        readers: Sequence[PartitionReader],
+        cursors: Mapping[str, int],
+        *,
+        last_cut_ms: int,
+        hash_key: bytes,
+        on_read: Callable[[int], None],
+        on_drops: Callable[[Mapping[str, int]], None],
+    ) -> list[Lane]:
+        """Read and order the files, and begin."""
+        events = EventFiles(self.feed, self.paths)
+        on_read(len(events) + sum(events.drops.values()))
+        on_drops(events.drops)
+        (reader,) = readers
+        reader.begin(cursors, ReadStart(whole=True))
+        batches = (batch for _, batch in events.batches(hash_key=hash_key))
+        return [_FileLane(reader, batches, last_cut_ms)]
+
+
+@dataclass(frozen=True, slots=True)
+class DumpSource:
+    """A dump of a log.
+
+    Args:
+        path: the file.
+        info: its topic and partitions.
+    """
+
+    path: Path
+    info: DumpInfo
+
+    @property
+    def partitions(self) -> int:
+        """As the topic had."""
+        return self.info.partitions
+
+    def lanes(
+        self,
+        readers: Sequence[PartitionReader],
+        cursors: Mapping[str, int],
+        *,
+        last_cut_ms: int,
+        hash_key: bytes,
+        on_read: Callable[[int], None],
+        on_drops: Callable[[Mapping[str, int]], None],
+    ) -> list[Lane]:
+        """Begin every partition at the first record that was retained."""
+        del hash_key, on_drops  # the readers decode and count drops themselves
+        return [
+            self._lane(reader, cursors, last_cut_ms=last_cut_ms, on_read=on_read)
+            for reader in readers
+        ]
+
+    def _lane(
+        self,
+        reader: PartitionReader,
+        cursors: Mapping[str, int],
+        *,
+        last_cut_ms: int,
+        on_read: Callable[[int], None],
+    ) -> Lane:
+        logged = read_log(self.path, partition=reader.partition)
+        records = (one.record for one in logged)
+        first = next(records, None)
+        reader.begin(cursors, ReadStart(whole=first is None or first.offset == 0))
+        whole = records if first is None else chain((first,), records)
+        return _DumpLane(reader, whole, last_cut_ms, on_read)
+
+
+class _FileLane:
+    def __init__(self, reader: PartitionReader, batches: Iterator[Batch], last_cut_ms: int) -> None:
+        self._reader = reader
+        self._batches = batches
+        self._last_cut_ms = last_cut_ms
+        self.partition = reader.stored_partition
+        self.ended = False
+
+    def advance(self) -> Iterator[Partial]:
+        batch = next(self._batches, None)
+        through_ms = self._last_cut_ms
+        if batch is not None:
+            self._reader.count_batch(batch)
+            through_ms = min(through_ms, int(batch.time_ms[-1]))
+        # Events may be dated up to the year 9999: what lies behind the last cut counts nowhere.
+        self.ended = through_ms == self._last_cut_ms
+        self._reader.arrived_through(through_ms)
+        yield from self._reader.partials()
+
+
+class _DumpLane:
+    def __init__(
+        self,
+        reader: PartitionReader,
+        records: Iterator[Record],
+        last_cut_ms: int,
+        on_read: Callable[[int], None],
+    ) -> None:
+        self._reader = reader
+        self._records = records
+        self._last_cut_ms = last_cut_ms
+        self._on_read = on_read
+        self.partition = reader.stored_partition
+        self.ended = False
+
+    def advance(self) -> Iterator[Partial]:
+        records = list(takewhile(self._in_time, islice(self._records, _RECORDS)))
+        self._on_read(len(records))
+        self._reader.read(records)
+        if len(records) < _RECORDS:
+            self._reader.arrived_through(self._last_cut_ms)
+            self.ended = True
+        yield from self._reader.partials()
+
+    def _in_time(self, record: Record) -> bool:
+        """Tell whether a record may still count, or end a window that is asked for."""
+        feed = self._reader.feed
+        if feed.clock is Clock.PUNCTUATION or not record.log_append:
+            return True
+        return record.timestamp_ms < self._last_cut_ms + feed.broker_skew_ms
+
+
+def _is_dump(path: Path) -> bool:
+    """Tell dumps from files of events, without judging either."""
+    if path.suffix.lower() != ".parquet":
+        return False
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (pa.ArrowException, OSError):
+        return False  # what reads it will say what is wrong with it
+    return _DUMP_MARK in metadata

@@ -1,0 +1,321 @@
+"""The embedded shell: the same core over files, without a broker.
+
+Files are pulled, not pushed: windows are decided in the order in which requests are served (window
+end, then query id), and a feed is read on just until the next window in that order is complete.
+Which windows there are follows from the public ``history`` of the feeds and never from the files
+(promise 5); windows without events are decided like all others.
+
+Replaying again over the same ledger draws nothing: whatever is decided stays decided, and a replay
+that was killed goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from accountant.costs.charges import WindowKey
+from accountant.errors import ConfigError, LedgerError
+from accountant.records import LogIdentity, Outcome
+from stream.build import assemble
+from stream.counting.partition import PartitionReader
+from stream.decisions.steps import Step, no_step
+from stream.model.references import counted_on, feeds_of, public_feeds
+from stream.replay.lanes import feeds_in_use, source_of
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from accountant.ledger.ledger import Ledger
+    from accountant.records import Partial, StoredDecision
+    from stream.decisions.steps import StepHook
+    from stream.model.queries import Alarms, Feed, Query
+    from stream.replay.lanes import Lane
+
+__all__ = ["Replay", "ReplaySummary", "windows_of"]
+
+_CLUSTER = "replay"
+_ANY_TIME_MS = 1 << 62
+_MARK_EVERY = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySummary:
+    """What one run did, in released values only.
+
+    Args:
+        windows: windows of the declared histories, over all queries.
+        before: how many of them were decided before this run.
+        decided: windows decided by this run.
+        denied: windows denied by this run, by reason.
+        alarms: alarms of this run, by query.
+    """
+
+    windows: int
+    before: int
+    decided: int
+    denied: Mapping[str, int]
+    alarms: Mapping[str, int]
+
+
+class Replay:
+    """Replays files through a ledger.
+
+    Args:
+        alarms: the checked configuration; every feed with alarms declares its history.
+        ledger: open.
+        files: per feed name the files to read.
+        step: told every named step of the protocol.
+
+    Raises:
+        ConfigError: a feed has no history or no file.
+        DataError: a file is not what its feed declares.
+        ConfigChangedError: the ledger was registered with another configuration.
+        LogChangedError: the ledger belongs to another log.
+    """
+
+    def __init__(
+        self,
+        alarms: Alarms,
+        ledger: Ledger,
+        files: Mapping[str, Sequence[Path]],
+        *,
+        step: StepHook = no_step,
+    ) -> None:
+        """Check the files' kinds and register everything in the ledger; read no event yet."""
+        self._alarms = alarms
+        self._ledger = ledger
+        self._feeds = feeds_in_use(alarms)
+        self._sources = {feed.name: source_of(feed, files, alarms) for feed in self._feeds}
+        self._now_ms = 0
+        schedule = [key for query in alarms.queries.values() for key in windows_of(query)]
+        self.runtime = assemble(
+            alarms,
+            ledger,
+            identities={
+                feed.name: LogIdentity(
+                    feed=feed.name,
+                    cluster_id=_CLUSTER,
+                    topic_id=_topic_id(feed),
+                    topic=feed.topic,
+                    partitions=self._sources[feed.name].partitions,
+                )
+                for feed in self._feeds
+            },
+            first_start_ms={
+                query.id: query.calendar.bounds(_first_index(query))[0]
+                for query in alarms.queries.values()
+            },
+            clock_ms=lambda: self._now_ms,
+            step=step,
+        )
+        cursors = {query_id: ledger.cursor(query_id) for query_id in alarms.queries}
+        self._todo = sorted(key for key in schedule if key.start_ms >= cursors[key.query])
+        self._done = sorted(key for key in schedule if key.start_ms < cursors[key.query])
+        self._cursors = cursors
+        self.windows = len(schedule)
+        self.before = len(self._done)
+        self._left: list[WindowKey] = []
+        self._outcomes: Counter[Outcome] = Counter()
+        self._denied: Counter[str] = Counter()
+        self._rang: Counter[str] = Counter()
+
+    def run(self) -> Generator[StoredDecision, None, None]:
+        """Decide every window that is left and yield the decisions, in the order of requests.
+
+        A decision counts as published when the next one is asked for; that is stored now and then,
+        so a killed run may yield some again, and they come first.
+        """
+        try:
+            for decision in self._left_over():
+                yield from self._published(decision)
+            yield from self._decide()
+        except GeneratorExit:  # the caller stopped; any other error leaves them to the next run
+            self._mark_published()
+            raise
+        self._mark_published()
+        self.runtime.metrics.ledger(self._ledger.status())
+        self.runtime.metrics.realised(self._ledger)
+
+    def _decide(self) -> Iterator[StoredDecision]:
+        if not self._todo:
+            return
+        lanes = self._lanes()
+        arrived: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
+        for key in self._todo:
+            query = self._alarms.queries[key.query]
+            for feed in feeds_of(query):
+                self._read_until(key, lanes[feed.name], arrived)
+            for counted in arrived.pop(key):
+                self.runtime.step(Step.BEFORE_PARTIAL, key)
+                status = self._ledger.put_partial(counted)
+                self.runtime.step(Step.AFTER_PARTIAL, key)
+                self.runtime.metrics.partial_stored(key.query, str(status))
+            self._now_ms = max(self._now_ms, key.end_ms + query.grace_ms)
+            started_s = time.monotonic()
+            for decision in self.runtime.decider.decide_due(key.query):
+                self.runtime.metrics.decided(decision, time.monotonic() - started_s)
+                self._count(decision)
+                yield from self._published(decision)
+            if self._ledger.cursor(key.query) <= key.start_ms:
+                raise _stuck(self._ledger.awaited(key))
+
+    def earlier(self, last: int | None = None) -> Iterator[StoredDecision]:
+        """Yield what earlier runs decided and published, in the order of requests.
+
+        Args:
+            last: only so many of the latest windows; ``None`` for all.
+        """
+        for key in self._done if last is None else self._done[-last:]:
+            decision = self._ledger.decision(key)
+            if decision is None or not decision.published:
+                continue
+            if decision.alarms or decision.outcome is Outcome.DENIED:  # else only its cost is known
+                yield decision
+
+    def all_decisions(self) -> Generator[StoredDecision, None, None]:
+        """Yield what earlier runs decided, then what is left: the same lines in every run."""
+        yield from list(self.earlier())
+        yield from self.run()
+
+    def summary(self) -> ReplaySummary:
+        """Return what this run did so far."""
+        return ReplaySummary(
+            windows=self.windows,
+            before=self.before,
+            decided=self._outcomes[Outcome.DECIDED],
+            denied=dict(self._denied),
+            alarms={query_id: self._rang[query_id] for query_id in self._alarms.queries},
+        )
+
+    def _read_until(
+        self,
+        key: WindowKey,
+        lanes: Sequence[Lane],
+        arrived: defaultdict[WindowKey, list[Partial]],
+    ) -> None:
+        """Read on until every partition has counted the window."""
+        for lane in lanes:
+            while all(counted.partition != lane.partition for counted in arrived[key]):
+                if lane.ended:
+                    raise RuntimeError("a file ended before the last window of the history")
+                for counted in lane.advance():
+                    arrived[counted.key].append(counted)
+
+    def _left_over(self) -> Iterator[StoredDecision]:
+        """Yield what was decided and not published, a query at a time."""
+        for query_id in self._alarms.queries:
+            while waiting := self._ledger.unpublished(query_id, _ANY_TIME_MS):
+                yield from waiting
+                self._mark_published()
+
+    def _published(self, decision: StoredDecision) -> Iterator[StoredDecision]:
+        yield decision
+        self.runtime.step(Step.AFTER_PUBLISH, decision.key)
+        self._left.append(decision.key)
+        self.runtime.metrics.published(decision, None)
+        if len(self._left) >= _MARK_EVERY:
+            self._mark_published()
+
+    def _mark_published(self) -> None:
+        """Store which decisions have left, many in one transaction."""
+        if self._left:
+            self._ledger.mark_published(*self._left)
+            self._left.clear()
+
+    def _count(self, decision: StoredDecision) -> None:
+        self._outcomes[decision.outcome] += 1
+        self._rang[decision.key.query] += decision.alarm_count
+        if decision.reason is not None:
+            self._denied[decision.reason] += 1
+
+    def _lanes(self) -> dict[str, list[Lane]]:
+        metrics = self.runtime.metrics
+        last_cut_ms: defaultdict[str, int] = defaultdict(int)
+        for key in self._todo:
+            query = self._alarms.queries[key.query]
+            cut_ms = key.end_ms + query.grace_ms
+            for feed in feeds_of(query):
+                last_cut_ms[feed.name] = max(last_cut_ms[feed.name], cut_ms)
+        return {
+            feed.name: self._sources[feed.name].lanes(
+                self._readers(feed),
+                {q.id: self._cursors[q.id] for q in counted_on(feed, self._alarms)[0]},
+                last_cut_ms=last_cut_ms[feed.name],
+                hash_key=self._ledger.hash_key,
+                on_read=partial(metrics.events_read, feed.name),
+                on_drops=partial(metrics.events_dropped, feed.name),
+            )
+            for feed in self._feeds
+            if feed.name in last_cut_ms
+        }
+
+    def _readers(self, feed: Feed) -> list[PartitionReader]:
+        partitions = self._sources[feed.name].partitions
+        queries, budget = counted_on(feed, self._alarms)
+        return [
+            PartitionReader(
+                feed=feed,
+                partition=partition,
+                partitions=partitions,
+                topic_id=_topic_id(feed),
+                queries=queries,
+                budget=budget,
+                hash_key=self._ledger.hash_key,
+                on_drops=partial(self.runtime.metrics.events_dropped, feed.name),
+                public=feed.name in public_feeds(self._alarms),
+            )
+            for partition in range(partitions)
+        ]
+
+
+def windows_of(query: Query) -> Iterator[WindowKey]:
+    """Yield the windows of a query that lie wholly in its feed's history, active ones only.
+
+    Raises:
+        ConfigError: the feed declares no history.
+    """
+    _, until_ms = _history(query.feed)
+    index = _first_index(query)
+    while True:
+        start_ms, end_ms = query.calendar.bounds(index)
+        if end_ms > until_ms:
+            return
+        yield WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)
+        index = query.calendar.next_active(index + 1)
+
+
+def _stuck(awaited: WindowKey | None) -> LedgerError:
+    """Say why a window that was counted in full could not be decided."""
+    if awaited is None:
+        return LedgerError(
+            "another process replays into this ledger",
+            hint="wait until it is done, then run this again: nothing is drawn twice",
+        )
+    return LedgerError(
+        f"whether the budget carries the next window depends on how one of {awaited.query!r} ends",
+        hint=f"replay its feed too, or end it with `tocsin ledger FILE retire {awaited.query}`",
+    )
+
+
+def _first_index(query: Query) -> int:
+    from_ms, _ = _history(query.feed)
+    return query.calendar.next_active(query.calendar.first_starting_at(from_ms))
+
+
+def _history(feed: Feed) -> tuple[int, int]:
+    if feed.history is None:
+        raise ConfigError(
+            f"feed {feed.name!r} declares no history, so the windows to replay are not known",
+            hint=f"add `history: {{from: 2011-01-01, until: 2012-01-01}}` to feed {feed.name!r}; "
+            "it is public and must not be read off the data",
+        )
+    return feed.history
+
+
+def _topic_id(feed: Feed) -> str:
+    return f"{_CLUSTER}:{feed.name}"

@@ -1,0 +1,371 @@
+"""Which windows an instant belongs to: pure arithmetic on integers, nothing remembered.
+
+Windows of a calendar are numbered; window ``i`` is ``[start, end)`` in milliseconds since the Unix
+epoch, and both its ends grow with ``i``. Overlapping windows share *panes*, the longest pieces that
+no window boundary cuts::
+
+    time      0    5   10   15   20   25        size 15, step 10: panes of gcd(15, 10) = 5
+    panes     |-0--|-1--|-2--|-3--|-4--|
+    windows   [------0------)                   panes 0, 1, 2
+                        [------1------)         panes 2, 3, 4
+
+Indexes keep their meaning over restarts: window 0 starts at the epoch, or on the local day
+1970-01-01 (its Monday, 1969-12-29, where windows are whole weeks).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+
+from accountant.errors import ConfigError
+from stream.windows.localtime import DAY_MS, TIME_LIMIT_MS, Midnights, midnights
+from stream.windows.periods import Periods
+from stream.windows.schedule import Schedule
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "TIME_LIMIT_MS",
+    "Calendar",
+    "FixedCalendar",
+    "LocalCalendar",
+    "Periods",
+    "Schedule",
+]
+
+_SEARCH_LIMIT_MS: Final = 3653 * DAY_MS
+_MAX_DAYS: Final = 366 * 100
+_WEEK_DAYS: Final = 7
+_MONDAY: Final = -3  # 1969-12-29, the Monday of the epoch's week
+_UNITS: Final = ((DAY_MS, "day"), (3_600_000, "hour"), (60_000, "minute"), (1_000, "second"))
+
+
+class Calendar(Protocol):
+    """Numbered windows over time.
+
+    Vectorised methods take shape (n,) int64 milliseconds and return shape (n,) int64; times outside
+    ``[0, TIME_LIMIT_MS)`` are read as the nearest time inside.
+    """
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """When windows run; ``None`` for always."""
+        ...
+
+    def bounds(self, index: int) -> tuple[int, int]:
+        """Return ``[start_ms, end_ms)`` of window ``index``."""
+        ...
+
+    def active(self, index: int) -> bool:
+        """Tell whether the window runs: it lies inside one active interval of the schedule."""
+        ...
+
+    def next_active(self, index: int) -> int:
+        """Return the smallest active index that is not below ``index``.
+
+        Raises:
+            ConfigError: no window is active within ten years.
+        """
+        ...
+
+    def first_starting_at(self, time_ms: int) -> int:
+        """Return the smallest index whose window starts at ``time_ms`` or later."""
+        ...
+
+    def index_of(self, start_ms: int) -> int:
+        """Return the window that starts at ``start_ms``, the inverse of ``bounds``.
+
+        Raises:
+            ValueError: no window starts then.
+        """
+        ...
+
+    def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first and the last window that contain each instant.
+
+        Where none does (steps longer than the size), the first is greater than the last.
+        """
+        ...
+
+    def first_open(self, appends: NDArray[np.int64], grace_ms: int) -> NDArray[np.int64]:
+        """Return the smallest index whose end + ``grace_ms`` lies after each append time."""
+        ...
+
+    def panes(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the pane of each instant."""
+        ...
+
+    def pane_range(self, index: int) -> tuple[int, int]:
+        """Return ``[first, end)`` of the panes that make up window ``index``."""
+        ...
+
+    @property
+    def longest_ms(self) -> int:
+        """Length of the longest window."""
+        ...
+
+    @property
+    def overlap(self) -> int:
+        """Most windows that contain one instant."""
+        ...
+
+    def describe(self) -> str:
+        """Return the windows in words."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedCalendar:
+    """Windows of a fixed length, aligned to the Unix epoch.
+
+    Args:
+        size_ms: length of a window, 1 or more.
+        step_ms: distance between starts; above ``size_ms`` there are gaps between windows.
+        schedule: when windows run; ``None`` for always.
+
+    Raises:
+        ValueError: size or step is not in 1 to ``TIME_LIMIT_MS``.
+    """
+
+    size_ms: int
+    step_ms: int
+    schedule: Schedule | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse sizes and steps that int64 arithmetic could not carry."""
+        if not (0 < self.size_ms <= TIME_LIMIT_MS and 0 < self.step_ms <= TIME_LIMIT_MS):
+            raise ValueError("a window's size and step are at least 1 ms and below 8,000 years")
+
+    def bounds(self, index: int) -> tuple[int, int]:
+        """Return ``[start_ms, end_ms)``."""
+        start_ms = index * self.step_ms
+        return start_ms, start_ms + self.size_ms
+
+    def active(self, index: int) -> bool:
+        """Tell whether the window lies inside one active interval of the schedule."""
+        return self.schedule is None or self.schedule.contains(*self.bounds(index))
+
+    def next_active(self, index: int) -> int:
+        """Return the smallest active index >= ``index`` (ConfigError: none in ten years)."""
+        return _next_active(self, index)
+
+    def first_starting_at(self, time_ms: int) -> int:
+        """Return the smallest index whose start is not before ``time_ms``."""
+        return -(-time_ms // self.step_ms)
+
+    def index_of(self, start_ms: int) -> int:
+        """Return the window that starts at ``start_ms`` (ValueError: none does)."""
+        index, rest = divmod(start_ms, self.step_ms)
+        if rest:
+            raise ValueError("no window starts at this time")
+        return index
+
+    def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first and the last window that contain each instant."""
+        times = _clip(times)
+        last = times // self.step_ms
+        if self.size_ms == self.step_ms:
+            return last, last
+        return (times - self.size_ms) // self.step_ms + 1, last
+
+    def first_open(self, appends: NDArray[np.int64], grace_ms: int) -> NDArray[np.int64]:
+        """Return the smallest index whose end + ``grace_ms`` lies after each append time."""
+        index: NDArray[np.int64] = (_clip(appends) - (grace_ms + self.size_ms)) // self.step_ms + 1
+        return index
+
+    def panes(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the pane of each instant."""
+        return _clip(times) // math.gcd(self.size_ms, self.step_ms)
+
+    def pane_range(self, index: int) -> tuple[int, int]:
+        """Return ``[first, end)`` of the window's panes."""
+        return _pane_range(index, self.size_ms, self.step_ms)
+
+    @property
+    def longest_ms(self) -> int:
+        """Length of every window."""
+        return self.size_ms
+
+    @property
+    def overlap(self) -> int:
+        """Most windows that contain one instant."""
+        return -(-self.size_ms // self.step_ms)
+
+    def describe(self) -> str:
+        """Return the windows in words."""
+        return _describe(_duration(self.size_ms), _duration(self.step_ms), self.schedule)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCalendar:
+    """Windows of whole local days; whole weeks start on Mondays.
+
+    A window is never active where a skipped day leaves it empty or makes it start together with
+    the next one.
+
+    Args:
+        size_days: days in a window, 1 or more.
+        step_days: days between starts.
+        timezone: IANA name of the zone whose midnights are meant.
+        schedule: when windows run; ``None`` for always.
+
+    Raises:
+        ValueError: size or step is not in 1 to 36,600 days, or the zone is unknown.
+    """
+
+    size_days: int
+    step_days: int
+    timezone: str
+    schedule: Schedule | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse senseless sizes and unknown zones."""
+        if not (0 < self.size_days <= _MAX_DAYS and 0 < self.step_days <= _MAX_DAYS):
+            raise ValueError("a window's size and step are 1 day to 100 years")
+        midnights(self.timezone)
+
+    def bounds(self, index: int) -> tuple[int, int]:
+        """Return ``[start_ms, end_ms)``."""
+        day = self._first_day + index * self.step_days
+        table = self._midnights
+        return table.start_ms(day), table.start_ms(day + self.size_days)
+
+    def active(self, index: int) -> bool:
+        """Tell whether the window exists and lies inside one active interval of the schedule."""
+        start_ms, end_ms = self.bounds(index)
+        if start_ms in (end_ms, self.bounds(index + 1)[0]):
+            return False
+        return self.schedule is None or self.schedule.contains(start_ms, end_ms)
+
+    def next_active(self, index: int) -> int:
+        """Return the smallest active index >= ``index`` (ConfigError: none in ten years)."""
+        return _next_active(self, index)
+
+    def first_starting_at(self, time_ms: int) -> int:
+        """Return the smallest index whose start is not before ``time_ms``."""
+        day = self._day(time_ms - 1) + 1 - self._first_day
+        return -(-day // self.step_days)
+
+    def index_of(self, start_ms: int) -> int:
+        """Return the window that starts at ``start_ms`` (ValueError: none does).
+
+        Where two do, because a day was skipped, it is the later one, which may be active.
+        """
+        index = (self._day(start_ms) - self._first_day) // self.step_days
+        if self.bounds(index)[0] != start_ms:
+            raise ValueError("no window starts at this time")
+        return index
+
+    def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first and the last window that contain each instant."""
+        days = self._days(_clip(times))
+        return (days - self.size_days) // self.step_days + 1, days // self.step_days
+
+    def first_open(self, appends: NDArray[np.int64], grace_ms: int) -> NDArray[np.int64]:
+        """Return the smallest index whose end + ``grace_ms`` lies after each append time."""
+        days = self._days(_clip(appends) - grace_ms)
+        index: NDArray[np.int64] = (days - self.size_days) // self.step_days + 1
+        return index
+
+    def panes(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the pane of each instant."""
+        return self._days(_clip(times)) // math.gcd(self.size_days, self.step_days)
+
+    def pane_range(self, index: int) -> tuple[int, int]:
+        """Return ``[first, end)`` of the window's panes."""
+        return _pane_range(index, self.size_days, self.step_days)
+
+    @property
+    def longest_ms(self) -> int:
+        """Length of the longest window, an hour above 24 where clocks are put back."""
+        return self._midnights.longest_ms(self.size_days)
+
+    @property
+    def overlap(self) -> int:
+        """Most windows that contain one instant."""
+        return -(-self.size_days // self.step_days)
+
+    def describe(self) -> str:
+        """Return the windows in words."""
+        size, step = (_plural(days, "day") for days in (self.size_days, self.step_days))
+        return _describe(f"{size} in {self.timezone}", f"{step} in {self.timezone}", self.schedule)
+
+    @property
+    def _midnights(self) -> Midnights:
+        """The zone's days."""
+        return midnights(self.timezone)
+
+    @property
+    def _first_day(self) -> int:
+        """The local day on which window 0 starts."""
+        whole_weeks = self.size_days % _WEEK_DAYS == 0 and self.step_days % _WEEK_DAYS == 0
+        return _MONDAY if whole_weeks else 0
+
+    def _days(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the days since window 0 of each instant."""
+        return self._midnights.day_of(times) - self._first_day
+
+    def _day(self, time_ms: int) -> int:
+        """Return the local day of one instant."""
+        return self._midnights.day(time_ms)
+
+
+def _clip(times: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return times moved into the valid range."""
+    clipped: NDArray[np.int64] = np.clip(times, 0, TIME_LIMIT_MS - 1)
+    return clipped
+
+
+def _pane_range(index: int, size: int, step: int) -> tuple[int, int]:
+    """Return ``[first, end)`` of the panes of gcd(size, step) of one window."""
+    pane = math.gcd(size, step)
+    first = index * (step // pane)
+    return first, first + size // pane
+
+
+def _next_active(calendar: Calendar, index: int) -> int:
+    """Return the smallest active index >= ``index``, skipping what the schedule leaves out."""
+    schedule = calendar.schedule
+    limit_ms = calendar.bounds(index)[0] + _SEARCH_LIMIT_MS
+    while (bounds := calendar.bounds(index))[0] <= limit_ms:
+        if calendar.active(index):
+            return index
+        index += 1
+        if schedule is None or schedule.contains(*bounds):
+            continue  # an empty window on a skipped day
+        # A window that starts before the schedule next pauses ends after it: look behind the pause.
+        pause_ms = schedule.covered_until(*bounds)
+        start_ms = schedule.next_start(pause_ms)
+        if start_ms is None:
+            break
+        index = max(index, calendar.first_starting_at(start_ms))
+    raise ConfigError(
+        f"no window of the {calendar.describe()} lies inside one active interval",
+        hint="make the intervals of `active` at least as long as a window, or drop `active`",
+    )
+
+
+def _describe(size: str, step: str, schedule: Schedule | None) -> str:
+    """Return windows in words."""
+    words = f"tumbling windows of {size}"
+    if size != step:
+        words = f"hopping windows of {size} every {step}"
+    return words if schedule is None else f"{words}, active {schedule.describe()}"
+
+
+def _duration(length_ms: int) -> str:
+    """Return a duration in the largest unit that divides it."""
+    for unit_ms, name in _UNITS:
+        if length_ms % unit_ms == 0:
+            return _plural(length_ms // unit_ms, name)
+    return f"{length_ms} ms"
+
+
+def _plural(number: int, unit: str) -> str:
+    """Return ``1 day``, ``2 days``."""
+    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
