@@ -1,7 +1,7 @@
 """The condition of a cell: a formula over integer tests on the cell's statistics.
 
 An atom is the test ``s >= threshold`` of one statistic; every comparison of every aggregate reduces
-to such atoms and their negations (``stream.config.loading.alarms.reduction``). Atoms that can be
+to such atoms and their negations (``stream.config.alarms.reduction``). Atoms that can be
 read off one noisy value form a channel: one statistic, thresholds that differ by whole steps. A
 channel is charged once, however many literals read it.
 """

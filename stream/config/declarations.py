@@ -1,5 +1,4 @@
-"""Feeds, budget and settings: from the YAML model to ``stream.model.queries``, checked as a
-whole."""
+"""Feeds, budget and settings: from the YAML to the model, checked as a whole."""
 
 from __future__ import annotations
 

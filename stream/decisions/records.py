@@ -1,7 +1,7 @@
 """Alarms and decisions: what leaves Tocsin, as JSON.
 
 Both kinds of record hold configuration and released decisions only. Their published schemas are
-``stream/schemas/alarm.schema.json`` and ``stream/schemas/decision.schema.json``.
+``stream/decisions/schemas/alarm.schema.json`` and ``stream/decisions/schemas/decision.schema.json``.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def decode_decision(value: bytes) -> DecisionRecord:
 
 def schema(kind: Literal["alarm", "decision"]) -> dict[str, Any]:
     """Return the published JSON Schema (2020-12) of a record."""
-    text = files("stream").joinpath("schemas", f"{kind}.schema.json").read_bytes()
+    text = files("stream.decisions").joinpath("schemas", f"{kind}.schema.json").read_bytes()
     return msgspec.json.decode(text, type=dict[str, Any])
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from stream.config.loading.alarms.reduction import Relation
+from stream.config.alarms.reduction import Relation
 from stream.model.queries import AggregateKind
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream.events import arrow_events as arrow_codec
-from stream.events import decoder as codecs
+from stream.events import arrow_events, decoder
 from stream.events.columns import MAX_STRING_BYTES, TIME_END_MS
 from stream.model.queries import Codec
 from tests.support.decoding import (
@@ -141,7 +140,7 @@ def test_arrow_rows_are_independent(
     """What a row gives depends neither on the rows around it nor on its slice, in any encoding."""
     decoder = a_decoder(Codec.ARROW)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(arrow_codec, "_SLICE_ROWS", size)
+        patch.setattr(arrow_events, "_SLICE_ROWS", size)
         batch, drops = decoder.decode([at(3, ipc(columns_of(rows, string, time)))])
     alone = [decoder.decode([at(3, ipc(columns_of([row], string, time)))]) for row in rows]
     assert laid_out(batch) == [row for single, _ in alone for row in laid_out(single)]
@@ -306,8 +305,8 @@ def test_small_messages_unfold_in_bounded_memory(
     monkeypatch: pytest.MonkeyPatch, encoding: str, length: int
 ) -> None:
     """Every row of a message that spells out to many times its size is judged by itself."""
-    monkeypatch.setattr(arrow_codec, "_SLICE_ROWS", 1 << 10)
-    monkeypatch.setattr(codecs, "_PIECE_BYTES", 1 << 21)
+    monkeypatch.setattr(arrow_events, "_SLICE_ROWS", 1 << 10)
+    monkeypatch.setattr(decoder, "_PIECE_BYTES", 1 << 21)
     rows = 20_000
     times = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int8)), pa.array([NOON_MS]))
     message = ipc({"person": repeated("x" * length, rows, encoding), "ts": times})

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream.events import arrow_events as arrow_codec
-from stream.events import decoder as codecs
+from stream.events import arrow_events
+from stream.events import decoder as decoding
 from stream.events.columns import MAX_STRING_BYTES, TIME_END_MS
 from stream.events.decoder import Batch, Decoder, Drop, Record
 from stream.events.hashing import ByteStrings
@@ -307,8 +307,8 @@ def test_pieces_make_no_difference(
     monkeypatch: pytest.MonkeyPatch, codec: Codec, limit: int
 ) -> None:
     """Piece by piece or at once, the same rows come in the same order, and the same drops."""
-    monkeypatch.setattr(codecs, "_PIECE_BYTES", limit)
-    monkeypatch.setattr(arrow_codec, "_SLICE_ROWS", 3)
+    monkeypatch.setattr(decoding, "_PIECE_BYTES", limit)
+    monkeypatch.setattr(arrow_events, "_SLICE_ROWS", 3)
     people = [*"abcdefg", "x" * 1_025, None]
     records = [at(0, None), at(1, b"{", log_append=False), at(2, b"\xff")]
     if codec is Codec.JSON:

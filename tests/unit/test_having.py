@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream.config.alarms.contradictions import constant_condition
+from stream.config.alarms.reduction import Function, Relation, Tree
 from stream.config.alarms.statistics import Counting, aggregate_of, assemble
 from stream.config.alarms.thresholds import Levels, Profiles
-from stream.config.loading.alarms.reduction import Function, Relation, Tree
 from stream.config.sql.comparisons import Asked
 from stream.config.sql.select import ParsedQuery, SqlProblem, parse_sql
 from stream.model.queries import AggregateKind, AggregateSpec, Codec, Domain, Feed, Field, FieldType

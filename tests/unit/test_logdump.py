@@ -10,7 +10,7 @@ import pytest
 
 from accountant.errors import DataError
 from stream.events.decoder import Record
-from stream.replay import dumps as logdump
+from stream.replay import dumps
 from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter, dump_info, read_log
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def test_round_trip(tmp_path: Path) -> None:
 
 def test_many_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A dump longer than one row group comes back whole and in order."""
-    monkeypatch.setattr(logdump, "_ROWS_PER_GROUP", 100)
+    monkeypatch.setattr(dumps, "_ROWS_PER_GROUP", 100)
     records = [
         LoggedRecord(0, Record(at, at, log_append=True, value=str(at).encode()))
         for at in range(1_050)

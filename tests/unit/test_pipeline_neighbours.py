@@ -24,7 +24,7 @@ from accountant.units import PrivacyUnit
 from stream.config.loading import load
 from stream.counting.partition import PartitionReader, ReadStart, slice_start_ms
 from stream.decisions.release import cells_per_unit
-from stream.events import decoder as codecs
+from stream.events import decoder as decoding
 from stream.events.decoder import Decoder, Record
 from stream.events.hashing import ByteStrings
 from stream.events.partitioning import partitions_of
@@ -801,8 +801,8 @@ def test_small_messages_that_spell_out_to_gigabytes_stop_nobody(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Text beyond what one Arrow column holds is decoded in pieces, however it is packed."""
-    assert codecs._PIECE_BYTES < 2**29  # an Arrow column ends at 2**31
-    monkeypatch.setattr(codecs, "_PIECE_BYTES", 1 << 20)
+    assert decoding._PIECE_BYTES < 2**29  # an Arrow column ends at 2**31
+    monkeypatch.setattr(decoding, "_PIECE_BYTES", 1 << 20)
     setup = Setup(Codec.ARROW, PrivacyUnit.EVENT, ids=False, partitions=1)
     alarms = alarms_of(folder, setup.codec, setup.unit, setup.ids)
     (feed,) = alarms.feeds.values()

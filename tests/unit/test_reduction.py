@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream.config.loading.alarms.reduction import (
+from stream.config.alarms.reduction import (
     LARGEST_SCALE,
     Aggregate,
     Function,

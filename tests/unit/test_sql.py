@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream.config.loading.alarms.reduction import Function, Relation
+from stream.config.alarms.reduction import Function, Relation
 from stream.config.sql.select import ParsedQuery, Span, SqlProblem, parse_sql
 from stream.model.filters import And, Comparator, Compare, IsIn, IsNull, Not, Or
 from stream.model.queries import Codec, Feed, Field, FieldType

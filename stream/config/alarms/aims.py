@@ -15,10 +15,10 @@ from operators.registry import RUN_MECHANISMS
 from operators.single.tslm import theoretical_limit
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
 from stream.config.alarms.bands import BAND_KEYS
+from stream.config.alarms.reduction import LARGEST_STATISTIC
 from stream.config.alarms.statistics import per_unit
 from stream.config.alarms.tolerances import mapping_text, never_negative
 from stream.config.declarations import decimal, whole_steps
-from stream.config.loading.alarms.reduction import LARGEST_STATISTIC
 from stream.config.sql.nodes import SqlProblem
 from stream.model.firstphase import PHASED, default_first
 from stream.model.queries import AggregateKind

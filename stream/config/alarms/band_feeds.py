@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
 from stream.config.alarms.band_statistics import reference_aggregate
-from stream.config.loading.alarms.reduction import Function
+from stream.config.alarms.reduction import Function
 from stream.config.scalars import closest
 from stream.config.sql.nodes import SqlProblem
 from stream.model.queries import Clock, ReferenceFeed

@@ -14,7 +14,7 @@ import numpy as np
 from operators.conditions.condition import Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.deciders import Count, Quantile, Statistic, Sum
-from stream.config.loading.alarms.reduction import Function
+from stream.config.alarms.reduction import Function
 from stream.model.queries import AggregateKind, AggregateSpec
 
 if TYPE_CHECKING:

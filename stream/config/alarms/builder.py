@@ -1,5 +1,4 @@
-"""Alarms: from their YAML and SQL to ``stream.model.queries.Query``, in integers of the
-statistics."""
+"""Alarms: from their YAML and SQL to queries, in integers of the statistics."""
 
 from __future__ import annotations
 
@@ -13,10 +12,10 @@ from stream.config.alarms.aims import AimReader
 from stream.config.alarms.band_feeds import FeedReferenceReader
 from stream.config.alarms.bands import BandReader, ReadAlarm
 from stream.config.alarms.contradictions import constant_comparisons, constant_condition
+from stream.config.alarms.reduction import Function
 from stream.config.alarms.statistics import aggregate_of, assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
 from stream.config.alarms.tolerances import never_negative
-from stream.config.loading.alarms.reduction import Function
 from stream.config.scalars import closest
 from stream.config.sql.bands import BAND_SHAPE
 from stream.config.sql.select import SqlProblem, parse_sql

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from stream.config.loading.alarms.reduction import Function, Relation
+from stream.config.alarms.reduction import Function, Relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from stream.config.alarms.reduction import Aggregate, Tree
     from stream.config.alarms.thresholds import Levels, Profiles
-    from stream.config.loading.alarms.reduction import Aggregate, Tree
     from stream.config.sql.comparisons import Asked, Measure
 
 __all__ = ["Constant", "constant_comparisons", "constant_condition"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from operators.conditions.condition import Condition, ThresholdAtom
 from operators.conditions.formula import MOST_ATOMS, Formula
-from stream.config.loading.alarms.reduction import (
+from stream.config.alarms.reduction import (
     LARGEST_STATISTIC,
     Aggregate,
     Function,

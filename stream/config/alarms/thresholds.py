@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.errors import ConfigError
+from stream.config.alarms.reduction import LARGEST_STATISTIC, Function, Relation
 from stream.config.declarations import decimal, whole_steps
-from stream.config.loading.alarms.reduction import LARGEST_STATISTIC, Function, Relation
 from stream.config.scalars import closest
 from stream.config.tables import canonical
 

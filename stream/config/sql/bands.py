@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
+from stream.config.alarms.reduction import Function, Relation
 from stream.config.declarations import decimal
-from stream.config.loading.alarms.reduction import Function, Relation
 from stream.config.sql.having import RELATIONS, is_aggregate
 from stream.config.sql.nodes import SqlProblem, first_extra, named, numeric, start, unwrapped
 from stream.config.sql.text import select_of

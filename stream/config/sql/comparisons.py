@@ -7,11 +7,11 @@ from dataclasses import field as member
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from stream.config.alarms.reduction import Function
 from stream.config.declarations import decimal
-from stream.config.loading.alarms.reduction import Function
 
 if TYPE_CHECKING:
-    from stream.config.loading.alarms.reduction import Relation
+    from stream.config.alarms.reduction import Relation
     from stream.model.filters import Where
 
 __all__ = ["Asked", "Key", "Measure", "Threshold"]

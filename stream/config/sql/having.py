@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from stream.config.loading.alarms.reduction import LARGEST_SCALE, Function, Relation, Tree
+from stream.config.alarms.reduction import LARGEST_SCALE, Function, Relation, Tree
 from stream.config.scalars import article, closest
 from stream.config.sql.comparisons import Asked, Key, Measure, Threshold
 from stream.config.sql.nodes import (

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from stream.config.loading.alarms.reduction import Tree
+from stream.config.alarms.reduction import Tree
 from stream.config.scalars import closest
 from stream.config.sql.bands import band_of
 from stream.config.sql.having import HavingReader
