@@ -17,18 +17,16 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from benchmarks import report
-from benchmarks.papers import (
-    mide,
-    mide_report,
-    pqd_data,
-    pqd_run,
-    probe,
-    probe_report,
-    svt,
-    svt_data,
-    svt_report,
-)
 from benchmarks.papers.data import LOADERS, load
+from benchmarks.papers.mide import report as mide_report
+from benchmarks.papers.mide import study as mide
+from benchmarks.papers.pqd import data as pqd_data
+from benchmarks.papers.pqd import run as pqd_run
+from benchmarks.papers.probe import report as probe_report
+from benchmarks.papers.probe import study as probe
+from benchmarks.papers.svt import data as svt_data
+from benchmarks.papers.svt import report as svt_report
+from benchmarks.papers.svt import study as svt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

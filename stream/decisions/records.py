@@ -1,7 +1,8 @@
 """Alarms and decisions: what leaves Tocsin, as JSON.
 
 Both kinds of record hold configuration and released decisions only. Their published schemas are
-``stream/decisions/schemas/alarm.schema.json`` and ``stream/decisions/schemas/decision.schema.json``.
+``stream/decisions/schemas/alarm.schema.json`` and
+``stream/decisions/schemas/decision.schema.json``.
 """
 
 from __future__ import annotations

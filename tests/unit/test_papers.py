@@ -15,14 +15,17 @@ import pytest
 from scipy.integrate import quad
 
 from benchmarks.papers import __main__ as command
-from benchmarks.papers import mide, mide_report, probe, probe_report
 from benchmarks.papers.data import LOADERS, Events, load
+from benchmarks.papers.mide import report as mide_report
+from benchmarks.papers.mide import study as mide
 from benchmarks.papers.originals import (
     OriginalProgressive,
     OriginalTslm,
     laplace_chain,
     two_laplace_cdf,
 )
+from benchmarks.papers.probe import report as probe_report
+from benchmarks.papers.probe import study as probe
 from benchmarks.papers.tally import Aggregate, Span, busiest, tally
 from benchmarks.papers.trials import Outcome, measure
 from benchmarks.papers.workloads import QUERIES, SUBQUERIES, Columns, round_range

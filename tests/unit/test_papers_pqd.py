@@ -13,12 +13,17 @@ import numpy as np
 import pytest
 
 from benchmarks.papers import __main__ as command
-from benchmarks.papers import pqd, pqd_costs, pqd_data, pqd_report, pqd_synthetic, pqd_words
-from benchmarks.papers.pqd import EPSILON, PRINTED, SHARES, Case, Draws
-from benchmarks.papers.pqd_data import AGES, CATEGORIES, CLIPS, QUERIES, Query, Table
-from benchmarks.papers.pqd_originals import Band, Truncated, median_law, race, sparse
-from benchmarks.papers.pqd_run import reproduced
-from benchmarks.papers.pqd_synthetic import TREE, synthetic
+from benchmarks.papers.pqd import costs as pqd_costs
+from benchmarks.papers.pqd import data as pqd_data
+from benchmarks.papers.pqd import report as pqd_report
+from benchmarks.papers.pqd import study as pqd
+from benchmarks.papers.pqd import synthetic as pqd_synthetic
+from benchmarks.papers.pqd import words as pqd_words
+from benchmarks.papers.pqd.data import AGES, CATEGORIES, CLIPS, QUERIES, Query, Table
+from benchmarks.papers.pqd.originals import Band, Truncated, median_law, race, sparse
+from benchmarks.papers.pqd.run import reproduced
+from benchmarks.papers.pqd.study import EPSILON, PRINTED, SHARES, Case, Draws
+from benchmarks.papers.pqd.synthetic import TREE, synthetic
 from operators import svt_correction
 from operators.deciders import planned
 from operators.noise.source import KeyedNoise

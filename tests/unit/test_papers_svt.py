@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.papers import svt, svt_report
-from benchmarks.papers.svt import PRINTED_MEAN, Duel, duels, needed_negatives, table_5
-from benchmarks.papers.svt_data import LOADERS, load, scores_of
-from benchmarks.papers.svt_methods import (
+from benchmarks.papers.svt import report as svt_report
+from benchmarks.papers.svt import study as svt
+from benchmarks.papers.svt.data import LOADERS, load, scores_of
+from benchmarks.papers.svt.methods import (
     BEST,
     NAMES,
     Law,
@@ -32,7 +32,8 @@ from benchmarks.papers.svt_methods import (
     shares,
     tail,
 )
-from benchmarks.papers.svt_trials import CAPS, best_possible, firsts, run, selected
+from benchmarks.papers.svt.study import PRINTED_MEAN, Duel, duels, needed_negatives, table_5
+from benchmarks.papers.svt.trials import CAPS, best_possible, firsts, run, selected
 from operators.noise.source import KeyedNoise
 from operators.svt import Exponential, Laplace, ask, open_run, svt_correction
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.papers.pqd import DELTA
+from benchmarks.papers.pqd.study import DELTA
 from operators.deciders import Sum, choose, laplace_error, levels_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchmarks.papers.pqd import Case, Point, Results
-    from benchmarks.papers.pqd_data import Kind
+    from benchmarks.papers.pqd.data import Kind
+    from benchmarks.papers.pqd.study import Case, Point, Results
 
 __all__ = [
     "better",

@@ -7,16 +7,24 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from benchmarks.papers.pages import prose, table
-from benchmarks.papers.svt import ADDED, BOUND, EPSILONS, NO_APPEND, SCALED_BOUND, TRAVERSALS, duels
-from benchmarks.papers.svt_methods import BEST, NAMES
-from benchmarks.papers.svt_plots import curves
-from benchmarks.papers.svt_trials import CAPS
+from benchmarks.papers.svt.methods import BEST, NAMES
+from benchmarks.papers.svt.plots import curves
+from benchmarks.papers.svt.study import (
+    ADDED,
+    BOUND,
+    EPSILONS,
+    NO_APPEND,
+    SCALED_BOUND,
+    TRAVERSALS,
+    duels,
+)
+from benchmarks.papers.svt.trials import CAPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from benchmarks.papers.svt import Duel, Results
+    from benchmarks.papers.svt.study import Duel, Results
 
 __all__ = ["doubled_scale", "figure_7", "figure_8", "figure_10"]
 

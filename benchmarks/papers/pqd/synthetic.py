@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from benchmarks.papers.pqd_data import AGES, CATEGORIES, CLIPS, Table
+from benchmarks.papers.pqd.data import AGES, CATEGORIES, CLIPS, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

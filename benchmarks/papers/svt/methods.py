@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from benchmarks.papers.svt_data import Scores
+    from benchmarks.papers.svt.data import Scores
 
 __all__ = [
     "BEST",

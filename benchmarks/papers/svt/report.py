@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from benchmarks.papers.pages import number, prose, table
-from benchmarks.papers.svt import PRINTED_MEAN, PRINTED_OPTIMAL, needed_negatives, table_5
-from benchmarks.papers.svt_figures import doubled_scale, figure_7, figure_8, figure_10
-from benchmarks.papers.svt_methods import NAMES, methods
+from benchmarks.papers.svt.figures import doubled_scale, figure_7, figure_8, figure_10
+from benchmarks.papers.svt.methods import NAMES, methods
+from benchmarks.papers.svt.study import PRINTED_MEAN, PRINTED_OPTIMAL, needed_negatives, table_5
 from operators import svt_correction
 from operators.svt import Exponential, Laplace
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from benchmarks.papers.svt import Results
-    from benchmarks.papers.svt_data import Scores
+    from benchmarks.papers.svt.data import Scores
+    from benchmarks.papers.svt.study import Results
 
 __all__ = ["lines_of"]
 

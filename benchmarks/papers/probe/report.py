@@ -17,7 +17,7 @@ from benchmarks.papers.pages import (
     table,
     values,
 )
-from benchmarks.papers.probe import (
+from benchmarks.papers.probe.study import (
     FORMULAS,
     MAX_FNR,
     MAX_FPR,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from benchmarks.papers.data import Events
-    from benchmarks.papers.probe import Results
+    from benchmarks.papers.probe.study import Results
 
 __all__ = ["MEASURES", "lines_of"]
 

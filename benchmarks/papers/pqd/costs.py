@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from benchmarks.papers.pqd import DECIDERS, EPSILON, PRINTED, SHARE, Case
-from benchmarks.papers.pqd_data import QUERIES
+from benchmarks.papers.pqd.data import QUERIES
+from benchmarks.papers.pqd.study import DECIDERS, EPSILON, PRINTED, SHARE, Case
 from operators import svt_correction
 from operators.deciders import planned
 from operators.noise.source import NoiseSource
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from benchmarks.papers.pqd_data import Kind, Query, Table
+    from benchmarks.papers.pqd.data import Kind, Query, Table
     from operators.deciders import Decider
     from operators.svt.correction import Noise
 

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import numpy as np
 
 from accountant.units import UNITS_PER_EPSILON
-from benchmarks.papers.svt_methods import BEST, methods, shares
-from benchmarks.papers.svt_trials import CAPS, best_possible, run
+from benchmarks.papers.svt.methods import BEST, methods, shares
+from benchmarks.papers.svt.trials import CAPS, best_possible, run
 from operators import NoiseSource, SvtPlan
 from operators.svt import ask, open_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from benchmarks.papers.svt_data import Scores
-    from benchmarks.papers.svt_trials import Scored
+    from benchmarks.papers.svt.data import Scores
+    from benchmarks.papers.svt.trials import Scored
 
 __all__ = [
     "ADDED",

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from benchmarks.papers.svt_methods import tail
+from benchmarks.papers.svt.methods import tail
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from benchmarks.papers.svt_data import Scores
-    from benchmarks.papers.svt_methods import Method
+    from benchmarks.papers.svt.data import Scores
+    from benchmarks.papers.svt.methods import Method
 
 __all__ = ["CAPS", "Scored", "best_possible", "firsts", "run", "selected"]
 

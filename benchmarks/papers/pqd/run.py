@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.papers.pqd import COPIES, measured
-from benchmarks.papers.pqd_costs import corrected, timed
-from benchmarks.papers.pqd_data import FILE, load
-from benchmarks.papers.pqd_report import lines_of
-from benchmarks.papers.pqd_synthetic import synthetic
+from benchmarks.papers.pqd.costs import corrected, timed
+from benchmarks.papers.pqd.data import FILE, load
+from benchmarks.papers.pqd.report import lines_of
+from benchmarks.papers.pqd.study import COPIES, measured
+from benchmarks.papers.pqd.synthetic import synthetic
 from operators.noise.source import KeyedNoise
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from benchmarks.papers.pqd_data import AGES, CLIPS, QUERIES
-from benchmarks.papers.pqd_originals import Band, Truncated, median_law, race, sparse
+from benchmarks.papers.pqd.data import AGES, CLIPS, QUERIES
+from benchmarks.papers.pqd.originals import Band, Truncated, median_law, race, sparse
 from operators.deciders import (
     Count,
     ExponentialBand,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from benchmarks.papers.pqd_data import Kind, Query, Table
+    from benchmarks.papers.pqd.data import Kind, Query, Table
     from operators.deciders import Decider, Statistic
 
 __all__ = [

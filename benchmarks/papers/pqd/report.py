@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from benchmarks.papers import pqd_measures
 from benchmarks.papers.pages import number, prose, table
-from benchmarks.papers.pqd import (
+from benchmarks.papers.pqd import measures as pqd_measures
+from benchmarks.papers.pqd.plots import Curves, grid
+from benchmarks.papers.pqd.study import (
     COPIES,
     DECIDERS,
     DELTA,
@@ -18,8 +19,7 @@ from benchmarks.papers.pqd import (
     least_budget,
     thresholds,
 )
-from benchmarks.papers.pqd_plots import Curves, grid
-from benchmarks.papers.pqd_words import (
+from benchmarks.papers.pqd.words import (
     better,
     mean_wrong,
     points_of,
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from benchmarks.papers.pqd import Curve, Results
-    from benchmarks.papers.pqd_costs import Correction, Timing
-    from benchmarks.papers.pqd_data import Kind
+    from benchmarks.papers.pqd.costs import Correction, Timing
+    from benchmarks.papers.pqd.data import Kind
+    from benchmarks.papers.pqd.study import Curve, Results
 
 __all__ = ["lines_of"]
 

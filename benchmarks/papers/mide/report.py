@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.papers.mide import BETA, FACTORS, FIRST, MECHANISMS, ROUNDS
+from benchmarks.papers.mide.study import BETA, FACTORS, FIRST, MECHANISMS, ROUNDS
 from benchmarks.papers.pages import (
     LABELS,
     Panel,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from benchmarks.papers.data import Events
-    from benchmarks.papers.mide import Results
+    from benchmarks.papers.mide.study import Results
 
 __all__ = ["lines_of"]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from benchmarks.papers.pages import number, prose, table
-from benchmarks.papers.pqd import DELTA, EPSILON, thresholds
-from benchmarks.papers.pqd_costs import NEGATIVES
-from benchmarks.papers.pqd_words import (
+from benchmarks.papers.pqd.costs import NEGATIVES
+from benchmarks.papers.pqd.study import DELTA, EPSILON, thresholds
+from benchmarks.papers.pqd.words import (
     chosen,
     effective_errors,
     far_from_law,
@@ -31,9 +31,9 @@ from operators.deciders import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from benchmarks.papers.pqd import Results
-    from benchmarks.papers.pqd_costs import Correction, Timing
-    from benchmarks.papers.pqd_data import Kind
+    from benchmarks.papers.pqd.costs import Correction, Timing
+    from benchmarks.papers.pqd.data import Kind
+    from benchmarks.papers.pqd.study import Results
 
 __all__ = ["corrections", "effectiveness", "times"]
 
