@@ -60,7 +60,7 @@ papers: $(DEV)  ## the figures of the papers on other data (DATA=folder); writes
 
 .PHONY: crash
 crash: system $(DEV)  ## in full: kill -9 at every step on real servers, and a run of 10,000 windows
-	$(PYTEST) tests/integration/test_crash_matrix.py tests/unit/test_run_alarms.py --full --timeout=7200
+	$(PYTEST) tests/integration/test_crash_matrix.py tests/unit/stream/replay/test_run_alarms.py --full --timeout=7200
 
 # uv resolves for every supported Python at once, so that one lock serves them all.
 LOCK := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links \

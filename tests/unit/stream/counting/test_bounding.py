@@ -18,8 +18,8 @@ from accountant.units import PrivacyUnit
 from stream.counting import bounding
 from stream.counting.bounding import Bounds, Contributions, grouped
 from stream.model.queries import AggregateKind
-from tests.unit import reference
-from tests.unit.reference import ROOMS, Counted, Event, cell_and_weights, is_member, statistics
+from tests.support import reference
+from tests.support.reference import ROOMS, Counted, Event, cell_and_weights, is_member, statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -22,7 +22,7 @@ from stream.events.decoder import Batch
 from stream.model.filters import And, Comparator, Compare, Where
 from stream.model.queries import AggregateKind, Codec, Domain, Feed, Field, FieldType
 from stream.model.regions import attribute_of, cells_of, group_by_of, region_of
-from tests.unit import reference
+from tests.support import reference
 
 if TYPE_CHECKING:
     from stream.model.queries import Query

@@ -20,11 +20,11 @@ from stream.counting.sums import SUM_LIMIT, Sums
 from stream.model.filters import Comparator, Compare
 from stream.model.queries import AggregateKind, AggregateSpec, Domain, FieldType
 from stream.windows.calendars import FixedCalendar
-from tests.unit import reference
+from tests.support import reference
 
 if TYPE_CHECKING:
     from stream.model.queries import Budget, Query
-    from tests.unit.reference import Event
+    from tests.support.reference import Event
 
     Case = tuple[reference.Scene, Query, Budget, list[Event]]
 

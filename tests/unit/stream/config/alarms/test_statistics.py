@@ -23,9 +23,14 @@ from stream.counting.partition import PartitionReader, ReadStart
 from stream.counting.projection import check_weights
 from stream.events.decoder import Record
 from stream.model.queries import AggregateKind, AggregateSpec, Field, FieldType
-from tests.unit import reference
-from tests.unit.reference import ROOMS, Event, cell_and_weights, weight_of
-from tests.unit.test_bounding import breach, each_window, honest_members, random_case
+from tests.support import reference
+from tests.support.reference import ROOMS, Event, cell_and_weights, weight_of
+from tests.unit.stream.counting.test_bounding import (
+    breach,
+    each_window,
+    honest_members,
+    random_case,
+)
 
 if TYPE_CHECKING:
     from stream.model.queries import Budget, Query
