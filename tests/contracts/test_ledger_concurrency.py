@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import pytest
 from accountant.records import Admission, Outcome
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import Series, decide_all, open_ledger, requests, set_up, settle
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,6 @@ FIT_REFUNDING = 4
 WINDOWS = 5
 UNTIL_MS = WINDOWS * 10
 QUERIES = [Series(name, period=10**9) for name in ("a", "b", "c")]
-ROOT = Path(__file__).parents[2]
 
 
 def outcomes(ledger: Ledger) -> list[tuple[Outcome, bytes]]:

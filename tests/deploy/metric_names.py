@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
+
+from tests.support.tree import ROOT
 
 __all__ = ["documented", "grouped_by", "used_in"]
 
-_PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
+_PAGE = ROOT / "docs" / "metrics.md"
 _ROW = re.compile(
     r"^\| `(tocsin_\w+)` \| (?:public|custodian) \| (counter|gauge|histogram) \| ([^|]*)\|",
     flags=re.MULTILINE,

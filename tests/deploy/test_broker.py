@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.tree import ROOT
+
 if TYPE_CHECKING:
     from tests.support.kafka import Broker
 
-ROOT = Path(__file__).resolve().parents[2]
 GONE_S = 10.0
 OWNER = """
 import sys, time

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 from stream.config.loading import check
+from tests.support.tree import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
+if TYPE_CHECKING:
+    from pathlib import Path
+
 COMPOSE = ROOT / "docker-compose.yml"
 TIMEOUT_S = 60
 OWN_IMAGE = "tocsin:"

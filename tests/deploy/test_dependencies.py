@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +12,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from deploy.kafka.runtime import default_version
+from tests.support.tree import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 LOCKS = ("run.lock", "dev.lock")
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", flags=re.MULTILINE)
 

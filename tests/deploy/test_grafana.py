@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import subprocess
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 from tests.deploy.metric_names import documented, grouped_by, used_in
+from tests.support.tree import ROOT
 
-GRAFANA = Path(__file__).resolve().parents[2] / "deploy" / "grafana"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GRAFANA = ROOT / "deploy" / "grafana"
 TIMEOUT_S = 60
 
 

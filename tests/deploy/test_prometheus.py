@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from tests.deploy.metric_names import documented, used_in
+from tests.support.tree import ROOT
 
-DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DEPLOY = ROOT / "deploy"
 TIMEOUT_S = 60
 TOKEN_FILE = "/run/secrets/custodian_token"  # noqa: S105  # a path, not a secret
 

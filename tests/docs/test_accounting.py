@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import doctest
-from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "accounting.md"
+from tests.support.tree import ROOT
+
+PAGE = ROOT / "docs" / "accounting.md"
 SECTIONS = PAGE.read_text(encoding="utf-8").split("\n### ")
 
 

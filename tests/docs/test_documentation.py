@@ -17,8 +17,8 @@ from operators.single import nlm, progressive, tslm
 from operators.svt import difference, mechanism, run
 from stream.cli.main import main
 from stream.config.loading import examine
+from tests.support.tree import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 PAGES = sorted({ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")})
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
 from accountant.store.chain import read_anchor
 from stream.cli.ledger import ledger
 from stream.custody.export import SCHEMAS
+from tests.support.tree import ROOT
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = ROOT / "docs"
 COMMANDS = (DOCS / "commands.md").read_text(encoding="utf-8")
 OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
 SHORT = {"list<item: int64 not null>": "list of int64"}

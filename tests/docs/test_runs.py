@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -20,8 +20,12 @@ from operators.svt import Svt
 from stream.cli.main import main
 from stream.config.loading import load
 from stream.planning.budget import budget_plan
+from tests.support.tree import ROOT
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "runs.md"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = ROOT / "docs" / "runs.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 (EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)
 ROWS = re.findall(r"^\| (\d+) \| ([\d.]+) \| (.*) \|$", TEXT, flags=re.MULTILINE)

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,13 +14,16 @@ import pytest
 from stream.build import open_ledger
 from stream.config.loading import load
 from tests.support.scenario import wait_until
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.kafka import Broker
 
 pytestmark = pytest.mark.integration
 
-_OFFICE = Path(__file__).resolve().parents[2] / "examples" / "office"
+_OFFICE = ROOT / "examples" / "office"
 _WINDOWS = 75
 _KAFKA = """\
 kafka:

@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +24,11 @@ from stream.build import open_ledger
 from tests.support.hostile import produce_live
 from tests.support.matrix import STEPS, Matrix, check_promises
 from tests.support.scenario import Scenario
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from accountant.records import StoredDecision
     from tests.support.kafka import Broker
@@ -40,7 +41,7 @@ _HELD = """\
 Per window the counts equalled a plain recount of the log, one decision existed, nothing was drawn
 after it was stored, every alarm of every stored decision was on the topic, repeats carried the same
 `alarm_id`, and `ledger verify` was clean."""
-_REPORT = Path(__file__).resolve().parents[2] / "benchmarks" / "crash-matrix.md"
+_REPORT = ROOT / "benchmarks" / "crash-matrix.md"
 # A minute's budget carries about fifteen of its twenty windows: refusals are part of the matrix.
 _BUDGET = """\
   unit: user

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -25,15 +24,17 @@ from stream.decisions.steps import Step
 from stream.events.decoder import Record
 from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
 from stream.replay.replay import Replay, windows_of
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial, PartialStatus, StoredDecision
     from stream.model.queries import Alarms
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 

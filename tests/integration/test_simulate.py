@@ -28,6 +28,7 @@ from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
 from stream.replay.replay import Replay
 from stream.simulation import history
 from stream.simulation.history import count_history
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from stream.model.queries import Alarms
     from stream.simulation.history import CountedAlarm
 
-ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 BADGES = str(EXAMPLES / "office" / "badges.jsonl")
 HOUR_MS = 3_600_000

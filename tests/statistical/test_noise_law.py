@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,8 +22,8 @@ from operators.noise.source import (
     exp_neg_bounds,
 )
 from tests.statistical.enumeration import chi_square, exp_bounds, geometric_masses, laplace_masses
+from tests.support.tree import ROOT
 
-ROOT = Path(__file__).parents[2]
 RATES = (Fraction(1, 1000), Fraction(1, 10), Fraction(693147, 10**6), Fraction(1), Fraction(5))
 DRAWS = 2_000_000
 HELD = 1e-4  # a p-value above this is accepted (seeds are fixed: the verdict never changes)

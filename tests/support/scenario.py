@@ -15,7 +15,6 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
@@ -24,16 +23,17 @@ from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.records import from_iso_utc
 from stream.kafka.topics_command import check
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     from stream.model.queries import Alarms
     from tests.support.kafka import Broker
 
 __all__ = ["Scenario", "Worker", "wait_until"]
 
-ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("atrium", "library", "lab", "roof")
 
 _CONFIG = """\

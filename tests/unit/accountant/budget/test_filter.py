@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +15,7 @@ from accountant.records import Admission
 from accountant.regions.regions import Region
 from accountant.regions.shapes import ANYWHERE, Shape
 from accountant.units import PrivacyUnit
+from tests.support.tree import ROOT
 
 
 def charge(start: int, end: int, units: int, periods: tuple[int, ...] = ()) -> Charge:
@@ -170,4 +170,4 @@ def test_each_unit_has_its_filter() -> None:
 def test_the_proof_is_where_the_docstring_says() -> None:
     """The module links its proof page."""
     assert "docs/proofs/filter.md" in str(accountant.budget.filter.__doc__)
-    assert (Path(__file__).parents[2] / "docs/proofs/filter.md").is_file()
+    assert (ROOT / "docs/proofs/filter.md").is_file()

@@ -7,7 +7,6 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 from operator import gt, lt
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 
 from accountant.costs import minentropy
 from accountant.costs.minentropy import NODE_LIMIT, MinEntropy, min_entropy, min_entropy_levels
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -400,4 +400,4 @@ def test_the_proof_is_where_the_module_says() -> None:
     """The module's docstring names a page that exists."""
     page = "docs/proofs/minentropy.md"
     assert page in (minentropy.__doc__ or "")
-    assert (Path(__file__).parents[2] / page).is_file()
+    assert (ROOT / page).is_file()

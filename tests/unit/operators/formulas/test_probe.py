@@ -8,7 +8,6 @@ import time
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -39,6 +38,7 @@ from operators.single.adapter import Single
 from operators.single.nlm import Nlm
 from operators.single.progressive import Dppwlm, Ppwlm
 from operators.single.tslm import Tslm, theoretical_limit
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -682,11 +682,10 @@ def test_shares_of_any_part_add_up_to_the_whole() -> None:
 )
 def test_proof_pages_exist(module: object) -> None:
     """The page that each module names is there."""
-    root = Path(operators.formulas.probe.__file__).parents[1]
     text = str(module.__doc__)
     pages = [page for page in ("probe", "prime-implicants") if f"docs/proofs/{page}.md" in text]
     assert pages
-    assert all((root / f"docs/proofs/{page}.md").is_file() for page in pages)
+    assert all((ROOT / f"docs/proofs/{page}.md").is_file() for page in pages)
 
 
 def test_operators_are_exported() -> None:

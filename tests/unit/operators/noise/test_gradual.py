@@ -1,7 +1,6 @@
 """Gradual release: shapes, refusals and repeatability; its law is tested by enumeration."""
 
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ import pytest
 import operators.noise.gradual
 from operators.noise.gradual import GradualNoise, stay_probability
 from operators.noise.source import KeyedNoise
+from tests.support.tree import ROOT
 
 LEVELS = (Fraction(1, 10), Fraction(1, 2), Fraction(2))
 
@@ -64,6 +64,5 @@ def test_coin_stays_between_its_limits() -> None:
 
 def test_proof_page_exists() -> None:
     """The page that the module names is there."""
-    root = Path(operators.noise.gradual.__file__).parents[1]
     assert "docs/proofs/gradual.md" in str(operators.noise.gradual.__doc__)
-    assert (root / "docs/proofs/gradual.md").is_file()
+    assert (ROOT / "docs/proofs/gradual.md").is_file()

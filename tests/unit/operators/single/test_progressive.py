@@ -2,7 +2,6 @@
 
 import time
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from operators.base import Promise
 from operators.conditions.atoms import Comparison, IntegerTest
 from operators.noise.source import KeyedNoise
 from operators.single.progressive import Dppwlm, Grid, Ladder, Ppwlm
+from tests.support.tree import ROOT
 
 BETA = Fraction(1, 20)
 MECHANISMS = (Ppwlm, Dppwlm)
@@ -179,6 +179,5 @@ def test_a_hundred_thousand_cells_decide() -> None:
 
 def test_proof_page_exists() -> None:
     """The page that the module names is there."""
-    root = Path(operators.single.progressive.__file__).parents[1]
     assert "docs/proofs/progressive.md" in str(operators.single.progressive.__doc__)
-    assert (root / "docs/proofs/progressive.md").is_file()
+    assert (ROOT / "docs/proofs/progressive.md").is_file()

@@ -11,8 +11,7 @@ import pytest
 
 from stream.decisions.records import schema
 from tests.support.commands import configuration, events, json_lines, tocsin
-
-ROOT = Path(__file__).parents[2]
+from tests.support.tree import ROOT
 
 
 def test_version_is_printed() -> None:

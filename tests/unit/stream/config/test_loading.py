@@ -10,7 +10,7 @@ import json
 import re
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -24,6 +24,10 @@ from stream.model.filters import And
 from stream.model.fingerprints import definition, definition_json, fingerprint
 from stream.model.queries import AggregateKind, Clock, Codec, FieldType, Partitioner
 from stream.windows.calendars import FixedCalendar, LocalCalendar, Periods
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MARK = "⟦"
 GOOD = """\
@@ -694,7 +698,7 @@ def test_frozen_thresholds_are_int64(tmp_path: Path) -> None:
     assert not isinstance(query.where, And)
 
 
-DOCS = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
+DOCS = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
 
 
 def snippets(language: str) -> list[str]:

@@ -8,7 +8,6 @@ import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -44,11 +43,12 @@ from stream.model.queries import (
     Query,
     Settings,
 )
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
+_DOCS = ROOT / "docs" / "metrics.md"
 _HOUR_MS = 3_600_000
 _MICRO = UNITS_PER_EPSILON // 1_000_000
 

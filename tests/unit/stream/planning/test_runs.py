@@ -8,7 +8,6 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -38,9 +37,11 @@ from stream.planning.refusal import first_refusal
 from stream.windows.calendars import FixedCalendar, LocalCalendar, Periods, Schedule
 from tests.support import planned
 from tests.support.planned import Alarm, calendars
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from operators.base import Plan
     from stream.model.queries import Alarms
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
-COMMANDS = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
+COMMANDS = ROOT / "docs" / "commands.md"
 
 HOUR = "TUMBLE(ts, INTERVAL '1' HOUR)"
 SEVEN = "TUMBLE(ts, INTERVAL '7' HOUR)"

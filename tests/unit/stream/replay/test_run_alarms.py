@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,15 +24,17 @@ from stream.config.loading import examine, load
 from stream.decisions.release import alarm_records, decision_record
 from stream.model.queries import Clock
 from tests.support.matrix import run_states
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
     from stream.model.queries import Alarms, Query
 
-REPORT = Path(__file__).resolve().parents[2] / "benchmarks" / "runs.md"
+REPORT = ROOT / "benchmarks" / "runs.md"
 MINUTE_MS = 60_000
 ROOMS = 4
 CONFIG = """\

@@ -11,7 +11,6 @@ import random
 import re
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,9 +30,11 @@ from stream.model.fingerprints import definition
 from stream.model.queries import AggregateKind
 from stream.planning.budget import budget_plan
 from tests.support.decoding import HASH_KEY
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -675,7 +676,7 @@ def test_statistics_of_another_shape_are_refused(tmp_path: Path) -> None:
 # --- what the page says
 
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "deciders.md").read_text()
+PAGE = (ROOT / "docs" / "deciders.md").read_text()
 
 
 def test_the_page_s_example_loads(tmp_path: Path) -> None:
