@@ -1,4 +1,4 @@
-"""Tables and plots of ``docs/choosing.md``: ``python -m benchmarks.choosing``.
+"""Tables and plots of ``docs/guide/choosing.md``: ``python -m benchmarks.choosing``.
 
 ``--write`` puts the tables into the page, between their marks, and the plots into ``docs/images``.
 Prices are the operators' own, exact to a loss unit, and so is TSLM's law; what a progressive
@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-PAGE: Final = ROOT / "docs" / "choosing.md"
+PAGE: Final = ROOT / "docs" / "guide" / "choosing.md"
 IMAGES: Final = ROOT / "docs" / "images"
 
 RATES: Final = (Fraction(1, 100), Fraction(1, 20), Fraction(1, 10))
@@ -219,7 +219,7 @@ def sampled_tables(noise: NoiseSource, *, draws: int = 400) -> dict[str, list[st
 
 def main() -> None:
     """Print the tables, and write page and plots where asked."""
-    parser = argparse.ArgumentParser(description="Tables and plots of docs/choosing.md.")
+    parser = argparse.ArgumentParser(description="Tables and plots of docs/guide/choosing.md.")
     parser.add_argument("--write", action="store_true", help="write the page's tables and plots")
     options = parser.parse_args()
     noise = NoiseSource()

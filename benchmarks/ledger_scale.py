@@ -1,6 +1,6 @@
 """Admission and settlement in a ledger that is already full: ``python -m benchmarks.ledger_scale``.
 
-``--write`` puts the tables into ``ledger-scale.md`` and the curve into ``ledger-scale.png``.
+``--write`` puts the tables into ``reports/ledger-scale.md`` and the curve beside it.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ PERIODS = (1, 1_000, 100_000)
 ADMISSIONS = 101
 CELLS, LEVELS = 100_000, 12
 WALL = 10**15
-REPORT = Path(__file__).parent / "ledger-scale.md"
-PLOT = Path(__file__).parent / "ledger-scale.png"
+REPORT = Path(__file__).parent / "reports" / "ledger-scale.md"
+PLOT = Path(__file__).parent / "reports" / "ledger-scale.png"
 
 __all__ = ["main", "run"]
 

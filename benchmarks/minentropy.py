@@ -1,7 +1,7 @@
 """Time and bracket of the min-entropy, from levels as charges store them and from distinct costs.
 
 ``python -m benchmarks.minentropy`` prints a table in Markdown; ``--write`` puts it into
-``minentropy.md``.
+``reports/minentropy.md``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "run"]
 
-REPORT = Path(__file__).parent / "minentropy.md"
+REPORT = Path(__file__).parent / "reports" / "minentropy.md"
 _WHAT = """\
 `python -m benchmarks.minentropy --write`. Levels: best of 5 runs. Distinct costs: uniform from 0 up
 to the given spread; the worst of 10 draws for time, bracket and states. *Closed* is the share of

@@ -1,6 +1,6 @@
 """Maximum overlap beside DSatur and the plain sum: ``python -m benchmarks.overlap``.
 
-``--write`` puts the table into ``overlap.md`` and the plot into ``overlap.png``. The queries are
+``--write`` puts the table into ``reports/overlap.md`` and the plot beside it. The queries are
 those of Parallel Composition, sections 7.1 and 7.2, drawn from fixed seeds:
 
 - *census*: income in (0, i) for one of 5,000 ends i; age (5 values), marital status (4), race (7)
@@ -48,8 +48,8 @@ CENSUS = {"age": 5, "marital": 4, "race": 7, "gender": 2}
 ATTRIBUTES = 10
 TIME_LIMIT_S = 60.0
 DSATUR_LIMIT_S = 60.0
-REPORT = Path(__file__).parent / "overlap.md"
-PLOT = Path(__file__).parent / "overlap.png"
+REPORT = Path(__file__).parent / "reports" / "overlap.md"
+PLOT = Path(__file__).parent / "reports" / "overlap.png"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Reproduce the papers' figures: ``python -m benchmarks.papers``.
 
 The data are read from the folder that ``--data`` or ``TOCSIN_DATA`` names; what is absent is left
-out. ``--write`` replaces the reports and their plots in this folder. The numbers in their text are
-those just measured; the words are ours, and want reading again when the numbers move.
+out. ``--write`` replaces each paper's report and its plots beside the code that makes them. The
+numbers in their text are those just measured; the words are ours, and want reading again when the
+numbers move.
 """
 
 from __future__ import annotations
@@ -99,13 +100,13 @@ def main() -> None:
         for name in options.names or NAMES:
             title, lines, loaders = _REPORTS[name]
             note, began_s = report.machine(), time.perf_counter()
-            folder = _HERE if options.write else Path(scratch)
+            folder = _HERE / name if options.write else Path(scratch)
             body = "\n".join(lines(options.data, options.runs, folder))
             head = _head(options.runs, time.perf_counter() - began_s, loaders, options.data)
             text = f"# {title}, on other data\n\n{note}\n\n{head}\n\n{body.rstrip()}\n"
             print(text)
             if options.write:
-                (_HERE / f"{name}.md").write_text(text, encoding="utf-8")
+                (folder / "README.md").write_text(text, encoding="utf-8")
 
 
 def _present(loaders: Mapping[str, _Loader], source: Path | None) -> list[str]:

@@ -150,7 +150,7 @@ def _since_ms(alarms: Alarms, cursors: Mapping[str, int]) -> int | None:
 def _seen(value: bytes | None, alarms: Alarms) -> SeenDecision | None:
     """Read one record of the decisions topic; what is not a decision of these alarms says nothing.
 
-    Only Tocsin may write there (see the ACLs in ``docs/privacy.md``).
+    Only Tocsin may write there (see the ACLs in ``docs/custodian/privacy.md``).
     """
     try:
         return seen_decision(decode_decision(value or b""), alarms)

@@ -4,7 +4,7 @@ The public registry is written at construction, from configuration, and by
 :meth:`Metrics.published`, from decisions that have left: its text is a function of configuration
 and released values alone (promise 6), so it adds nothing to the privacy loss of the decisions.
 Every public series exists from the start, since one that appears later tells when something first
-happened. Everything else is the custodian's. ``docs/metrics.md`` lists every name.
+happened. Everything else is the custodian's. ``docs/custodian/metrics.md`` lists every name.
 """
 
 from __future__ import annotations

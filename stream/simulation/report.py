@@ -1,4 +1,4 @@
-"""A simulation as JSON; the schema is in ``docs/simulate.md``."""
+"""A simulation as JSON; the schema is in ``docs/guide/simulate.md``."""
 
 from __future__ import annotations
 

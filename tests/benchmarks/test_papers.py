@@ -208,25 +208,28 @@ def test_the_reports_are_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     data = {"taxi": made_up("taxi", 5_000), "retail": made_up("retail", 5_000)}
     queries = [query for query in QUERIES if query.name in {"taxi 34", "retail items"}]
+    folders = {name: tmp_path / name for name in ("mide", "probe")}
+    for folder in folders.values():
+        folder.mkdir()
     found = mide.by_query(data, 2, queries=queries)
     varied = mide.by_tolerance(data["taxi"], 2, tolerances=(1, 4))
-    text = "\n".join(mide_report.lines_of(data, found, varied, tmp_path))
+    text = "\n".join(mide_report.lines_of(data, found, varied, folders["mide"]))
     assert all(f"## Figure {number}" in text for number in (6, 7, 8))
     sizes = probe.by_size({"badges": made_up("badges", 5_000)}, 2, sizes=(1, 2))
     one, two = (sizes["badges", kind]["1"] for kind in ("conjunction", "disjunction"))
     assert one is two
-    lines = probe_report.lines_of({}, sizes, ({}, {}), ({}, {}), tmp_path)
+    lines = probe_report.lines_of({}, sizes, ({}, {}), ({}, {}), folders["probe"])
     assert "## Figure 9" in "\n".join(lines)
-    plots = sorted(path.name for path in tmp_path.iterdir())
+    plots = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.png"))
     assert plots == [
-        "mide-accuracy.png",
-        "mide-privacy.png",
-        "mide-tolerance.png",
-        "probe-dearest.png",
-        "probe-entropy.png",
-        "probe-fnr.png",
-        "probe-fpr.png",
-        "probe-mean.png",
+        "mide/accuracy.png",
+        "mide/privacy.png",
+        "mide/tolerance.png",
+        "probe/dearest.png",
+        "probe/entropy.png",
+        "probe/fnr.png",
+        "probe/fpr.png",
+        "probe/mean.png",
     ]
 
 

@@ -259,7 +259,7 @@ def test_the_report_is_written(tmp_path: Path) -> None:
     text = "\n".join(pqd_report.lines_of(found, timings, corrections, 3, tmp_path))
     assert all(f"Figures {first} and" in text for first in (5, 7, 9))
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        f"pqd-{kind}-2.png" for kind in ("count", "median", "sum")
+        f"{kind}-2.png" for kind in ("count", "median", "sum")
     ]
     assert pqd_words.far_from_law(found, 3)[0] == 0
     assert sum(pqd_words.chosen(found).values()) == 10 * len(QUERIES)

@@ -306,9 +306,9 @@ def test_the_report_is_written(tmp_path: Path) -> None:
     assert "does not beat" in text
     assert "nan" not in text
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "svt-f1.png",
-        "svt-ncr.png",
-        "svt-traversals.png",
+        "f1.png",
+        "ncr.png",
+        "traversals.png",
     ]
 
 

@@ -1,4 +1,4 @@
-"""The compose file: valid by the published schema, and as closed as docs/operations.md says."""
+"""The compose file: valid by the published schema, as closed as the page on operations says."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_every_alert_fires_when_its_fault_lasts_and_none_before(tmp_path: Path) 
 
 
 def test_alerts_name_documented_metrics_only() -> None:
-    """Each metric and label of an alert stands in docs/metrics.md."""
+    """Each metric and label of an alert stands in docs/custodian/metrics.md."""
     rules = yaml.safe_load((DEPLOY / "alerts.yml").read_text(encoding="utf-8"))
     for rule in rules["groups"][0]["rules"]:
         for name in used_in(rule["expr"]):

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.tree import ROOT
 
-PAGE = ROOT / "docs" / "accounting.md"
+PAGE = ROOT / "docs" / "custodian" / "accounting.md"
 SECTIONS = PAGE.read_text(encoding="utf-8").split("\n### ")
 
 

@@ -188,7 +188,7 @@ def test_first_tolerance_may_cost_more_than_one_look() -> None:
 
 def test_plots_can_be_drawn_again() -> None:
     """Each plot that the page shows is there, and the page has a place for every table."""
-    shown = re.findall(r"\]\(images/([^)]+)\)", TEXT)
+    shown = re.findall(r"\]\(../images/([^)]+)\)", TEXT)
     assert len(shown) == 4
     assert all((choosing.IMAGES / name).stat().st_size > 10_000 for name in shown)
     tables = {name: table(name) for name in ("tolerance", "formulas", "company", "empty")}

@@ -12,8 +12,8 @@ from stream.custody.export import SCHEMAS
 from tests.support.tree import ROOT
 
 DOCS = ROOT / "docs"
-COMMANDS = (DOCS / "commands.md").read_text(encoding="utf-8")
-OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
+COMMANDS = (DOCS / "guide" / "commands.md").read_text(encoding="utf-8")
+OPERATIONS = (DOCS / "custodian" / "operations.md").read_text(encoding="utf-8")
 SHORT = {"list<item: int64 not null>": "list of int64"}
 
 

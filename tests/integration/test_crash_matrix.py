@@ -41,7 +41,7 @@ _HELD = """\
 Per window the counts equalled a plain recount of the log, one decision existed, nothing was drawn
 after it was stored, every alarm of every stored decision was on the topic, repeats carried the same
 `alarm_id`, and `ledger verify` was clean."""
-_REPORT = ROOT / "benchmarks" / "crash-matrix.md"
+_REPORT = ROOT / "benchmarks" / "reports" / "crash-matrix.md"
 # A minute's budget carries about fifteen of its twenty windows: refusals are part of the matrix.
 _BUDGET = """\
   unit: user

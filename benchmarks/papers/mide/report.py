@@ -96,10 +96,10 @@ def _queries(data: Mapping[str, Events]) -> Iterator[str]:
 
 
 def _figure_6(found: Results, folder: Path) -> Iterator[str]:
-    _plot(found, ("worst", "mean", "entropy"), folder / "mide-privacy.png")
+    _plot(found, ("worst", "mean", "entropy"), folder / "privacy.png")
     yield "## Figure 6: what it costs"
     yield ""
-    yield "![ex-post epsilon and min-entropy by query and threshold](mide-privacy.png)"
+    yield "![ex-post epsilon and min-entropy by query and threshold](privacy.png)"
     yield ""
     yield f"Averages over the {len(found)} cases (rates: over those with such cells):"
     yield ""
@@ -151,10 +151,10 @@ def _printed_highest(entropy: Mapping[str, NDArray[np.float64]]) -> str:
 
 
 def _figure_7(found: Results, folder: Path) -> Iterator[str]:
-    _plot(found, ("fnr", "fpr", "far_fpr"), folder / "mide-accuracy.png")
+    _plot(found, ("fnr", "fpr", "far_fpr"), folder / "accuracy.png")
     yield "## Figure 7: what it gets wrong"
     yield ""
-    yield "![false negatives and false positives by query and threshold](mide-accuracy.png)"
+    yield "![false negatives and false positives by query and threshold](accuracy.png)"
     yield ""
     fnr = {name: values(found, "fnr", name) for name in MECHANISMS}
     fpr = {name: float(np.nanmean(values(found, "fpr", name))) for name in MECHANISMS}
@@ -198,13 +198,13 @@ def _figure_8(varied: Results, folder: Path) -> Iterator[str]:
         [_panel(varied, measure, log=measure in {"worst", "mean"}) for measure in row]
         for row in (("fnr", "fpr", "far_fpr"), ("worst", "mean", "entropy"))
     ]
-    lines(folder / "mide-tolerance.png", x, "tolerance u", panels)
+    lines(folder / "tolerance.png", x, "tolerance u", panels)
     yield "## Figure 8: more tolerance"
     yield ""
     yield "The query *taxi 34* with low thresholds. The paper's u goes to 200, beyond nearly all"
     yield "counts here; ours goes to 30."
     yield ""
-    yield "![rates, epsilons and min-entropy against the tolerance](mide-tolerance.png)"
+    yield "![rates, epsilons and min-entropy against the tolerance](tolerance.png)"
     yield ""
     fnr = {name: values(varied, "fnr", name) for name in MECHANISMS}
     mean = {name: values(varied, "mean", name) for name in MECHANISMS}

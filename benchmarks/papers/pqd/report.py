@@ -96,7 +96,7 @@ def lines_of(
         yield f"## {_FIGURES[kind]}"
         yield ""
         for copies in found:
-            name = f"pqd-{kind}-{copies}.png"
+            name = f"{kind}-{copies}.png"
             _plot(found[copies], kind, folder / name)
             yield f"![error of {kind} queries, every row {_times(copies)}]({name})"
             yield ""

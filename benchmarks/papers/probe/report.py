@@ -131,8 +131,8 @@ def _figure_6(found: Mapping[tuple[str, str], Results], folder: Path) -> Iterato
     yield f"## Figure 6: {_sizes(found)} sub-queries"
     yield ""
     for measure, name in (("worst", "dearest"), ("mean", "mean"), ("fnr", "fnr"), ("fpr", "fpr")):
-        _grid(found, measure, folder / f"probe-{name}.png")
-        yield f"![{LABELS[measure]} by number of sub-queries](probe-{name}.png)"
+        _grid(found, measure, folder / f"{name}.png")
+        yield f"![{LABELS[measure]} by number of sub-queries]({name}.png)"
     yield ""
     flat = _flat(found)
     for kind in FORMULAS:
@@ -189,12 +189,12 @@ more cells open after phase one and sends more sub-queries to the last level."""
 
 def _figure_7(by_percent: Results, by_tree: Results, folder: Path) -> Iterator[str]:
     x = [float(percent) for percent in by_percent]
-    _rows(by_percent, x, "u of the naive baselines, %", folder / "probe-tolerance.png")
+    _rows(by_percent, x, "u of the naive baselines, %", folder / "tolerance.png")
     yield "## Figure 7: naive tolerance, equivalent trees"
     yield ""
     yield f"On retail, `{TREES[0]}`."
     yield ""
-    yield "![costs and rates against the naive tolerance](probe-tolerance.png)"
+    yield "![costs and rates against the naive tolerance](tolerance.png)"
     yield ""
     naive = {measure: values(by_percent, measure, "naive") for measure in MEASURES}
     ent = {measure: float(values(by_percent, measure, "ProBE-Ent").mean()) for measure in MEASURES}
@@ -227,14 +227,14 @@ but the printed one stay within {max(abs(spread[name]) for name in steady):.1%})
 
 def _figure_8(by_beta: Results, by_alpha: Results, folder: Path) -> Iterator[str]:
     x = [float(bound) for bound in by_beta]
-    _rows(by_beta, x, "beta", folder / "probe-beta.png")
-    _rows(by_alpha, x, "alpha", folder / "probe-alpha.png")
+    _rows(by_beta, x, "beta", folder / "beta.png")
+    _rows(by_alpha, x, "alpha", folder / "alpha.png")
     yield "## Figure 8: beta and alpha"
     yield ""
     yield f"On taxis, `{FORMULAS['disjunction'][2]}`."
     yield ""
-    yield "![costs and rates against beta](probe-beta.png)"
-    yield "![costs and rates against alpha](probe-alpha.png)"
+    yield "![costs and rates against beta](beta.png)"
+    yield "![costs and rates against alpha](alpha.png)"
     yield ""
 
     def ends(results: Results, measure: str, name: str) -> str:
@@ -266,7 +266,7 @@ fixes the rate of phase one.""")
 
 
 def _figure_9(found: Mapping[tuple[str, str], Results], folder: Path) -> Iterator[str]:
-    _grid(found, "entropy", folder / "probe-entropy.png")
+    _grid(found, "entropy", folder / "entropy.png")
     flat = _flat(found)
     entropy = {name: values(flat, "entropy", name) for name in MECHANISMS}
     ends = {
@@ -281,7 +281,7 @@ def _figure_9(found: Mapping[tuple[str, str], Results], folder: Path) -> Iterato
     ours = [name for name in MECHANISMS if "naive" not in name]
     yield "## Figure 9: min-entropy"
     yield ""
-    yield "![min-entropy by number of sub-queries](probe-entropy.png)"
+    yield "![min-entropy by number of sub-queries](entropy.png)"
     yield ""
     yield prose(f"""**Agrees.** ProBE-Ent has the highest min-entropy of the ProBE variants in
 {_highest_of(entropy, ours, "ProBE-Ent")} of {len(flat)} cases, and of all mechanisms in

@@ -43,9 +43,9 @@ def figure_7(found: Results, folder: Path) -> Iterator[str]:
     """Yield the section on NCR by epsilon, and write its plot."""
     yield "## Figure 7: NCR"
     yield ""
-    yield "![NCR by epsilon, six data sets](svt-ncr.png)"
+    yield "![NCR by epsilon, six data sets](ncr.png)"
     yield ""
-    _plot(found, "ncr", folder / "svt-ncr.png", f"NCR after {TRAVERSALS} traversals")
+    _plot(found, "ncr", folder / "ncr.png", f"NCR after {TRAVERSALS} traversals")
     every, found = found, _counted(found)
     cases = duels(found, RIVALS, TRAVERSALS)
     mean, gum = (duels(found, (name,), TRAVERSALS) for name in (_MEAN, "SVT-Gum"))
@@ -92,7 +92,7 @@ def figure_8(found: Results, folder: Path) -> Iterator[str]:
     """Yield the section on NCR by traversals, and write its plot."""
     yield "## Figure 8: more traversals"
     yield ""
-    yield f"![NCR by traversals at epsilon = {_VARIED:g}](svt-traversals.png)"
+    yield f"![NCR by traversals at epsilon = {_VARIED:g}](traversals.png)"
     yield ""
     panels = {
         f"{name}, epsilon = {epsilon:g}": {
@@ -101,7 +101,7 @@ def figure_8(found: Results, folder: Path) -> Iterator[str]:
         for (name, epsilon), every in found.items()
         if epsilon == _VARIED
     }
-    path = folder / "svt-traversals.png"
+    path = folder / "traversals.png"
     curves(path, CAPS, "traversals of the queue", panels, "NCR")
     found = _counted(found)
     rows = []
@@ -150,9 +150,9 @@ def figure_10(found: Results, folder: Path) -> Iterator[str]:
     """Yield the section on F1 by epsilon, and write its plot."""
     yield "## Figure 10: F1"
     yield ""
-    yield "![F1 by epsilon, six data sets](svt-f1.png)"
+    yield "![F1 by epsilon, six data sets](f1.png)"
     yield ""
-    _plot(found, "f1", folder / "svt-f1.png", f"F1 after {TRAVERSALS} traversals")
+    _plot(found, "f1", folder / "f1.png", f"F1 after {TRAVERSALS} traversals")
     every, found = found, _counted(found)
     cases = duels(found, RIVALS, TRAVERSALS, measure="f1")
     lost = [each for each in cases if each.behind]

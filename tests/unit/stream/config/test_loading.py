@@ -698,7 +698,7 @@ def test_frozen_thresholds_are_int64(tmp_path: Path) -> None:
     assert not isinstance(query.where, And)
 
 
-DOCS = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+DOCS = (ROOT / "docs" / "guide" / "configuration.md").read_text(encoding="utf-8")
 
 
 def snippets(language: str) -> list[str]:

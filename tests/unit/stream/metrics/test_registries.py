@@ -48,7 +48,7 @@ from tests.support.tree import ROOT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_DOCS = ROOT / "docs" / "metrics.md"
+_DOCS = ROOT / "docs" / "custodian" / "metrics.md"
 _HOUR_MS = 3_600_000
 _MICRO = UNITS_PER_EPSILON // 1_000_000
 
@@ -234,7 +234,7 @@ def _registered(metrics: Metrics) -> set[tuple[str, str, str, tuple[str, ...]]]:
 
 
 def test_the_documented_table_is_what_is_registered() -> None:
-    """docs/metrics.md lists every metric with its audience, type and labels, and no other."""
+    """The page on metrics has every metric with its audience, type and labels, and no other."""
     assert _documented() == _registered(_metrics())
 
 

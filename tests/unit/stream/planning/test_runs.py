@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
-COMMANDS = ROOT / "docs" / "commands.md"
+COMMANDS = ROOT / "docs" / "guide" / "commands.md"
 
 HOUR = "TUMBLE(ts, INTERVAL '1' HOUR)"
 SEVEN = "TUMBLE(ts, INTERVAL '7' HOUR)"

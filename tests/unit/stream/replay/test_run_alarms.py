@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from accountant.records import StoredDecision
     from stream.model.queries import Alarms, Query
 
-REPORT = ROOT / "benchmarks" / "runs.md"
+REPORT = ROOT / "benchmarks" / "reports" / "runs.md"
 MINUTE_MS = 60_000
 ROOMS = 4
 CONFIG = """\

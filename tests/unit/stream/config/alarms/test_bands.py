@@ -676,7 +676,7 @@ def test_statistics_of_another_shape_are_refused(tmp_path: Path) -> None:
 # --- what the page says
 
 
-PAGE = (ROOT / "docs" / "deciders.md").read_text()
+PAGE = (ROOT / "docs" / "guide" / "deciders.md").read_text()
 
 
 def test_the_page_s_example_loads(tmp_path: Path) -> None:
