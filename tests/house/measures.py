@@ -1,0 +1,133 @@
+"""The measures of the layout: printed, and held, by ``python -m tests.house.measures``.
+
+They keep the tree one in which a newcomer finds a thing by the names of folders. What may import
+what is said by import-linter in ``pyproject.toml``; here it is how many rooms there are, how deep
+they stand upon each other, how long their files are, and how often code outside a mechanism's
+descriptor asks which mechanism it has.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from statistics import median_low
+from typing import TYPE_CHECKING, Final
+
+from operators import registry
+from tests.house.imports import Package
+from tests.house.mechanisms import places
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["Measure", "measures"]
+
+PACKAGES: Final = ("stream", "accountant", "operators")
+MOST_ROOMS: Final = 15
+LONGEST_WAY: Final = 7
+MOST_PLACES: Final = 5
+LONG_LINES: Final = 400
+MOST_LONG: Final = 5
+MOST_LINES: Final = 500
+MEDIAN_LINES: Final = 190
+
+DESCRIPTORS: Final = (
+    "operators.registry",
+    "operators.single",
+    "operators.formulas",
+    "operators.svt",
+    "operators.deciders",
+    "stream.decisions.mechanisms",
+)
+"""Where mechanisms are described and made: their own names stand there, and nowhere else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One figure of the tree, and the most it may be.
+
+    Args:
+        what: is counted.
+        found: the figure.
+        most: that may be.
+        where: what it was counted from, for whoever has to bring it down.
+    """
+
+    what: str
+    found: int
+    most: int
+    where: Sequence[str] = ()
+
+    @property
+    def held(self) -> bool:
+        """Whether the figure is within its bound."""
+        return self.found <= self.most
+
+
+def measures(root: Path, names: Collection[str], classes: Collection[str]) -> Iterator[Measure]:
+    """Yield every measure of a tree.
+
+    Args:
+        root: the folder that the packages stand in.
+        names: of the mechanisms, as configurations have them.
+        classes: of the mechanisms' operators.
+    """
+    packages = [Package(root / name) for name in PACKAGES]
+    stream = packages[0]
+    yield Measure("rooms under stream", len(stream.rooms), MOST_ROOMS, stream.rooms)
+    for package in packages:
+        way = package.longest_way()
+        shown = [" > ".join(way)]
+        yield Measure(f"longest way in {package.folder.name}", len(way) - 1, LONGEST_WAY, shown)
+    circles = [" - ".join(circle) for package in packages for circle in package.circles()]
+    yield Measure("circles", len(circles), 0, circles)
+    yield _places(packages, names, classes)
+    lines = _lines(root, packages)
+    long = {name: count for name, count in lines.items() if count > LONG_LINES}
+    shown = [f"{name}: {count}" for name, count in long.items()]
+    yield Measure(f"files over {LONG_LINES} lines", len(long), MOST_LONG, shown)
+    longest = max(lines, key=lambda name: lines[name])
+    yield Measure("longest file, lines", lines[longest], MOST_LINES, [longest])
+    yield Measure("median file, lines", median_low(lines.values()), MEDIAN_LINES)
+
+
+def _places(
+    packages: Sequence[Package], names: Collection[str], classes: Collection[str]
+) -> Measure:
+    found = [
+        f"{module}:{line}"
+        for package in packages
+        for module, path in package.modules.items()
+        if not any(f"{module}.".startswith(f"{home}.") for home in DESCRIPTORS)
+        for line in places(path.read_text(encoding="utf-8"), names, classes)
+    ]
+    return Measure("places that name a mechanism", len(found), MOST_PLACES, found)
+
+
+def _lines(root: Path, packages: Sequence[Package]) -> dict[str, int]:
+    """Return the lines of every file that holds more than its folder's sentence."""
+    paths = [path for package in packages for path in package.modules.values()]
+    counted = {str(path.relative_to(root)): _count(path) for path in paths}
+    return {name: count for name, count in counted.items() if count > 1}
+
+
+def _count(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def main() -> int:
+    """Print every measure of this tree; return 1 where one is beyond its bound."""
+    names = (*registry.MECHANISMS, *registry.RUN_MECHANISMS, "nlm")
+    failed = False
+    for measure in measures(ROOT, names, ("Svt",)):
+        print(f"{measure.what:30} {measure.found:4} of {measure.most}")
+        if not measure.held:
+            failed = True
+            print("\n".join(f"    {each}" for each in measure.where))
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
