@@ -12,7 +12,7 @@ import pyarrow as pa
 from stream.events.decoder import Decoder, Record
 from stream.events.hashing import ByteStrings
 from stream.events.partitioning import partitions_of
-from stream.model.queries import Codec, Feed, Field, FieldType, Partitioner
+from stream.model.feeds import Codec, Feed, Field, FieldType, Partitioner
 
 if TYPE_CHECKING:
     from collections.abc import Callable

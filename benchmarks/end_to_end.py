@@ -27,8 +27,8 @@ from accountant.records import Partial
 from benchmarks.system import QUERY, System
 from deploy.kafka.broker import Broker
 from stream.build import wall_clock_ms
-from stream.decisions.records import from_iso_utc
 from stream.kafka.publish import Publisher
+from stream.windows.instants import from_iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

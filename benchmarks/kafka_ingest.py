@@ -26,7 +26,7 @@ from stream.build import wall_clock_ms
 from stream.events.hashing import ByteStrings
 from stream.events.partitioning import partitions_of
 from stream.kafka.ingest import FETCH, MAX_RECORDS, Ingest
-from stream.model.queries import Partitioner
+from stream.model.feeds import Partitioner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

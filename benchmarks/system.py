@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from accountant.records import LogIdentity
     from deploy.kafka.broker import Broker
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
 
 __all__ = ["QUERY", "System"]
 

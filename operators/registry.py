@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Aim, Condition
     from operators.single.adapter import CellOperator
 
-__all__ = ["MECHANISMS", "RUN_MECHANISMS", "create", "price"]
+__all__ = ["MECHANISMS", "PHASED", "RUN_MECHANISMS", "create", "price"]
 
 MECHANISMS: Final[tuple[str, ...]] = ("tslm", "ppwlm", "dppwlm", "probe", "probe-ent")
 """Mechanisms that keep the promise on misses, window by window."""
@@ -32,6 +32,9 @@ RUN_MECHANISMS: Final[tuple[str, ...]] = ("svt",)
 
 All that is neither here nor there is for experiments.
 """
+
+PHASED: Final = frozenset({"probe", "probe-ent"})
+"""Mechanisms with a first phase of its own tolerance."""
 
 T = TypeVar("T")
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from accountant.records import LogIdentity
     from stream.decisions.steps import StepHook
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
 
 __all__ = ["Runtime", "assemble", "open_ledger", "wall_clock_ms"]
 

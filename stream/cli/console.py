@@ -26,7 +26,7 @@ from rich.table import Table
 from rich.text import Text
 
 from accountant.units import PrivacyUnit, from_loss_units
-from stream.decisions.records import iso_utc
+from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,22 +16,22 @@ from accountant.store.store import Store
 from stream.build import open_ledger, wall_clock_ms
 from stream.cli.console import ledger_place, losses_table, status_tables
 from stream.cli.shared import CONFIG, echo_json, load_alarms, require_ledger_file
-from stream.config.scalars import instant_ms
 from stream.custody.anchors import anchor_line, base_problems, chain_ends, read_anchors
 from stream.custody.changes import accept_changes
 from stream.custody.export import write_parquet
 from stream.custody.losses import predicate_losses
 from stream.custody.orphans import orphan_warning, orphans
 from stream.custody.pinned import pinned_rows, refuse_changes, refuse_moved
-from stream.decisions.records import epsilon_text, iso_utc
+from stream.decisions.records import epsilon_text
 from stream.decisions.registration import registration, scopes_of, terms_of
+from stream.windows.instants import instant_ms, iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import LedgerStatus, QueryStatus
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
 
 __all__ = ["ledger"]
 

@@ -31,19 +31,20 @@ from stream.cli.shared import (
 from stream.cli.simulate import simulate
 from stream.custody.pinned import pinned_rows
 from stream.decisions.mechanisms import plans_of
-from stream.decisions.records import encode, iso_utc
+from stream.decisions.records import encode
 from stream.decisions.registration import scopes_of
 from stream.decisions.release import alarm_records, decision_record
 from stream.planning.budget import budget_plan
 from stream.planning.outlook import outlook
 from stream.planning.view import plan_lines, plan_tables
 from stream.replay.replay import Replay
+from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
     from stream.decisions.records import Alarm, DecisionRecord
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
     from stream.replay.replay import ReplaySummary
 
 __all__ = ["main"]

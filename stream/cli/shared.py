@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from accountant.budget.plan import BudgetPlan
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
 
 __all__ = [
     "CONFIG",

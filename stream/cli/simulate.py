@@ -23,9 +23,9 @@ from rich.progress import (
 from accountant.errors import ConfigError
 from operators.registry import MECHANISMS
 from stream.cli.shared import CONFIG, load_alarms, paths_by_feed
-from stream.config.scalars import number
 from stream.decisions.mechanisms import plans_of
-from stream.decisions.release import cells_per_unit, scope_of
+from stream.model.alarms import cells_per_unit, scope_of
+from stream.model.numbers import number
 from stream.planning.budget import budget_plan
 from stream.simulation.crew import try_out
 from stream.simulation.history import count_history
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from operators.base import Plan
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
     from stream.simulation.crew import Tried
     from stream.simulation.history import CountedAlarm
 

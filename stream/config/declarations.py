@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
 from accountant.units import Contribution, PrivacyUnit
-from stream.config.scalars import Duration, article, closest, instant_ms
+from stream.config.scalars import Duration, article, closest
 from stream.config.tables import canonical, read_domain
-from stream.model.queries import Budget, Clock, Feed, Field, FieldType, KafkaSettings, Settings
-from stream.windows.calendars import FixedCalendar, LocalCalendar, Periods
+from stream.model.alarms import Budget, KafkaSettings, Settings
+from stream.model.feeds import Clock, Feed, Field, FieldType
+from stream.model.numbers import decimal, whole_steps
+from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.instants import instant_ms
+from stream.windows.periods import Periods
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from stream.config.keys import BudgetModel, FeedModel, FieldModel, FileModel, KafkaModel
     from stream.config.yamlfile import Loc
 
-__all__ = ["build_budget", "build_feeds", "build_kafka", "build_settings", "decimal", "whole_steps"]
+__all__ = ["build_budget", "build_feeds", "build_kafka", "build_settings"]
 
 _PORT = re.compile("[0-9]{1,5}")
 _LARGEST_CLIP = 2**31
@@ -157,30 +161,6 @@ def build_settings(model: FileModel, stem: str, findings: Findings) -> Settings:
         custodian_token=metrics.custodian_token,
         tick_ms=model.tick,
     )
-
-
-def whole_steps(value: Fraction, step: Fraction) -> tuple[int, str]:
-    """Return ``value`` in whole steps and "", or 0 and the nearest multiples to write instead."""
-    steps = value / step
-    if steps.denominator == 1:
-        return int(steps), ""
-    below = steps.numerator // steps.denominator
-    return 0, f"write {decimal(below * step)} or {decimal((below + 1) * step)}"
-
-
-def decimal(value: Fraction) -> str:
-    """Return a fraction as people write it: ``0.05`` where decimals end, else ``1/3``."""
-    rest, twos, fives = value.denominator, 0, 0
-    while rest % 2 == 0:
-        rest, twos = rest // 2, twos + 1
-    while rest % 5 == 0:
-        rest, fives = rest // 5, fives + 1
-    if rest != 1:
-        return str(value)
-    places = max(twos, fives)
-    digits = str(abs(int(value * 10**places))).rjust(places + 1, "0")
-    text = f"{digits[:-places]}.{digits[-places:]}" if places else digits
-    return f"-{text}" if value < 0 else text
 
 
 def _field(name: str, model: FieldModel, loc: Loc, findings: Findings) -> Field:

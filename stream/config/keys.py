@@ -37,7 +37,7 @@ from stream.config.scalars import (
     wrong,
 )
 from stream.config.yamlfile import Scalar
-from stream.model.queries import Clock, Codec, FieldType, Partitioner
+from stream.model.feeds import Clock, Codec, FieldType, Partitioner
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,8 +22,8 @@ from stream.config.keys import EXAMPLES, MODELS, FileModel
 from stream.config.scalars import closest
 from stream.config.tables import Table, read_table
 from stream.config.yamlfile import Document, load_document
-from stream.decisions.release import scope_of
-from stream.model.queries import Alarms, Clock
+from stream.model.alarms import Alarms, scope_of
+from stream.model.feeds import Clock
 from stream.model.references import reference_feed, waited_ms
 from stream.windows.localtime import load_zone
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass
-from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,15 +17,13 @@ from pydantic import BeforeValidator, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from stream.config.yamlfile import Scalar
+from stream.model.numbers import LONGEST_NUMBER, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from enum import StrEnum
-    from zoneinfo import ZoneInfo
 
 __all__ = [
-    "LATEST_MS",
-    "LONGEST_NUMBER",
     "Address",
     "CellEpsilon",
     "Duration",
@@ -43,19 +40,11 @@ __all__ = [
     "clip_of",
     "closest",
     "domain_of",
-    "instant_ms",
-    "number",
     "period_of",
     "shown",
     "verbatim",
     "wrong",
 ]
-
-LATEST_MS = 253_402_300_800_000
-"""The first instant after the year 9999: every time lies before it."""
-
-LONGEST_NUMBER = 300
-"""Characters of the longest number that is read: sums and products of some stay printable."""
 
 _DURATION = re.compile(r"([0-9]+)\s*(ms|s|m|h|d|w)")
 _MILLISECONDS = {
@@ -66,8 +55,6 @@ _MILLISECONDS = {
     "d": 86_400_000,
     "w": 604_800_000,
 }
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
-_RATIO = re.compile(r"[+-]?[0-9]+\s*/\s*[0-9]+")
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
 _MANY = 2_000
 _DURATION_HINT = "write a whole number and a unit: 250ms, 30s, 5m, 1h, 1d or 1w"
@@ -116,50 +103,6 @@ def closest(word: str, known: Iterable[str]) -> str:
 def article(word: str) -> str:
     """Return a word with its indefinite article."""
     return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
-
-
-def number(text: str) -> Fraction | None:
-    """Return the exact value of a decimal number or a fraction ``a/b``, else ``None``.
-
-    So it does for a text longer than ``LONGEST_NUMBER``.
-    """
-    text = text.strip()
-    if len(text) > LONGEST_NUMBER:
-        return None
-    if _NUMBER.fullmatch(text):
-        return Fraction(text)
-    if _RATIO.fullmatch(text):
-        above, below = text.split("/")
-        return Fraction(int(above), int(below)) if int(below) else None
-    return None
-
-
-def instant_ms(text: str, timezone: ZoneInfo) -> int:
-    """Return an ISO 8601 date or instant in milliseconds since the epoch.
-
-    Args:
-        text: as ``2011-06-01``, ``2011-06-01T08:30:00`` or with an offset or ``Z``.
-        timezone: of instants without an offset.
-
-    Raises:
-        ValueError: it is none, finer than a millisecond, or outside 1970 to 9999.
-    """
-    try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise ValueError("is not an ISO date or instant") from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=timezone)
-    if moment.microsecond % 1000:
-        raise ValueError("is finer than a millisecond")
-    try:
-        whole_seconds = int(moment.replace(microsecond=0).timestamp())
-    except (OverflowError, ValueError):
-        raise ValueError("lies outside the years 1970 to 9999") from None
-    milliseconds = whole_seconds * 1000 + moment.microsecond // 1000
-    if not 0 <= milliseconds < LATEST_MS:
-        raise ValueError("lies outside the years 1970 to 9999")
-    return milliseconds
 
 
 def choice(kind: type[StrEnum]) -> Callable[[Any], StrEnum]:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
-from stream.config.scalars import closest, number
-from stream.model.queries import FieldType
+from stream.config.scalars import closest
+from stream.model.feeds import FieldType
+from stream.model.numbers import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

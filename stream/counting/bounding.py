@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stream.model.queries import Budget, Query
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
 
     _Column = NDArray[np.int64] | NDArray[np.uint64]
 

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stream.model.queries import Budget, Query
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
 
 __all__ = ["CellVector", "Rows", "WindowCounter", "project"]
 

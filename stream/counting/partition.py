@@ -17,13 +17,15 @@ from accountant.records import REFERENCE_PARTITIONS, Partial
 from stream.counting.counter import WindowCounter, project
 from stream.events.decoder import Decoder, Drop, Records
 from stream.events.marks import claims_mark, verified_mark
-from stream.model.queries import Clock
+from stream.model.feeds import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from stream.events.decoder import Batch, Record
-    from stream.model.queries import Budget, Feed, Query
+    from stream.model.alarms import Budget
+    from stream.model.feeds import Feed
+    from stream.model.queries import Query
 
 __all__ = ["PartitionReader", "ReadStart", "slice_start_ms"]
 

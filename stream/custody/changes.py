@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stream.custody.pinned import pinned_rows
-from stream.decisions.records import iso_utc
 from stream.decisions.registration import registration
+from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
 
 __all__ = ["accept_changes"]
 

@@ -15,7 +15,7 @@ from accountant.loss.composition import Cells, RowCharge, loss_by_predicate
 from accountant.regions.regions import Region
 from accountant.units import PrivacyUnit
 from stream.custody.pinned import pinned_rows
-from stream.decisions.release import scope_of
+from stream.model.alarms import scope_of
 from stream.model.regions import cells_of, group_by_of, region_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from accountant.audit.realised import Realised
     from accountant.ledger.ledger import Ledger
     from accountant.records import FinalCharge
-    from stream.model.queries import Alarms, Query
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
 
 __all__ = ["Losses", "predicate_losses"]
 

@@ -8,7 +8,7 @@ from stream.decisions.registration import scopes_of
 
 if TYPE_CHECKING:
     from accountant.records import LedgerStatus
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
 
 __all__ = ["orphan_warning", "orphans"]
 

@@ -17,9 +17,10 @@ from accountant.records import Admission, Request, RunAfter, RunTerms
 from accountant.units import to_loss_units
 from operators.svt import RunState, Svt
 from stream.decisions.mechanisms import BandOperator, operator_of
-from stream.decisions.release import cells_per_unit, encode_fired, has_runs, scope_of
+from stream.decisions.release import encode_fired
 from stream.decisions.steps import Step, no_step
-from stream.model.queries import Clock
+from stream.model.alarms import cells_per_unit, has_runs, scope_of
+from stream.model.feeds import Clock
 from stream.model.references import WindowPartials, reference_feed
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from operators.base import Operator, Plan
     from operators.noise.source import NoiseSource
     from stream.decisions.steps import StepHook
-    from stream.model.queries import Alarms, Query
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
 
 __all__ = ["Decider"]
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from operators.base import Operator
     from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
-    from stream.model.queries import Alarms, Band, Query
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Band, Query
 
 __all__ = ["DECIDER", "BandOperator", "operator_of", "plans_of", "price_of"]
 

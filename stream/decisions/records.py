@@ -7,7 +7,6 @@ Both kinds of record hold configuration and released decisions only. Their publi
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -16,6 +15,7 @@ import msgspec
 
 from accountant.errors import DataError
 from accountant.units import UNITS_PER_EPSILON
+from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,16 +31,12 @@ __all__ = [
     "decode_decision",
     "encode",
     "epsilon_text",
-    "from_iso_utc",
-    "iso_utc",
     "make_alarm",
     "make_decision",
     "schema",
 ]
 
 _Kind = TypeVar("_Kind")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -241,28 +237,6 @@ def epsilon_text(units: int) -> str:
         raise ValueError("a loss is not negative")
     whole, rest = divmod(units, UNITS_PER_EPSILON)
     return f"{whole}.{rest:012d}".rstrip("0").rstrip(".")
-
-
-def iso_utc(time_ms: int) -> str:
-    """Return an instant as ``2024-05-01T10:00:00.000Z``.
-
-    Raises:
-        OverflowError: if it lies outside the years 1 to 9999.
-    """
-    moment = _EPOCH + timedelta(milliseconds=time_ms)
-    return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
-
-
-def from_iso_utc(text: str) -> int:
-    """Return the milliseconds since the epoch of what ``iso_utc`` wrote.
-
-    Raises:
-        ValueError: if the text is anything else.
-    """
-    time_ms = (datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z") - _EPOCH) // _MILLISECOND
-    if iso_utc(time_ms) != text:
-        raise ValueError("not an instant in UTC with milliseconds")
-    return time_ms
 
 
 _ALARM = msgspec.json.Decoder(Alarm)

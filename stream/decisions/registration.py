@@ -10,13 +10,14 @@ from accountant.records import BudgetTerms, QueryRegistration
 from accountant.regions.regions import Region
 from accountant.regions.shapes import Shape
 from accountant.units import floor_loss_units
-from stream.decisions.release import scope_of
+from stream.model.alarms import scope_of
+from stream.model.feeds import FieldType
 from stream.model.fingerprints import definition_json
-from stream.model.queries import FieldType
 from stream.model.regions import attribute_of, group_by_of, region_of
 
 if TYPE_CHECKING:
-    from stream.model.queries import Alarms, Query
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
 
 __all__ = ["registration", "scopes_of", "shape_of", "terms_of"]
 

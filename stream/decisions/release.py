@@ -12,25 +12,22 @@ import msgspec
 
 from accountant.costs.charges import WindowKey
 from accountant.records import Outcome, SeenDecision
-from accountant.units import PrivacyUnit
-from operators.registry import RUN_MECHANISMS
-from stream.config.alarms.tolerances import tolerance_json
-from stream.decisions.records import DecisionRecord, from_iso_utc, make_alarm, make_decision
+from stream.decisions.records import DecisionRecord, make_alarm, make_decision
+from stream.model.alarms import cells_per_unit, scope_of
+from stream.windows.instants import from_iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from accountant.records import StoredDecision
     from stream.decisions.records import Alarm
-    from stream.model.queries import Alarms, Budget, Query
+    from stream.model.alarms import Alarms, Budget
+    from stream.model.queries import Query
 
 __all__ = [
     "alarm_records",
-    "cells_per_unit",
     "decision_record",
     "encode_fired",
-    "has_runs",
-    "scope_of",
     "seen_decision",
 ]
 
@@ -54,32 +51,6 @@ class _InRun(msgspec.Struct, frozen=True):
 
 
 _STORED = msgspec.json.Decoder(_Predicates | _InRun)
-
-
-def scope_of(query: Query, alarms: Alarms) -> str:
-    """Return the name of the budget a query draws on.
-
-    Under unit ``event`` an event lives in one feed; under unit ``user`` a person's cells add up
-    over every feed of the file.
-    """
-    if alarms.budget.unit is PrivacyUnit.EVENT:
-        return f"feed:{query.feed.name}"
-    return "user"
-
-
-def has_runs(query: Query, budget: Budget) -> bool:
-    """Tell whether an alarm is charged by runs of windows, each once.
-
-    Under unit ``event`` nothing is shared between windows: each is charged as if it were a run.
-    """
-    return budget.unit is PrivacyUnit.USER and query.mechanism in RUN_MECHANISMS
-
-
-def cells_per_unit(query: Query, budget: Budget) -> int:
-    """Return how many cells of one window one privacy unit can reach."""
-    if budget.unit is PrivacyUnit.EVENT or has_runs(query, budget):
-        return 1  # a run is charged for all its questions at once, whoever is in how many of them
-    return min(budget.contribution.predicates_per_window, len(query.domain))
 
 
 def encode_fired(
@@ -123,7 +94,7 @@ def alarm_records(query: Query, decision: StoredDecision) -> Iterator[Alarm]:
             predicate,
             mechanism=query.mechanism,
             max_fnr=query.aim.max_fnr,
-            tolerance=tolerance_json(query),
+            tolerance=query.tolerance,
             epsilon_units=decision.epsilon_units,
             ledger=decision.ledger_id,
             sequence=decision.sequence,

@@ -23,23 +23,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from stream.events.columns import (
-    GOOD,
-    MAX_STRING_BYTES,
-    Drop,
-    Parsed,
-    arrow_type,
-    required_fields,
-    verdict,
-)
-from stream.model.queries import FieldType
+from stream.events.columns import GOOD, MAX_STRING_BYTES, Drop, Parsed, arrow_type, verdict
+from stream.model.feeds import FieldType, required_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
-    from stream.model.queries import Feed
+    from stream.model.feeds import Feed
 
     _Bools: TypeAlias = NDArray[np.bool_]
     _Numbers: TypeAlias = tuple[pa.Array, _Bools | None]

@@ -15,30 +15,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from stream.model.queries import FieldType
+from stream.model.feeds import FieldType, required_fields
+from stream.windows.instants import TIME_END_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from stream.model.queries import Feed
+    from stream.model.feeds import Feed
 
 __all__ = [
     "GOOD",
     "MAX_STRING_BYTES",
-    "TIME_END_MS",
     "Drop",
     "Parsed",
     "arrow_type",
     "declared_schema",
     "examine",
-    "required_fields",
     "verdict",
 ]
-
-TIME_END_MS = 253_402_300_800_000
-"""Event times lie in ``[0, TIME_END_MS)``: from 1970 to the end of the year 9999."""
 
 MAX_STRING_BYTES = 1024
 """A row with a longer declared string is a bad row: nothing that names a person is longer, and a
@@ -120,27 +116,6 @@ def arrow_type(kind: FieldType) -> pa.DataType:
 def declared_schema(feed: Feed) -> pa.Schema:
     """Return the schema of decoded rows: the declared fields, in order."""
     return pa.schema([(field.name, arrow_type(field.type)) for field in feed.fields.values()])
-
-
-def required_fields(feed: Feed) -> frozenset[str]:
-    """Return the names of the fields that no event may lack.
-
-    Raises:
-        ValueError: if the event time, unit or id is not declared with a type that can serve as one.
-    """
-    names = {feed.time, feed.unit} | ({feed.id} if feed.id else set())
-    kinds: Mapping[str, FieldType] = {
-        name: feed.fields[name].type for name in names if name in feed.fields
-    }
-    if names - kinds.keys() or len({feed.time, feed.unit}) < 2:
-        raise ValueError("time, unit and id are declared fields, and the unit is not the time")
-    if kinds[feed.time] not in {FieldType.TIMESTAMP, FieldType.INTEGER}:
-        raise ValueError("the event time is a timestamp")
-    if any(
-        kinds[name] not in {FieldType.STRING, FieldType.INTEGER} for name in names - {feed.time}
-    ):
-        raise ValueError("the unit and the id are strings or integers")
-    return frozenset(names)
 
 
 def verdict(drop: Drop) -> int:

@@ -16,26 +16,19 @@ import numpy as np
 import pyarrow as pa
 
 from stream.events.arrow_events import ArrowParser, UnsuitableMessageError
-from stream.events.columns import (
-    GOOD,
-    Drop,
-    Parsed,
-    declared_schema,
-    examine,
-    required_fields,
-)
+from stream.events.columns import GOOD, Drop, Parsed, declared_schema, examine
 from stream.events.hashing import ByteStrings, KeyedHash
 from stream.events.json_events import JsonParser
 from stream.events.partitioning import partitions_of
 from stream.events.records import Record, Records
-from stream.model.queries import Clock, Codec
+from stream.model.feeds import Clock, Codec, required_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from stream.model.queries import Feed
+    from stream.model.feeds import Feed
 
 __all__ = ["Admission", "Batch", "Decoder", "Drop", "Record", "Records"]
 

@@ -22,26 +22,17 @@ import pyarrow.parquet as pq
 
 from accountant.errors import DataError
 from stream.events.arrow_events import ArrowParser, UnsuitableColumnError, UnsuitableMessageError
-from stream.events.columns import (
-    GOOD,
-    Drop,
-    Parsed,
-    arrow_type,
-    declared_schema,
-    examine,
-    required_fields,
-    verdict,
-)
+from stream.events.columns import GOOD, Drop, Parsed, arrow_type, declared_schema, examine, verdict
 from stream.events.decoder import Admission
 from stream.events.json_events import JsonParser, epoch_ms
-from stream.model.queries import FieldType
+from stream.model.feeds import FieldType, required_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from stream.events.decoder import Batch
-    from stream.model.queries import Feed
+    from stream.model.feeds import Feed
 
 __all__ = ["BATCH_ROWS", "Replay"]
 

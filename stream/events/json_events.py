@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from stream.events.columns import GOOD, Drop, Parsed, arrow_type
-from stream.model.queries import FieldType
+from stream.model.feeds import FieldType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stream.model.queries import Feed
+    from stream.model.feeds import Feed
 
 __all__ = ["JsonParser", "epoch_ms"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stream.model.queries import Partitioner
+from stream.model.feeds import Partitioner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
 
-    from stream.model.queries import KafkaSettings
+    from stream.model.alarms import KafkaSettings
 
 __all__ = ["admin_arguments", "aiokafka_arguments", "faust_credentials"]
 

@@ -15,18 +15,19 @@ from accountant.errors import (
     LogChangedError,
 )
 from stream.custody.pinned import pinned_rows
-from stream.decisions.records import decode_decision, iso_utc
+from stream.decisions.records import decode_decision
 from stream.decisions.release import seen_decision
 from stream.kafka.clients import aiokafka_arguments
 from stream.kafka.settings import require_kafka
 from stream.kafka.topics import admin_client, describe, plan, problems
+from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import LogIdentity, SeenDecision
-    from stream.model.queries import Alarms, KafkaSettings
+    from stream.model.alarms import Alarms, KafkaSettings
 
 __all__ = ["check_feeds", "check_ledger", "check_unchanged", "seen_decisions"]
 

@@ -24,7 +24,7 @@ from stream.kafka.clients import aiokafka_arguments
 from stream.kafka.guard import check_feeds
 from stream.kafka.headers import tolerate_headers
 from stream.kafka.settings import require_kafka
-from stream.model.queries import Clock, Codec
+from stream.model.feeds import Clock, Codec
 from stream.model.references import counted_on
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from stream.model.queries import Alarms, Feed
+    from stream.model.alarms import Alarms
+    from stream.model.feeds import Feed
 
 __all__ = ["replay"]
 

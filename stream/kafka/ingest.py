@@ -33,7 +33,7 @@ from stream.kafka.clients import aiokafka_arguments
 from stream.kafka.guard import check_unchanged
 from stream.kafka.headers import tolerate_headers
 from stream.kafka.settings import require_kafka
-from stream.model.queries import Clock
+from stream.model.feeds import Clock
 from stream.model.references import counted_on, public_feeds
 from stream.replay.lanes import feeds_in_use
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from accountant.records import LogIdentity, Partial
     from stream.build import Runtime
-    from stream.model.queries import Feed
+    from stream.model.feeds import Feed
 
 __all__ = ["FETCH", "MAX_RECORDS", "Ingest"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from accountant.errors import ConfigError
 
 if TYPE_CHECKING:
-    from stream.model.queries import Alarms, KafkaSettings
+    from stream.model.alarms import Alarms, KafkaSettings
 
 __all__ = ["require_kafka"]
 

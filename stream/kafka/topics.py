@@ -13,13 +13,14 @@ from accountant.errors import DependencyError
 from accountant.records import LogIdentity
 from stream.kafka.clients import admin_arguments
 from stream.kafka.settings import require_kafka
-from stream.model.queries import Clock
+from stream.model.feeds import Clock
 from stream.model.references import counted_on, waited_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from stream.model.queries import Alarms, Feed, KafkaSettings
+    from stream.model.alarms import Alarms, KafkaSettings
+    from stream.model.feeds import Feed
 
 __all__ = ["TopicFacts", "TopicPlan", "admin_client", "create", "describe", "plan", "problems"]
 

@@ -8,7 +8,7 @@ from stream.kafka.settings import require_kafka
 from stream.kafka.topics import admin_client, create, describe, plan, problems
 
 if TYPE_CHECKING:
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
 
 __all__ = ["check"]
 

@@ -17,7 +17,7 @@ from stream.kafka.settings import require_kafka
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
 
 __all__ = ["watch"]
 

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from stream.build import Runtime
     from stream.decisions.records import Alarm, DecisionRecord
     from stream.decisions.steps import StepHook
-    from stream.model.queries import Alarms, Query
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
 
 __all__ = ["run"]
 

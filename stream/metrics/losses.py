@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.audit.realised import Realised
-    from stream.model.queries import Domain
+    from stream.model.feeds import Domain
 
 __all__ = ["MOST_PREDICATES", "LossFamilies", "dearest", "predicate_label"]
 

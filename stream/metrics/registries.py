@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from accountant.audit.realised import Realised
     from accountant.records import LedgerStatus, StoredDecision
     from operators.base import Plan
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
 
 __all__ = ["Metrics"]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
     from stream.metrics.registries import Metrics
-    from stream.model.queries import Settings
+    from stream.model.alarms import Settings
 
 __all__ = ["MetricsAddresses", "serve"]
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from stream.model.queries import FieldType
+from stream.model.feeds import FieldType
 
 if TYPE_CHECKING:
     from collections.abc import Callable

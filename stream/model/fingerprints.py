@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.conditions.condition import Condition
-    from stream.model.queries import AggregateSpec, Band, Budget, Feed, Field, Query, ReferenceFeed
+    from stream.model.alarms import Budget
+    from stream.model.feeds import Feed, Field
+    from stream.model.queries import AggregateSpec, Band, Query, ReferenceFeed
     from stream.windows.calendars import Calendar
 
 __all__ = ["SCHEMA_VERSION", "definition", "definition_json", "fingerprint"]

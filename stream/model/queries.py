@@ -1,166 +1,40 @@
-"""What a configuration means once it is checked: feeds, queries, the budget.
+"""Queries: what an alarm counts, when it should ring, and what it promises.
 
-Plain frozen data, made by ``stream.config.loading`` and read by everything else. Times are integer
+Plain frozen data, made by ``stream.config`` and read by everything else. Times are integer
 milliseconds since the Unix epoch, statistics are integers (see ``operators.conditions.atoms``).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from fractions import Fraction
+    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from accountant.units import Contribution, PrivacyUnit
     from operators.conditions.condition import Aim, Condition
     from operators.deciders import Decider
+    from stream.model.feeds import Domain, Feed
     from stream.model.filters import Where
-    from stream.model.firstphase import FirstTolerances
-    from stream.windows.calendars import Calendar, Periods
+    from stream.windows.calendars import Calendar
 
 __all__ = [
     "AggregateKind",
     "AggregateSpec",
-    "Alarms",
     "Band",
-    "Budget",
-    "Clock",
-    "Codec",
-    "Domain",
-    "Feed",
-    "Field",
-    "FieldType",
-    "KafkaSettings",
-    "Partitioner",
+    "FirstTolerances",
     "Query",
     "ReferenceFeed",
-    "Settings",
 ]
 
-
-class FieldType(StrEnum):
-    """Declared type of a field of an event."""
-
-    STRING = "string"
-    INTEGER = "integer"
-    FLOAT = "float"
-    BOOLEAN = "boolean"
-    TIMESTAMP = "timestamp"
-
-
-class Codec(StrEnum):
-    """How a message's value carries events."""
-
-    JSON = "json"
-    ARROW = "arrow"
-
-
-class Clock(StrEnum):
-    """What says that a window's events have all arrived."""
-
-    APPEND_TIME = "append_time"
-    PUNCTUATION = "punctuation"
-
-
-class Partitioner(StrEnum):
-    """Hash of the unit's UTF-8 bytes that chooses the partition."""
-
-    MURMUR2 = "murmur2"
-    CRC32 = "crc32"
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One declared field of an event.
-
-    Args:
-        name: its key in the JSON object, or its column.
-        type: its declared type; another type makes the event a bad one.
-        domain: its public values in order, as strings, where it may be grouped by.
-        lo: lower clip, for sums, in the field's own unit.
-        hi: upper clip.
-        granule: smallest step that sums count; 1 for integers unless said otherwise.
-    """
-
-    name: str
-    type: FieldType
-    domain: tuple[str, ...] | None = None
-    lo: Fraction | None = None
-    hi: Fraction | None = None
-    granule: Fraction | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Feed:
-    """One topic of events, partitioned by privacy unit.
-
-    Args:
-        name: as in the configuration.
-        topic: Kafka topic.
-        codec: encoding of values.
-        time: name of the event-time field.
-        unit: name of the field that holds the privacy unit's id.
-        id: name of the field that identifies an event, for removing duplicates; or ``None``.
-        fields: declared fields by name (``time``, ``unit`` and ``id`` among them).
-        partitioner: hash that routes a unit to its partition.
-        clock: append time, or punctuation marks of a trusted writer.
-        allowed_skew_ms: an event dated later than its append time by more than this never counts.
-        broker_skew_ms: how far append times may step back within a partition.
-        idle_margin_ms: how long past a cut the clock must be before an idle partition is complete.
-        history: public ``[from_ms, until_ms)`` that a replay decides; ``None`` for live feeds.
-        punctuation_ms: grid of the punctuation marks.
-        punctuation_key: secret that authenticates marks (from the environment), or ``None``.
-    """
-
-    name: str
-    topic: str
-    codec: Codec
-    time: str
-    unit: str
-    id: str | None
-    fields: Mapping[str, Field]
-    partitioner: Partitioner = Partitioner.MURMUR2
-    clock: Clock = Clock.APPEND_TIME
-    allowed_skew_ms: int = 60_000
-    broker_skew_ms: int = 1_000
-    idle_margin_ms: int = 10_000
-    history: tuple[int, int] | None = None
-    punctuation_ms: int = 60_000
-    punctuation_key: bytes | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Domain:
-    """The public predicates of a query: every combination of its group fields' values.
-
-    Args:
-        fields: group-by fields, in order; empty for one predicate over everything.
-        values: per field its public values, in order.
-    """
-
-    fields: tuple[str, ...]
-    values: tuple[tuple[str, ...], ...]
-
-    def __len__(self) -> int:
-        """Number of predicates."""
-        size = 1
-        for values in self.values:
-            size *= len(values)
-        return size
-
-    def predicate(self, index: int) -> dict[str, str]:
-        """Return predicate ``index`` as ``{field: value}``; the last field varies fastest."""
-        chosen: dict[str, str] = {}
-        for name, values in zip(reversed(self.fields), reversed(self.values), strict=True):
-            index, at = divmod(index, len(values))
-            chosen[name] = values[at]
-        return dict(reversed(chosen.items()))
+_FIRST_FACTOR: Final = 5
 
 
 class AggregateKind(StrEnum):
@@ -206,6 +80,24 @@ class AggregateSpec:
     scale: int = 1
     above: int = 1
     not_above: int = 0
+
+    @property
+    def per_unit(self) -> Fraction:
+        """What one unit of it is in the field's own unit (1 for counts and ranks)."""
+        if self.kind in {AggregateKind.SUM, AggregateKind.OFFSET}:
+            return (self.granule or Fraction(1)) / self.scale
+        return Fraction(1)
+
+    @property
+    def never_negative(self) -> bool:
+        """Whether it has no negative weights: an empty cell is then its least value."""
+        match self.kind:
+            case AggregateKind.SUM:
+                return self.lo >= 0
+            case AggregateKind.RANK:
+                return min(self.above, self.not_above) >= 0
+            case kind:
+                return kind is not AggregateKind.OFFSET
 
     @property
     def largest(self) -> int:
@@ -268,6 +160,28 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstTolerances:
+    """What a configuration says of the first phase, per atom, in units of its statistic.
+
+    Args:
+        written: as written; ``None`` where the default applies.
+        shares: ProBE's share of the largest threshold, which is the default of counts and sums;
+            ``None`` where it is five times the tolerance.
+    """
+
+    written: tuple[int | None, ...]
+    shares: tuple[int | None, ...]
+
+    def beside(self, tolerances: Sequence[int]) -> tuple[int, ...]:
+        """Return the first phase's tolerances where the last one has these: none is smaller."""
+        found = []
+        for written, share, last in zip(self.written, self.shares, tolerances, strict=True):
+            usual = _FIRST_FACTOR * last if share is None else share
+            found.append(max(usual if written is None else written, last))
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """One alarm, ready to run.
 
@@ -311,83 +225,27 @@ class Query:
     fingerprint: str
     band: Band | None = None
 
+    @property
+    def tolerance(self) -> str | dict[str, str]:
+        """The tolerances in the fields' own units, by comparison where there are several.
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """The wall.
+        Exact decimal numbers, or fractions ``a/b`` where decimals do not end; ``0`` for a band.
+        """
+        if self.band is not None:
+            return "0"
+        written = self.by_comparison(self.aim.tolerances)
+        if len(written) == 1:
+            return decimal(*written.values())
+        return {text: decimal(value) for text, value in written.items()}
 
-    Args:
-        unit: what a neighbour differs in.
-        epsilon_max: never passed.
-        periods: the budget periods (one for ``lifetime``); ``None`` under unit ``event``.
-        contribution: caps under unit ``user``.
-    """
+    def by_comparison(self, tolerances: Sequence[int]) -> dict[str, Fraction]:
+        """Return tolerances in the fields' own units, by the text of their comparison.
 
-    unit: PrivacyUnit
-    epsilon_max: Fraction
-    periods: Periods | None
-    contribution: Contribution
-
-
-@dataclass(frozen=True, slots=True)
-class KafkaSettings:
-    """How to reach Kafka, and the names of Tocsin's own topics.
-
-    Args:
-        bootstrap: ``host:port[,host:port]``.
-        group: prefix of the consumer groups.
-        alarms_topic: alarms go here.
-        decisions_topic: one record per (query, window).
-        doorbell_topic: internal; says that a partial was stored.
-        security: client settings passed through (``security_protocol``, ``sasl_mechanism``, ...),
-            secrets among them.
-        session_timeout_ms: of both consumer groups.
-    """
-
-    bootstrap: str
-    group: str
-    alarms_topic: str
-    decisions_topic: str
-    doorbell_topic: str
-    security: Mapping[str, str] = field(repr=False)
-    session_timeout_ms: int = 30_000
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Where the worker keeps its ledger and shows its metrics.
-
-    Args:
-        ledger_url: SQLAlchemy URL (SQLite file or PostgreSQL).
-        public_address: ``(host, port)`` of the public metrics.
-        custodian_address: ``(host, port)`` of the custodian's metrics.
-        custodian_token: bearer token; required when bound beyond loopback.
-        tick_ms: alarms leave on multiples of this.
-    """
-
-    ledger_url: str = field(repr=False)
-    public_address: tuple[str, int]
-    custodian_address: tuple[str, int]
-    custodian_token: str | None = field(default=None, repr=False)
-    tick_ms: int = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Alarms:
-    """One whole configuration file, checked.
-
-    Args:
-        file: as the user named it.
-        feeds: by name.
-        queries: by id, in the order of the file.
-        budget: the wall they share.
-        kafka: ``None`` when only replays are configured.
-        settings: ledger, metrics, tick.
-    """
-
-    file: str
-    feeds: Mapping[str, Feed]
-    queries: Mapping[str, Query]
-    budget: Budget
-    kafka: KafkaSettings | None
-    settings: Settings
+        Args:
+            tolerances: per atom, in units of its statistic.
+        """
+        formula, atoms = self.condition.formula, self.condition.atoms
+        return {
+            text: tolerance * self.aggregates[atoms[name].statistic].per_unit
+            for text, name, tolerance in zip(self.texts, formula.atoms, tolerances, strict=True)
+        }

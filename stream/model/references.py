@@ -15,7 +15,7 @@ import numpy as np
 
 from accountant.records import REFERENCE_PARTITIONS
 from accountant.units import Contribution, PrivacyUnit
-from stream.model.queries import Budget
+from stream.model.alarms import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.records import Partial
-    from stream.model.queries import Alarms, Feed, Query, ReferenceFeed
+    from stream.model.alarms import Alarms
+    from stream.model.feeds import Feed
+    from stream.model.queries import Query, ReferenceFeed
 
 __all__ = [
     "FARTHEST_REFERENCE",

@@ -20,14 +20,15 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from accountant.regions.regions import Region, Value, ValueSet
+from stream.model.feeds import FieldType
 from stream.model.filters import And, Comparator, Compare, IsIn, IsNull, Not, Or
-from stream.model.queries import FieldType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from stream.model.feeds import Feed
     from stream.model.filters import Literal, Where
-    from stream.model.queries import Feed, Query
+    from stream.model.queries import Query
 
 __all__ = ["FEED", "attribute_of", "cells_of", "group_by_of", "region_of"]
 

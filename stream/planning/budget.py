@@ -18,7 +18,7 @@ from accountant.regions.shapes import Shape
 from accountant.units import to_loss_units
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.registration import scopes_of, shape_of, terms_of
-from stream.decisions.release import cells_per_unit, has_runs, scope_of
+from stream.model.alarms import cells_per_unit, has_runs, scope_of
 from stream.planning.occupancy import ActiveWindows, run_breaks
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 
@@ -29,8 +29,11 @@ if TYPE_CHECKING:
 
     from accountant.budget.plan import BudgetPlan
     from operators.base import Plan
-    from stream.model.queries import Alarms, Budget, Query
-    from stream.windows.calendars import Calendar, Periods, Schedule
+    from stream.model.alarms import Alarms, Budget
+    from stream.model.queries import Query
+    from stream.windows.calendars import Calendar
+    from stream.windows.periods import Periods
+    from stream.windows.schedule import Schedule
 
 __all__ = [
     "ACTIVE",

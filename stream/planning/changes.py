@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING
 from accountant.budget.plan import epsilon_needed, loads_of, room_units, worst_of
 from accountant.errors import ConfigError
 from accountant.units import to_loss_units
-from operators.registry import RUN_MECHANISMS
+from operators.registry import PHASED, RUN_MECHANISMS
 from stream.config.alarms.tolerances import aim_with, highest_tolerance, tolerance_text
-from stream.config.declarations import decimal
 from stream.decisions.mechanisms import price_of
-from stream.decisions.release import has_runs
-from stream.model.firstphase import PHASED
+from stream.model.alarms import has_runs
+from stream.model.numbers import decimal
 from stream.planning.budget import alarm_costs
 from stream.planning.search import rounded, rounded_index, smallest
 from stream.planning.stretching import WindowTrials, window_text
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
     from accountant.budget.plan import ScopePlan
     from operators.base import Plan
     from operators.conditions.condition import Aim
-    from stream.model.queries import Budget, Query
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
 
 __all__ = ["Change", "ChangeKind", "recommended", "smallest_changes"]
 

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountant.errors import ConfigError
-from stream.windows.calendars import TIME_LIMIT_MS
+from stream.windows.localtime import TIME_LIMIT_MS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stream.windows.calendars import Calendar, Schedule
+    from stream.windows.calendars import Calendar
+    from stream.windows.schedule import Schedule
 
 __all__ = ["ActiveWindows", "active_spans", "run_breaks"]
 

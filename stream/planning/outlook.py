@@ -14,7 +14,7 @@ from stream.planning.runs import run_outlook
 
 if TYPE_CHECKING:
     from accountant.budget.plan import ScopePlan
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
     from stream.planning.changes import Change
     from stream.planning.refusal import Refusal
     from stream.planning.runs import RunOutlook

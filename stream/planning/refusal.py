@@ -20,7 +20,7 @@ from accountant.loss.overlap import Held
 from accountant.records import Admission
 from accountant.units import PrivacyUnit, to_loss_units
 from stream.decisions.registration import shape_of
-from stream.decisions.release import cells_per_unit, has_runs
+from stream.model.alarms import cells_per_unit, has_runs
 from stream.planning.budget import REFERENCE_MS, period_table
 from stream.planning.occupancy import ActiveWindows, run_breaks
 
@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 
     from accountant.budget.plan import ScopePlan
     from accountant.regions.shapes import Shape
-    from stream.model.queries import Budget, Query
-    from stream.windows.calendars import Calendar, Periods
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
+    from stream.windows.calendars import Calendar
+    from stream.windows.periods import Periods
 
 __all__ = ["Refusal", "first_refusal"]
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 from accountant.units import PrivacyUnit, to_loss_units
 from operators.registry import price
 from operators.svt import Svt, accuracy
-from stream.config.alarms.statistics import per_unit
-from stream.decisions.release import cells_per_unit
+from stream.model.alarms import cells_per_unit
 from stream.planning.budget import period_table
 from stream.planning.occupancy import ActiveWindows
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from stream.model.queries import Budget, Query
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
 
 __all__ = ["RunOutlook", "run_outlook"]
 
@@ -111,7 +111,7 @@ def _step(query: Query) -> Fraction:
     """Return what one step of the quantised statistic is, in the unit of the tolerance."""
     (name,) = query.condition.formula.atoms
     statistic = query.aggregates[query.condition.atoms[name].statistic]
-    return query.condition.sensitivity_of(name) * per_unit(statistic)
+    return query.condition.sensitivity_of(name) * statistic.per_unit
 
 
 def _most_windows(query: Query, budget: Budget) -> int | None:

@@ -16,7 +16,7 @@ import numpy as np
 from accountant.budget.plan import loads_of, worst_of
 from accountant.units import PrivacyUnit
 from stream.config.sql.text import name_in_sql
-from stream.decisions.release import has_runs
+from stream.model.alarms import has_runs
 from stream.planning.budget import REFERENCE_MS, period_table
 from stream.planning.occupancy import ActiveWindows, active_spans
 from stream.windows.calendars import FixedCalendar, LocalCalendar
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from accountant.budget.plan import AlarmCost
     from accountant.records import BudgetTerms
-    from stream.model.queries import Budget, Query
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
     from stream.planning.budget import PeriodTable
     from stream.windows.calendars import Calendar
 

@@ -13,12 +13,12 @@ from rich.text import Text
 
 from accountant.budget.sharing import MOST_LISTED, NO_ROW
 from accountant.units import PrivacyUnit, from_loss_units
-from stream.config.alarms.tolerances import tolerance_json
-from stream.decisions.records import epsilon_text, iso_utc
+from stream.decisions.records import epsilon_text
 from stream.planning.budget import REFERENCE_MS
 from stream.planning.changes import ChangeKind
 from stream.planning.stretching import duration_text
 from stream.windows.calendars import LocalCalendar
+from stream.windows.instants import iso_utc
 from stream.windows.localtime import load_zone
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from accountant.budget.plan import AlarmPlan, ScopePlan
     from accountant.budget.sharing import Pair, Sharing
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
     from stream.planning.changes import Change
     from stream.planning.outlook import ScopeOutlook
     from stream.planning.refusal import Refusal
@@ -315,7 +315,7 @@ def _alarm_line(alarm: AlarmPlan, plan: ScopePlan, alarms: Alarms) -> dict[str, 
         "budget": plan.terms.scope,
         "mechanism": query.mechanism,
         "max_fnr": float(query.aim.max_fnr),
-        "tolerance": tolerance_json(query),
+        "tolerance": query.tolerance,
         "epsilon": f"{float(alarm.epsilon):.12f}",
         "limit": alarm.limit,
         "ratio": alarm.ratio,

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from accountant.errors import ConfigError, DataError
 from stream.counting.partition import ReadStart
 from stream.events.files import Replay as EventFiles
-from stream.model.queries import Clock
+from stream.model.feeds import Clock
 from stream.model.references import public_feeds
 from stream.replay.dumps import DumpInfo, dump_info, read_log
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from accountant.records import Partial
     from stream.counting.partition import PartitionReader
     from stream.events.decoder import Batch, Record
-    from stream.model.queries import Alarms, Feed
+    from stream.model.alarms import Alarms
+    from stream.model.feeds import Feed
 
 __all__ = [
     "DumpSource",

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
     from accountant.records import Partial, StoredDecision
     from stream.decisions.steps import StepHook
-    from stream.model.queries import Alarms, Feed, Query
+    from stream.model.alarms import Alarms
+    from stream.model.feeds import Feed
+    from stream.model.queries import Query
     from stream.replay.lanes import Lane
 
 __all__ = ["Replay", "ReplaySummary", "windows_of"]

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial
-    from stream.model.queries import Alarms, Feed, Query
+    from stream.model.alarms import Alarms
+    from stream.model.feeds import Feed
+    from stream.model.queries import Query
     from stream.replay.lanes import Lane
 
 __all__ = ["MOST_ENTRIES", "MOST_WINDOWS", "CountedAlarm", "count_history"]

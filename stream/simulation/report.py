@@ -6,10 +6,10 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from stream.config.alarms.tolerances import tolerance_text
-from stream.decisions.records import iso_utc
-from stream.decisions.release import scope_of
+from stream.model.alarms import scope_of
 from stream.simulation.advice import CAVEAT, advice_on
 from stream.simulation.results import AUDIENCE, CONFIDENCE
+from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
     from stream.simulation.advice import Advice

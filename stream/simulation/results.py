@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from operators.base import Plan
-    from stream.model.queries import Alarms, Query
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
     from stream.simulation.history import CountedAlarm
     from stream.simulation.settings import Setting, Untried
     from stream.simulation.trials import Tally

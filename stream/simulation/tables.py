@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from stream.config.alarms.tolerances import tolerance_text
-from stream.decisions.records import iso_utc
 from stream.simulation.advice import CAVEAT, advice_on
 from stream.simulation.results import AUDIENCE
+from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -23,19 +23,16 @@ import numpy as np
 
 from accountant.errors import ConfigError
 from stream.windows.localtime import DAY_MS, TIME_LIMIT_MS, Midnights, midnights
-from stream.windows.periods import Periods
-from stream.windows.schedule import Schedule
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stream.windows.schedule import Schedule
+
 __all__ = [
-    "TIME_LIMIT_MS",
     "Calendar",
     "FixedCalendar",
     "LocalCalendar",
-    "Periods",
-    "Schedule",
 ]
 
 _SEARCH_LIMIT_MS: Final = 3653 * DAY_MS

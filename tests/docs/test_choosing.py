@@ -24,7 +24,7 @@ from stream.planning.budget import budget_plan
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
 
 TEXT = choosing.PAGE.read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)

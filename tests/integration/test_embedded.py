@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial, PartialStatus, StoredDecision
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
 
 EXAMPLES = ROOT / "examples"
 MINUTE_MS = 60_000

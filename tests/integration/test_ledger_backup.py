@@ -24,7 +24,7 @@ from tests.support.commands import configuration, events, json_lines, tocsin
 
 if TYPE_CHECKING:
     from accountant.records import SeenDecision, StoredDecision
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
     from tests.support.postgres import Postgres
 
 WINDOWS = 96

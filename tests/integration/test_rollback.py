@@ -16,8 +16,8 @@ from accountant.units import to_loss_units
 from stream.build import open_ledger
 from stream.cli.main import main
 from stream.decisions.mechanisms import plans_of
-from stream.decisions.records import iso_utc
 from stream.kafka.guard import check_ledger
+from stream.windows.instants import iso_utc
 from tests.support.hostile import WINDOW_MS
 from tests.support.scenario import Scenario, wait_until
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial, PartialStatus
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
     from stream.simulation.history import CountedAlarm
 
 EXAMPLES = ROOT / "examples"

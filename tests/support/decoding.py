@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from stream.events.decoder import Batch, Decoder, Drop, Record
-from stream.model.queries import Codec, Feed, Field, FieldType
+from stream.model.feeds import Codec, Feed, Field, FieldType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

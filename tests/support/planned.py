@@ -16,7 +16,7 @@ from stream.windows.schedule import Schedule
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
     from stream.planning.outlook import ScopeOutlook
 
 __all__ = ["Alarm", "Config", "calendars"]

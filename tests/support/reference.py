@@ -21,20 +21,13 @@ from operators.conditions.atoms import Comparison, IntegerTest
 from operators.conditions.condition import Aim, Condition
 from stream.counting.counter import WindowCounter, project
 from stream.events.decoder import Batch
+from stream.model.alarms import Budget
+from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
 from stream.model.filters import Comparator, Compare, Where
-from stream.model.firstphase import FirstTolerances
-from stream.model.queries import (
-    AggregateKind,
-    AggregateSpec,
-    Budget,
-    Codec,
-    Domain,
-    Feed,
-    Field,
-    FieldType,
-    Query,
-)
-from stream.windows.calendars import FixedCalendar, LocalCalendar, Periods, Schedule
+from stream.model.queries import AggregateKind, AggregateSpec, FirstTolerances, Query
+from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.periods import Periods
+from stream.windows.schedule import Schedule
 
 if TYPE_CHECKING:
     import random

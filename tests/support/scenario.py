@@ -21,15 +21,15 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from stream.build import open_ledger
 from stream.config.loading import load
-from stream.decisions.records import from_iso_utc
 from stream.kafka.topics_command import check
+from stream.windows.instants import from_iso_utc
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
     from tests.support.kafka import Broker
 
 __all__ = ["Scenario", "Worker", "wait_until"]

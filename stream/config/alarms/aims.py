@@ -8,33 +8,34 @@ have no room for one.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
 
 from operators.conditions.condition import Aim
-from operators.registry import RUN_MECHANISMS
+from operators.registry import PHASED, RUN_MECHANISMS
 from operators.single.tslm import theoretical_limit
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
 from stream.config.alarms.bands import BAND_KEYS
-from stream.config.alarms.reduction import LARGEST_STATISTIC
-from stream.config.alarms.statistics import per_unit
-from stream.config.alarms.tolerances import mapping_text, never_negative
-from stream.config.declarations import decimal, whole_steps
+from stream.config.alarms.reduction import LARGEST_STATISTIC, Relation
+from stream.config.alarms.tolerances import mapping_text
 from stream.config.sql.nodes import SqlProblem
-from stream.model.firstphase import PHASED, default_first
-from stream.model.queries import AggregateKind
+from stream.model.numbers import decimal, whole_steps
+from stream.model.queries import AggregateKind, FirstTolerances
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from fractions import Fraction
 
     from stream.config.alarms.statistics import Counting
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
     from stream.config.sql.having import HavingReader
     from stream.config.yamlfile import Loc
-    from stream.model.firstphase import FirstTolerances
 
 __all__ = ["AimReader"]
+
+_FIRST_SHARE: Final = Fraction(3, 10)
+_ADDED_UP: Final = frozenset({AggregateKind.COUNT, AggregateKind.DISTINCT_UNITS, AggregateKind.SUM})
+_AFTER: Final = frozenset({Relation.GT, Relation.LE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ class AimReader:
                 return given
             for atom, counted in enumerate(atoms):
                 if not counted.guard and not self._amount_is_wrong(key, value, atom, at):
-                    given[atom] = int(value / per_unit(self.counting.spec_of(atom)))
+                    given[atom] = int(value / self.counting.spec_of(atom).per_unit)
             return given
         exactly: set[int] = set()
         for text, value in written.items():
@@ -144,7 +145,7 @@ class AimReader:
                     continue
                 if self._amount_is_wrong(key, value, atom, at):
                     break
-                amount = int(value / per_unit(self.counting.spec_of(atom)))
+                amount = int(value / self.counting.spec_of(atom).per_unit)
                 known = given[atom] if precise is (atom in exactly) else None
                 given[atom] = amount if known is None else min(known, amount)
             if precise:
@@ -198,7 +199,7 @@ class AimReader:
         for atom, counted in enumerate(self.counting.atoms):
             if counted.guard:
                 continue
-            unit, room = per_unit(self.counting.spec_of(atom)), self._room(atom)
+            unit, room = self.counting.spec_of(atom).per_unit, self._room(atom)
             amount = max(int(value / unit), least[atom] if least else 0)
             if key == "tolerance" and room is not None:
                 amount = min(amount, max(room // 2, 0))
@@ -208,7 +209,7 @@ class AimReader:
     def _amount_is_wrong(self, key: str, value: Fraction, atom: int, at: Loc) -> bool:
         word = key.replace("_", " ")
         spec = self.counting.spec_of(atom)
-        unit = per_unit(spec)
+        unit = spec.per_unit
         if value < 0:
             message = f"a {word} is how far below the threshold ringing is no error: 0 or more"
             self.findings.wrong(at, message, f"write {key}: 0")
@@ -233,9 +234,7 @@ class AimReader:
         """
         condition = self.counting.condition
         name = condition.formula.atoms[atom]
-        if name not in condition.formula.literals or not never_negative(
-            self.counting.spec_of(atom)
-        ):
+        if name not in condition.formula.literals or not self.counting.spec_of(atom).never_negative:
             return None
         return int(condition.atoms[name].thresholds.min()) - 1
 
@@ -243,7 +242,7 @@ class AimReader:
         room, text = self._room(atom), self.counting.atoms[atom].text
         if not tolerance or room is None or 2 * tolerance <= room:
             return
-        unit = per_unit(self.counting.spec_of(atom))
+        unit = self.counting.spec_of(atom).per_unit
         lowest, hint = decimal(room * unit), f"write {decimal(max(room // 2, 0) * unit)} or less"
         at = self._place_of("tolerance", atom)
         alike = sum(not counted.guard for counted in self.counting.atoms)
@@ -275,13 +274,13 @@ class AimReader:
 
     def _first(self, tolerances: Sequence[int]) -> FirstTolerances:
         """Return what the tolerances of a first phase follow from; none is below the others."""
-        usual = default_first(self.counting)
+        usual = _default_first(self.counting)
         if self.model.first_tolerance is None:
             return usual
         given = self._amounts("first_tolerance", self.model.first_tolerance, tolerances)
         for atom, (tolerance, amount) in enumerate(zip(tolerances, given, strict=True)):
             if amount is not None and amount < tolerance:
-                least = decimal(tolerance * per_unit(self.counting.spec_of(atom)))
+                least = decimal(tolerance * self.counting.spec_of(atom).per_unit)
                 self.findings.wrong(
                     self._place_of("first_tolerance", atom),
                     "the first phase is the coarser one: its tolerance is no smaller than the other"
@@ -317,3 +316,21 @@ class AimReader:
                 f"add a condition that an empty cell fails, as AND {atom.text[:-1]}50",
                 offset=atom.asked[0].measure.offset,
             )
+
+
+def _default_first(counting: Counting) -> FirstTolerances:
+    """Return what applies to a condition where nothing is written.
+
+    A threshold tells how large counts and sums are, and nothing of the size of other statistics.
+    """
+    condition = counting.condition
+    shares: list[int | None] = []
+    for atom, counted in enumerate(counting.atoms):
+        if counted.guard or counting.spec_of(atom).kind not in _ADDED_UP:
+            shares.append(None)
+            continue
+        bounds = condition.atoms[condition.formula.atoms[atom]].thresholds
+        after = int(counted.asked[0].relation in _AFTER)  # s > c is s >= c + 1
+        ends = (int(bounds.max()) - after, int(bounds.min()) - after)
+        shares.append(int(_FIRST_SHARE * max(map(abs, ends))))
+    return FirstTolerances((None,) * len(shares), tuple(shares))

@@ -14,7 +14,8 @@ from stream.config.alarms.band_statistics import reference_aggregate
 from stream.config.alarms.reduction import Function
 from stream.config.scalars import closest
 from stream.config.sql.nodes import SqlProblem
-from stream.model.queries import Clock, ReferenceFeed
+from stream.model.feeds import Clock
+from stream.model.queries import ReferenceFeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from stream.config.sql.comparisons import Measure
     from stream.config.sql.select import ParsedQuery
     from stream.config.yamlfile import Loc
-    from stream.model.queries import Feed
+    from stream.model.feeds import Feed
 
 __all__ = ["FeedReferenceReader"]
 

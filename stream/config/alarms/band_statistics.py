@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from operators.deciders import Decider, Kind
     from stream.config.sql.comparisons import Measure
-    from stream.model.queries import Feed
+    from stream.model.feeds import Feed
 
 __all__ = ["BandCounting", "kind_of", "reference_aggregate"]
 

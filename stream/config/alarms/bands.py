@@ -27,12 +27,11 @@ from operators.deciders import (
 )
 from stream.config.alarms.band_statistics import BandCounting, kind_of
 from stream.config.alarms.thresholds import Levels, Profiles, ThresholdReader
-from stream.config.declarations import decimal, whole_steps
 from stream.config.sql.bands import reference_of
 from stream.config.sql.nodes import SqlProblem
 from stream.decisions.mechanisms import DECIDER
-from stream.model.firstphase import FirstTolerances
-from stream.model.queries import Band
+from stream.model.numbers import decimal, whole_steps
+from stream.model.queries import Band, FirstTolerances
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

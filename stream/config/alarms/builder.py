@@ -15,13 +15,13 @@ from stream.config.alarms.contradictions import constant_comparisons, constant_c
 from stream.config.alarms.reduction import Function
 from stream.config.alarms.statistics import aggregate_of, assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
-from stream.config.alarms.tolerances import never_negative
 from stream.config.scalars import closest
 from stream.config.sql.bands import BAND_SHAPE
 from stream.config.sql.select import SqlProblem, parse_sql
 from stream.decisions.mechanisms import DECIDER
+from stream.model.feeds import Clock, Domain
 from stream.model.fingerprints import fingerprint
-from stream.model.queries import Clock, Domain, Query
+from stream.model.queries import Query
 from stream.model.regions import region_of
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.schedule import Schedule
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from stream.config.sql.select import ParsedQuery
     from stream.config.tables import Table
     from stream.config.yamlfile import Loc
-    from stream.model.queries import Budget, Feed
+    from stream.model.alarms import Budget
+    from stream.model.feeds import Feed
     from stream.windows.calendars import Calendar
 
 __all__ = ["QueryBuilder"]
@@ -351,4 +352,4 @@ class QueryBuilder:
 
 def _moves_one_way(counting: Counting) -> bool:
     """Tell whether one more person can only raise what is counted: no event weighs below zero."""
-    return all(never_negative(spec) for spec in counting.aggregates)
+    return all(spec.never_negative for spec in counting.aggregates)

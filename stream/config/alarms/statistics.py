@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from stream.config.alarms.thresholds import Levels, Profiles
     from stream.config.sql.comparisons import Measure
-    from stream.model.queries import Feed
+    from stream.model.feeds import Feed
 
-__all__ = ["MOST_TESTS", "CountedAtom", "Counting", "aggregate_of", "assemble", "per_unit"]
+__all__ = ["MOST_TESTS", "CountedAtom", "Counting", "aggregate_of", "assemble"]
 
 MOST_TESTS: Final = 64
 """Most tests that HAVING may come to, repeated ones included: listing the ways to be true of a
@@ -97,13 +97,6 @@ def aggregate_of(measure: Measure, feed: Feed) -> Aggregate:
     granule = field.granule or _ONE
     lo, hi = (int((bound or 0) / granule) for bound in (field.lo, field.hi))
     return Aggregate(measure.function, lo, hi, measure.quantile)
-
-
-def per_unit(spec: AggregateSpec) -> Fraction:
-    """Return what one unit of a statistic is in the field's own unit (1 for counts and ranks)."""
-    if spec.kind in {AggregateKind.SUM, AggregateKind.OFFSET}:
-        return (spec.granule or _ONE) / spec.scale
-    return _ONE
 
 
 def assemble(

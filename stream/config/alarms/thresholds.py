@@ -14,9 +14,9 @@ import numpy as np
 
 from accountant.errors import ConfigError
 from stream.config.alarms.reduction import LARGEST_STATISTIC, Function, Relation
-from stream.config.declarations import decimal, whole_steps
 from stream.config.scalars import closest
 from stream.config.tables import canonical
+from stream.model.numbers import decimal, whole_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stream.config.sql.comparisons import Asked, Threshold
     from stream.config.tables import Table
     from stream.config.yamlfile import Loc
-    from stream.model.queries import Domain, Feed
+    from stream.model.feeds import Domain, Feed
 
 __all__ = ["Levels", "Profiles", "ThresholdReader", "granule_of"]
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from stream.config.alarms.reduction import Function, Relation
-from stream.config.declarations import decimal
 from stream.config.sql.having import RELATIONS, is_aggregate
 from stream.config.sql.nodes import SqlProblem, first_extra, named, numeric, start, unwrapped
 from stream.config.sql.text import select_of
+from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

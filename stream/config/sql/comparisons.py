@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from stream.config.alarms.reduction import Function
-from stream.config.declarations import decimal
+from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
     from stream.config.alarms.reduction import Relation

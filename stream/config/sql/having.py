@@ -29,13 +29,13 @@ from stream.config.sql.nodes import (
 )
 from stream.config.sql.text import select_of
 from stream.config.sql.where import ConditionReader
-from stream.model.queries import Field, FieldType
+from stream.model.feeds import Field, FieldType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from zoneinfo import ZoneInfo
 
-    from stream.model.queries import Feed
+    from stream.model.feeds import Feed
 
 __all__ = ["AGGREGATES", "RELATIONS", "HavingReader", "is_aggregate"]
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from stream.config.scalars import LONGEST_NUMBER, closest, number
+from stream.config.scalars import closest
+from stream.model.numbers import LONGEST_NUMBER, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
-    from stream.model.queries import Field
+    from stream.model.feeds import Field
 
 __all__ = [
     "SqlProblem",

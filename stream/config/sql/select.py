@@ -25,7 +25,7 @@ from stream.config.sql.having import HavingReader
 from stream.config.sql.nodes import SqlProblem, column, first_extra, named, numeric, start
 from stream.config.sql.text import SHAPE, select_of
 from stream.config.sql.where import ConditionReader
-from stream.events.columns import required_fields
+from stream.model.feeds import required_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from stream.config.sql.bands import BandAsked
     from stream.config.sql.comparisons import Asked
+    from stream.model.feeds import Feed
     from stream.model.filters import Where
-    from stream.model.queries import Feed
 
 __all__ = ["ParsedQuery", "Span", "SqlProblem", "parse_sql"]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from stream.config.scalars import article, closest, instant_ms
+from stream.config.scalars import article, closest
 from stream.config.sql.nodes import (
     SqlProblem,
     column,
@@ -23,8 +23,9 @@ from stream.config.sql.nodes import (
     start,
     unwrapped,
 )
+from stream.model.feeds import Field, FieldType
 from stream.model.filters import And, Comparator, Compare, IsIn, IsNull, Literal, Not, Or, Where
-from stream.model.queries import Field, FieldType
+from stream.windows.instants import instant_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,12 +23,12 @@ import pytest
 from accountant.units import PrivacyUnit
 from stream.config.loading import load
 from stream.counting.partition import PartitionReader, ReadStart, slice_start_ms
-from stream.decisions.release import cells_per_unit
 from stream.events import decoder as decoding
 from stream.events.decoder import Decoder, Record
 from stream.events.hashing import ByteStrings
 from stream.events.partitioning import partitions_of
-from stream.model.queries import Codec, Partitioner
+from stream.model.alarms import cells_per_unit
+from stream.model.feeds import Codec, Partitioner
 from tests.support.decoding import HASH_KEY, ipc
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial
     from stream.events.decoder import Batch
-    from stream.model.queries import Alarms, Query
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
 
     Reader = type[PartitionReader]
     Partials = dict[WindowKey, Partial]

@@ -20,10 +20,12 @@ from accountant.units import Contribution, PrivacyUnit
 from operators.conditions.condition import Aim
 from stream.config.keys import MODELS
 from stream.config.loading import check, examine, load
+from stream.model.feeds import Clock, Codec, FieldType, Partitioner
 from stream.model.filters import And
 from stream.model.fingerprints import definition, definition_json, fingerprint
-from stream.model.queries import AggregateKind, Clock, Codec, FieldType, Partitioner
-from stream.windows.calendars import FixedCalendar, LocalCalendar, Periods
+from stream.model.queries import AggregateKind
+from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.periods import Periods
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:

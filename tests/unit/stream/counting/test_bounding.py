@@ -24,7 +24,8 @@ from tests.support.reference import ROOMS, Counted, Event, cell_and_weights, is_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from stream.model.queries import Budget, Query
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
 
     Case = tuple[reference.Scene, Query, Budget, list[Event]]
     Counter = Callable[[Query, Budget, list[Event], range], dict[int, Counted]]

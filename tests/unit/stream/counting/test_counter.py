@@ -17,13 +17,15 @@ from accountant.units import PrivacyUnit
 from stream.counting.counter import Rows, WindowCounter, project
 from stream.counting.projection import _integer_granules, _positions
 from stream.counting.sums import SUM_LIMIT, Sums
+from stream.model.feeds import Domain, FieldType
 from stream.model.filters import Comparator, Compare
-from stream.model.queries import AggregateKind, AggregateSpec, Domain, FieldType
+from stream.model.queries import AggregateKind, AggregateSpec
 from stream.windows.calendars import FixedCalendar
 from tests.support import reference
 
 if TYPE_CHECKING:
-    from stream.model.queries import Budget, Query
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
     from tests.support.reference import Event
 
     Case = tuple[reference.Scene, Query, Budget, list[Event]]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accountant.records import Partial
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
 
 _MINUTE_MS = 60_000
 _GRACE_MS = 1_000

@@ -15,7 +15,7 @@ from stream.build import open_ledger
 from stream.config.loading import load
 from stream.custody.losses import predicate_losses
 from stream.decisions.registration import registration, terms_of
-from stream.decisions.release import scope_of
+from stream.model.alarms import scope_of
 from tests.support.commands import json_lines, tocsin
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
 
 CONFIG = """
 feeds:

@@ -22,12 +22,11 @@ from stream.decisions.records import (
     decode_decision,
     encode,
     epsilon_text,
-    from_iso_utc,
-    iso_utc,
     make_alarm,
     make_decision,
     schema,
 )
+from stream.windows.instants import from_iso_utc, iso_utc
 
 KEY = WindowKey(end_ms=1_714_557_600_000, query="fire-code", start_ms=1_714_554_000_000)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream.events import arrow_events, decoder
-from stream.events.columns import MAX_STRING_BYTES, TIME_END_MS
-from stream.model.queries import Codec
+from stream.events.columns import MAX_STRING_BYTES
+from stream.model.feeds import Codec
+from stream.windows.instants import TIME_END_MS
 from tests.support.decoding import (
     NOON_MS,
     REASONS,

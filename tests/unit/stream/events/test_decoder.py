@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from stream.events import arrow_events
 from stream.events import decoder as decoding
-from stream.events.columns import MAX_STRING_BYTES, TIME_END_MS
+from stream.events.columns import MAX_STRING_BYTES
 from stream.events.decoder import Batch, Decoder, Drop, Record
 from stream.events.hashing import ByteStrings
 from stream.events.partitioning import partitions_of
-from stream.model.queries import Clock, Codec, Field, FieldType, Partitioner
+from stream.model.feeds import Clock, Codec, Field, FieldType, Partitioner
+from stream.windows.instants import TIME_END_MS
 from tests.support.decoding import (
     KINDS,
     NOON_MS,

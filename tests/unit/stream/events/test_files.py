@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from accountant.errors import DataError
 from stream.events.decoder import Decoder, Record
 from stream.events.files import Replay
-from stream.model.queries import Codec, Feed, Field, FieldType
+from stream.model.feeds import Codec, Feed, Field, FieldType
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from kafka.partitioner.default import murmur2 as kafka_murmur2
 
 from stream.events.hashing import ByteStrings
 from stream.events.partitioning import crc32, murmur2, partitions_of
-from stream.model.queries import Partitioner
+from stream.model.feeds import Partitioner
 
 KEYS = st.lists(st.binary(max_size=70), max_size=40)
 

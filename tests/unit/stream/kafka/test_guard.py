@@ -18,7 +18,7 @@ from stream.kafka import guard
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
 
 HOUR_MS = 3_600_000
 HOURS = 2_500

@@ -15,7 +15,7 @@ from aiokafka.errors import KafkaError
 from stream.config.loading import load
 from stream.decisions.steps import no_step
 from stream.kafka import ingest
-from stream.model.queries import Clock
+from stream.model.feeds import Clock
 from tests.support.commands import configuration
 
 PARTITION = TopicPartition("badges", 0)

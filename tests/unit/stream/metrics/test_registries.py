@@ -31,18 +31,9 @@ from operators.conditions.condition import Aim, Condition
 from stream.metrics.losses import LossFamilies, dearest, predicate_label
 from stream.metrics.registries import Metrics
 from stream.metrics.server import serve
-from stream.model.firstphase import FirstTolerances
-from stream.model.queries import (
-    AggregateKind,
-    AggregateSpec,
-    Alarms,
-    Budget,
-    Codec,
-    Domain,
-    Feed,
-    Query,
-    Settings,
-)
+from stream.model.alarms import Alarms, Budget, Settings
+from stream.model.feeds import Codec, Domain, Feed
+from stream.model.queries import AggregateKind, AggregateSpec, FirstTolerances, Query
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:

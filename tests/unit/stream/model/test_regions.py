@@ -19,8 +19,9 @@ from stream.counting.counter import project
 from stream.decisions.registration import shape_of
 from stream.events.columns import declared_schema
 from stream.events.decoder import Batch
+from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
 from stream.model.filters import And, Comparator, Compare, Where
-from stream.model.queries import AggregateKind, Codec, Domain, Feed, Field, FieldType
+from stream.model.queries import AggregateKind
 from stream.model.regions import attribute_of, cells_of, group_by_of, region_of
 from tests.support import reference
 

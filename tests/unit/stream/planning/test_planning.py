@@ -26,7 +26,7 @@ from accountant.units import PrivacyUnit, to_loss_units
 from stream.cli.main import main
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.registration import registration, shape_of
-from stream.decisions.release import cells_per_unit
+from stream.model.alarms import cells_per_unit
 from stream.planning.budget import (
     REFERENCE_MS,
     budget_plan,
@@ -38,7 +38,9 @@ from stream.planning.occupancy import ActiveWindows
 from stream.planning.outlook import outlook
 from stream.planning.search import rounded, rounded_index, smallest
 from stream.planning.stretching import duration_text
-from stream.windows.calendars import FixedCalendar, LocalCalendar, Periods, Schedule
+from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.periods import Periods
+from stream.windows.schedule import Schedule
 from tests.support import planned
 from tests.support.planned import Alarm, calendars
 
@@ -46,7 +48,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from stream.model.queries import Alarms, Query
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
     from stream.planning.changes import Change
     from stream.windows.calendars import Calendar
 

@@ -34,7 +34,9 @@ from stream.planning.changes import ChangeKind
 from stream.planning.occupancy import ActiveWindows, run_breaks
 from stream.planning.outlook import outlook
 from stream.planning.refusal import first_refusal
-from stream.windows.calendars import FixedCalendar, LocalCalendar, Periods, Schedule
+from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.periods import Periods
+from stream.windows.schedule import Schedule
 from tests.support import planned
 from tests.support.planned import Alarm, calendars
 from tests.support.tree import ROOT
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from operators.base import Plan
-    from stream.model.queries import Alarms
+    from stream.model.alarms import Alarms
     from stream.windows.calendars import Calendar
 
 HOUR_MS = 3_600_000

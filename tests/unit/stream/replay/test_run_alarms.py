@@ -22,7 +22,7 @@ from operators.svt import Svt
 from stream.build import Runtime, assemble, open_ledger
 from stream.config.loading import examine, load
 from stream.decisions.release import alarm_records, decision_record
-from stream.model.queries import Clock
+from stream.model.feeds import Clock
 from tests.support.matrix import run_states
 from tests.support.tree import ROOT
 
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
-    from stream.model.queries import Alarms, Query
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
 
 REPORT = ROOT / "benchmarks" / "reports" / "runs.md"
 MINUTE_MS = 60_000

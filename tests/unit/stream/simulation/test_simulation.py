@@ -28,18 +28,9 @@ from operators.conditions.formula import Formula
 from operators.noise.source import NoiseSource
 from operators.registry import create
 from stream.cli import simulate as command
-from stream.model.firstphase import FirstTolerances
-from stream.model.queries import (
-    AggregateKind,
-    AggregateSpec,
-    Alarms,
-    Budget,
-    Codec,
-    Domain,
-    Feed,
-    Query,
-    Settings,
-)
+from stream.model.alarms import Alarms, Budget, Settings
+from stream.model.feeds import Codec, Domain, Feed
+from stream.model.queries import AggregateKind, AggregateSpec, FirstTolerances, Query
 from stream.simulation import history, trials
 from stream.simulation.advice import CAVEAT, advice_on
 from stream.simulation.crew import try_out

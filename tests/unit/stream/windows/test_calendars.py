@@ -11,8 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from accountant.errors import ConfigError
-from stream.windows.calendars import FixedCalendar, LocalCalendar, Periods, Schedule
+from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.localtime import DAY_MS, TIME_LIMIT_MS, Midnights, load_zone, midnights
+from stream.windows.periods import Periods
+from stream.windows.schedule import Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
     from stream.config.loading import Report
-    from stream.model.queries import Alarms, Query
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
 
 HERE = "⟦"
 MINUTE_MS = 60_000

@@ -22,7 +22,8 @@ from stream.counting.counter import Rows, WindowCounter, project
 from stream.counting.partition import PartitionReader, ReadStart
 from stream.counting.projection import check_weights
 from stream.events.decoder import Record
-from stream.model.queries import AggregateKind, AggregateSpec, Field, FieldType
+from stream.model.feeds import Field, FieldType
+from stream.model.queries import AggregateKind, AggregateSpec
 from tests.support import reference
 from tests.support.reference import ROOMS, Event, cell_and_weights, weight_of
 from tests.unit.stream.counting.test_bounding import (
@@ -33,7 +34,8 @@ from tests.unit.stream.counting.test_bounding import (
 )
 
 if TYPE_CHECKING:
-    from stream.model.queries import Budget, Query
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
 
 TUMBLING = reference.scenes()[0]
 COUNT, DISTINCT, SUM, OFFSET, RANK = AggregateKind

@@ -13,11 +13,11 @@ from click.testing import CliRunner
 
 from operators.base import Plan
 from stream.cli.main import main
-from stream.config.alarms.tolerances import tolerance_json, tolerance_text
+from stream.config.alarms.tolerances import tolerance_text
 from stream.config.loading import examine
 from stream.config.sql.text import name_in_sql
 from stream.config.yamlfile import quoted
-from stream.model.firstphase import FirstTolerances
+from stream.model.queries import FirstTolerances
 from stream.planning.changes import ChangeKind
 from stream.planning.outlook import outlook
 from stream.simulation.advice import described
@@ -227,7 +227,7 @@ def test_tolerances_are_published_as_they_are_written(
 ) -> None:
     """Alarms and plans say the field's own unit, whatever the statistic counts in."""
     query = query_of(tmp_path, having, tolerance=tolerance)
-    assert tolerance_json(query) == published
+    assert query.tolerance == published
     text = tolerance_text(query, query.aim.tolerances)
     assert (json.loads(text) if text.startswith("{") else text) is not None
     assert query_of(tmp_path, having, tolerance=text).aim == query.aim

@@ -23,7 +23,8 @@ from stream.config.alarms.statistics import Counting, aggregate_of, assemble
 from stream.config.alarms.thresholds import Levels, Profiles
 from stream.config.sql.comparisons import Asked
 from stream.config.sql.select import ParsedQuery, SqlProblem, parse_sql
-from stream.model.queries import AggregateKind, AggregateSpec, Codec, Domain, Feed, Field, FieldType
+from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
+from stream.model.queries import AggregateKind, AggregateSpec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

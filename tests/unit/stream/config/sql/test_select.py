@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from stream.config.alarms.reduction import Function, Relation
 from stream.config.sql.select import ParsedQuery, Span, SqlProblem, parse_sql
+from stream.model.feeds import Codec, Feed, Field, FieldType
 from stream.model.filters import And, Comparator, Compare, IsIn, IsNull, Not, Or
-from stream.model.queries import Codec, Feed, Field, FieldType
 
 MARK = "⟦"
 FIELDS = (

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stream.model.feeds import FieldType
 from stream.model.filters import And, Comparator, Compare, IsIn, IsNull, Not, Or, Where
-from stream.model.queries import FieldType
 
 if TYPE_CHECKING:
     from collections.abc import Callable

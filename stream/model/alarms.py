@@ -1,0 +1,135 @@
+"""One whole configuration, checked: its alarms, the budget they share, where it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from accountant.units import PrivacyUnit
+from operators.registry import RUN_MECHANISMS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from accountant.units import Contribution
+    from stream.model.feeds import Feed
+    from stream.model.queries import Query
+    from stream.windows.periods import Periods
+
+__all__ = [
+    "Alarms",
+    "Budget",
+    "KafkaSettings",
+    "Settings",
+    "cells_per_unit",
+    "has_runs",
+    "scope_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The wall.
+
+    Args:
+        unit: what a neighbour differs in.
+        epsilon_max: never passed.
+        periods: the budget periods (one for ``lifetime``); ``None`` under unit ``event``.
+        contribution: caps under unit ``user``.
+    """
+
+    unit: PrivacyUnit
+    epsilon_max: Fraction
+    periods: Periods | None
+    contribution: Contribution
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSettings:
+    """How to reach Kafka, and the names of Tocsin's own topics.
+
+    Args:
+        bootstrap: ``host:port[,host:port]``.
+        group: prefix of the consumer groups.
+        alarms_topic: alarms go here.
+        decisions_topic: one record per (query, window).
+        doorbell_topic: internal; says that a partial was stored.
+        security: client settings passed through (``security_protocol``, ``sasl_mechanism``, ...),
+            secrets among them.
+        session_timeout_ms: of both consumer groups.
+    """
+
+    bootstrap: str
+    group: str
+    alarms_topic: str
+    decisions_topic: str
+    doorbell_topic: str
+    security: Mapping[str, str] = field(repr=False)
+    session_timeout_ms: int = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where the worker keeps its ledger and shows its metrics.
+
+    Args:
+        ledger_url: SQLAlchemy URL (SQLite file or PostgreSQL).
+        public_address: ``(host, port)`` of the public metrics.
+        custodian_address: ``(host, port)`` of the custodian's metrics.
+        custodian_token: bearer token; required when bound beyond loopback.
+        tick_ms: alarms leave on multiples of this.
+    """
+
+    ledger_url: str = field(repr=False)
+    public_address: tuple[str, int]
+    custodian_address: tuple[str, int]
+    custodian_token: str | None = field(default=None, repr=False)
+    tick_ms: int = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Alarms:
+    """One whole configuration file, checked.
+
+    Args:
+        file: as the user named it.
+        feeds: by name.
+        queries: by id, in the order of the file.
+        budget: the wall they share.
+        kafka: ``None`` when only replays are configured.
+        settings: ledger, metrics, tick.
+    """
+
+    file: str
+    feeds: Mapping[str, Feed]
+    queries: Mapping[str, Query]
+    budget: Budget
+    kafka: KafkaSettings | None
+    settings: Settings
+
+
+def scope_of(query: Query, alarms: Alarms) -> str:
+    """Return the name of the budget a query draws on.
+
+    Under unit ``event`` an event lives in one feed; under unit ``user`` a person's cells add up
+    over every feed of the file.
+    """
+    if alarms.budget.unit is PrivacyUnit.EVENT:
+        return f"feed:{query.feed.name}"
+    return "user"
+
+
+def has_runs(query: Query, budget: Budget) -> bool:
+    """Tell whether an alarm is charged by runs of windows, each once.
+
+    Under unit ``event`` nothing is shared between windows: each is charged as if it were a run.
+    """
+    return budget.unit is PrivacyUnit.USER and query.mechanism in RUN_MECHANISMS
+
+
+def cells_per_unit(query: Query, budget: Budget) -> int:
+    """Return how many cells of one window one privacy unit can reach."""
+    if budget.unit is PrivacyUnit.EVENT or has_runs(query, budget):
+        return 1  # a run is charged for all its questions at once, whoever is in how many of them
+    return min(budget.contribution.predicates_per_window, len(query.domain))

@@ -1,0 +1,162 @@
+"""Feeds: topics of events, their declared fields and public domains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+__all__ = [
+    "Clock",
+    "Codec",
+    "Domain",
+    "Feed",
+    "Field",
+    "FieldType",
+    "Partitioner",
+    "required_fields",
+]
+
+
+class FieldType(StrEnum):
+    """Declared type of a field of an event."""
+
+    STRING = "string"
+    INTEGER = "integer"
+    FLOAT = "float"
+    BOOLEAN = "boolean"
+    TIMESTAMP = "timestamp"
+
+
+class Codec(StrEnum):
+    """How a message's value carries events."""
+
+    JSON = "json"
+    ARROW = "arrow"
+
+
+class Clock(StrEnum):
+    """What says that a window's events have all arrived."""
+
+    APPEND_TIME = "append_time"
+    PUNCTUATION = "punctuation"
+
+
+class Partitioner(StrEnum):
+    """Hash of the unit's UTF-8 bytes that chooses the partition."""
+
+    MURMUR2 = "murmur2"
+    CRC32 = "crc32"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One declared field of an event.
+
+    Args:
+        name: its key in the JSON object, or its column.
+        type: its declared type; another type makes the event a bad one.
+        domain: its public values in order, as strings, where it may be grouped by.
+        lo: lower clip, for sums, in the field's own unit.
+        hi: upper clip.
+        granule: smallest step that sums count; 1 for integers unless said otherwise.
+    """
+
+    name: str
+    type: FieldType
+    domain: tuple[str, ...] | None = None
+    lo: Fraction | None = None
+    hi: Fraction | None = None
+    granule: Fraction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """One topic of events, partitioned by privacy unit.
+
+    Args:
+        name: as in the configuration.
+        topic: Kafka topic.
+        codec: encoding of values.
+        time: name of the event-time field.
+        unit: name of the field that holds the privacy unit's id.
+        id: name of the field that identifies an event, for removing duplicates; or ``None``.
+        fields: declared fields by name (``time``, ``unit`` and ``id`` among them).
+        partitioner: hash that routes a unit to its partition.
+        clock: append time, or punctuation marks of a trusted writer.
+        allowed_skew_ms: an event dated later than its append time by more than this never counts.
+        broker_skew_ms: how far append times may step back within a partition.
+        idle_margin_ms: how long past a cut the clock must be before an idle partition is complete.
+        history: public ``[from_ms, until_ms)`` that a replay decides; ``None`` for live feeds.
+        punctuation_ms: grid of the punctuation marks.
+        punctuation_key: secret that authenticates marks (from the environment), or ``None``.
+    """
+
+    name: str
+    topic: str
+    codec: Codec
+    time: str
+    unit: str
+    id: str | None
+    fields: Mapping[str, Field]
+    partitioner: Partitioner = Partitioner.MURMUR2
+    clock: Clock = Clock.APPEND_TIME
+    allowed_skew_ms: int = 60_000
+    broker_skew_ms: int = 1_000
+    idle_margin_ms: int = 10_000
+    history: tuple[int, int] | None = None
+    punctuation_ms: int = 60_000
+    punctuation_key: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The public predicates of a query: every combination of its group fields' values.
+
+    Args:
+        fields: group-by fields, in order; empty for one predicate over everything.
+        values: per field its public values, in order.
+    """
+
+    fields: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+
+    def __len__(self) -> int:
+        """Number of predicates."""
+        size = 1
+        for values in self.values:
+            size *= len(values)
+        return size
+
+    def predicate(self, index: int) -> dict[str, str]:
+        """Return predicate ``index`` as ``{field: value}``; the last field varies fastest."""
+        chosen: dict[str, str] = {}
+        for name, values in zip(reversed(self.fields), reversed(self.values), strict=True):
+            index, at = divmod(index, len(values))
+            chosen[name] = values[at]
+        return dict(reversed(chosen.items()))
+
+
+def required_fields(feed: Feed) -> frozenset[str]:
+    """Return the names of the fields that no event may lack.
+
+    Raises:
+        ValueError: if the event time, unit or id is not declared with a type that can serve as one.
+    """
+    names = {feed.time, feed.unit} | ({feed.id} if feed.id else set())
+    kinds: Mapping[str, FieldType] = {
+        name: feed.fields[name].type for name in names if name in feed.fields
+    }
+    if names - kinds.keys() or len({feed.time, feed.unit}) < 2:
+        raise ValueError("time, unit and id are declared fields, and the unit is not the time")
+    if kinds[feed.time] not in {FieldType.TIMESTAMP, FieldType.INTEGER}:
+        raise ValueError("the event time is a timestamp")
+    if any(
+        kinds[name] not in {FieldType.STRING, FieldType.INTEGER} for name in names - {feed.time}
+    ):
+        raise ValueError("the unit and the id are strings or integers")
+    return frozenset(names)

@@ -1,0 +1,67 @@
+"""Instants: milliseconds since the Unix epoch, their limit, and ISO 8601."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+__all__ = ["TIME_END_MS", "from_iso_utc", "instant_ms", "iso_utc"]
+
+TIME_END_MS: Final = 253_402_300_800_000
+"""Event times lie in ``[0, TIME_END_MS)``: from 1970 to the end of the year 9999."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def instant_ms(text: str, timezone: ZoneInfo) -> int:
+    """Return an ISO 8601 date or instant in milliseconds since the epoch.
+
+    Args:
+        text: as ``2011-06-01``, ``2011-06-01T08:30:00`` or with an offset or ``Z``.
+        timezone: of instants without an offset.
+
+    Raises:
+        ValueError: it is none, finer than a millisecond, or outside 1970 to 9999.
+    """
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError("is not an ISO date or instant") from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone)
+    if moment.microsecond % 1000:
+        raise ValueError("is finer than a millisecond")
+    try:
+        whole_seconds = int(moment.replace(microsecond=0).timestamp())
+    except (OverflowError, ValueError):
+        raise ValueError("lies outside the years 1970 to 9999") from None
+    milliseconds = whole_seconds * 1000 + moment.microsecond // 1000
+    if not 0 <= milliseconds < TIME_END_MS:
+        raise ValueError("lies outside the years 1970 to 9999")
+    return milliseconds
+
+
+def iso_utc(time_ms: int) -> str:
+    """Return an instant as ``2024-05-01T10:00:00.000Z``.
+
+    Raises:
+        OverflowError: if it lies outside the years 1 to 9999.
+    """
+    moment = _EPOCH + timedelta(milliseconds=time_ms)
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
+
+
+def from_iso_utc(text: str) -> int:
+    """Return the milliseconds since the epoch of what ``iso_utc`` wrote.
+
+    Raises:
+        ValueError: if the text is anything else.
+    """
+    time_ms = (datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z") - _EPOCH) // _MILLISECOND
+    if iso_utc(time_ms) != text:
+        raise ValueError("not an instant in UTC with milliseconds")
+    return time_ms
