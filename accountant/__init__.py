@@ -1,4 +1,4 @@
-"""Theory and ledger: what was lost, and whether more may be."""
+"""Theory and ledger: what was lost, and whether more may be; imports neither other package."""
 
 from __future__ import annotations
 

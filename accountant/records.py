@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.costs.charges import WindowKey
-from accountant.costs.runs import RunAfter, RunTerms, StoredRun
 from accountant.regions.shapes import ANYWHERE, Shape
 
 if TYPE_CHECKING:
@@ -23,11 +22,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.costs.charges import CellCosts, Charge
+    from accountant.costs.runs import RunTerms
     from accountant.units import PrivacyUnit
 
 __all__ = [
     "REFERENCE_PARTITIONS",
-    "Admission",
+    "Answer",
     "BudgetTerms",
     "FinalCharge",
     "LedgerStatus",
@@ -38,12 +38,9 @@ __all__ = [
     "QueryRegistration",
     "QueryStatus",
     "Request",
-    "RunAfter",
-    "RunTerms",
     "ScopeStatus",
     "SeenDecision",
     "StoredDecision",
-    "StoredRun",
 ]
 
 REFERENCE_PARTITIONS: Final = 1_000_000
@@ -201,7 +198,7 @@ class Request:
             raise ValueError("windows share a run's charge under unit user only")
 
 
-class Admission(StrEnum):
+class Answer(StrEnum):
     """What the filter said to a window; anything but ``PENDING`` is said once and for all."""
 
     PENDING = "pending"

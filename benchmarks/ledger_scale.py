@@ -19,7 +19,7 @@ from accountant.charging.admission import serve
 from accountant.costs.charges import UniformCost
 from accountant.costs.levels import LevelCosts
 from accountant.ledger.ledger import Ledger
-from accountant.records import Admission
+from accountant.records import Answer
 from accountant.store import chain
 from accountant.store.entries import ChargeRow, ChargeState, PeriodTotal
 from accountant.units import PrivacyUnit
@@ -65,7 +65,7 @@ def _admit_ms(unit: PrivacyUnit, charges: int, periods: int) -> float:
             began_s = time.perf_counter()
             ledger.admit("s", [request])
             took_s.append(time.perf_counter() - began_s)
-        if ledger.admission(series.key(charges)) is not Admission.RESERVED:
+        if ledger.answer(series.key(charges)) is not Answer.RESERVED:
             raise RuntimeError("the benchmark's windows are not admitted")
     return statistics.median(took_s) * 1000
 
@@ -136,7 +136,7 @@ def _settled(series: Series, indices: range) -> Iterator[ChargeRow]:
         yield ChargeRow(
             key=charge.key,
             scope="s",
-            admission=Admission.RESERVED,
+            admission=Answer.RESERVED,
             state=ChargeState.SETTLED,
             fingerprint=request.fingerprint,
             units=charge.cost.units,

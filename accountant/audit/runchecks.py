@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from accountant.costs import runs
+from accountant.charging import runs
 from accountant.records import Outcome
 from accountant.store.entries import ChargeRow, ChargeState
 

@@ -17,7 +17,7 @@ from accountant.charging.standing import Standings
 from accountant.costs.charges import UniformCost
 from accountant.costs.levels import LevelCosts
 from accountant.loss.overlap import worst_loss
-from accountant.records import Admission, Outcome
+from accountant.records import Answer, Outcome
 from accountant.regions.shapes import row_classes
 from accountant.store import chain
 from accountant.store.entries import ENDED, FINAL, ChargeRow, ChargeState, PeriodTotal, read_key
@@ -124,8 +124,8 @@ def _charge_problems(charge: ChargeRow) -> Iterator[str]:
     elif settled:
         yield from _settlement_problems(charge)
     granted = charge.state in {ChargeState.RESERVED, ChargeState.SETTLED}
-    answered = charge.admission is not Admission.PENDING
-    if (granted and charge.admission is not Admission.RESERVED) or (
+    answered = charge.admission is not Answer.PENDING
+    if (granted and charge.admission is not Answer.RESERVED) or (
         answered is (charge.state is ChargeState.PENDING)
     ):
         yield f"{where}: it is {charge.state.value} but was {charge.admission.value}"
@@ -200,7 +200,7 @@ def _event_problems(
         if standing is None or charge.state not in {ChargeState.RESERVED, ChargeState.SETTLED}:
             continue
         shape = standings.shape(charge.key.query, charge.fingerprint)
-        if judge.answer(charge.asked, shape) is not Admission.RESERVED:
+        if judge.answer(charge.asked, shape) is not Answer.RESERVED:
             yield f"{_where(charge)}: with the windows before it, it passes the wall"
         judge.hold(standing)
     ended = [standings.of(one) for one in charges if one.state in FINAL]
@@ -328,7 +328,7 @@ def _happened(
 def _frontier_problems(scope: ScopeRow, charges: list[ChargeRow]) -> Iterator[str]:
     for charge in charges:
         served = scope.frontier is not None and charge.key <= scope.frontier
-        if not served and charge.admission is not Admission.MISSED:
+        if not served and charge.admission is not Answer.MISSED:
             yield f"{_where(charge)}: it was served beyond the frontier"
 
 

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Whether a worst case fits under the wall; imports records, loss and the rooms below them."""

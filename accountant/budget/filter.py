@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from accountant.loss.overlap import Held, worst_instant, worst_loss
-from accountant.records import Admission
+from accountant.records import Answer
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Standing:
 class BudgetFilter(Protocol):
     """Answers worst cases in the fixed order of windows."""
 
-    def answer(self, charge: Charge, shape: Shape) -> Admission:
+    def answer(self, charge: Charge, shape: Shape) -> Answer:
         """Return ``RESERVED``, ``REFUSED``, or ``PENDING`` while earlier windows can decide it."""
         ...
 
@@ -73,7 +73,7 @@ class EventFilter:
         self._wall = epsilon_max_units
         self._standing = sorted(standing, key=_end)
 
-    def answer(self, charge: Charge, shape: Shape) -> Admission:
+    def answer(self, charge: Charge, shape: Shape) -> Answer:
         """Look at the worst row of the charge's window that its query may cover."""
         span = (charge.key.start_ms, charge.key.end_ms)
         # Windows that ended before this one starts cannot cover a row of it.
@@ -82,13 +82,13 @@ class EventFilter:
         held = [one.held for one in near]
         # The plain sum is never smaller: where it fits, no cell need be looked at.
         if worst_instant(held, within=span) <= room:
-            return Admission.RESERVED
+            return Answer.RESERVED
         if worst_loss(held, within=span, meeting=shape) <= room:
-            return Admission.RESERVED
+            return Answer.RESERVED
         ended = [one.held for one in near if not one.open]
         if worst_loss(ended, within=span, meeting=shape) > room:
-            return Admission.REFUSED
-        return Admission.PENDING
+            return Answer.REFUSED
+        return Answer.PENDING
 
     def hold(self, standing: Standing) -> None:
         """Count a window."""
@@ -114,18 +114,18 @@ class UserFilter:
         self._least_units = dict(least_units)
         self._most_units = dict(most_units)
 
-    def answer(self, charge: Charge, shape: Shape) -> Admission:
+    def answer(self, charge: Charge, shape: Shape) -> Answer:
         """Look at every period that the charge's window touches."""
         del shape  # whatever rows a query covers, a person may have some of them
         if not charge.periods:
             # No period would mean no limit: an unknown budget must never look free.
-            return Admission.REFUSED
+            return Answer.REFUSED
         room = self._wall - charge.loss_units
         if max(self._most_units.get(period, 0) for period in charge.periods) <= room:
-            return Admission.RESERVED
+            return Answer.RESERVED
         if max(self._least_units.get(period, 0) for period in charge.periods) > room:
-            return Admission.REFUSED
-        return Admission.PENDING
+            return Answer.REFUSED
+        return Answer.PENDING
 
     def hold(self, standing: Standing) -> None:
         """Count a window in every period it touches."""

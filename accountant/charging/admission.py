@@ -17,7 +17,7 @@ from accountant.costs.charges import Charge, UniformCost
 from accountant.costs.levels import LevelCosts
 from accountant.errors import ConfigChangedError, LedgerError
 from accountant.loss.overlap import worst_instant, worst_loss
-from accountant.records import Admission, Request
+from accountant.records import Answer, Request
 from accountant.store import chain
 from accountant.store.entries import ENDED, FINAL, ChargeRow, ChargeState, PeriodTotal
 from accountant.units import PrivacyUnit
@@ -75,7 +75,7 @@ def serve(tx: Transaction, scope: ScopeRow, fresh: Sequence[Request]) -> None:
         if _passed(charge.key, queries[charge.key.query], scope):
             rows.append(_unserved(charge.key, terms.scope, request.fingerprint))
             continue
-        row = _asked(request, terms.scope, Admission.TOO_OLD)
+        row = _asked(request, terms.scope, Answer.TOO_OLD)
         if not request.too_old:
             row = _answered(judge, standings, turns, _asked(request, terms.scope))
         if (standing := standings.of(row)) is not None:
@@ -143,7 +143,7 @@ def withdraw(tx: Transaction, scope: ScopeRow, query: QueryRow) -> None:
     tx.drop_run(query.query)
     # Answers wait for the last of them: one given in between would be taken back by the next.
     for charge in _open(tx, query):
-        _store(tx, charge, _released(charge, Admission.MISSED))
+        _store(tx, charge, _released(charge, Answer.MISSED))
     _answer_pending(tx, scope)
 
 
@@ -156,7 +156,7 @@ def end_run(tx: Transaction, query: QueryRow) -> None:
     tx.drop_run(query.query)
     for charge in _open(tx, query):
         if charge.held_units is not None and charge.held_units < charge.loss_units:
-            _store(tx, charge, _released(charge, Admission.MISSED))
+            _store(tx, charge, _released(charge, Answer.MISSED))
 
 
 def spend(tx: Transaction, query: QueryRow, before_ms: int) -> None:
@@ -241,9 +241,9 @@ def _answered(
             return charge
         asked = replace(charge, held_units=held)
     answer = judge.answer(asked.asked, standings.shape(charge.key.query, charge.fingerprint))
-    if answer is Admission.RESERVED:
+    if answer is Answer.RESERVED:
         return replace(asked, admission=answer, state=ChargeState.RESERVED)
-    return _released(charge, answer) if answer is Admission.REFUSED else charge
+    return _released(charge, answer) if answer is Answer.REFUSED else charge
 
 
 def _end(tx: Transaction, scope: ScopeRow, before: ChargeRow, after: ChargeRow) -> None:
@@ -288,7 +288,7 @@ def _passed(key: WindowKey, query: QueryRow, scope: ScopeRow) -> bool:
     return key.start_ms < query.cursor_ms or (horizon_ms is not None and key.start_ms < horizon_ms)
 
 
-def _asked(request: Request, scope: str, admission: Admission = Admission.PENDING) -> ChargeRow:
+def _asked(request: Request, scope: str, admission: Answer = Answer.PENDING) -> ChargeRow:
     charge = request.charge
     return ChargeRow(
         key=charge.key,
@@ -311,14 +311,14 @@ def _asked(request: Request, scope: str, admission: Admission = Admission.PENDIN
 def _unserved(key: WindowKey, scope: str, fingerprint: str) -> ChargeRow:
     """Return the row of a window that was not asked for in its turn."""
     nothing = Request(Charge(key, UniformCost(0, 1), 1), fingerprint)
-    return _asked(nothing, scope, Admission.MISSED)
+    return _asked(nothing, scope, Answer.MISSED)
 
 
-def _released(charge: ChargeRow, admission: Admission | None = None) -> ChargeRow:
+def _released(charge: ChargeRow, admission: Answer | None = None) -> ChargeRow:
     """Return the charge ended for nothing; without an answer so far it missed it."""
     if admission is None:
-        pending = charge.admission is Admission.PENDING
-        admission = Admission.MISSED if pending else charge.admission
+        pending = charge.admission is Answer.PENDING
+        admission = Answer.MISSED if pending else charge.admission
     return replace(charge, admission=admission, state=ChargeState.RELEASED)
 
 
@@ -351,6 +351,6 @@ _CHANGING = (
 """What may change of a charge."""
 
 _OPEN_STATES = {
-    Admission.PENDING: ChargeState.PENDING,
-    Admission.RESERVED: ChargeState.RESERVED,
+    Answer.PENDING: ChargeState.PENDING,
+    Answer.RESERVED: ChargeState.RESERVED,
 }

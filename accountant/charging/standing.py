@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from accountant.budget.filter import Standing, filter_for
-from accountant.costs import runs
+from accountant.charging import runs
 from accountant.costs.charges import UniformCost, WindowKey
 from accountant.costs.levels import LevelCosts, StoredCosts
 from accountant.loss.overlap import Held

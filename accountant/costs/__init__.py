@@ -1,1 +1,1 @@
-"""TODO."""
+"""What one decision costs, as data, and what that leaves an adversary; imports units and errors."""

@@ -15,26 +15,15 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
-from accountant.charging import admission, adoption, refusals
-from accountant.costs import runs
+from accountant.charging import admission, adoption, refusals, runs
 from accountant.errors import LedgerError, LogChangedError
 from accountant.ledger.reported import ReportedLedger
 from accountant.records import (
     REFERENCE_PARTITIONS,
-    Admission,
-    BudgetTerms,
-    LedgerStatus,
-    LogIdentity,
+    Answer,
     Outcome,
-    Partial,
     PartialStatus,
-    QueryRegistration,
-    Request,
-    RunAfter,
-    RunTerms,
-    SeenDecision,
     StoredDecision,
-    StoredRun,
 )
 from accountant.store.entries import ENDED, ChargeState, LedgerRow
 from accountant.store.store import Store
@@ -43,26 +32,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from accountant.costs.charges import CellCosts, WindowKey
+    from accountant.costs.runs import RunAfter, StoredRun
+    from accountant.records import Partial, Request, SeenDecision
     from accountant.store.entries import QueryRow
     from accountant.store.rows import Transaction
 
-__all__ = [
-    "Admission",
-    "BudgetTerms",
-    "Ledger",
-    "LedgerStatus",
-    "LogIdentity",
-    "Outcome",
-    "Partial",
-    "PartialStatus",
-    "QueryRegistration",
-    "Request",
-    "RunAfter",
-    "RunTerms",
-    "SeenDecision",
-    "StoredDecision",
-    "StoredRun",
-]
+__all__ = ["Ledger"]
 
 CLOCK_GRAIN_MS = 100
 """Frequent writes move the clock's mark in steps, so that they do not queue up for its row."""
@@ -221,7 +196,7 @@ class Ledger(ReportedLedger):
                 admission.serve(tx, row, fresh)
                 self._tick(tx)
 
-    def admission(self, key: WindowKey) -> Admission:
+    def answer(self, key: WindowKey) -> Answer:
         """Return what the filter said to a window; ``PENDING`` until earlier ones decide it.
 
         Raises:
@@ -235,7 +210,7 @@ class Ledger(ReportedLedger):
             frontier = self._scope(tx, query.scope).frontier
             if frontier is None or key > frontier:
                 raise LedgerError(f"a window of {key.query!r} was not asked for yet")
-            return Admission.MISSED
+            return Answer.MISSED
 
     def awaited(self, key: WindowKey) -> WindowKey | None:
         """Return the oldest open window of the budget if a window waits for the end of others."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.costs.runs import StoredRun
-from accountant.records import Admission, BudgetTerms, Outcome, Partial, StoredDecision
+from accountant.records import Answer, BudgetTerms, Outcome, Partial, StoredDecision
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class ChargeRow:
 
     key: WindowKey
     scope: str
-    admission: Admission
+    admission: Answer
     state: ChargeState
     fingerprint: str
     units: int
@@ -194,7 +194,7 @@ def _charge(row: Mapping[str, Any]) -> ChargeRow:
     return ChargeRow(
         key=read_key(row),
         scope=row["scope"],
-        admission=Admission(row["admission"]),
+        admission=Answer(row["admission"]),
         state=ChargeState(row["state"]),
         fingerprint=row["fingerprint"],
         units=row["units"],

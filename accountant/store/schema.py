@@ -140,7 +140,7 @@ charges = sa.Table(
     sa.Column("periods", sa.Text, nullable=False),  # JSON array of period starts
     sa.Column("in_run", sa.Boolean, nullable=False),
     sa.Column("held_units", sa.BigInteger),  # in a run, once reserved; NULL: its loss_units
-    # Admission reads the charges that end after a window's start: never the past.
+    # Answer reads the charges that end after a window's start: never the past.
     sa.Index("tocsin_charges_by_end", "scope", "end_ms"),
     sa.Index(
         "tocsin_charges_open",

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountant.costs.charges import Charge, UniformCost, WindowKey
-from accountant.records import Admission, Request, RunAfter, RunTerms
+from accountant.costs.runs import RunAfter, RunTerms
+from accountant.records import Answer, Request
 from accountant.units import to_loss_units
 from operators.svt import RunState, Svt
 from stream.decisions.mechanisms import BandOperator, operator_of
@@ -113,10 +114,10 @@ class Decider:
         if reason is None:
             self._admit_through(query, key)
             self._step(Step.AFTER_RESERVE, key)
-            admission = self._ledger.admission(key)
-            if admission is Admission.PENDING:
+            admission = self._ledger.answer(key)
+            if admission is Answer.PENDING:
                 return None
-            if admission is not Admission.RESERVED:
+            if admission is not Answer.RESERVED:
                 reason = _DENIALS[admission]
         next_start_ms = query.calendar.bounds(query.calendar.next_active(index + 1))[0]
         release_ms = self._release_ms(query, key)
@@ -264,9 +265,9 @@ class _Drawn:
 
 _SATURATION = (1 << 62) - 1  # two of them still fit into 64 bits
 _DENIALS = {
-    Admission.REFUSED: "budget",
-    Admission.TOO_OLD: "too_old",
-    Admission.MISSED: "not_admitted",
+    Answer.REFUSED: "budget",
+    Answer.TOO_OLD: "too_old",
+    Answer.MISSED: "not_admitted",
 }
 
 

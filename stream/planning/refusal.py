@@ -17,7 +17,7 @@ import numpy as np
 from accountant.budget.filter import EventFilter, Standing, UserFilter
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held
-from accountant.records import Admission
+from accountant.records import Answer
 from accountant.units import PrivacyUnit, to_loss_units
 from stream.decisions.registration import shape_of
 from stream.model.alarms import cells_per_unit, has_runs
@@ -292,7 +292,7 @@ def _asked(
     for charge in charges:
         key = charge.key
         shape = shapes[key.query]
-        if judge.answer(charge, shape) is not Admission.RESERVED:
+        if judge.answer(charge, shape) is not Answer.RESERVED:
             return Refusal(key.query, key.start_ms, key.end_ms, since_ms, granted)
         held = Held(key.start_ms, key.end_ms, charge.loss_units, shape)
         judge.hold(Standing(held, open=False, periods=charge.periods))

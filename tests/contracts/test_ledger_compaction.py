@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant.records import Admission, SeenDecision
+from accountant.records import Answer, SeenDecision
 from accountant.store.chain import read_anchor
 from accountant.units import PrivacyUnit
 from tests.support.exports import replayed
@@ -56,7 +56,7 @@ def end_until(ledger: Ledger, all_series: list[Series], until_ms: int) -> None:
         one = next(series for series in all_series if series.query == key.query)
         index = key.start_ms // one.step
         kind = (key.start_ms // 10 + len(key.query)) % 4
-        if ledger.admission(key) is not Admission.RESERVED or kind == 3:
+        if ledger.answer(key) is not Answer.RESERVED or kind == 3:
             deny(ledger, one, index)
         elif kind == 2:
             settle(ledger, one, index, cells=(one.units, 0, 0, 0))
@@ -112,9 +112,9 @@ def test_no_live_loss_changes(fresh: Callable[[], Ledger], unit: PrivacyUnit) ->
         end_until(ledger, all_series, 300)
         assert ledger.verify() == []
     later = [one.charge.key for one in requests(all_series, 300) if one.charge.key.end_ms > 110]
-    answers = [[ledger.admission(key) for key in later] for ledger in (plain, compacted)]
+    answers = [[ledger.answer(key) for key in later] for ledger in (plain, compacted)]
     assert answers[0] == answers[1]
-    assert {Admission.RESERVED, Admission.REFUSED} <= set(answers[0])
+    assert {Answer.RESERVED, Answer.REFUSED} <= set(answers[0])
     assert without_anchors(plain.status()).scopes == without_anchors(compacted.status()).scopes
     assert replayed(plain.export()) == replayed(compacted.export())
     assert compacted.compact("s", 300) > 0
@@ -130,8 +130,8 @@ def test_windows_beside_what_is_gone_are_refused(ledger: Ledger) -> None:
     assert ledger.compact("s", 50) == 5
     ledger.register_query(registration(new))
     ledger.admit("s", requests([a, new], 100))
-    answers = [ledger.admission(new.key(index)) for index in range(5)]
-    assert answers == [*[Admission.MISSED] * 3, *[Admission.PENDING] * 2]
+    answers = [ledger.answer(new.key(index)) for index in range(5)]
+    assert answers == [*[Answer.MISSED] * 3, *[Answer.PENDING] * 2]
     for index in range(3):
         deny(ledger, new, index, "not_admitted")
     assert ledger.verify() == []
@@ -164,14 +164,14 @@ def test_what_waits_keeps_what_it_waits_for(ledger: Ledger) -> None:
     set_up(ledger, PrivacyUnit.USER, 5, [a, long])
     end_until(ledger, [a], 40)
     ledger.admit("s", requests([a, long], 60))
-    assert ledger.admission(long.key(0)) is Admission.PENDING
+    assert ledger.answer(long.key(0)) is Answer.PENDING
     before = ledger.status()
     assert ledger.compact("s", 60) == 0
     assert ledger.status() == before
     for index in (4, 5):
         settle(ledger, a, index, units=0)
         ledger.mark_published(a.key(index))
-    assert ledger.admission(long.key(0)) is Admission.RESERVED
+    assert ledger.answer(long.key(0)) is Answer.RESERVED
     assert ledger.compact("s", 60) == 0
     deny(ledger, long, 0, "budget")
     assert ledger.compact("s", 60) == 6

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant.records import Admission, Outcome
+from accountant.records import Answer, Outcome
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import Series, decide_all, open_ledger, requests, set_up, settle
 from tests.support.tree import ROOT
@@ -41,11 +41,11 @@ def check(ledger: Ledger, fit: int = FIT, *, refunding: bool = False) -> None:
     spent, wanted = 0, []
     for key in order:
         granted = spent < fit
-        wanted.append(Admission.RESERVED if granted else Admission.REFUSED)
+        wanted.append(Answer.RESERVED if granted else Answer.REFUSED)
         spent += granted and not (refunding and key.start_ms // 10 % 2 == 0)
-    assert [ledger.admission(key) for key in order] == wanted
+    assert [ledger.answer(key) for key in order] == wanted
     decided = [outcome for outcome, _ in outcomes(ledger) if outcome is Outcome.DECIDED]
-    assert len(decided) == wanted.count(Admission.RESERVED)
+    assert len(decided) == wanted.count(Answer.RESERVED)
     status = ledger.status()
     assert (status.scopes["s"].spent_units, status.scopes["s"].pending) == (spent, 0)
     numbers = {name: query.sequence for name, query in status.queries.items()}

@@ -20,7 +20,7 @@ from accountant.errors import (
     LogChangedError,
 )
 from accountant.records import (
-    Admission,
+    Answer,
     LogIdentity,
     Outcome,
     PartialStatus,
@@ -54,9 +54,9 @@ B = Series("b", units=2)
 HOP = Series("hop", size=20, step=10, units=2)
 
 
-def admissions(ledger: Ledger, series: Series, count: int) -> list[Admission]:
+def admissions(ledger: Ledger, series: Series, count: int) -> list[Answer]:
     """Return what the filter said to the first windows."""
-    return [ledger.admission(series.key(index)) for index in range(count)]
+    return [ledger.answer(series.key(index)) for index in range(count)]
 
 
 def test_identity_stays(opened: Callable[[], Ledger]) -> None:
@@ -170,7 +170,7 @@ def test_reservation_of_the_old_configuration_is_missed(ledger: Ledger) -> None:
     ledger.admit("s", requests([A], 20))
     new = Series("a", fingerprint="f2", units=3)
     ledger.accept_change(registration(new), 0)
-    assert ledger.admission(A.key(0)) is Admission.MISSED
+    assert ledger.answer(A.key(0)) is Answer.MISSED
     assert refuses(ledger, new, 0)
     deny(ledger, new, 0, "reconfigured")
     assert ledger.verify() == []
@@ -262,7 +262,7 @@ def test_tumbling_windows_go_on_for_ever_under_unit_event(ledger: Ledger) -> Non
     """Disjoint windows compose in parallel."""
     set_up(ledger, PrivacyUnit.EVENT, 1, [A])
     ledger.admit("s", requests([A], 500))
-    assert set(admissions(ledger, A, 50)) == {Admission.RESERVED}
+    assert set(admissions(ledger, A, 50)) == {Answer.RESERVED}
     for index in range(20):
         settle(ledger, A, index)
     assert ledger.status().scopes["s"].spent_units == 1
@@ -281,7 +281,7 @@ def test_overlapping_windows_add_up_under_unit_event(ledger: Ledger) -> None:
     ledger.admit("s", requests([A, HOP], 60))
     # In the order of window ends, `a` comes first: hop 0 fits on top of a0 and a1; hop 1 meets
     # a1 (1) + hop 0 (2) at [10, 20) and waits for them, hop 2 for hop 1, hop 3 for both.
-    yes, no, wait = Admission.RESERVED, Admission.REFUSED, Admission.PENDING
+    yes, no, wait = Answer.RESERVED, Answer.REFUSED, Answer.PENDING
     assert admissions(ledger, HOP, 4) == [yes, wait, wait, wait]
     for index in range(2):
         settle(ledger, A, index)
@@ -304,15 +304,15 @@ def test_an_answer_comes_as_soon_as_nothing_can_change_it(ledger: Ledger) -> Non
     d = Series("d", units=6, period=10**9)
     set_up(ledger, PrivacyUnit.USER, 5, [b, c, d])
     ledger.admit("s", requests([b, c, d], 20))
-    yes, no, wait = Admission.RESERVED, Admission.REFUSED, Admission.PENDING
+    yes, no, wait = Answer.RESERVED, Answer.REFUSED, Answer.PENDING
     # Order: b0 (3), c0 (1), d0 (6), b1 (3), c1 (1). b1 waits, and c1 fits unless b1 is granted.
-    assert [ledger.admission(one.key(0)) for one in (b, c, d)] == [yes, yes, no]
-    assert [ledger.admission(one.key(1)) for one in (b, c, d)] == [wait, wait, no]
+    assert [ledger.answer(one.key(0)) for one in (b, c, d)] == [yes, yes, no]
+    assert [ledger.answer(one.key(1)) for one in (b, c, d)] == [wait, wait, no]
     assert refuses(ledger, c, 1), "nothing is reserved for it yet"
     settle(ledger, b, 0, units=2)
-    assert [ledger.admission(one.key(1)) for one in (b, c)] == [wait, wait]
+    assert [ledger.answer(one.key(1)) for one in (b, c)] == [wait, wait]
     settle(ledger, c, 0, units=1)
-    assert [ledger.admission(one.key(1)) for one in (b, c)] == [no, yes]
+    assert [ledger.answer(one.key(1)) for one in (b, c)] == [no, yes]
     assert ledger.status().scopes["s"].pending == 0
     assert ledger.verify() == []
 
@@ -323,7 +323,7 @@ def test_later_windows_never_speak_against_earlier_ones(ledger: Ledger) -> None:
     small = Series("small", units=1, period=10**9)
     set_up(ledger, PrivacyUnit.USER, 5, [long, small])
     ledger.admit("s", requests([long, small], 40))
-    yes, wait = Admission.RESERVED, Admission.PENDING
+    yes, wait = Answer.RESERVED, Answer.PENDING
     # Order: small0, long0, small1, small2, long1, small3: with 5 units, small2 and all that follow
     # wait, and none of them is counted while one before it is answered.
     assert admissions(ledger, small, 4) == [yes, yes, wait, wait]
@@ -336,7 +336,7 @@ def test_later_windows_never_speak_against_earlier_ones(ledger: Ledger) -> None:
     settle(ledger, small, 1)
     settle(ledger, small, 2)
     settle(ledger, long, 1)
-    assert admissions(ledger, small, 4) == [yes, yes, yes, Admission.REFUSED]
+    assert admissions(ledger, small, 4) == [yes, yes, yes, Answer.REFUSED]
     assert ledger.verify() == []
 
 
@@ -346,10 +346,10 @@ def test_cells_that_cost_little_leave_room_where_they_are(ledger: Ledger) -> Non
     one, two = (Series(name, units=2, shape=by_room) for name in ("one", "two"))
     set_up(ledger, PrivacyUnit.EVENT, 3, [one, two])
     ledger.admit("s", requests([one, two], 30))
-    assert admissions(ledger, two, 3) == [Admission.PENDING] * 3
+    assert admissions(ledger, two, 3) == [Answer.PENDING] * 3
     settle(ledger, one, 0, cells=(2, 0, 0, 1))
     settle(ledger, one, 1, cells=(1, 1, 0, 1))
-    assert admissions(ledger, two, 2) == [Admission.REFUSED, Admission.RESERVED]
+    assert admissions(ledger, two, 2) == [Answer.REFUSED, Answer.RESERVED]
     deny(ledger, two, 0, "budget")
     decision = settle(ledger, two, 1, cells=(0, 2, 2, 0))
     assert decision.epsilon_units == 2, "what is published is the worst case"
@@ -367,9 +367,7 @@ def test_queries_over_other_rows_do_not_add_up(ledger: Ledger) -> None:
     both = Series("zz", units=1)
     set_up(ledger, PrivacyUnit.EVENT, 3, [north, south, both])
     ledger.admit("s", requests([north, south, both], 10))
-    assert [ledger.admission(one.key(0)) for one in (north, south, both)] == [
-        Admission.RESERVED
-    ] * 3
+    assert [ledger.answer(one.key(0)) for one in (north, south, both)] == [Answer.RESERVED] * 3
     assert ledger.status().scopes["s"].spent_units == 3
     for one in (north, south, both):
         settle(ledger, one, 0)
@@ -385,7 +383,7 @@ def test_an_event_is_never_forgiven(ledger: Ledger) -> None:
     for index in range(9):
         settle(ledger, A, index)
     ledger.admit("s", requests([A, long], 100))
-    assert ledger.admission(long.key(0)) is Admission.REFUSED
+    assert ledger.answer(long.key(0)) is Answer.REFUSED
     assert ledger.verify() == []
 
 
@@ -397,7 +395,7 @@ def test_periods_add_up_under_unit_user(ledger: Ledger) -> None:
     ledger.admit("s", requests([a, b], 60))
     # Per period: a0 (4), b0 (1), a1 (4), b1 (1); then nothing fits until the next period, unless
     # one of these ends for less.
-    yes, no, wait = Admission.RESERVED, Admission.REFUSED, Admission.PENDING
+    yes, no, wait = Answer.RESERVED, Answer.REFUSED, Answer.PENDING
     assert admissions(ledger, a, 6) == [yes, yes, wait, yes, yes, wait]
     assert admissions(ledger, b, 6) == [yes, yes, wait, yes, yes, wait]
     assert ledger.status().scopes["s"].periods == {0: 10, 30: 10}
@@ -414,7 +412,7 @@ def test_a_window_across_periods_is_charged_to_both(ledger: Ledger) -> None:
     wide = Series("wide", size=20, step=20, units=2, period=30)
     set_up(ledger, PrivacyUnit.USER, 4, [wide])
     ledger.admit("s", requests([wide], 100))
-    yes, no = Admission.RESERVED, Admission.REFUSED
+    yes, no = Answer.RESERVED, Answer.REFUSED
     # [0,20) in 0; [20,40) in 0 and 30; [40,60) in 30; [60,80) in 60; [80,100) in 60 and 90.
     assert admissions(ledger, wide, 5) == [yes, yes, yes, yes, yes]
     assert ledger.status().scopes["s"].periods == {0: 4, 30: 4, 60: 4, 90: 2}
@@ -427,12 +425,12 @@ def test_admission_is_served_once_and_in_order(ledger: Ledger) -> None:
     ledger.admit("s", requests([A], 20))
     frontier = ledger.frontier("s")
     ledger.admit("s", requests([A, B], 20))
-    assert ledger.admission(B.key(0)) is Admission.MISSED
+    assert ledger.answer(B.key(0)) is Answer.MISSED
     assert ledger.frontier("s") == WindowKey(end_ms=20, query="b", start_ms=10) != frontier
     ledger.admit("s", requests([A, B], 20, too_old=True))
-    assert ledger.admission(A.key(0)) is Admission.RESERVED
+    assert ledger.answer(A.key(0)) is Answer.RESERVED
     with pytest.raises(LedgerError, match="not asked for"):
-        ledger.admission(A.key(2))
+        ledger.answer(A.key(2))
     with pytest.raises(ValueError, match="sorted"):
         ledger.admit("s", requests([A], 60)[::-1])
     with pytest.raises(ConfigChangedError):
@@ -443,7 +441,7 @@ def test_windows_too_old_reserve_nothing(ledger: Ledger) -> None:
     """A window that is not to be decided takes no room."""
     set_up(ledger, PrivacyUnit.EVENT, 1, [A])
     ledger.admit("s", requests([A], 20, too_old=True))
-    assert admissions(ledger, A, 2) == [Admission.TOO_OLD] * 2
+    assert admissions(ledger, A, 2) == [Answer.TOO_OLD] * 2
     assert refuses(ledger, A, 0)
     assert deny(ledger, A, 0, "too_old").reason == "too_old"
     assert ledger.status().scopes["s"].spent_units == 0
@@ -487,7 +485,7 @@ def test_a_cheaper_settlement_refunds_at_once(ledger: Ledger) -> None:
     b = Series("b", units=2, cells_per_unit=2, period=10**9)
     set_up(ledger, PrivacyUnit.USER, 8, [b])
     ledger.admit("s", requests([b], 50))
-    yes, no, wait = Admission.RESERVED, Admission.REFUSED, Admission.PENDING
+    yes, no, wait = Answer.RESERVED, Answer.REFUSED, Answer.PENDING
     assert admissions(ledger, b, 5) == [yes, yes, wait, wait, wait]
     settle(ledger, b, 0, units=0)
     assert admissions(ledger, b, 5) == [yes, yes, yes, wait, wait]
@@ -507,14 +505,14 @@ def test_a_window_denied_while_it_waits_misses_its_answer(ledger: Ledger) -> Non
     a, b = Series("a", period=10**9), Series("b", period=10**9)
     set_up(ledger, PrivacyUnit.USER, 1, [a, b])
     ledger.admit("s", requests([a, b], 20))
-    yes, wait, missed = Admission.RESERVED, Admission.PENDING, Admission.MISSED
+    yes, wait, missed = Answer.RESERVED, Answer.PENDING, Answer.MISSED
     assert (admissions(ledger, a, 2), admissions(ledger, b, 2)) == ([yes, wait], [wait, wait])
     deny(ledger, b, 0)
     assert (admissions(ledger, a, 2), admissions(ledger, b, 2)) == ([yes, wait], [missed, wait])
     deny(ledger, a, 0)
     assert (admissions(ledger, a, 2), admissions(ledger, b, 2)) == ([yes, yes], [missed, wait])
     settle(ledger, a, 1, units=0)
-    assert ledger.admission(b.key(1)) is yes
+    assert ledger.answer(b.key(1)) is yes
     assert ledger.verify() == []
 
 
@@ -525,11 +523,11 @@ def test_what_ends_many_windows_answers_once(ledger: Ledger, unit: PrivacyUnit) 
     gone, stays = (Series(name, 40, 10, 2, period=period) for name in ("gone", "stays"))
     set_up(ledger, unit, 3, [gone, stays])
     ledger.admit("s", requests([gone, stays], 70))
-    assert admissions(ledger, gone, 4) == [Admission.RESERVED, *[Admission.PENDING] * 3]
-    assert admissions(ledger, stays, 4) == [Admission.PENDING] * 4
+    assert admissions(ledger, gone, 4) == [Answer.RESERVED, *[Answer.PENDING] * 3]
+    assert admissions(ledger, stays, 4) == [Answer.PENDING] * 4
     ledger.retire_query("gone")
-    assert admissions(ledger, gone, 4) == [Admission.MISSED] * 4
-    assert admissions(ledger, stays, 4) == [Admission.RESERVED, *[Admission.PENDING] * 3]
+    assert admissions(ledger, gone, 4) == [Answer.MISSED] * 4
+    assert admissions(ledger, stays, 4) == [Answer.RESERVED, *[Answer.PENDING] * 3]
     assert ledger.status().scopes["s"].reservations == 1
     assert ledger.status().scopes["s"].spent_units == 2
     assert ledger.verify() == []
@@ -545,7 +543,7 @@ def test_a_denied_window_is_not_charged(ledger: Ledger) -> None:
     assert ledger.status().scopes["s"].spent_units == 0
     deny(ledger, a, 2)
     ledger.admit("s", requests([a], 50))
-    expected = [*[Admission.RESERVED] * 2, Admission.MISSED, *[Admission.RESERVED] * 2]
+    expected = [*[Answer.RESERVED] * 2, Answer.MISSED, *[Answer.RESERVED] * 2]
     assert admissions(ledger, a, 5) == expected
     assert ledger.status().scopes["s"].spent_units == 2
     assert ledger.verify() == []
@@ -765,4 +763,4 @@ def test_a_budget_is_served_only_for_who_knows_all_of_it(ledger: Ledger) -> None
     ledger.admit("s", requests([a, b], 20), alarms={"a", "b"})
     ledger.retire_query("b")
     ledger.admit("s", requests([a], 40), alarms={"a"})
-    assert ledger.admission(a.key(3)) is Admission.RESERVED
+    assert ledger.answer(a.key(3)) is Answer.RESERVED

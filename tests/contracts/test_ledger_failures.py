@@ -14,7 +14,7 @@ from sqlalchemy import event
 
 from accountant.errors import DependencyError, LedgerError
 from accountant.ledger.ledger import CLOCK_GRAIN_MS
-from accountant.records import Admission, Outcome, PartialStatus, SeenDecision, StoredDecision
+from accountant.records import Answer, Outcome, PartialStatus, SeenDecision, StoredDecision
 from accountant.store import schema
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
@@ -236,9 +236,9 @@ def test_waiting_windows_that_are_passed_over_count_as_spent(
     place = ("other", "a", "s", last.start_ms, last.end_ms, 4, Outcome.DECIDED)
     adopted = SeenDecision(*place, 1, 0, next_start_ms=40, periods=(0,) if period else ())
     assert ledger.mark_spent([adopted]) == 1
-    answers = [[ledger.admission(one.key(index)) for index in range(4)] for one in (a, b)]
+    answers = [[ledger.answer(one.key(index)) for index in range(4)] for one in (a, b)]
     # a0 was granted; a1 and a2 were not, but who knows; a3 was decided elsewhere.
-    yes, missed, refused = Admission.RESERVED, Admission.MISSED, Admission.REFUSED
+    yes, missed, refused = Answer.RESERVED, Answer.MISSED, Answer.REFUSED
     assert answers == [[yes, missed, missed, missed], [refused] * 4]
     scope = ledger.status().scopes["s"]
     assert (scope.spent_units, scope.pending) == (3 * 2 + 1, 0)
@@ -298,7 +298,7 @@ def test_an_admission_does_not_wait_for_a_decision_that_waits_for_it(postgres: P
         with ledger._store.write() as tx:  # as far as a decision gets before it has the budget
             tx.query("a", lock=True)
             ledger.admit("s", requests([A], 20))
-        assert ledger.admission(A.key(1)) is Admission.RESERVED
+        assert ledger.answer(A.key(1)) is Answer.RESERVED
 
 
 def _impatient(connection: Any, *_: object) -> None:

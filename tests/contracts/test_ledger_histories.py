@@ -15,7 +15,7 @@ from accountant.budget.filter import BudgetFilter, EventFilter, Standing, UserFi
 from accountant.charging import admission
 from accountant.charging import standing as standing_module
 from accountant.costs.levels import LevelCosts
-from accountant.records import Admission, Outcome, SeenDecision
+from accountant.records import Answer, Outcome, SeenDecision
 from accountant.store.entries import ChargeRow
 from accountant.units import PrivacyUnit
 from tests.support.exports import charge_units, replayed
@@ -85,7 +85,7 @@ def _end_somehow(ledger: Ledger, series: Series, index: int) -> str:
     if kind == 5:
         deny(ledger, series, index, "too_old")
         return "too_old"
-    if ledger.admission(series.key(index)) is Admission.REFUSED:
+    if ledger.answer(series.key(index)) is Answer.REFUSED:
         deny(ledger, series, index, "budget")
         return "refused"
     if kind == 6:
@@ -127,20 +127,20 @@ def worst_by_hand(rows: Sequence[dict[str, Any]]) -> int:
 def as_they_stand(patch: pytest.MonkeyPatch) -> None:
     """Broken twin: refuses what does not fit now, so that a refund counts once it happens by."""
     for one in (EventFilter, UserFilter):
-        _answering(patch, one, {Admission.PENDING: Admission.REFUSED})
+        _answering(patch, one, {Answer.PENDING: Answer.REFUSED})
 
 
 def forgets_reservations(patch: pytest.MonkeyPatch) -> None:
     """Broken twin: counts nothing of what has not ended."""
     for one in (EventFilter, UserFilter):
-        _answering(patch, one, {Admission.PENDING: Admission.RESERVED})
+        _answering(patch, one, {Answer.PENDING: Answer.RESERVED})
 
 
 def resets_every_period(patch: pytest.MonkeyPatch) -> None:
     """Broken twin: forgives an event what it lost in an earlier period of 30 ms."""
     own = EventFilter.answer
 
-    def answer(self: EventFilter, charge: Any, shape: Shape) -> Admission:
+    def answer(self: EventFilter, charge: Any, shape: Shape) -> Answer:
         since_ms = (charge.key.end_ms - 1) // 30 * 30
         recent = [one for one in self._standing if one.held.start_ms >= since_ms]
         return own(EventFilter(self._wall, recent), charge, shape)
@@ -174,7 +174,7 @@ def forgets_periods(patch: pytest.MonkeyPatch) -> None:
     """Broken twin: looks at the first period only."""
     own = UserFilter.answer
 
-    def answer(self: UserFilter, charge: Any, shape: Shape) -> Admission:
+    def answer(self: UserFilter, charge: Any, shape: Shape) -> Answer:
         return own(self, _with_periods(charge, charge.periods[:1]), shape)
 
     patch.setattr(UserFilter, "answer", answer)
@@ -209,7 +209,7 @@ def forgets_pending(patch: pytest.MonkeyPatch) -> None:
     own = standing_module.Standings.of
 
     def of(self: Any, charge: ChargeRow) -> Standing | None:
-        return None if charge.admission is Admission.PENDING else own(self, charge)
+        return None if charge.admission is Answer.PENDING else own(self, charge)
 
     patch.setattr(standing_module.Standings, "of", of)
 
@@ -245,10 +245,10 @@ def test_broken_twins_are_caught(
         play_many()
 
 
-def _answering(patch: pytest.MonkeyPatch, judge: Any, instead: dict[Admission, Admission]) -> None:
+def _answering(patch: pytest.MonkeyPatch, judge: Any, instead: dict[Answer, Answer]) -> None:
     own = judge.answer
 
-    def answer(self: BudgetFilter, charge: Any, shape: Shape) -> Admission:
+    def answer(self: BudgetFilter, charge: Any, shape: Shape) -> Answer:
         found = own(self, charge, shape)
         return instead.get(found, found)
 

@@ -13,7 +13,7 @@ from alembic import command
 from alembic.config import Config
 
 import accountant
-from accountant.records import Admission, SeenDecision
+from accountant.records import Answer, SeenDecision
 from accountant.records import Outcome as Out
 from accountant.store.store import WRITE, Store, _engine
 from tests.support.exports import replayed
@@ -190,7 +190,7 @@ def test_version_1_is_brought_up_to_date(ledger_url: str, opened: Callable[[], L
     assert {one.reservations for one in scopes.values()} == {1}
     for series, scope in ((EVENT, "s"), (USER, "t")):
         assert ledger.unknown_decisions([adopted(series, scope)]) == []
-        assert ledger.admission(series.key(3)) is Admission.REFUSED
+        assert ledger.answer(series.key(3)) is Answer.REFUSED
     opened().close()
     assert ledger.verify() == []
 
@@ -204,7 +204,7 @@ def test_a_migrated_ledger_goes_on(ledger_url: str, opened: Callable[[], Ledger]
         settle(ledger, series, FIRST_OPEN, units=1)
         deny(ledger, series, FIRST_OPEN + 1)
         ledger.admit(scope, requests([series], series.key(FIRST_OPEN + 3).end_ms))
-        assert ledger.admission(series.key(FIRST_OPEN + 2)) is Admission.RESERVED
+        assert ledger.answer(series.key(FIRST_OPEN + 2)) is Answer.RESERVED
         settle(ledger, series, FIRST_OPEN + 2, cells=(1, 0, 0, 1))
     status = ledger.status().scopes
     assert status["s"].spent_units == 5  # window 6 took 3 as spent, 1 was adopted, 7 cost 1

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from accountant.charging import runs
 from accountant.charging.standing import Turns
-from accountant.costs import runs
 from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter, RunTerms, StoredRun
 from accountant.errors import LedgerError
-from accountant.records import Admission
+from accountant.records import Answer
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
     CELLS,
@@ -67,7 +67,7 @@ class Case:
 class Expected:
     """What the fixed order makes of a case: answers, losses by period, alarms by window."""
 
-    answers: dict[WindowKey, Admission] = field(default_factory=dict)
+    answers: dict[WindowKey, Answer] = field(default_factory=dict)
     lost: Counter[int] = field(default_factory=Counter)
     rung: dict[WindowKey, int] = field(default_factory=dict)
 
@@ -83,7 +83,7 @@ def expected(case: Case) -> Expected:
         if terms is not None and inside:
             worst = inside * terms.alarm_units
         fits = all(found.lost[period] + worst <= case.wall for period in periods)
-        found.answers[key] = Admission.RESERVED if fits else Admission.REFUSED
+        found.answers[key] = Answer.RESERVED if fits else Answer.REFUSED
         if not fits or end is None:
             continue
         loss = end
@@ -131,7 +131,7 @@ class Play:
 
     def __init__(self, case: Case, rng: Random, reopen: Callable[[], Ledger]) -> None:
         self.case, self.rng, self.reopen = case, rng, reopen
-        self.answers: dict[WindowKey, Admission] = {}
+        self.answers: dict[WindowKey, Answer] = {}
         self.rung: dict[WindowKey, int] = {}
         self.ended: set[WindowKey] = set()
 
@@ -194,11 +194,11 @@ class Play:
             return True
         if not asked:
             return False
-        answer = self.ledger.admission(key)
-        if answer is Admission.PENDING:
+        answer = self.ledger.answer(key)
+        if answer is Answer.PENDING:
             return False
         self.answers[key] = answer
-        if answer is not Admission.RESERVED or end is None:
+        if answer is not Answer.RESERVED or end is None:
             deny(self.ledger, series, index, str(answer))
         elif key.query in self.case.terms:
             self._ring(series, index, end)
@@ -232,10 +232,10 @@ class Play:
         for key in sorted(self.case.ends.keys() - self.ended):
             if frontier is None or key > frontier or key.query not in self.case.terms:
                 continue
-            answer = self.ledger.admission(key)
+            answer = self.ledger.answer(key)
             if key.query in waiting:
-                assert answer is Admission.PENDING, f"{key} was answered before its turn"
-            if answer in {Admission.PENDING, Admission.RESERVED}:
+                assert answer is Answer.PENDING, f"{key} was answered before its turn"
+            if answer in {Answer.PENDING, Answer.RESERVED}:
                 waiting.add(key.query)
 
     def _compare(self) -> None:

@@ -17,7 +17,7 @@ from accountant.audit import verify
 from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter, RunTerms
 from accountant.errors import LedgerError
-from accountant.records import Admission, Request, SeenDecision
+from accountant.records import Answer, Request, SeenDecision
 from accountant.store.rows import Transaction
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
@@ -110,7 +110,7 @@ def test_hundreds_of_windows_cost_their_alarms(ledger: Ledger) -> None:
     for index in range(300):
         if index % 10 == 0:
             ask_next(ledger, index)
-        assert ledger.admission(RUN.key(index)) is Admission.RESERVED
+        assert ledger.answer(RUN.key(index)) is Answer.RESERVED
         assert index % 20 or held(ledger) == WHOLE
         ring(ledger, index, int(index in {0, 200}))
         expected_units += TERMS.alarm_units * (index in {0, 200})
@@ -126,13 +126,13 @@ def test_a_spent_run_is_followed_by_another_if_it_fits(ledger: Ledger, wall: int
     set_up(ledger, USER, wall, [RUN])
     ask(ledger, 60)
     ring(ledger, 0, 1)
-    assert ledger.admission(RUN.key(2)) is Admission.PENDING
+    assert ledger.answer(RUN.key(2)) is Answer.PENDING
     ring(ledger, 1, 2)
     assert held(ledger) == (WHOLE if wall < 2 * WHOLE else 2 * WHOLE)
     assert now(ledger, 2) is None
     if wall < 2 * WHOLE:
         for index in range(2, 6):
-            assert ledger.admission(RUN.key(index)) is Admission.REFUSED
+            assert ledger.answer(RUN.key(index)) is Answer.REFUSED
         deny(ledger, RUN, 2, "budget")
     else:
         assert ring(ledger, 2).epsilon_units == TERMS.open_units
@@ -145,16 +145,16 @@ def test_what_a_run_may_still_cost_is_kept_from_others(ledger: Ledger) -> None:
     set_up(ledger, USER, WHOLE + 1, [RUN, OTHER])
     ask(ledger, 40, OTHER)
     ring(ledger, 0, 1)  # 7 spent, 4 may come
-    assert ledger.admission(OTHER.key(0)) is Admission.RESERVED
+    assert ledger.answer(OTHER.key(0)) is Answer.RESERVED
     assert held(ledger) == 11
-    assert ledger.admission(RUN.key(1)) is Admission.PENDING  # 7 + 4 + 4 > 12, unless it is cheap
+    assert ledger.answer(RUN.key(1)) is Answer.PENDING  # 7 + 4 + 4 > 12, unless it is cheap
     settle(ledger, OTHER, 0, units=1)
-    assert ledger.admission(RUN.key(1)) is Admission.RESERVED
-    assert ledger.admission(OTHER.key(1)) is Admission.PENDING  # 8 + 4 + 4 > 12
+    assert ledger.answer(RUN.key(1)) is Answer.RESERVED
+    assert ledger.answer(OTHER.key(1)) is Answer.PENDING  # 8 + 4 + 4 > 12
     ring(ledger, 1, 0)
-    assert ledger.admission(OTHER.key(1)) is Admission.RESERVED
+    assert ledger.answer(OTHER.key(1)) is Answer.RESERVED
     settle(ledger, OTHER, 1, units=4)
-    assert ledger.admission(RUN.key(2)) is Admission.REFUSED  # 12 spent, 4 more may come
+    assert ledger.answer(RUN.key(2)) is Answer.REFUSED  # 12 spent, 4 more may come
     assert ledger.verify() == []
 
 
@@ -169,7 +169,7 @@ def test_a_denied_window_leaves_the_run_as_it_is(ledger: Ledger) -> None:
         assert now(ledger, index + 1) == before
         assert ledger.verify() == []
     ask(ledger, 60)
-    assert ledger.admission(RUN.key(4)) is Admission.RESERVED
+    assert ledger.answer(RUN.key(4)) is Answer.RESERVED
     ring(ledger, 4, 2)
     assert held(ledger) == WHOLE
 
@@ -207,7 +207,7 @@ def test_a_changed_configuration_ends_the_run(ledger: Ledger) -> None:
     changed = replace(RUN, fingerprint="f2")
     ledger.accept_change(registration(changed), 20)
     assert (now(ledger, 2), now(ledger, 2, changed)) == (None, None)
-    assert ledger.admission(RUN.key(1)) is Admission.MISSED
+    assert ledger.answer(RUN.key(1)) is Answer.MISSED
     deny(ledger, changed, 1)
     deny(ledger, changed, 2)
     ask(ledger, 50, run=changed)
@@ -227,8 +227,8 @@ def test_an_adoption_ends_the_run(ledger: Ledger) -> None:
     first = ring(ledger, 0, 1)
     assert ledger.mark_spent([seen(first, ledger_id="other", alarm_count=2)]) == 1
     assert now(ledger, 1) is None
-    assert ledger.admission(RUN.key(1)) is Admission.MISSED
-    assert ledger.admission(RUN.key(2)) is Admission.RESERVED
+    assert ledger.answer(RUN.key(1)) is Answer.MISSED
+    assert ledger.answer(RUN.key(2)) is Answer.RESERVED
     assert held(ledger) == 7 + 7 + WHOLE
     with pytest.raises(LedgerError):
         ring(ledger, 1)
@@ -251,7 +251,7 @@ def test_lost_decisions_of_a_run_are_charged_exactly(fresh: Callable[[], Ledger]
     assert restored.mark_spent(topic) == 4
     assert held(restored) == held(lost) == 9
     ask(restored, 60)
-    assert restored.admission(RUN.key(4)) is Admission.REFUSED
+    assert restored.answer(RUN.key(4)) is Answer.REFUSED
     assert restored.verify() == []
 
 
@@ -344,7 +344,7 @@ def test_under_unit_event_the_state_is_kept_and_all_is_charged(ledger: Ledger) -
     ledger.admit("s", requests([run], 40))
     whole = UniformCost(WHOLE, CELLS)
     for index, rung in enumerate((1, 0, 2)):
-        assert ledger.admission(run.key(index)) is Admission.RESERVED
+        assert ledger.answer(run.key(index)) is Answer.RESERVED
         if index:
             with pytest.raises(LedgerError, match="cost"):
                 ring(ledger, index, rung, run)
@@ -401,7 +401,7 @@ def test_many_deciders_at_once_share_one_run(ledger: Ledger) -> None:
     def decide(number: int) -> None:
         while (index := ledger.cursor("r") // 10) < windows:
             ask(ledger, 10 * (index + 1))
-            refused = ledger.admission(RUN.key(index)) is Admission.REFUSED
+            refused = ledger.answer(RUN.key(index)) is Answer.REFUSED
             with suppress(LedgerError):  # another was faster: read anew
                 if refused:
                     deny(ledger, RUN, index, "budget")

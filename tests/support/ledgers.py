@@ -13,7 +13,7 @@ from accountant.costs.levels import LevelCosts
 from accountant.errors import LedgerError
 from accountant.ledger.ledger import Ledger
 from accountant.records import (
-    Admission,
+    Answer,
     BudgetTerms,
     LogIdentity,
     Partial,
@@ -216,10 +216,10 @@ def _decided(
     known = ledger.decision(series.key(index))
     if known is not None:
         return known
-    answer = ledger.admission(series.key(index))
-    if answer is Admission.PENDING:
+    answer = ledger.answer(series.key(index))
+    if answer is Answer.PENDING:
         return None
-    if answer is Admission.RESERVED:
+    if answer is Answer.RESERVED:
         return settle(ledger, series, index, alarms=name.encode(), units=units)
     return deny(ledger, series, index, "budget")
 

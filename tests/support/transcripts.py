@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from accountant.records import Admission
+from accountant.records import Answer
 from accountant.regions.regions import Not, Region
 from accountant.regions.shapes import Shape
 from accountant.units import PrivacyUnit
@@ -158,21 +158,21 @@ class Case:
 class Expected:
     """What the fixed order makes of a case: every answer, and what the decided windows cost."""
 
-    answers: Mapping[WindowKey, Admission]
+    answers: Mapping[WindowKey, Answer]
     held: Mapping[WindowKey, Cells]
 
 
 def expected(case: Case) -> Expected:
     """Serve every window in order, each ended before the next is asked about."""
-    answers: dict[WindowKey, Admission] = {}
+    answers: dict[WindowKey, Answer] = {}
     held: dict[WindowKey, Cells] = {}
     for key in sorted(case.ends):
         fits = case.fits(key, held)
-        answers[key] = Admission.RESERVED if fits else Admission.REFUSED
+        answers[key] = Answer.RESERVED if fits else Answer.REFUSED
         if key in case.too_old:
-            answers[key] = Admission.TOO_OLD
+            answers[key] = Answer.TOO_OLD
         end = case.ends[key]
-        if answers[key] is Admission.RESERVED and end is not None:
+        if answers[key] is Answer.RESERVED and end is not None:
             held[key] = end
     return Expected(answers, held)
 
@@ -215,7 +215,7 @@ class Play:
     case: Case
     rng: Random
     reopen: Callable[[], Ledger]
-    answers: dict[WindowKey, Admission] = field(default_factory=dict)
+    answers: dict[WindowKey, Answer] = field(default_factory=dict)
     ended: dict[WindowKey, Cells] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -277,11 +277,11 @@ class Play:
             return True
         if not asked:
             return False
-        answer = self.ledger.admission(key)
-        if answer is Admission.PENDING:
+        answer = self.ledger.answer(key)
+        if answer is Answer.PENDING:
             return False
         self.answers[key] = answer
-        if answer is Admission.RESERVED and end is not None:
+        if answer is Answer.RESERVED and end is not None:
             one = end[0] if len(set(end)) == 1 and self.rng.random() < 0.5 else None
             settle(self.ledger, series, index, units=one, cells=None if one is not None else end)
             self.ended[key] = end

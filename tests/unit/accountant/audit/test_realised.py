@@ -16,7 +16,7 @@ from accountant.costs.minentropy import min_entropy
 from accountant.errors import LedgerError
 from accountant.ledger.ledger import Ledger
 from accountant.records import (
-    Admission,
+    Answer,
     BudgetTerms,
     Outcome,
     QueryRegistration,
@@ -95,7 +95,7 @@ class _Life:
         cost = UniformCost(MOST * UNITS_PER_EPSILON // 100, self.cells)
         charge = Charge(key, cost, 1 if self.event else 2, self.periods(key))
         self.ledger.admit("s", [Request(charge, self.fingerprint)])
-        assert self.ledger.admission(key) is Admission.RESERVED
+        assert self.ledger.answer(key) is Answer.RESERVED
         return key
 
     def settle(self, *units: int) -> None:
@@ -291,7 +291,7 @@ def test_uniform_charges_are_added_up_in_the_database(ledger: Ledger) -> None:
                 ChargeRow(
                     WindowKey(i + 1, "q", i),
                     "s",
-                    Admission.RESERVED,
+                    Answer.RESERVED,
                     ChargeState.SETTLED,
                     "f1",
                     *cost,

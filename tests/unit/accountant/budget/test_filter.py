@@ -11,7 +11,7 @@ import accountant.budget.filter
 from accountant.budget.filter import BudgetFilter, EventFilter, Standing, UserFilter, filter_for
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held, worst_instant
-from accountant.records import Admission
+from accountant.records import Answer
 from accountant.regions.regions import Region
 from accountant.regions.shapes import ANYWHERE, Shape
 from accountant.units import PrivacyUnit
@@ -32,10 +32,10 @@ def standing(one: Charge, units: int | None = None, *, is_open: bool = False) ->
 def granted(judge: BudgetFilter, one: Charge) -> bool:
     """Ask, hold what is granted as ended at its worst, and say whether it was."""
     answer = judge.answer(one, ANYWHERE)
-    assert answer is not Admission.PENDING
-    if answer is Admission.RESERVED:
+    assert answer is not Answer.PENDING
+    if answer is Answer.RESERVED:
         judge.hold(standing(one))
-    return answer is Admission.RESERVED
+    return answer is Answer.RESERVED
 
 
 charges = st.lists(
@@ -89,7 +89,7 @@ def some_open(draw: st.DrawFn) -> tuple[list[Standing], list[Standing], Charge, 
     return now, then, charge(5, 15, draw(st.integers(0, 4)), periods), unit
 
 
-def judged(unit: PrivacyUnit, wall: int, earlier: list[Standing], asked: Charge) -> Admission:
+def judged(unit: PrivacyUnit, wall: int, earlier: list[Standing], asked: Charge) -> Answer:
     """Return the answer of a filter that holds earlier windows one by one."""
     judge = filter_for(unit, wall, standing=[], least_units={}, most_units={})
     for one in earlier:
@@ -104,12 +104,12 @@ def test_an_answer_given_early_is_the_last_word(
     """However the open windows end, an answer that was given stays; at both ends it differs."""
     now, then, asked, unit = drawn
     early, late = judged(unit, wall, now, asked), judged(unit, wall, then, asked)
-    assert late is not Admission.PENDING
-    assert early in {late, Admission.PENDING}
+    assert late is not Answer.PENDING
+    assert early in {late, Answer.PENDING}
     at_worst = [replace(one, open=False) for one in now]
     at_least = [ended for ended, was in zip(at_worst, now, strict=True) if not was.open]
     ends = {judged(unit, wall, one, asked) for one in (at_worst, at_least)}
-    assert (early is Admission.PENDING) is (len(ends) == 2)
+    assert (early is Answer.PENDING) is (len(ends) == 2)
 
 
 def test_only_rows_that_the_query_covers_count() -> None:
@@ -120,19 +120,19 @@ def test_only_rows_that_the_query_covers_count() -> None:
     )
     judge = EventFilter(3, [Standing(Held(0, 10, 3, north), open=False)])
     one = charge(0, 10, 3)
-    assert judge.answer(one, south) is Admission.RESERVED
-    assert judge.answer(one, north) is Admission.REFUSED
-    assert judge.answer(one, all_of) is Admission.REFUSED
-    assert judge.answer(one, Shape(Region.nothing().canonical)) is Admission.RESERVED
+    assert judge.answer(one, south) is Answer.RESERVED
+    assert judge.answer(one, north) is Answer.REFUSED
+    assert judge.answer(one, all_of) is Answer.REFUSED
+    assert judge.answer(one, Shape(Region.nothing().canonical)) is Answer.RESERVED
 
 
 def test_open_windows_over_other_rows_keep_nobody_waiting() -> None:
     """Whether a window waits depends on rows too."""
     north, south = (Shape(Region.where(at=at).canonical) for at in "ns")
     judge = EventFilter(3, [Standing(Held(0, 10, 3, north), open=True)])
-    assert judge.answer(charge(5, 15, 1), south) is Admission.RESERVED
-    assert judge.answer(charge(5, 15, 1), north) is Admission.PENDING
-    assert judge.answer(charge(5, 15, 4), north) is Admission.REFUSED
+    assert judge.answer(charge(5, 15, 1), south) is Answer.RESERVED
+    assert judge.answer(charge(5, 15, 1), north) is Answer.PENDING
+    assert judge.answer(charge(5, 15, 4), north) is Answer.REFUSED
 
 
 def test_a_refused_charge_leaves_no_trace() -> None:

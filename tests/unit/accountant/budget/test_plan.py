@@ -21,7 +21,7 @@ from accountant.budget.plan import (
 from accountant.budget.sharing import MOST_LISTED, NO_ROW
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held, worst_loss
-from accountant.records import Admission, BudgetTerms
+from accountant.records import Answer, BudgetTerms
 from accountant.regions.regions import Region
 from accountant.regions.shapes import Shape
 from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, to_loss_units
@@ -44,7 +44,7 @@ def where(**conditions: object) -> Shape:
 
 def grants(judge: BudgetFilter, charge: Charge, shape: Shape) -> bool:
     """Ask for a window; when it is granted, it ends at its worst."""
-    if judge.answer(charge, shape) is not Admission.RESERVED:
+    if judge.answer(charge, shape) is not Answer.RESERVED:
         return False
     held = Held(charge.key.start_ms, charge.key.end_ms, charge.loss_units, shape)
     judge.hold(Standing(held, open=False, periods=charge.periods))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accountant.costs.charges import WindowKey
-from accountant.records import Admission
+from accountant.records import Answer
 from accountant.store.chain import (
     HASH_BYTES,
     Happening,
@@ -25,7 +25,7 @@ from accountant.store.entries import ChargeRow, ChargeState
 
 KEY = WindowKey(20, "q", 10)
 OPEN = ChargeRow(
-    *(KEY, "s", Admission.RESERVED, ChargeState.RESERVED, "f", 2, 4, 1, 2, None, None, None),
+    *(KEY, "s", Answer.RESERVED, ChargeState.RESERVED, "f", 2, 4, 1, 2, None, None, None),
     periods=(0, 10),
 )
 SETTLED = replace(
@@ -34,7 +34,7 @@ SETTLED = replace(
 CHANGES: dict[str, Any] = {
     "key": WindowKey(21, "q", 10),
     "scope": "t",
-    "admission": Admission.REFUSED,
+    "admission": Answer.REFUSED,
     "state": ChargeState.SPENT,
     "fingerprint": "g",
     "units": 3,

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from accountant.budget.filter import EventFilter, Standing, UserFilter
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held
-from accountant.records import Admission
+from accountant.records import Answer
 from accountant.units import PrivacyUnit, to_loss_units
 from stream.cli.main import main
 from stream.decisions.mechanisms import plans_of
@@ -271,7 +271,7 @@ def walked(alarms: Alarms, since_ms: int, until_ms: int, *, touching: bool) -> W
         cells = cells_per_unit(query, alarms.budget)
         charge = Charge(key, cost, cells, (0,) if user else ())
         shape = shape_of(query)
-        if judge.answer(charge, shape) is not Admission.RESERVED:
+        if judge.answer(charge, shape) is not Answer.RESERVED:
             return key
         held = Held(key.start_ms, key.end_ms, charge.loss_units, shape)
         judge.hold(Standing(held, open=False, periods=charge.periods))

@@ -22,7 +22,7 @@ from accountant.budget.plan import AlarmCost, plan_budget
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.errors import ConfigError
 from accountant.loss.overlap import Held
-from accountant.records import Admission, BudgetTerms
+from accountant.records import Answer, BudgetTerms
 from accountant.regions.shapes import ANYWHERE
 from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, to_loss_units
 from operators.registry import RUN_MECHANISMS, price
@@ -256,7 +256,7 @@ def refused_by_hand(
         free = query.mechanism in RUN_MECHANISMS and not opens
         units = 0 if free else losses[key.query]
         charge = Charge(key, UniformCost(units, 1), 1, (0,))
-        if judge.answer(charge, ANYWHERE) is not Admission.RESERVED:
+        if judge.answer(charge, ANYWHERE) is not Answer.RESERVED:
             return key, granted
         judge.hold(Standing(Held(key.start_ms, key.end_ms, units, ANYWHERE), False, (0,)))
         granted[key.query] += 1
@@ -298,7 +298,7 @@ def test_runs_of_a_plan_that_fits_are_never_refused(tmp_path: Path, seed: int) -
             paid = run.cost_units(opens, rung)
             left[key.query] -= rung
         charge = Charge(key, UniformCost(asked, 1), 1, touched)
-        assert judge.answer(charge, ANYWHERE) is Admission.RESERVED
+        assert judge.answer(charge, ANYWHERE) is Answer.RESERVED
         judge.hold(Standing(Held(key.start_ms, key.end_ms, paid, ANYWHERE), False, touched))
 
 
