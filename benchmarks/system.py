@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from stream.build import Runtime, assemble, open_ledger, wall_clock_ms
 from stream.config.loading import load
 from stream.kafka.guard import check_feeds
-from stream.kafka.topics_command import check
+from stream.kafka.topics import check
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -133,7 +133,7 @@ def run(
 )
 def topics(file: Path, *, create: bool, partitions: int) -> None:
     """Check the topics a configuration needs, or create them."""
-    from stream.kafka.topics_command import check as check_topics  # noqa: PLC0415  # Kafka client
+    from stream.kafka.topics import check as check_topics  # noqa: PLC0415  # Kafka client
 
     problems = check_topics(load_alarms(file), apply=create, partitions=partitions)
     for problem in problems:

@@ -18,8 +18,8 @@ from stream.custody.pinned import pinned_rows
 from stream.decisions.records import decode_decision
 from stream.decisions.release import seen_decision
 from stream.kafka.clients import aiokafka_arguments
-from stream.kafka.settings import require_kafka
 from stream.kafka.topics import admin_client, describe, plan, problems
+from stream.model.alarms import require_kafka
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from stream.events.marks import Mark, encode_mark, verified_mark
 from stream.kafka.clients import aiokafka_arguments
 from stream.kafka.guard import check_feeds
 from stream.kafka.headers import tolerate_headers
-from stream.kafka.settings import require_kafka
+from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock, Codec
 from stream.model.references import counted_on
 

@@ -32,7 +32,7 @@ from stream.events.decoder import Records
 from stream.kafka.clients import aiokafka_arguments
 from stream.kafka.guard import check_unchanged
 from stream.kafka.headers import tolerate_headers
-from stream.kafka.settings import require_kafka
+from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock
 from stream.model.references import counted_on, public_feeds
 from stream.replay.lanes import feeds_in_use

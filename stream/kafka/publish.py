@@ -17,7 +17,7 @@ from stream.decisions.records import encode
 from stream.decisions.release import alarm_records, decision_record
 from stream.decisions.steps import Step
 from stream.kafka.clients import aiokafka_arguments
-from stream.kafka.settings import require_kafka
+from stream.model.alarms import require_kafka
 
 if TYPE_CHECKING:
     from collections.abc import Callable

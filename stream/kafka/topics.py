@@ -12,7 +12,7 @@ from kafka.errors import KafkaError
 from accountant.errors import DependencyError
 from accountant.records import LogIdentity
 from stream.kafka.clients import admin_arguments
-from stream.kafka.settings import require_kafka
+from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock
 from stream.model.references import counted_on, waited_ms
 
@@ -22,7 +22,16 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms, KafkaSettings
     from stream.model.feeds import Feed
 
-__all__ = ["TopicFacts", "TopicPlan", "admin_client", "create", "describe", "plan", "problems"]
+__all__ = [
+    "TopicFacts",
+    "TopicPlan",
+    "admin_client",
+    "check",
+    "create",
+    "describe",
+    "plan",
+    "problems",
+]
 
 _RETENTION_MARGIN_MS = 24 * 3600 * 1000
 _NO_ERROR, _NO_SUCH_TOPIC = 0, 3
@@ -74,6 +83,34 @@ class TopicFacts:
             topic=self.name,
             partitions=self.partitions,
         )
+
+
+def check(alarms: Alarms, *, apply: bool, partitions: int) -> list[str]:
+    """Return what is wrong with the topics, after creating the missing ones if told to.
+
+    An existing topic is never altered: changing the timestamp type or the partitions of a feed
+    under a running ledger would make its windows wrong, and only its owner may decide that.
+
+    Args:
+        alarms: the checked configuration.
+        apply: create missing topics.
+        partitions: of the feeds that are created.
+
+    Raises:
+        ConfigError: the configuration has no ``kafka`` section.
+        DependencyError: Kafka cannot be reached.
+    """
+    kafka = require_kafka(alarms)
+    wanted = plan(alarms, partitions=partitions)
+    names = [topic.name for topic in wanted]
+    with admin_client(kafka) as client:
+        facts = describe(client, names)
+        if apply:
+            for topic in wanted:
+                if topic.name not in facts:
+                    create(client, topic)
+            facts = describe(client, names)
+    return [line for topic in wanted for line in problems(topic, facts.get(topic.name))]
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from aiokafka.errors import KafkaError
 from accountant.errors import DependencyError
 from stream.decisions.records import decode_alarm
 from stream.kafka.clients import aiokafka_arguments
-from stream.kafka.settings import require_kafka
+from stream.model.alarms import require_kafka
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -32,8 +32,8 @@ from stream.kafka.guard import check_feeds, check_ledger, check_unchanged
 from stream.kafka.ingest import Ingest
 from stream.kafka.publish import Publisher
 from stream.kafka.retry import retrying
-from stream.kafka.settings import require_kafka
 from stream.metrics.server import serve
+from stream.model.alarms import require_kafka
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

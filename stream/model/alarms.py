@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
 from operators.registry import RUN_MECHANISMS
 
@@ -24,6 +25,7 @@ __all__ = [
     "Settings",
     "cells_per_unit",
     "has_runs",
+    "require_kafka",
     "scope_of",
 ]
 
@@ -133,3 +135,20 @@ def cells_per_unit(query: Query, budget: Budget) -> int:
     if budget.unit is PrivacyUnit.EVENT or has_runs(query, budget):
         return 1  # a run is charged for all its questions at once, whoever is in how many of them
     return min(budget.contribution.predicates_per_window, len(query.domain))
+
+
+def require_kafka(alarms: Alarms) -> KafkaSettings:
+    """Return the Kafka settings of a configuration.
+
+    Raises:
+        ConfigError: it has none.
+    """
+    if alarms.kafka is None:
+        raise ConfigError(
+            "this configuration has no kafka section",
+            file=alarms.file,
+            line=1,
+            column=1,
+            hint="add `kafka: {bootstrap: host:port}`, or give files with --replay",
+        )
+    return alarms.kafka

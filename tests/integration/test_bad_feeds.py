@@ -13,7 +13,7 @@ from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType
 
 from accountant.errors import LogChangedError
 from stream.kafka.guard import check_feeds
-from stream.kafka.topics_command import check
+from stream.kafka.topics import check
 from tests.support.hostile import WINDOW_MS, flowing
 from tests.support.oracle import add_up, crowd
 from tests.support.scenario import Scenario, wait_until

@@ -21,7 +21,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from stream.build import open_ledger
 from stream.config.loading import load
-from stream.kafka.topics_command import check
+from stream.kafka.topics import check
 from stream.windows.instants import from_iso_utc
 from tests.support.tree import ROOT
 
