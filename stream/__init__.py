@@ -1,1 +1,4 @@
-"""Everything that touches the world: configuration, files, Kafka, metrics, the command."""
+"""Everything that touches the world: configuration, events, Kafka, files, metrics.
+
+Imports accountant and operators.
+"""

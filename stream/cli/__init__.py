@@ -1,1 +1,1 @@
-"""TODO."""
+"""The command line, a file per group of commands; may import every room."""

@@ -1,1 +1,4 @@
-"""TODO."""
+"""YAML and SQL become the model, every error with its place.
+
+Imports decisions, model and windows.
+"""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Rows, bounded per unit, into windows and partials; imports events, model and windows."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""What the custodian alone sees or changes in a ledger; imports decisions, model and windows."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""From partials to decisions to the records that leave; imports model and windows."""

@@ -1,1 +1,4 @@
-"""The Kafka shell: the only place that imports Faust, aiokafka or kafka-python."""
+"""The worker on Kafka, the only room that imports a Kafka client.
+
+Imports replay, custody, build, counting and what they import, never config.
+"""

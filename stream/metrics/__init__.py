@@ -1,1 +1,1 @@
-"""TODO."""
+"""What Prometheus sees, public and custodian's apart; imports model and windows."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""A checked configuration as plain frozen data; imports windows only."""

@@ -1,1 +1,4 @@
-"""TODO."""
+"""Recorded events through the whole core, without a broker.
+
+Imports build, counting, decisions, events and what they import.
+"""

@@ -1,1 +1,4 @@
-"""Alarms tried out on recorded events, many times over, before they go live."""
+"""What an alarm would ring on recorded events, without spending.
+
+Imports replay, config, counting and what they import.
+"""

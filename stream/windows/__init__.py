@@ -1,1 +1,4 @@
-"""TODO."""
+"""Which instant belongs to which window: pure arithmetic on integers.
+
+Imports no other room of stream.
+"""

@@ -1,1 +1,4 @@
-"""TODO."""
+"""The SQL of an alarm: text to a tree, and what it may say.
+
+Imports model, windows and the texts of config.
+"""
