@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from accountant.costs.charges import UniformCost
 from accountant.errors import ConfigError
@@ -230,7 +230,7 @@ def theoretical_limit(steps: int, alpha: Fraction | float, beta: Fraction | floa
     if steps == 1:
         return one_step
     low = one_step / steps  # no step raises ln(p) or lowers ln(1 - p) by more than eps
-    return float(brentq(excess, low * (1 - 1e-12), one_step, xtol=1e-16, rtol=1e-14))
+    return float(scipy.optimize.brentq(excess, low * (1 - 1e-12), one_step, xtol=1e-16, rtol=1e-14))
 
 
 def extremal_table(

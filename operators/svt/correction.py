@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.signal import fftconvolve
-from scipy.special import ndtr
 
 if TYPE_CHECKING:
     from operators.svt.terms import SvtPlan
@@ -128,7 +126,7 @@ class Gaussian:
 
     def survival(self, x: _Floats) -> _Floats:
         """Return P[noise > x]."""
-        return np.asarray(ndtr(-x / self.scale))
+        return np.asarray(scipy.special.ndtr(-x / self.scale))
 
 
 def svt_correction(
@@ -260,7 +258,7 @@ def _by_closed_form(query: Noise, threshold: Noise, negatives: float, tolerance:
     while slope(high) >= 0:
         high += step
         step *= 2
-    return float(brentq(slope, low, high, xtol=1e-300, rtol=1e-14))
+    return float(scipy.optimize.brentq(slope, low, high, xtol=1e-300, rtol=1e-14))
 
 
 def _by_transform(query: Noise, threshold: Noise, negatives: float, tolerance: float) -> float:
@@ -268,7 +266,9 @@ def _by_transform(query: Noise, threshold: Noise, negatives: float, tolerance: f
     step = (query.reach + threshold.reach) / half
     edges: _Floats = (np.arange(-half, half + 2, dtype=np.float64) - 0.5) * step
     # Masses of cells, each taken to lie in the middle: of v, and of -rho.
-    masses = fftconvolve(_masses(query, edges), _masses(threshold, edges)[::-1], mode="same")
+    masses = scipy.signal.fftconvolve(
+        _masses(query, edges), _masses(threshold, edges)[::-1], mode="same"
+    )
     lattice: _Floats = np.arange(-half, half + 1, dtype=np.float64) * step
     density = masses / step
     above = np.cumsum(masses[::-1])[::-1] - masses / 2
@@ -282,7 +282,7 @@ def _by_transform(query: Noise, threshold: Noise, negatives: float, tolerance: f
     high = float(lattice[np.searchsorted(-above, -_SEEN) - 1]) + tolerance
     if not low < high or slope(low) <= 0 or slope(high) >= 0:
         raise ValueError("the optimum lies in tails that the transform cannot see")
-    return float(brentq(slope, low, high, xtol=step * 1e-9, rtol=1e-14))
+    return float(scipy.optimize.brentq(slope, low, high, xtol=step * 1e-9, rtol=1e-14))
 
 
 def _ratio(x: float, lattice: _Floats, upper: _Floats, lower: _Floats) -> float:

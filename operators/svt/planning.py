@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from scipy.optimize import brentq
+import scipy
 
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.svt.difference import OneSided
@@ -151,8 +151,9 @@ class _Search:
         u = low = _log_inverse(1 - self.beta)
         if r and spare(low) > 0:
             # Floats that tie are left to the certified bounds.
-            ends = spare(most) < 0
-            u = float(brentq(spare, low, most, xtol=1e-300, rtol=1e-15)) if ends else most
+            u = most
+            if spare(most) < 0:
+                u = float(scipy.optimize.brentq(spare, low, most, xtol=1e-300, rtol=1e-15))
         return threshold_rate(u), (most - u) / reach
 
     def _rarely_misses(self, r: int, each: int, open_units: int) -> bool:

@@ -1,1 +1,1 @@
-"""The command line, a file per group of commands; may import every room."""
+"""The command line, a file per command, imported when it is called; may import every room."""

@@ -15,7 +15,7 @@ from accountant.errors import LedgerError
 from accountant.store.store import Store
 from stream.build import open_ledger, wall_clock_ms
 from stream.cli.console import ledger_place, losses_table, status_tables
-from stream.cli.shared import CONFIG, echo_json, load_alarms, require_ledger_file
+from stream.cli.shared import BAD_INPUT, CONFIG, echo_json, load_alarms, require_ledger_file
 from stream.custody.anchors import anchor_line, base_problems, chain_ends, read_anchors
 from stream.custody.changes import accept_changes
 from stream.custody.export import write_parquet
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ledger"]
 
-_BAD_INPUT = 2
 _CONNECT_S = 30.0
 
 
@@ -122,7 +121,7 @@ def verify(load: Callable[[], Alarms], anchors: tuple[str, ...]) -> None:
     for problem in problems:
         click.echo(problem, err=True)
     if problems:
-        click.get_current_context().exit(_BAD_INPUT)
+        click.get_current_context().exit(BAD_INPUT)
     click.echo("ok")
     for budget, end in ends.items():
         click.echo(anchor_line(budget, end.head))

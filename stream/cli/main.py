@@ -1,264 +1,85 @@
 """The command ``tocsin``.
 
 Exit codes: 0 done, 2 bad input (also a ledger that refuses), 3 the budget does not hold one window,
-4 Kafka or the database cannot be reached. Kafka's clients are imported inside the commands that
-need them, so that replaying files needs none of them.
+4 Kafka or the database cannot be reached. The file of a command is imported when it is called: help
+needs none of them, and only those that speak to Kafka import its clients.
 """
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import Any
 
 import click
-from prometheus_client import write_to_textfile
-from rich.console import Console
-from rich.progress import Progress, TaskID
 
-from stream.build import open_ledger
-from stream.cli.console import ReplayView, alarms_table, budget_bars, ledger_place
-from stream.cli.ledger import ledger
-from stream.cli.shared import (
-    CONFIG,
-    ErrorGroup,
-    echo_json,
-    load_alarms,
-    paths_by_feed,
-    refuse_hopeless,
+__all__ = ["Later", "main"]
+
+
+class Later(click.Command):
+    """A command that stands under its own name in the file ``stream.cli.<name>``.
+
+    Args:
+        name: of the command.
+        help: the first sentence of its help, which the list of commands shows.
+    """
+
+    @property
+    def command(self) -> click.Command:
+        """The command itself; its file is imported now."""
+        found: click.Command = getattr(import_module(f"stream.cli.{self.name}"), str(self.name))
+        return found
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Let the command itself read its arguments; it is what is run."""
+        return self.command.make_context(info_name, args, parent, **extra)
+
+
+class _Tocsin(click.Group):
+    """A group of commands that turns deliberate errors into text and exit codes."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command.
+
+        Raises:
+            click.exceptions.Exit: with the error's exit code.
+        """
+        from stream.cli.shared import complaining  # noqa: PLC0415  # help is quicker without
+
+        with complaining(ctx):
+            return super().invoke(ctx)
+
+
+@click.group(
+    cls=_Tocsin,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    commands=[
+        Later(
+            "check",
+            help="Check a configuration; say every error with its place and what to write instead.",
+        ),
+        Later("ledger", help="Look at the ledger of a configuration, or settle what it refuses."),
+        Later("plan", help="Say what a configuration costs, before any data is read."),
+        Later(
+            "replay",
+            help="Write recorded events to Kafka, with punctuation marks, for workers to read.",
+        ),
+        Later("run", help="Ring alarms: one worker on Kafka, or a replay of files."),
+        Later(
+            "simulate", help="Try alarms out on history, many times: misses, false alarms, losses."
+        ),
+        Later("topics", help="Check the topics a configuration needs, or create them."),
+        Later("watch", help="Follow the alarms on Kafka until interrupted."),
+    ],
 )
-from stream.cli.simulate import simulate
-from stream.custody.pinned import pinned_rows
-from stream.decisions.mechanisms import plans_of
-from stream.decisions.records import encode
-from stream.decisions.registration import scopes_of
-from stream.decisions.release import alarm_records, decision_record
-from stream.planning.budget import budget_plan
-from stream.planning.outlook import outlook
-from stream.planning.view import plan_lines, plan_tables
-from stream.replay.replay import Replay
-from stream.windows.instants import iso_utc
-
-if TYPE_CHECKING:
-    from accountant.ledger.ledger import Ledger
-    from accountant.records import StoredDecision
-    from stream.decisions.records import Alarm, DecisionRecord
-    from stream.model.alarms import Alarms
-    from stream.replay.replay import ReplaySummary
-
-__all__ = ["main"]
-
-_BAD_INPUT = 2
-_EARLIER_SHOWN = 2_000
-
-
-@click.group(cls=ErrorGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="tocsin", prog_name="tocsin")
 def main() -> None:
     """Differentially private alarms over event streams, under a hard budget."""
-
-
-@main.command()
-@click.argument("file", type=CONFIG)
-def check(file: Path) -> None:
-    """Check a configuration; say every error with its place and what to write instead."""
-    load_alarms(file, notes=True)
-    click.echo("ok")
-
-
-@main.command()
-@click.argument("file", type=CONFIG)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-def plan(file: Path, *, as_json: bool) -> None:
-    """Say what a configuration costs, before any data is read."""
-    alarms = load_alarms(file, notes=True)
-    looked = outlook(alarms)
-    if not as_json:
-        Console().print(*plan_tables(looked, alarms), sep="\n")
-        return
-    for line in plan_lines(looked, alarms):
-        echo_json(line)
-
-
-@main.command()
-@click.argument("file", type=CONFIG)
-@click.option(
-    "--replay",
-    "replayed",
-    multiple=True,
-    metavar="[FEED=]PATH...",
-    help="Replay Parquet, CSV or JSON lines instead of reading Kafka.",
-)
-@click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]")
-@click.option("--json", "as_json", is_flag=True, help="Decisions and alarms, one a line.")
-@click.option(
-    "--custodian-report",
-    type=click.Path(path_type=Path, dir_okay=False, writable=True),
-    help="Write the custodian's metrics of a replay (exact counts: private!) to this file.",
-)
-def run(
-    file: Path,
-    replayed: tuple[str, ...],
-    more: tuple[str, ...],
-    *,
-    as_json: bool,
-    custodian_report: Path | None,
-) -> None:
-    """Ring alarms: one worker on Kafka, or a replay of files."""
-    if more and not replayed:
-        raise click.UsageError("files are given after --replay")
-    alarms = load_alarms(file)
-    planned = budget_plan(alarms, plans_of(alarms))
-    refuse_hopeless(planned)
-    if planned.suggestion:
-        click.echo(f"note: {planned.suggestion}", err=True)
-    if replayed:
-        _replay_files(alarms, (*replayed, *more), as_json=as_json, report=custodian_report)
-        return
-    if custodian_report:
-        raise click.UsageError("--custodian-report goes with --replay; a worker has its metrics")
-    from stream.kafka.worker import run as run_worker  # noqa: PLC0415  # imports Faust
-
-    click.get_current_context().exit(
-        run_worker(alarms, released=_print_record if as_json else None)
-    )
-
-
-@main.command()
-@click.argument("file", type=CONFIG)
-@click.option("--apply", "create", is_flag=True, help="Create the topics that are missing.")
-@click.option(
-    "--partitions", type=click.IntRange(1), default=4, show_default=True, help="Of new feed topics."
-)
-def topics(file: Path, *, create: bool, partitions: int) -> None:
-    """Check the topics a configuration needs, or create them."""
-    from stream.kafka.topics import check as check_topics  # noqa: PLC0415  # Kafka client
-
-    problems = check_topics(load_alarms(file), apply=create, partitions=partitions)
-    for problem in problems:
-        click.echo(problem, err=True)
-    if problems:
-        click.get_current_context().exit(_BAD_INPUT)
-    click.echo("ok")
-
-
-@main.command()
-@click.argument("file", type=CONFIG)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-@click.option("--from-beginning", is_flag=True, help="Start with the oldest alarm on the topic.")
-def watch(file: Path, *, as_json: bool, from_beginning: bool) -> None:
-    """Follow the alarms on Kafka until interrupted."""
-    from stream.kafka.watch import watch as follow  # noqa: PLC0415  # imports Kafka's client
-
-    for alarm in follow(load_alarms(file), from_beginning=from_beginning):
-        if as_json:
-            echo_json(alarm)
-        else:
-            predicate = ", ".join(alarm["predicate"].values()) or "(all)"
-            click.echo(f"{alarm['window_start']}  {alarm['query']}  {predicate}")
-
-
-@main.command()
-@click.argument("file", type=CONFIG)
-@click.argument("paths", nargs=-1, required=True, metavar="[FEED=]PATH...")
-@click.option("--to-kafka", is_flag=True, help="Write the events and marks to the feed's topic.")
-def replay(file: Path, paths: tuple[str, ...], *, to_kafka: bool) -> None:
-    """Write recorded events to Kafka, with punctuation marks, for workers to read."""
-    if not to_kafka:
-        raise click.UsageError("say --to-kafka; without Kafka, use `tocsin run FILE --replay PATH`")
-    from stream.kafka.history import replay as write_history  # noqa: PLC0415  # Kafka's client
-
-    alarms = load_alarms(file)
-    for feed, files in paths_by_feed(alarms, paths).items():
-        with Progress(console=Console(stderr=True)) as progress:
-            shown = _Bar(progress, progress.add_task(f"writing {feed}", total=None))
-            write_history(alarms, feed, files, shown.update)
-        click.echo(f"{feed}: written")
-
-
-main.add_command(ledger)
-main.add_command(simulate)
-
-
-@dataclass(frozen=True, slots=True)
-class _Bar:
-    """One bar of a progress display."""
-
-    progress: Progress
-    task: TaskID
-
-    def update(self, done: int, total: int) -> None:
-        """Show so many of so many."""
-        self.progress.update(self.task, completed=done, total=total)
-
-
-def _replay_files(
-    alarms: Alarms, given: tuple[str, ...], *, as_json: bool, report: Path | None
-) -> None:
-    files = paths_by_feed(alarms, given)
-    with open_ledger(alarms) as opened:
-        replaying = Replay(alarms, opened, files)
-        _note_compaction(alarms, opened)
-        if as_json:
-            with closing(replaying.all_decisions()) as decisions:
-                for decision in decisions:
-                    _echo_records(alarms, decision)
-        else:
-            _show_replay(alarms, replaying)
-            status = opened.status()
-            Console().print(*budget_bars(status), sep="\n")
-            click.echo(f"ledger  {ledger_place(alarms.settings.ledger_url)}")
-        if report is not None:
-            write_to_textfile(str(report), replaying.runtime.metrics.custodian)
-
-
-def _note_compaction(alarms: Alarms, opened: Ledger) -> None:
-    """Say that alarms which rang are not shown any more, where that is so."""
-    for row in pinned_rows(opened, "scopes"):
-        if row["compacted_before_ms"] is not None and row["scope"] in scopes_of(alarms):
-            click.echo(
-                f"note: budget {row['scope']!r} was compacted: which predicates rang before"
-                f" {iso_utc(row['compacted_before_ms'])} may not be shown any more",
-                err=True,
-            )
-
-
-def _show_replay(alarms: Alarms, replaying: Replay) -> None:
-    console = Console()
-    rang: list[Alarm] = []
-    for decision in replaying.earlier(_EARLIER_SHOWN):
-        rang += alarm_records(alarms.queries[decision.key.query], decision)
-    with (
-        ReplayView(console, windows=replaying.windows, before=replaying.before) as view,
-        closing(replaying.run()) as decisions,
-    ):
-        for decision in decisions:
-            fresh = list(alarm_records(alarms.queries[decision.key.query], decision))
-            rang += fresh
-            view.decided(fresh, denied=decision.reason is not None)
-    console.print(alarms_table(rang))
-    console.print(_sentence(replaying.summary()))
-
-
-def _sentence(summary: ReplaySummary) -> str:
-    parts = [f"{summary.windows} windows"]
-    if summary.before:
-        parts.append(f"{summary.before} decided by an earlier run (nothing was drawn again)")
-    parts.append(f"{summary.decided} decided now")
-    parts += [f"{count} denied ({reason})" for reason, count in sorted(summary.denied.items())]
-    return ", ".join(parts)
-
-
-def _echo_records(alarms: Alarms, decision: StoredDecision) -> None:
-    query = alarms.queries[decision.key.query]
-    _print_record(decision_record(query, alarms.budget, decision))
-    for alarm in alarm_records(query, decision):
-        _print_record(alarm)
-
-
-def _print_record(record: DecisionRecord | Alarm) -> None:
-    click.echo(encode(record))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,18 +16,19 @@ import click
 
 from accountant.errors import BudgetError, ConfigError, LedgerError, TocsinError
 from stream.config.loading import examine
-from stream.replay.lanes import feeds_in_use
+from stream.model.references import feeds_in_use
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from accountant.budget.plan import BudgetPlan
     from stream.model.alarms import Alarms
 
 __all__ = [
+    "BAD_INPUT",
     "CONFIG",
-    "ErrorGroup",
     "complain",
+    "complaining",
     "echo_json",
     "load_alarms",
     "paths_by_feed",
@@ -34,26 +36,26 @@ __all__ = [
     "require_ledger_file",
 ]
 
+BAD_INPUT = 2
+"""Exit code of a command that found what it complains about."""
 CONFIG = click.Path(path_type=Path, dir_okay=False)
 """Type of the FILE argument; whether it can be read is said by the configuration's own errors."""
 
 _SQLITE = "sqlite:///"
 
 
-class ErrorGroup(click.Group):
-    """A group of commands that turns deliberate errors into text and exit codes."""
+@contextmanager
+def complaining(ctx: click.Context) -> Iterator[None]:
+    """End the command with the text and the exit code of a deliberate error.
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command.
-
-        Raises:
-            click.exceptions.Exit: with the error's exit code.
-        """
-        try:
-            return super().invoke(ctx)
-        except TocsinError as error:
-            complain(error)
-            ctx.exit(error.exit_code)
+    Raises:
+        click.exceptions.Exit: with that exit code.
+    """
+    try:
+        yield
+    except TocsinError as error:
+        complain(error)
+        ctx.exit(error.exit_code)
 
 
 def complain(error: TocsinError, *, kind: str = "error") -> None:

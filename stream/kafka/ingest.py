@@ -34,8 +34,7 @@ from stream.kafka.guard import check_unchanged
 from stream.kafka.headers import tolerate_headers
 from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock
-from stream.model.references import counted_on, public_feeds
-from stream.replay.lanes import feeds_in_use
+from stream.model.references import counted_on, feeds_in_use, public_feeds
 
 if TYPE_CHECKING:
     from collections.abc import (

@@ -32,6 +32,7 @@ __all__ = [
     "WindowPartials",
     "clamped",
     "counted_on",
+    "feeds_in_use",
     "feeds_of",
     "public_feeds",
     "reference_feed",
@@ -87,6 +88,12 @@ def counted_on(feed: Feed, alarms: Alarms) -> tuple[list[Query], Budget]:
                 )
             )
     return found, _UNCAPPED
+
+
+def feeds_in_use(alarms: Alarms) -> list[Feed]:
+    """Return the feeds that some alarm reads, its references included, in the order of the file."""
+    used = {query.feed.name for query in alarms.queries.values()} | public_feeds(alarms)
+    return [feed for feed in alarms.feeds.values() if feed.name in used]
 
 
 def feeds_of(query: Query) -> list[Feed]:

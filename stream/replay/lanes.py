@@ -18,7 +18,6 @@ from accountant.errors import ConfigError, DataError
 from stream.counting.partition import ReadStart
 from stream.events.files import Replay as EventFiles
 from stream.model.feeds import Clock
-from stream.model.references import public_feeds
 from stream.replay.dumps import DumpInfo, dump_info, read_log
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ __all__ = [
     "FileSource",
     "Lane",
     "Source",
-    "feeds_in_use",
     "open_source",
     "source_of",
 ]
@@ -122,12 +120,6 @@ def open_source(feed: Feed, paths: Sequence[Path]) -> Source:
             hint=f"feed {feed.name!r} reads {feed.topic!r}; name the feed as in FEED=PATH",
         )
     return DumpSource(dumps[0], info)
-
-
-def feeds_in_use(alarms: Alarms) -> list[Feed]:
-    """Return the feeds that some alarm reads, its references included, in the order of the file."""
-    used = {query.feed.name for query in alarms.queries.values()} | public_feeds(alarms)
-    return [feed for feed in alarms.feeds.values() if feed.name in used]
 
 
 def source_of(feed: Feed, files: Mapping[str, Sequence[Path]], alarms: Alarms) -> Source:

@@ -23,8 +23,8 @@ from accountant.records import LogIdentity, Outcome
 from stream.build import assemble
 from stream.counting.partition import PartitionReader
 from stream.decisions.steps import Step, no_step
-from stream.model.references import counted_on, feeds_of, public_feeds
-from stream.replay.lanes import feeds_in_use, source_of
+from stream.model.references import counted_on, feeds_in_use, feeds_of, public_feeds
+from stream.replay.lanes import source_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence

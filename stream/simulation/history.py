@@ -17,7 +17,8 @@ import numpy as np
 from accountant.errors import ConfigError
 from operators.noise.source import NoiseSource
 from stream.counting.partition import PartitionReader
-from stream.replay.lanes import feeds_in_use, source_of
+from stream.model.references import feeds_in_use
+from stream.replay.lanes import source_of
 from stream.replay.replay import windows_of
 
 if TYPE_CHECKING:

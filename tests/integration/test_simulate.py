@@ -20,8 +20,7 @@ from click.testing import CliRunner
 
 from accountant.ledger.ledger import Ledger
 from stream.build import open_ledger
-from stream.cli.shared import ErrorGroup
-from stream.cli.simulate import simulate
+from stream.cli.main import main
 from stream.config.loading import load
 from stream.events.decoder import Record
 from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
@@ -44,12 +43,7 @@ EXAMPLES = ROOT / "examples"
 BADGES = str(EXAMPLES / "office" / "badges.jsonl")
 HOUR_MS = 3_600_000
 
-COMMAND = ErrorGroup("tocsin", commands=[simulate])
-PROGRAM = """\
-from stream.cli.shared import ErrorGroup
-from stream.cli.simulate import simulate
-ErrorGroup("tocsin", commands=[simulate])()
-"""
+PROGRAM = "from stream.cli.main import main; main()"
 
 DUMPED = """\
 feeds:
@@ -73,7 +67,7 @@ alarms:
 
 def tocsin(*arguments: str) -> Result:
     """Run the command in this process."""
-    return CliRunner().invoke(COMMAND, ["simulate", *arguments], catch_exceptions=False)
+    return CliRunner().invoke(main, ["simulate", *arguments], catch_exceptions=False)
 
 
 def office(folder: Path) -> str:

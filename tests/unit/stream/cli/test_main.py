@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import jsonschema
@@ -11,7 +9,6 @@ import pytest
 
 from stream.decisions.records import schema
 from tests.support.commands import configuration, events, json_lines, tocsin
-from tests.support.tree import ROOT
 
 
 def test_version_is_printed() -> None:
@@ -226,19 +223,3 @@ def test_custodian_report_holds_the_drops(tmp_path: Path) -> None:
     dropped = [line for line in text.splitlines() if line.startswith("tocsin_events_dropped_total")]
     assert sum(float(line.split()[-1]) for line in dropped) == 2
     assert "dropped" not in result.output
-
-
-def test_default_command_imports_no_kafka_client(tmp_path: Path) -> None:
-    """Replaying files imports neither Faust nor a Kafka client."""
-    program = (
-        "import sys\n"
-        "from stream.cli.main import main\n"
-        "main(sys.argv[1:], standalone_mode=False)\n"
-        "loaded = {'faust', 'aiokafka', 'kafka'} & sys.modules.keys()\n"
-        "sys.exit(f'imported {loaded}' if loaded else 0)\n"
-    )
-    arguments = ["run", configuration(tmp_path), "--replay", events(tmp_path), "--json"]
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], cwd=ROOT, capture_output=True, check=False
-    )
-    assert done.returncode == 0, done.stderr.decode()

@@ -1,0 +1,46 @@
+"""``tocsin replay``: recorded events, written to Kafka."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.progress import Progress, TaskID
+
+from stream.cli.shared import CONFIG, load_alarms, paths_by_feed
+from stream.kafka.history import replay as write_history
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["replay"]
+
+
+@click.command()
+@click.argument("file", type=CONFIG)
+@click.argument("paths", nargs=-1, required=True, metavar="[FEED=]PATH...")
+@click.option("--to-kafka", is_flag=True, help="Write the events and marks to the feed's topic.")
+def replay(file: Path, paths: tuple[str, ...], *, to_kafka: bool) -> None:
+    """Write recorded events to Kafka, with punctuation marks, for workers to read."""
+    if not to_kafka:
+        raise click.UsageError("say --to-kafka; without Kafka, use `tocsin run FILE --replay PATH`")
+    alarms = load_alarms(file)
+    for feed, files in paths_by_feed(alarms, paths).items():
+        with Progress(console=Console(stderr=True)) as progress:
+            shown = _Bar(progress, progress.add_task(f"writing {feed}", total=None))
+            write_history(alarms, feed, files, shown.update)
+        click.echo(f"{feed}: written")
+
+
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    """One bar of a progress display."""
+
+    progress: Progress
+    task: TaskID
+
+    def update(self, done: int, total: int) -> None:
+        """Show so many of so many."""
+        self.progress.update(self.task, completed=done, total=total)

@@ -1,0 +1,146 @@
+"""``tocsin run``: a worker on Kafka, or a replay of files, which imports no client of Kafka."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from prometheus_client import write_to_textfile
+from rich.console import Console
+
+from stream.build import open_ledger
+from stream.cli.console import ReplayView, alarms_table, budget_bars, ledger_place
+from stream.cli.shared import CONFIG, load_alarms, paths_by_feed, refuse_hopeless
+from stream.custody.pinned import pinned_rows
+from stream.decisions.mechanisms import plans_of
+from stream.decisions.records import encode
+from stream.decisions.registration import scopes_of
+from stream.decisions.release import alarm_records, decision_record
+from stream.planning.budget import budget_plan
+from stream.replay.replay import Replay
+from stream.windows.instants import iso_utc
+
+if TYPE_CHECKING:
+    from accountant.ledger.ledger import Ledger
+    from accountant.records import StoredDecision
+    from stream.decisions.records import Alarm, DecisionRecord
+    from stream.model.alarms import Alarms
+    from stream.replay.replay import ReplaySummary
+
+__all__ = ["run"]
+
+_EARLIER_SHOWN = 2_000
+
+
+@click.command()
+@click.argument("file", type=CONFIG)
+@click.option(
+    "--replay",
+    "replayed",
+    multiple=True,
+    metavar="[FEED=]PATH...",
+    help="Replay Parquet, CSV or JSON lines instead of reading Kafka.",
+)
+@click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]")
+@click.option("--json", "as_json", is_flag=True, help="Decisions and alarms, one a line.")
+@click.option(
+    "--custodian-report",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    help="Write the custodian's metrics of a replay (exact counts: private!) to this file.",
+)
+def run(
+    file: Path,
+    replayed: tuple[str, ...],
+    more: tuple[str, ...],
+    *,
+    as_json: bool,
+    custodian_report: Path | None,
+) -> None:
+    """Ring alarms: one worker on Kafka, or a replay of files."""
+    if more and not replayed:
+        raise click.UsageError("files are given after --replay")
+    alarms = load_alarms(file)
+    planned = budget_plan(alarms, plans_of(alarms))
+    refuse_hopeless(planned)
+    if planned.suggestion:
+        click.echo(f"note: {planned.suggestion}", err=True)
+    if replayed:
+        _replay_files(alarms, (*replayed, *more), as_json=as_json, report=custodian_report)
+        return
+    if custodian_report:
+        raise click.UsageError("--custodian-report goes with --replay; a worker has its metrics")
+    from stream.kafka.worker import run as run_worker  # noqa: PLC0415  # imports Faust
+
+    click.get_current_context().exit(
+        run_worker(alarms, released=_print_record if as_json else None)
+    )
+
+
+def _replay_files(
+    alarms: Alarms, given: tuple[str, ...], *, as_json: bool, report: Path | None
+) -> None:
+    files = paths_by_feed(alarms, given)
+    with open_ledger(alarms) as opened:
+        replaying = Replay(alarms, opened, files)
+        _note_compaction(alarms, opened)
+        if as_json:
+            with closing(replaying.all_decisions()) as decisions:
+                for decision in decisions:
+                    _echo_records(alarms, decision)
+        else:
+            _show_replay(alarms, replaying)
+            status = opened.status()
+            Console().print(*budget_bars(status), sep="\n")
+            click.echo(f"ledger  {ledger_place(alarms.settings.ledger_url)}")
+        if report is not None:
+            write_to_textfile(str(report), replaying.runtime.metrics.custodian)
+
+
+def _note_compaction(alarms: Alarms, opened: Ledger) -> None:
+    """Say that alarms which rang are not shown any more, where that is so."""
+    for row in pinned_rows(opened, "scopes"):
+        if row["compacted_before_ms"] is not None and row["scope"] in scopes_of(alarms):
+            click.echo(
+                f"note: budget {row['scope']!r} was compacted: which predicates rang before"
+                f" {iso_utc(row['compacted_before_ms'])} may not be shown any more",
+                err=True,
+            )
+
+
+def _show_replay(alarms: Alarms, replaying: Replay) -> None:
+    console = Console()
+    rang: list[Alarm] = []
+    for decision in replaying.earlier(_EARLIER_SHOWN):
+        rang += alarm_records(alarms.queries[decision.key.query], decision)
+    with (
+        ReplayView(console, windows=replaying.windows, before=replaying.before) as view,
+        closing(replaying.run()) as decisions,
+    ):
+        for decision in decisions:
+            fresh = list(alarm_records(alarms.queries[decision.key.query], decision))
+            rang += fresh
+            view.decided(fresh, denied=decision.reason is not None)
+    console.print(alarms_table(rang))
+    console.print(_sentence(replaying.summary()))
+
+
+def _sentence(summary: ReplaySummary) -> str:
+    parts = [f"{summary.windows} windows"]
+    if summary.before:
+        parts.append(f"{summary.before} decided by an earlier run (nothing was drawn again)")
+    parts.append(f"{summary.decided} decided now")
+    parts += [f"{count} denied ({reason})" for reason, count in sorted(summary.denied.items())]
+    return ", ".join(parts)
+
+
+def _echo_records(alarms: Alarms, decision: StoredDecision) -> None:
+    query = alarms.queries[decision.key.query]
+    _print_record(decision_record(query, alarms.budget, decision))
+    for alarm in alarm_records(query, decision):
+        _print_record(alarm)
+
+
+def _print_record(record: DecisionRecord | Alarm) -> None:
+    click.echo(encode(record))

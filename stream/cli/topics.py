@@ -1,0 +1,31 @@
+"""``tocsin topics``: the topics of a configuration, checked or made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from stream.cli.shared import BAD_INPUT, CONFIG, load_alarms
+from stream.kafka.topics import check
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["topics"]
+
+
+@click.command()
+@click.argument("file", type=CONFIG)
+@click.option("--apply", "create", is_flag=True, help="Create the topics that are missing.")
+@click.option(
+    "--partitions", type=click.IntRange(1), default=4, show_default=True, help="Of new feed topics."
+)
+def topics(file: Path, *, create: bool, partitions: int) -> None:
+    """Check the topics a configuration needs, or create them."""
+    problems = check(load_alarms(file), apply=create, partitions=partitions)
+    for problem in problems:
+        click.echo(problem, err=True)
+    if problems:
+        click.get_current_context().exit(BAD_INPUT)
+    click.echo("ok")
