@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from stream.model.feeds import Feed
 
-__all__ = ["Admission", "Batch", "Decoder", "Drop", "Record", "Records"]
+__all__ = ["Batch", "Batcher", "Decoder", "Drop", "Record", "Records"]
 
 _PIECE_BYTES = 1 << 26
 
@@ -60,7 +60,7 @@ class Batch:
         return len(self.time_ms)
 
 
-class Admission:
+class Batcher:
     """Turns examined columns into batches: routing and keyed hashes.
 
     Args:
@@ -146,7 +146,7 @@ class Decoder:
     """
 
     def __init__(self, feed: Feed, *, partition: int, partitions: int, hash_key: bytes) -> None:
-        self._admission = Admission(feed, partitions=partitions, hash_key=hash_key)
+        self._batcher = Batcher(feed, partitions=partitions, hash_key=hash_key)
         self._feed = feed
         self._partition = partition
         self._broker_dated = feed.clock is Clock.APPEND_TIME
@@ -199,7 +199,7 @@ class Decoder:
         if not keep.all():
             columns = _filtered(columns, keep)
             offset, append_ms = offset[keep], append_ms[keep]
-        batch, misrouted = self._admission.admit(
+        batch, misrouted = self._batcher.admit(
             columns, offset=offset, append_ms=append_ms, partition=self._partition
         )
         if misrouted:

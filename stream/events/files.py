@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from accountant.errors import DataError
 from stream.events.arrow_events import ArrowParser, UnsuitableColumnError, UnsuitableMessageError
 from stream.events.columns import GOOD, Drop, Parsed, arrow_type, declared_schema, examine, verdict
-from stream.events.decoder import Admission
+from stream.events.decoder import Batcher
 from stream.events.json_events import JsonParser, epoch_ms
 from stream.model.feeds import FieldType, required_fields
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from stream.events.decoder import Batch
     from stream.model.feeds import Feed
 
-__all__ = ["BATCH_ROWS", "Replay"]
+__all__ = ["BATCH_ROWS", "EventFiles"]
 
 BATCH_ROWS = 65_536
 """Rows of a batch, unless the caller says otherwise."""
@@ -53,7 +53,7 @@ _SUITABLE = {
 }
 
 
-class Replay:
+class EventFiles:
     """The events of some files, in event-time order (of equal times, in the order of the files).
 
     Args:
@@ -114,17 +114,17 @@ class Replay:
             partitions: how many partitions to spread units over.
             batch_rows: rows per stretch.
         """
-        admission = Admission(self._feed, partitions=partitions, hash_key=hash_key)
+        batcher = Batcher(self._feed, partitions=partitions, hash_key=hash_key)
         offset = 0
         for rows in self.record_batches(batch_rows=batch_rows):
             numbers = np.arange(offset, offset + rows.num_rows, dtype=np.int64)
             offset += rows.num_rows
-            homes = admission.route(rows.columns) if partitions > 1 else np.zeros_like(numbers)
+            homes = batcher.route(rows.columns) if partitions > 1 else np.zeros_like(numbers)
             for partition in np.unique(homes).tolist():
                 mine = homes == partition
                 part = rows if mine.all() else rows.filter(pa.array(mine))
                 times = part.column(self._feed.time).to_numpy()
-                batch, _ = admission.admit(part.columns, offset=numbers[mine], append_ms=times)
+                batch, _ = batcher.admit(part.columns, offset=numbers[mine], append_ms=times)
                 yield partition, batch
 
 

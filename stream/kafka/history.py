@@ -17,8 +17,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from accountant.errors import ConfigError, DependencyError
-from stream.events.decoder import Admission
-from stream.events.files import Replay
+from stream.events.decoder import Batcher
+from stream.events.files import EventFiles
 from stream.events.marks import Mark, encode_mark, verified_mark
 from stream.kafka.clients import aiokafka_arguments
 from stream.kafka.guard import check_feeds
@@ -70,7 +70,7 @@ def replay(
     """
     feed = _replayable(alarms, feed_name)
     partitions = check_feeds(alarms)[feed_name].partitions
-    source = Replay(feed, paths)
+    source = EventFiles(feed, paths)
     writer = _Writer(alarms, feed, partitions, source, progress)
     try:
         return asyncio.run(writer.run())
@@ -98,7 +98,7 @@ class _Writer:
         alarms: Alarms,
         feed: Feed,
         partitions: int,
-        source: Replay,
+        source: EventFiles,
         progress: Callable[[int, int], None],
     ) -> None:
         self._kafka = require_kafka(alarms)
@@ -107,7 +107,7 @@ class _Writer:
         self._source = source
         self._progress = progress
         # Only the routing is used here; no hash leaves this object, so its key is immaterial.
-        self._admission = Admission(feed, partitions=partitions, hash_key=bytes(32))
+        self._batcher = Batcher(feed, partitions=partitions, hash_key=bytes(32))
         grace_ms = max((query.grace_ms for query in counted_on(feed, alarms)[0]), default=0)
         from_ms, until_ms = feed.history or (0, 0)
         every_ms = feed.punctuation_ms
@@ -181,7 +181,7 @@ class _Writer:
         if not any(batch.num_rows for batch in pending):
             return _Stretch(None, None, mark_ms)
         rows = pa.Table.from_batches(pending).combine_chunks().to_batches()[0]
-        return _Stretch(rows, self._admission.route(rows.columns), mark_ms)
+        return _Stretch(rows, self._batcher.route(rows.columns), mark_ms)
 
     async def _send_rows(self, producer: Any, stretch: _Stretch) -> list[Any]:
         sent: list[Any] = []

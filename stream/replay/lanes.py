@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from accountant.errors import ConfigError, DataError
 from stream.counting.partition import ReadStart
-from stream.events.files import Replay as EventFiles
+from stream.events.files import EventFiles
 from stream.model.feeds import Clock
 from stream.replay.dumps import DumpInfo, dump_info, read_log
 

@@ -23,7 +23,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["DAY_MS", "TIME_LIMIT_MS", "Midnights", "instant_ms", "load_zone", "midnights"]
+__all__ = ["DAY_MS", "TIME_LIMIT_MS", "Midnights", "load_zone", "midnights", "utc_ms"]
 
 DAY_MS: Final = 86_400_000
 """Milliseconds of a day without a clock change."""
@@ -141,7 +141,7 @@ def midnights(timezone: str) -> Midnights:
     return Midnights(load_zone(timezone))
 
 
-def instant_ms(zone: ZoneInfo, day: int, minute: int = 0) -> int:
+def utc_ms(zone: ZoneInfo, day: int, minute: int = 0) -> int:
     """Return the first instant at which the local clock reads a time of day, or has passed it.
 
     Args:
@@ -161,10 +161,10 @@ def instant_ms(zone: ZoneInfo, day: int, minute: int = 0) -> int:
 
 
 def _block_starts(zone: ZoneInfo, first: int) -> NDArray[np.int64]:
-    """Return the starts of ``_BLOCK_DAYS`` days, ``instant_ms`` of each."""
+    """Return the starts of ``_BLOCK_DAYS`` days, ``utc_ms`` of each."""
     days = range(first, first + _BLOCK_DAYS)
     if days[0] < _FIRST_DAY or days[-1] >= _LAST_DAY:
-        return np.array([instant_ms(zone, day) for day in days], np.int64)
+        return np.array([utc_ms(zone, day) for day in days], np.int64)
     offsets: list[int] = []
     midnight = (_EPOCH + timedelta(days=first)).replace(tzinfo=zone)
     for _ in range(_BLOCK_DAYS + 1):
@@ -173,7 +173,7 @@ def _block_starts(zone: ZoneInfo, first: int) -> NDArray[np.int64]:
     starts = np.arange(first, first + _BLOCK_DAYS, dtype=np.int64) * DAY_MS - offsets[:-1]
     # A midnight can only be skipped where the clock stands elsewhere a day later.
     for at in np.flatnonzero(np.diff(offsets)).tolist():
-        starts[at] = instant_ms(zone, days[at])
+        starts[at] = utc_ms(zone, days[at])
     return starts
 
 

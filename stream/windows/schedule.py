@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from stream.windows.localtime import instant_ms, load_zone, midnights
+from stream.windows.localtime import load_zone, midnights, utc_ms
 
 __all__ = ["Schedule"]
 
@@ -169,7 +169,7 @@ def _intervals(schedule: Schedule, day: int) -> tuple[tuple[int, int], ...]:
     zone = load_zone(schedule.timezone)
     monday = (day + _EPOCH_WEEKDAY) % 7 * _DAY_MINUTES
     instants = (
-        (instant_ms(zone, day, start - monday), instant_ms(zone, day, end - monday))
+        (utc_ms(zone, day, start - monday), utc_ms(zone, day, end - monday))
         for start, end in schedule.spans
         if 0 <= start - monday < _DAY_MINUTES
     )

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from accountant.errors import DataError
 from stream.events.decoder import Decoder, Record
-from stream.events.files import Replay
+from stream.events.files import EventFiles
 from stream.model.feeds import Codec, Feed, Field, FieldType
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_every_format_gives_the_same_rows(tmp_path: Path, suffix: str) -> None:
     """Three formats, one result: declared fields and types, by event time, ties in file order."""
-    replay = Replay(FEED, [write(tmp_path / f"sales{suffix}", ROWS)])
+    replay = EventFiles(FEED, [write(tmp_path / f"sales{suffix}", ROWS)])
     assert [row for batch in replay.record_batches() for row in batch.to_pylist()] == EXPECTED
     assert len(replay) == 3
     assert replay.drops == {}
@@ -85,7 +85,7 @@ def test_files_are_merged(tmp_path: Path) -> None:
             [(".csv", [5, 1]), (".jsonl", [4, 0]), (".parquet", [3, 2])]
         )
     ]
-    replay = Replay(FEED, paths)
+    replay = EventFiles(FEED, paths)
     assert [len(batch) for batch in replay.record_batches(batch_rows=4)] == [4, 2]
     batches = [batch for _, batch in replay.batches(hash_key=KEY, batch_rows=4)]
     assert np.concatenate([batch.time_ms for batch in batches]).tolist() == [0, 1, 2, 3, 4, 5]
@@ -96,7 +96,7 @@ def test_files_are_merged(tmp_path: Path) -> None:
 def test_batches_are_those_of_the_codecs(tmp_path: Path) -> None:
     """A replayed row has the unit hash and the partition that it has on Kafka."""
     rows = [{**ROWS[0], "person": f"person-{number}", "ts": number} for number in range(50)]
-    replay = Replay(FEED, [write(tmp_path / "sales.jsonl", rows)])
+    replay = EventFiles(FEED, [write(tmp_path / "sales.jsonl", rows)])
     records = [
         Record(at, at, log_append=True, value=json.dumps(row).encode())
         for at, row in enumerate(rows)
@@ -148,7 +148,7 @@ def test_why_a_line_of_csv_is_dropped(tmp_path: Path) -> None:
     """Bad lines of CSV are dropped alone, each for its reason; good ones around them stay."""
     path = tmp_path / "sales.csv"
     path.write_text("\n".join([CSV_HEADER, *CSV_LINES]))
-    replay = Replay(FEED, [path])
+    replay = EventFiles(FEED, [path])
     assert dict(replay.drops) == CSV_REASONS
     assert len(replay) == 4
 
@@ -166,9 +166,9 @@ def test_lines_are_independent(tmp_path: Path, lines: list[bytes]) -> None:
     for suffix, header in [(".csv", CSV_HEADER.encode() + b"\n"), (".jsonl", b"")]:
         path = tmp_path / f"sales{suffix}"
 
-        def read(content: bytes, path: Path = path) -> Replay:
+        def read(content: bytes, path: Path = path) -> EventFiles:
             path.write_bytes(content)
-            return Replay(FEED, [path])
+            return EventFiles(FEED, [path])
 
         whole = read(header + b"\n".join(lines))
         alone = [read(header + line) for line in lines]
@@ -191,7 +191,7 @@ def test_bad_rows_of_parquet(tmp_path: Path) -> None:
     }
     path = tmp_path / "sales.parquet"
     pq.write_table(pa.table(columns), path)
-    replay = Replay(FEED, [path])
+    replay = EventFiles(FEED, [path])
     assert len(replay) == 1
     assert replay.drops == {"missing_field": 1, "undecodable": 1, "not_finite": 1}
 
@@ -222,7 +222,7 @@ def test_files_that_are_not_what_the_feed_declares(tmp_path: Path) -> None:
     case("i.jsonl", "cannot be read", None)
     for path, message in cases:
         with pytest.raises(DataError, match=message) as caught:
-            Replay(FEED, [path])
+            EventFiles(FEED, [path])
         assert str(path) in str(caught.value)
         assert caught.value.hint
 
@@ -232,10 +232,10 @@ def test_empty_files(tmp_path: Path) -> None:
     for name, content in [("a.csv", CSV_HEADER), ("b.jsonl", ""), ("c.jsonl", "\n\n")]:
         path = tmp_path / name
         path.write_text(content)
-        replay = Replay(FEED, [path])
+        replay = EventFiles(FEED, [path])
         assert len(replay) == 0
         assert list(replay.batches(hash_key=KEY)) == []
-    assert list(Replay(FEED, []).record_batches()) == []
+    assert list(EventFiles(FEED, []).record_batches()) == []
 
 
 def test_windows_line_ends_and_byte_order_marks(tmp_path: Path) -> None:
@@ -243,5 +243,5 @@ def test_windows_line_ends_and_byte_order_marks(tmp_path: Path) -> None:
     path = tmp_path / "sales.csv"
     path.write_bytes(b"\xef\xbb\xbf" + csv_of(ROWS, "\r\n").encode())
     assert [
-        row for batch in Replay(FEED, [path]).record_batches() for row in batch.to_pylist()
+        row for batch in EventFiles(FEED, [path]).record_batches() for row in batch.to_pylist()
     ] == (EXPECTED)
