@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from accountant.budget.filter import EventFilter, UserFilter
 from accountant.costs.charges import CellCosts, Charge, UniformCost, WindowKey
+from accountant.costs.levels import LevelCosts
 from accountant.costs.minentropy import MinEntropy, min_entropy
-from accountant.loss.maxoverlap import Overlap, maximum_overlap
+from accountant.loss.composition import Cells, RowCharge, WorstRow, worst_row
+from accountant.loss.maxoverlap import Gdp, Overlap, PureSum, Rdp, maximum_overlap, utility_gain
 from accountant.regions.regions import Not, Region, ValueSet
+from accountant.regions.shapes import ANYWHERE
 from accountant.units import (
     UNITS_PER_EPSILON,
     Contribution,
@@ -16,21 +20,33 @@ from accountant.units import (
 )
 
 __all__ = [
+    "ANYWHERE",
     "UNITS_PER_EPSILON",
     "CellCosts",
+    "Cells",
     "Charge",
     "Contribution",
+    "EventFilter",
+    "Gdp",
+    "LevelCosts",
     "MinEntropy",
     "Not",
     "Overlap",
     "PrivacyUnit",
+    "PureSum",
+    "Rdp",
     "Region",
+    "RowCharge",
     "UniformCost",
+    "UserFilter",
     "ValueSet",
     "WindowKey",
+    "WorstRow",
     "floor_loss_units",
     "from_loss_units",
     "maximum_overlap",
     "min_entropy",
     "to_loss_units",
+    "utility_gain",
+    "worst_row",
 ]

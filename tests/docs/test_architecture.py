@@ -1,0 +1,145 @@
+"""The pages for contributors name what is there, and their tables say what import-linter holds."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from importlib.util import find_spec
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGES = ("stream", "accountant", "operators")
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+    "importlinter"
+]["contracts"]
+HELD = [name for name in PACKAGES if any(one.get("containers") == [name] for one in CONTRACTS)]
+
+Rooms = dict[str, frozenset[str]]
+"""What each room of a package may import of its own package."""
+
+
+@pytest.mark.parametrize("text", [ARCHITECTURE, CONTRIBUTING], ids=["architecture", "contributing"])
+def test_every_path_and_module_exists(text: str) -> None:
+    """Files, folders, modules and tests that a page names are in the tree."""
+    quoted = set(re.findall(r"`([\w./:-]+)`", text)) | set(_drawn(text))
+    paths = {one for one in quoted if "/" in one}
+    modules = {one for one in quoted - paths if one.split(".")[0] in PACKAGES}
+    assert len(paths) > 20
+    assert sorted(path for path in paths if not _exists(path)) == []
+    assert sorted(name for name in modules if not _is_there(name)) == []
+
+
+@pytest.mark.parametrize("package", HELD)
+def test_the_table_says_what_the_contracts_hold(package: str) -> None:
+    """Each room may import, by the page, exactly what import-linter lets it."""
+    allowed = _by_contracts(package)
+    assert _by_the_page(ARCHITECTURE, package) == allowed
+    folder = ROOT / package
+    rooms = {one.name for one in folder.iterdir() if (one / "__init__.py").is_file()}
+    files = {one.stem for one in folder.glob("*.py")} - {"__init__"}
+    assert set(allowed) == rooms | files
+
+
+def test_a_table_of_other_directions_is_caught() -> None:
+    """A room that is let in deeper, or moved, or left out, is another table."""
+    held = _by_the_page(ARCHITECTURE, "stream")
+    for old, new in (
+        ("`planning` and below, but not `config`", "`planning` and below"),
+        ("| `replay` and below |", "| `planning` and below |"),
+        ("| `metrics` | the public", "| `meters` | the public"),
+    ):
+        assert old in ARCHITECTURE
+        assert _by_the_page(ARCHITECTURE.replace(old, new, 1), "stream") != held
+
+
+def test_every_promise_names_its_files_and_tests() -> None:
+    """The twelve promises are there, each with what keeps it and what fails without."""
+    section = ARCHITECTURE.partition("## Promises\n")[2].partition("\n## ")[0]
+    promises = re.split(r"^\d+\. ", section, flags=re.MULTILINE)[1:]
+    assert len(promises) == 12
+    for promise in promises:
+        kept, _, fails = promise.partition("Fails:")
+        assert re.search(r"Kept by\s+`[\w/.]+\.(py|yml)`", kept), promise
+        assert re.search(r"`tests/[\w/]+\.py", fails), promise
+
+
+def _drawn(text: str) -> Iterator[str]:
+    """Yield the paths in the drawings of a page."""
+    for block in re.findall(r"```text\n(.*?)```", text, flags=re.DOTALL):
+        yield from re.findall(r"\b(?:stream|operators|accountant)/[\w/.]*", block)
+
+
+def _exists(named: str) -> bool:
+    path, _, test = named.partition("::")
+    place = ROOT / path
+    if not test:
+        return place.exists()
+    tree = ast.parse(place.read_text(encoding="utf-8"))
+    return test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def _is_there(name: str) -> bool:
+    """Tell whether a dotted name is a module, or stands in one."""
+    module, _, attribute = name.rpartition(".")
+    try:
+        if find_spec(name) is not None:
+            return True
+        return hasattr(__import__(module, fromlist=[attribute]), attribute)
+    except ImportError:
+        return False
+
+
+def _by_the_page(text: str, package: str) -> Rooms:
+    """Read a table: "`x` and below" is x, the rooms beside it and all in later rows."""
+    section = text.partition(f"\n### {package}\n")[2]
+    lines = takewhile(lambda line: not line.startswith("#"), section.splitlines())
+    cells = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in lines
+        if line.startswith("| `")
+    ]
+    order, targets, without = [], {}, {}
+    for room, _, may, _ in cells:
+        found = re.fullmatch(r"`(\w+)` and below(?:, but not `(\w+)`)?|nothing here", may)
+        assert found is not None, may
+        order.append(name := room.strip("`"))
+        targets[name], without[name] = found.groups()
+    floors = [targets[name] for name in order]
+    return {
+        name: frozenset(order[floors.index(targets[first]) :] if first else ()) - {without[name]}
+        for name, first in targets.items()
+    }
+
+
+def _by_contracts(package: str) -> Rooms:
+    """Return what layers leave open, less what another contract forbids."""
+    (contract,) = [one for one in CONTRACTS if one.get("containers") == [package]]
+    layers = [re.split(r"\s*\|\s*", layer) for layer in contract["layers"]]
+    allowed = {
+        room: frozenset(other for floor in layers[at + 1 :] for other in floor)
+        for at, floor in enumerate(layers)
+        for room in floor
+    }
+    for contract in CONTRACTS:
+        if contract["type"] == "forbidden" and "ignore_imports" not in contract:
+            for room in set(allowed) & _rooms(contract["source_modules"], package):
+                allowed[room] -= _rooms(contract["forbidden_modules"], package)
+    return allowed
+
+
+def _rooms(modules: list[str], package: str) -> set[str]:
+    return {
+        one.removeprefix(f"{package}.").removesuffix(".**")
+        for one in modules
+        if one.startswith(f"{package}.")
+    }
