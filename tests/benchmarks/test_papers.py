@@ -5,17 +5,18 @@ What the figures show is not a matter for tests; that they measure what they say
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from fractions import Fraction
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from scipy.integrate import quad
 
 from benchmarks.papers import __main__ as command
-from benchmarks.papers.data import LOADERS, Events, load
+from benchmarks.papers.data import LOADERS, Events, day, load
 from benchmarks.papers.mide import report as mide_report
 from benchmarks.papers.mide import study as mide
 from benchmarks.papers.originals import (
@@ -29,8 +30,11 @@ from benchmarks.papers.probe import study as probe
 from benchmarks.papers.tally import Aggregate, Span, busiest, tally
 from benchmarks.papers.trials import Outcome, measure
 from benchmarks.papers.workloads import QUERIES, SUBQUERIES, Columns, round_range
+from tests.support.papers import FOLDERS, SLICE
 
-DATA = os.environ.get("TOCSIN_DATA")
+if TYPE_CHECKING:
+    from pathlib import Path
+
 SPANS = {workload.data: (workload.reference.first, workload.span.until) for workload in SUBQUERIES}
 
 
@@ -244,13 +248,15 @@ def test_without_data_the_command_says_so(
         assert said in capsys.readouterr().err
 
 
-@pytest.mark.skipif(DATA is None, reason="TOCSIN_DATA names no folder")
-def test_the_data_are_read() -> None:
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_data_are_read(folder: Path) -> None:
     """Events per data set are those of its description; queries have cells that fire."""
-    assert DATA is not None
-    data = load(Path(DATA))
+    data = load(folder)
     assert set(data) <= set(LOADERS)
     groups = {"taxi": (263, 62_318), "badges": (20, 29_763), "retail": (38, 541_909)}
+    if folder == SLICE:
+        groups = {"retail": (38, 13_012)}
+        assert set(data) == set(groups)
     for name, events in data.items():
         assert (events.groups, len(events.group)) == groups[name]
         workload = next(each for each in SUBQUERIES if each.data == name)
@@ -261,3 +267,42 @@ def test_the_data_are_read() -> None:
             cells = query.cells(data[query.data], Fraction(3, 5))
             assert cells.statistics.shape == cells.thresholds.shape
             assert (cells.statistics >= 0).all()
+
+
+def test_rides_and_readings_are_read_as_they_are_published(tmp_path: Path) -> None:
+    """What may not be shipped is read from files of its form: zones, times, distances, badges."""
+    rides = {
+        "lpep_pickup_datetime": ["2022-01-01T07:30:00", "2022-01-02T23:59:59", "2022-01-03"],
+        "lpep_dropoff_datetime": ["2022-01-01T07:45:30", "2022-01-03T00:10:00", "2022-01-03"],
+        "PULocationID": [2, 263, 264],
+        "DOLocationID": [1, 263, 2],
+        "trip_distance": [3.5, 0.25, 1.0],
+    }
+    times = {name: np.array(rides[name], "datetime64[us]") for name in list(rides)[:2]}
+    parquet.write_table(pa.table(rides | times), tmp_path / "green_tripdata_2022-01.parquet")
+    boroughs = ["EWR", "Queens", *["Bronx"] * 260, "Manhattan", "Unknown", "Unknown"]
+    zones = [f'{zone},"{borough}","Z","S"' for zone, borough in enumerate(boroughs, 1)]
+    lines = ['"LocationID","Borough","Zone","service_zone"', *zones]
+    (tmp_path / "taxi_zone_lookup.csv").write_text("\n".join(lines), encoding="utf-8")
+    readings = [
+        "timestamp, type, prox-id, floor, zone",
+        "2016-05-31 00:05, fixed-prox, b,1,1",
+        "2016-06-01 23:59, fixed-prox, a,1,6",
+        "2016-06-01 00:00, fixed-prox, b,1,1",
+    ]
+    with pa.output_stream(str(tmp_path / "vast2016_prox.csv.zst"), compression="zstd") as stream:
+        stream.write("\n".join(readings).encode())
+    found = load(tmp_path)
+    assert set(found) == {"taxi", "badges"}
+    taxi, badges = found["taxi"], found["badges"]
+    assert (taxi.groups, taxi.group.tolist(), taxi.unit.tolist()) == (263, [1, 262], [-1, -1])
+    assert taxi.day.tolist() == [day(2022, 1, 1), day(2022, 1, 2)]
+    assert taxi.hour.tolist() == [7, 23]
+    assert {name: column.tolist() for name, column in taxi.columns.items()} == {
+        "miles": [3.5, 0.25],
+        "minutes": [15, 10],
+        "leaves_borough": [True, False],
+    }
+    assert (badges.groups, badges.group.tolist()) == (2, [0, 1, 0])
+    assert (badges.unit.tolist(), badges.hour.tolist()) == ([1, 0, 1], [0, 23, 0])
+    assert badges.day.tolist() == [day(2016, 5, 31), day(2016, 6, 1), day(2016, 6, 1)]

@@ -6,10 +6,8 @@ What the figures show is not a matter for tests.
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,11 +34,13 @@ from benchmarks.papers.svt.study import PRINTED_MEAN, Duel, duels, needed_negati
 from benchmarks.papers.svt.trials import CAPS, best_possible, firsts, run, selected
 from operators.noise.source import KeyedNoise
 from operators.svt import Exponential, Laplace, ask, open_run, svt_correction
+from tests.support.papers import FOLDERS, SLICE
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
-DATA = os.environ.get("TOCSIN_DATA")
 SMALL = scores_of([14, 12, 11, 9, 9, 6, 3, 0], 3, None, 10)
 RUNS = 2_500
 FAR = 5.0  # standard errors
@@ -312,12 +312,14 @@ def test_the_report_is_written(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.skipif(DATA is None, reason="TOCSIN_DATA names no folder")
-def test_the_data_are_read() -> None:
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_data_are_read(folder: Path) -> None:
     """Items and records are those of the descriptions."""
-    assert DATA is not None
     sizes = {"adult": (123, 32_561), "baskets": (870, 100_000), "retail": (4_070, 25_900)}
-    found = load(Path(DATA))
-    for name, size in sizes.items():
-        if name in found:
-            assert (found[name].items, found[name].records) == size
+    if folder == SLICE:
+        sizes = {"adult": (120, 2_713), "retail": (2_559, 684)}
+    found = load(folder)
+    assert set(found) <= {*sizes, "adult-middle", "binary", "zipf"}
+    for name in sizes.keys() & found.keys():
+        assert (found[name].items, found[name].records) == sizes[name]
+    assert folder != SLICE or sizes.keys() <= found.keys()

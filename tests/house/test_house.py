@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -199,3 +200,14 @@ def test_units_mirror_the_source() -> None:
     units = ROOT / "tests" / "unit"
     folders = {path.parent.relative_to(units) for path in units.rglob("test_*.py")}
     assert {str(folder) for folder in folders if not (ROOT / folder).is_dir()} == set()
+
+
+def test_examples_are_copied_in_one_place() -> None:
+    """A test that copied them by itself could take the ledger of ``make demo`` along."""
+    tests = ROOT / "tests"
+    copying = {
+        str(path.relative_to(tests))
+        for path in tests.rglob("*.py")
+        if re.search(r"copytree\([^)]*examples", path.read_text(encoding="utf-8"), re.IGNORECASE)
+    }
+    assert copying == {"support/examples.py"}

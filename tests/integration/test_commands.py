@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,8 +12,8 @@ import pytest
 
 from stream.build import open_ledger
 from stream.config.loading import load
+from tests.support.examples import copied
 from tests.support.scenario import wait_until
-from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-_OFFICE = ROOT / "examples" / "office"
 _WINDOWS = 75
 _KAFKA = """\
 kafka:
@@ -57,8 +55,7 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 def configured(folder: Path, broker: Broker) -> Path:
     """Return the office example, set up to be replayed through Kafka."""
-    shutil.copytree(_OFFICE, folder, ignore=shutil.ignore_patterns(".tocsin"))
-    path = folder / "alarms.yaml"
+    path = copied("office", folder)
     text = path.read_text()
     text = text.replace("feeds:\n", _KAFKA.format(bootstrap=broker.bootstrap), 1)
     path.write_text(text.replace("    time:", _PUNCTUATED, 1))
@@ -67,7 +64,7 @@ def configured(folder: Path, broker: Broker) -> Path:
 
 def test_history_goes_through_kafka_by_commands(broker: Broker, tmp_path: Path) -> None:
     """Topics, replay, run --json, verify: every line is JSON, every window is decided once."""
-    path = configured(tmp_path / "office", broker)
+    path = configured(tmp_path, broker)
     missing = run("topics", path)
     assert (missing.returncode, "--apply" in missing.stderr) == (2, True)
     assert run("topics", path, "--apply", "--partitions", "2").returncode == 0

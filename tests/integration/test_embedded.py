@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,17 +24,15 @@ from stream.decisions.steps import Step
 from stream.events.decoder import Record
 from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
 from stream.replay.replay import Replay, windows_of
-from tests.support.tree import ROOT
+from tests.support.examples import BADGES, EXAMPLES, SALES, copied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial, PartialStatus, StoredDecision
     from stream.model.alarms import Alarms
 
-EXAMPLES = ROOT / "examples"
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 
@@ -84,8 +82,7 @@ def configured(folder: Path, text: str = CONFIG) -> Alarms:
 
 def example(name: str, folder: Path) -> Alarms:
     """Copy an example, so that its ledger is made elsewhere, and load it."""
-    shutil.copytree(EXAMPLES / name, folder / name, ignore=shutil.ignore_patterns(".tocsin"))
-    return load(folder / name / "alarms.yaml", environ={})
+    return load(copied(name, folder), environ={})
 
 
 def people(folder: Path, *, seed: int = 1) -> dict[str, list[Path]]:
@@ -140,7 +137,7 @@ def ringing(alarms: Alarms, decisions: Sequence[StoredDecision]) -> Iterator[tup
 def test_office_rings_for_the_crowded_rooms(tmp_path: Path) -> None:
     """The three crowds of the week ring, every hour is decided, a second run draws nothing."""
     alarms = example("office", tmp_path)
-    files = {"badges": [EXAMPLES / "office" / "badges.jsonl"]}
+    files = {"badges": [BADGES]}
     decisions = replayed(alarms, files)
     assert [d.outcome for d in decisions] == [Outcome.DECIDED] * 75
     rang = set(ringing(alarms, decisions))
@@ -170,14 +167,25 @@ def test_office_readings_are_what_the_simulator_writes(tmp_path: Path) -> None:
     main = program["main"]
     assert callable(main)
     main(str(tmp_path / "badges.jsonl"))
-    committed = (EXAMPLES / "office" / "badges.jsonl").read_bytes()
+    committed = BADGES.read_bytes()
     assert (tmp_path / "badges.jsonl").read_bytes() == committed
+
+
+def test_what_the_demo_left_is_not_copied(tmp_path: Path) -> None:
+    """An example that was replayed where it stands is copied as it was before."""
+    played = copied("office", tmp_path / "played")
+    replayed(load(played, environ={}), {"badges": [BADGES]})
+    assert (played.parent / ".tocsin").is_dir()
+    copy = copied("office", tmp_path / "again", examples=tmp_path / "played")
+    made = {path.relative_to(copy.parent) for path in copy.parent.rglob("*")}
+    files = {path.relative_to(played.parent) for path in played.parent.iterdir()}
+    assert made == files - {Path(".tocsin")}
 
 
 def test_retail_rings_for_the_season(tmp_path: Path) -> None:
     """The weeks before Christmas ring, the holidays are quiet, and the wall holds."""
     alarms = example("retail", tmp_path)
-    decisions = replayed(alarms, {"sales": [EXAMPLES / "retail" / "online_retail.parquet"]})
+    decisions = replayed(alarms, {"sales": [SALES]})
     assert Counter(d.key.query for d in decisions) == {
         "busy-week": 52,
         "big-week": 52,

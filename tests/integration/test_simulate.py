@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import stat
 import subprocess
@@ -27,6 +26,8 @@ from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
 from stream.replay.replay import Replay
 from stream.simulation import history
 from stream.simulation.history import count_history
+from tests.support import examples
+from tests.support.examples import copied
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.simulation.history import CountedAlarm
 
-EXAMPLES = ROOT / "examples"
-BADGES = str(EXAMPLES / "office" / "badges.jsonl")
+BADGES = str(examples.BADGES)
 HOUR_MS = 3_600_000
 
 PROGRAM = "from stream.cli.main import main; main()"
@@ -72,8 +72,7 @@ def tocsin(*arguments: str) -> Result:
 
 def office(folder: Path) -> str:
     """Copy the office example, so that its ledger would be made elsewhere; return the file."""
-    shutil.copytree(EXAMPLES / "office", folder / "office", dirs_exist_ok=True)
-    return str(folder / "office" / "alarms.yaml")
+    return str(copied("office", folder))
 
 
 def decided_by_run(
@@ -132,9 +131,8 @@ def test_windows_and_counts_are_those_of_a_run(
 
 def test_every_alarm_of_the_shop_is_counted() -> None:
     """Several alarms of one feed are counted in one pass, each with its own windows and cells."""
-    alarms = load(EXAMPLES / "retail" / "alarms.yaml", environ={})
-    sales = EXAMPLES / "retail" / "online_retail.parquet"
-    counted = count_history(alarms, {"sales": [sales]})
+    alarms = load(examples.EXAMPLES / "retail" / "alarms.yaml", environ={})
+    counted = count_history(alarms, {"sales": [examples.SALES]})
     sizes = {name: (each.windows, each.cells) for name, each in counted.items()}
     assert sizes == {"busy-week": (52, 36), "quiet-day": (268, 1), "big-week": (52, 1)}
     totals = {name: int(each.value.sum()) for name, each in counted.items()}
@@ -269,10 +267,8 @@ def test_office_is_simulated_and_nothing_else_happens(
 
 def test_one_alarm_of_several(tmp_path: Path) -> None:
     """``--alarm`` simulates that one; the verdict on the budget is still that of all of them."""
-    shutil.copytree(EXAMPLES / "retail", tmp_path / "retail")
-    sales = str(EXAMPLES / "retail" / "online_retail.parquet")
     result = tocsin(
-        str(tmp_path / "retail" / "alarms.yaml"), "--replay", sales, "--alarm", "big-week",
+        str(copied("retail", tmp_path)), "--replay", str(examples.SALES), "--alarm", "big-week",
         "--runs", "2", "--workers", "1", "--mechanisms", "tslm", "--max-fnr", "0.01,0.05",
         "--tolerance-factors", "0.02,1", "--json", str(tmp_path / "out.json"),
     )  # fmt: skip
@@ -302,9 +298,11 @@ def test_one_alarm_of_several(tmp_path: Path) -> None:
         (["--json", "out", "--html", "out"], "the same file"),
     ],
 )
-def test_bad_options_are_refused(tmp_path: Path, options: list[str], says: str) -> None:
+def test_bad_options_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], says: str
+) -> None:
     """Every wrong option ends with exit code 2 and what to write, before anything is read."""
-    os.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path)
     result = tocsin(office(tmp_path), "--replay", BADGES, *options)
     assert result.exit_code == 2
     assert says in " ".join(result.stderr.split())
