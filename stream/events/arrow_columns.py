@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     _Numbers: TypeAlias = tuple[pa.Array, _Bools | None]
     _Coerced: TypeAlias = tuple[pa.Array, NDArray[np.uint8] | None]
 
-__all__ = ["coerce", "raw", "suits"]
+__all__ = ["as_bytes", "coerce", "suits"]
 
 _INT64_MAX = 2**63 - 1
 _VIEW_WORDS = 4  # of 32 bits; the first is the length
@@ -90,7 +90,7 @@ def _strings(array: pa.Array, at: pa.Array | None) -> _Coerced:
 
     Text that is too long is not copied for every row that points to it: it becomes null here.
     """
-    raw = raw(array)
+    raw = as_bytes(array)
     long = None
     if at is not None and raw.type != pa.binary_view():
         # Arrow sets room aside for every row by the mean length, that of nulls included.
@@ -111,7 +111,7 @@ def _strings(array: pa.Array, at: pa.Array | None) -> _Coerced:
         return _without(raw, bad).cast(pa.string()), _marked(verdicts, bad, Drop.UNDECODABLE)
 
 
-def raw(array: pa.Array) -> pa.Array:
+def as_bytes(array: pa.Array) -> pa.Array:
     """Return a string column as bytes."""
     return array.view(_RAW_TYPES[array.type])
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from stream.events.arrow_columns import coerce, raw, suits
+from stream.events.arrow_columns import as_bytes, coerce, suits
 from stream.events.columns import GOOD, Parsed, arrow_type
 from stream.model.feeds import FieldType, required_fields
 
@@ -140,7 +140,7 @@ class ArrowParser:
                 values = column.dictionary
             if field.type is FieldType.STRING:
                 # As bytes: one row's bad text is not a bad message.
-                raw(values).validate(full=True)
+                as_bytes(values).validate(full=True)
             elif not pa.types.is_decimal(values.type):  # a decimal's digits are a row's matter
                 values.validate(full=True)
 
