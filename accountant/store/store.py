@@ -17,7 +17,6 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-import time
 from contextlib import closing, contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -29,6 +28,7 @@ from alembic.config import Config
 from sqlalchemy import event, exc
 
 from accountant.errors import DependencyError, LedgerCorruptError, LedgerError
+from accountant.retrying import retrying
 from accountant.store.rows import Transaction
 from accountant.store.schema import HEAD, VERSION_TABLE
 
@@ -74,23 +74,18 @@ class Store:
             DependencyError: the database cannot be reached.
         """
         store = cls(_engine(url))
-        deadline_s = time.monotonic() + connect_timeout_s
-        pause_s = RETRY_FIRST_S
-        while True:
-            try:
-                with store.translated():
-                    store._migrate()
-            except DependencyError as error:
-                if time.monotonic() + pause_s > deadline_s or not store._may_pass(error):
-                    store.close()
-                    raise
-            except BaseException:
-                store.close()
-                raise
-            else:
-                return store
-            time.sleep(pause_s)
-            pause_s = min(2 * pause_s, RETRY_LONGEST_S)
+        try:
+            retrying(
+                store.translated()(store._migrate),
+                passing=store._may_pass,
+                first_s=RETRY_FIRST_S,
+                longest_s=RETRY_LONGEST_S,
+                deadline_s=connect_timeout_s,
+            )
+        except BaseException:
+            store.close()
+            raise
+        return store
 
     def close(self) -> None:
         """Close every pooled connection; idempotent."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import os
 import tempfile
 import time
@@ -20,18 +21,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import faust
 import msgspec
+import stamina
 from aiokafka.errors import KafkaError
 from faust.exceptions import FaustError
 from mode import Service
 
 from accountant.errors import DependencyError, TocsinError
+from accountant.retrying import retrying
 from stream.build import assemble, open_ledger, wall_clock_ms
 from stream.decisions.steps import no_step
 from stream.kafka.clients import faust_credentials
 from stream.kafka.guard import check_feeds, check_ledger, check_unchanged
 from stream.kafka.ingest import Ingest
 from stream.kafka.publish import Publisher
-from stream.kafka.retry import retrying
 from stream.metrics.server import serve
 from stream.model.alarms import require_kafka
 
@@ -58,6 +60,15 @@ _POLL_S = 1.0
 _STATUS_S = 5.0
 _LOG_S = 30.0
 _BELL_S = 2.0
+
+_trying_again = partial(
+    stamina.retry_context,
+    attempts=None,
+    timeout=None,
+    wait_initial=_RETRY_S,
+    wait_max=_RETRY_S,
+    wait_jitter=0,
+)
 
 
 def run(
@@ -162,30 +173,32 @@ class _Tasks:
 
     async def guarded(self, task: Callable[[], Awaitable[None]]) -> None:
         """Run a task; try again while a dependency is away, end the process on anything else."""
-        give_up_s: float | None = None
-        while True:
-            started_s = time.monotonic()
-            try:
-                await task()
-            except (DependencyError, KafkaError) as error:
-                now_s = time.monotonic()
-                if give_up_s is None or now_s - started_s > _DEPENDENCY_S:
-                    give_up_s = now_s + _DEPENDENCY_S
-                if now_s > give_up_s:
-                    self._end(error, DependencyError.exit_code)
-                await asyncio.sleep(_RETRY_S)
-            except TocsinError as error:
-                self._end(error, error.exit_code)
-            except Exception as error:  # noqa: BLE001  # promise 8: fail closed on the unknown
-                self._end(error, _UNKNOWN_ERROR)
-            except asyncio.CancelledError as error:
-                this = asyncio.current_task()
-                if this is None or this.cancelling():
-                    raise
-                # Nobody cancelled this task: a client's did, and Faust would go on without us.
-                self._end(error, _UNKNOWN_ERROR)
-            else:
-                return
+        started_s, give_up_s = time.monotonic(), math.inf
+
+        def away(error: Exception) -> bool:
+            nonlocal give_up_s
+            now_s = time.monotonic()
+            if give_up_s == math.inf or now_s - started_s > _DEPENDENCY_S:
+                give_up_s = now_s + _DEPENDENCY_S
+            return isinstance(error, DependencyError | KafkaError) and now_s <= give_up_s
+
+        try:
+            async for attempt in _trying_again(on=away):
+                with attempt:
+                    started_s = time.monotonic()
+                    await task()
+        except KafkaError as error:
+            self._end(error, DependencyError.exit_code)
+        except TocsinError as error:
+            self._end(error, error.exit_code)
+        except Exception as error:  # noqa: BLE001  # promise 8: fail closed on the unknown
+            self._end(error, _UNKNOWN_ERROR)
+        except asyncio.CancelledError as error:
+            this = asyncio.current_task()
+            if this is None or this.cancelling():
+                raise
+            # Nobody cancelled this task: a client's did, and Faust would go on without us.
+            self._end(error, _UNKNOWN_ERROR)
 
     async def _decide(self, query_id: str) -> None:
         async with self._deciding:
