@@ -98,7 +98,7 @@ async def _decide(system: System) -> dict[str, float]:
             # Each partition holds its part of every room's people.
             part = np.where(partition, crowd // 2, crowd - crowd // 2)
             start_ms = first_ms + number * WINDOW_MS
-            runtime.ledger.put_partial(
+            runtime.ledger.counts.put_partial(
                 _partial(runtime, start_ms, partition, identity.topic_id, part)
             )
     with ThreadPoolExecutor(2) as executor:
@@ -143,7 +143,7 @@ def _partial(
 
 
 def _wait_until_published(runtime: Runtime) -> None:
-    while runtime.ledger.status().queries[QUERY].unpublished:
+    while runtime.ledger.reports.status().queries[QUERY].unpublished:
         time.sleep(TICK_MS / 10_000)
 
 

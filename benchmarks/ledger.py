@@ -52,7 +52,8 @@ def _measure(name: str, url: str) -> dict[str, float]:
 
         first = all_series[0]
         stored = _rate(
-            lambda: [ledger.put_partial(partial(first, index)) for index in range(WINDOWS)], WINDOWS
+            lambda: [ledger.counts.put_partial(partial(first, index)) for index in range(WINDOWS)],
+            WINDOWS,
         )
         alone = _rate(lambda: [prepare(series) for series in all_series], WINDOWS // 2 * QUERIES)
         with ThreadPoolExecutor(QUERIES) as pool:
@@ -61,7 +62,7 @@ def _measure(name: str, url: str) -> dict[str, float]:
             )
         vector = np.arange(CELLS, dtype=np.int64)
         large = replace(partial(first, WINDOWS), cells=CELLS, index=vector, value=vector)
-        large_per_s = _rate(lambda: ledger.put_partial(large), 1)
+        large_per_s = _rate(lambda: ledger.counts.put_partial(large), 1)
     return {
         f"{name}_admissions_per_s": len(asked) / admitted_s,
         f"{name}_partials_per_s": stored,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from accountant.errors import DependencyError
 from accountant.ledger.ledger import Ledger
 from operators.noise.source import NoiseSource
-from stream.custody.pinned import refuse_changes
 from stream.decisions.decider import Decider
 from stream.decisions.registration import registration, scopes_of, terms_of
 from stream.decisions.steps import no_step
@@ -94,13 +93,14 @@ def assemble(
     budgets = [terms_of(alarms, scope) for scope in scopes_of(alarms)]
     queries = [registration(q, alarms, first_start_ms[q.id]) for q in alarms.queries.values()]
     # What is refused leaves no trace: a new budget beside the old one would stay for good.
-    refuse_changes(ledger, budgets, identities.values(), queries, sorted(public_feeds(alarms)))
+    public = sorted(public_feeds(alarms))
+    ledger.pins.refuse_changes(budgets, identities.values(), queries, public)
     for terms in budgets:
-        ledger.register_budget(terms)
+        ledger.pins.register_budget(terms)
     for identity in identities.values():
-        ledger.register_log(identity)
+        ledger.pins.register_log(identity)
     for query in queries:
-        ledger.register_query(query)
+        ledger.pins.register_query(query)
     decider = Decider(
         alarms=alarms,
         ledger=ledger,

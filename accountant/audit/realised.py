@@ -109,7 +109,7 @@ class RealisedLosses:
         cells: int,
         period: int | None = None,
     ) -> Realised:
-        """Return what a query's cells have lost; see :meth:`accountant.Ledger.realised`."""
+        """Return what a query's cells have lost; see :class:`accountant.ledger.reports.Reports`."""
         if not 1 <= cells <= MOST_CELLS:
             raise ValueError(f"a query has between 1 and {MOST_CELLS} cells")
         by_user = scope.terms.unit is PrivacyUnit.USER

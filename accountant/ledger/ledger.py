@@ -15,14 +15,15 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
-from accountant.charging import admission, adoption, refusals, runs
-from accountant.errors import LedgerError, LogChangedError
-from accountant.ledger.reported import ReportedLedger
+from accountant.charging import admission, adoption, compaction, refusals, runs
+from accountant.errors import LedgerError
+from accountant.ledger.access import CLOCK_GRAIN_MS, Access, registered_query, registered_scope
+from accountant.ledger.counts import Counts
+from accountant.ledger.pins import Pins
+from accountant.ledger.reports import Reports
 from accountant.records import (
-    REFERENCE_PARTITIONS,
     Answer,
     Outcome,
-    PartialStatus,
     StoredDecision,
 )
 from accountant.store.entries import ENDED, ChargeState, LedgerRow
@@ -33,18 +34,32 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import CellCosts, WindowKey
     from accountant.costs.runs import RunAfter, StoredRun
-    from accountant.records import Partial, Request, SeenDecision
+    from accountant.records import Request, SeenDecision
     from accountant.store.entries import QueryRow
     from accountant.store.rows import Transaction
 
 __all__ = ["Ledger"]
 
-CLOCK_GRAIN_MS = 100
-"""Frequent writes move the clock's mark in steps, so that they do not queue up for its row."""
 
+class Ledger:
+    """The accountant's memory. Open one per process with :meth:`open`; share it among threads.
 
-class Ledger(ReportedLedger):
-    """The accountant's memory. Open one per process with :meth:`open`; share it among threads."""
+    Args:
+        access: its database, identity and clock.
+        hash_key: for caps and duplicates; secret.
+
+    What is not said to a window stands in parts of its own: ``pins`` for what is registered,
+    ``counts`` for partials and marks, ``reports`` for status, realised losses and verification.
+    """
+
+    def __init__(self, access: Access, hash_key: bytes) -> None:
+        self._access = access
+        self._store = access.store
+        self.ledger_id = access.ledger_id
+        self.hash_key = hash_key
+        self.pins = Pins(access)
+        self.counts = Counts(access)
+        self.reports = Reports(access)
 
     @classmethod
     def open(
@@ -78,7 +93,8 @@ class Ledger(ReportedLedger):
         except BaseException:
             store.close()
             raise
-        return cls(store, row, clock_ms, allowed_step_back_ms)
+        access = Access(store, row.ledger_id, clock_ms, allowed_step_back_ms)
+        return cls(access, row.hash_key)
 
     def close(self) -> None:
         """Let go of the database; idempotent."""
@@ -92,70 +108,12 @@ class Ledger(ReportedLedger):
         """Close."""
         self.close()
 
-    # --- partials
-
-    def put_partial(self, partial: Partial) -> PartialStatus:
-        """Store one partition's count of one window.
-
-        A partial that differs from the stored one is remembered for good: the window can then only
-        be denied. An incomplete one never displaces or contradicts a complete one.
-
-        Raises:
-            ConfigChangedError: it was counted under another configuration.
-            LogChangedError: it was counted from another log.
-            ValueError: its partition is not numbered as those of its feed.
-        """
-        key, feed = partial.key, partial.counted_on
-        if (feed is None) != (partial.partition < REFERENCE_PARTITIONS):
-            raise ValueError("a reference's partitions, and no others, follow all of a query's own")
-        with self._store.write() as tx:
-            query = self._query(tx, key.query, share=True)
-            refusals.same_fingerprint(query, partial.fingerprint)
-            log = tx.log(feed or query.feed)
-            if log is None or log.topic_id != partial.topic_id:
-                raise LogChangedError(
-                    f"a count of {key.query!r} comes from a log that is not registered for "
-                    f"feed {feed or query.feed!r}",
-                    hint="the topic was created anew or never registered; restart the worker",
-                )
-            if key.start_ms < max(query.cursor_ms, query.effective_from_ms or 0):
-                return PartialStatus.DECIDED
-            status = PartialStatus.STORED
-            if not tx.add_partial(partial):
-                same = tx.matches_partial(partial)
-                status = PartialStatus.DUPLICATE if same else PartialStatus.CONFLICT
-            self._tick(tx, grain_ms=CLOCK_GRAIN_MS)
-            return status
-
-    def partials(self, key: WindowKey) -> list[Partial]:
-        """Return a window's partials by partition."""
-        with self._store.read() as tx:
-            return tx.partials(key)
-
-    def conflicted(self, key: WindowKey) -> bool:
-        """Whether two different partials came for one partition of the window."""
-        with self._store.read() as tx:
-            return tx.conflicted(key)
-
-    # --- punctuation marks
-
-    def put_mark(self, feed: str, partition: int, time_ms: int, offset: int) -> None:
-        """Remember where a punctuation mark lies in a partition; the first one stored stays."""
-        with self._store.write() as tx:
-            tx.add_mark(feed, partition, time_ms, offset)
-            self._tick(tx, grain_ms=CLOCK_GRAIN_MS)
-
-    def mark_before(self, feed: str, partition: int, time_ms: int) -> int | None:
-        """Return the offset of the newest stored mark at or before an instant."""
-        with self._store.read() as tx:
-            return tx.mark_before(feed, partition, time_ms)
-
     # --- admission
 
     def frontier(self, scope: str) -> WindowKey | None:
         """Return the last window that was served; ``None`` before the first."""
         with self._store.read() as tx:
-            return self._scope(tx, scope).frontier
+            return registered_scope(tx, scope).frontier
 
     def admit(
         self, scope: str, requests: Sequence[Request], *, alarms: Collection[str] | None = None
@@ -184,7 +142,7 @@ class Ledger(ReportedLedger):
         if not keys or (frontier is not None and keys[-1] <= frontier):
             return
         with self._store.write() as tx:
-            row = self._scope(tx, scope, lock=True)
+            row = registered_scope(tx, scope, lock=True)
             if alarms is not None:
                 refusals.all_known(tx.queries(), scope, alarms)
             fresh = [
@@ -194,7 +152,7 @@ class Ledger(ReportedLedger):
             ]
             if fresh:
                 admission.serve(tx, row, fresh)
-                self._tick(tx)
+                self._access.tick(tx)
 
     def answer(self, key: WindowKey) -> Answer:
         """Return what the filter said to a window; ``PENDING`` until earlier ones decide it.
@@ -203,11 +161,11 @@ class Ledger(ReportedLedger):
             LedgerError: it was not asked for yet.
         """
         with self._store.read() as tx:
-            query = self._query(tx, key.query)
+            query = registered_query(tx, key.query)
             charge = tx.charge(key)
             if charge is not None:
                 return charge.admission
-            frontier = self._scope(tx, query.scope).frontier
+            frontier = registered_scope(tx, query.scope).frontier
             if frontier is None or key > frontier:
                 raise LedgerError(f"a window of {key.query!r} was not asked for yet")
             return Answer.MISSED
@@ -224,6 +182,19 @@ class Ledger(ReportedLedger):
 
     # --- decisions
 
+    def cursor(self, query: str) -> int:
+        """Return the start (ms) of the oldest undecided window."""
+        with self._store.read() as tx:
+            return registered_query(tx, query).cursor_ms
+
+    def effective_from(self, query: str) -> int:
+        """Return the start (ms) of the first window its accepted change decides; 0 without one.
+
+        Undecided windows that start before it can only be denied.
+        """
+        with self._store.read() as tx:
+            return registered_query(tx, query).effective_from_ms or 0
+
     def run(self, query: str, periods: tuple[int, ...], fingerprint: str) -> StoredRun | None:
         """Return the run that a query's next window goes on with; ``None`` where it opens one.
 
@@ -238,7 +209,7 @@ class Ledger(ReportedLedger):
             LedgerError: the query is not registered.
         """
         with self._store.read() as tx:
-            self._query(tx, query)
+            registered_query(tx, query)
             return runs.usable(tx.run(query), fingerprint, periods)
 
     def settle(
@@ -274,13 +245,13 @@ class Ledger(ReportedLedger):
             ClockError: the clock went back.
         """
         with self._store.write() as tx:
-            query = self._query(tx, key.query, lock=True)
+            query = registered_query(tx, key.query, lock=True)
             existing = self._existing(tx, query, key, next_start_ms)
             if existing is not None:
                 return existing
             refusals.same_fingerprint(query, fingerprint)
             refusals.in_turn(query, key, next_start_ms, deny=False)
-            scope = self._scope(tx, query.scope, lock=True)
+            scope = registered_scope(tx, query.scope, lock=True)
             charge = admission.check_reservation(tx.charge(key), key, fingerprint, cost)
             if tx.conflicted(key):
                 raise LedgerError(
@@ -329,13 +300,13 @@ class Ledger(ReportedLedger):
             ConfigChangedError, LedgerError, ClockError: as :meth:`settle`.
         """
         with self._store.write() as tx:
-            query = self._query(tx, key.query, lock=True)
+            query = registered_query(tx, key.query, lock=True)
             existing = self._existing(tx, query, key, next_start_ms)
             if existing is not None:
                 return existing
             refusals.same_fingerprint(query, fingerprint)
             refusals.in_turn(query, key, next_start_ms, deny=True)
-            scope = self._scope(tx, query.scope, lock=True)
+            scope = registered_scope(tx, query.scope, lock=True)
             charge = tx.charge(key)
             if charge is None:
                 admission.end_unserved(tx, query.scope, key, fingerprint)
@@ -371,7 +342,7 @@ class Ledger(ReportedLedger):
         with self._store.write() as tx:
             for key in keys:
                 tx.mark_published(key)
-            self._tick(tx, grain_ms=CLOCK_GRAIN_MS)
+            self._access.tick(tx, grain_ms=CLOCK_GRAIN_MS)
 
     @contextmanager
     def exclusive(self, name: str) -> Iterator[bool]:
@@ -408,7 +379,7 @@ class Ledger(ReportedLedger):
             rows = [tx.query(name, lock=True) for name in names]
             queries = {row.query: row for row in rows if row is not None}
             budgets = {one.scope for one in seen} | {row.scope for row in queries.values()}
-            scopes = {name: self._scope(tx, name, lock=True) for name in sorted(budgets)}
+            scopes = {name: registered_scope(tx, name, lock=True) for name in sorted(budgets)}
             fresh = adoption.unknown(tx, seen, ledger_id=self.ledger_id)
             if fresh:
                 adoption.adopt(
@@ -417,9 +388,25 @@ class Ledger(ReportedLedger):
                     scopes=scopes,
                     queries=queries,
                     ledger_id=self.ledger_id,
-                    now_ms=self._tick(tx),
+                    now_ms=self._access.tick(tx),
                 )
             return len(fresh)
+
+    # --- making room
+
+    def compact(self, scope: str, before_ms: int) -> int:
+        """Delete charges of the past, keeping what they left behind; return how many.
+
+        No answer, total or status changes; see :mod:`accountant.charging.compaction` for what
+        stays.
+        """
+        with self._store.write() as tx:
+            # Sorted here: a database may order names differently, and locks have one order.
+            for name in sorted(one.query for one in tx.queries() if one.scope == scope):
+                registered_query(tx, name, lock=True)
+            gone = compaction.compact(tx, registered_scope(tx, scope, lock=True), before_ms)
+            self._access.tick(tx)
+            return gone
 
     # --- one transaction's steps
 
@@ -451,7 +438,7 @@ class Ledger(ReportedLedger):
             key=key,
             sequence=tx.next_sequence(key.query),
             ledger_id=self.ledger_id,
-            decided_at_ms=self._tick(tx, grain_ms=CLOCK_GRAIN_MS),
+            decided_at_ms=self._access.tick(tx, grain_ms=CLOCK_GRAIN_MS),
             published=False,
             **fields,
         )

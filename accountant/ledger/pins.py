@@ -1,4 +1,4 @@
-"""What a ledger is pinned to: budgets, logs and queries; and the steps its transactions share.
+"""What a ledger is pinned to: budgets, logs and queries.
 
 The first registration stores, later ones compare: a configuration or a log that changed under a
 ledger is refused, unless the change was accepted at a window boundary.
@@ -9,37 +9,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accountant.charging import admission, refusals, vouching
-from accountant.errors import ClockError, LedgerError
+from accountant.errors import LedgerError
+from accountant.ledger.access import registered_query, registered_scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Collection, Iterable
 
+    from accountant.ledger.access import Access
     from accountant.records import BudgetTerms, LogIdentity, QueryRegistration
-    from accountant.store.entries import LedgerRow, QueryRow, ScopeRow
+    from accountant.store.entries import QueryRow, ScopeRow
     from accountant.store.rows import Transaction
-    from accountant.store.store import Store
 
-__all__ = ["PinnedLedger"]
+__all__ = ["Pins"]
 
 
-class PinnedLedger:
-    """The part of :class:`accountant.Ledger` that registers and compares.
+class Pins:
+    """Registers, compares, and says what is registered."""
 
-    Args:
-        store: the database, open.
-        row: the ledger's identity.
-        clock_ms: wall clock, milliseconds since the Unix epoch.
-        allowed_step_back_ms: how far it may stand before the last time the ledger saw.
-    """
-
-    def __init__(
-        self, store: Store, row: LedgerRow, clock_ms: Callable[[], int], allowed_step_back_ms: int
-    ) -> None:
-        self._store = store
-        self._clock_ms = clock_ms
-        self._allowed_step_back_ms = allowed_step_back_ms
-        self.ledger_id = row.ledger_id
-        self.hash_key = row.hash_key
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._store = access.store
 
     def register_budget(self, terms: BudgetTerms) -> None:
         """Store a scope's budget the first time; later compare.
@@ -52,13 +41,13 @@ class PinnedLedger:
             raise LedgerError(f"epsilon_max of {terms.scope!r} does not fit into the ledger")
         with self._store.write() as tx:
             added = tx.add_scope(terms)
-            scope = self._scope(tx, terms.scope, lock=True)
+            scope = registered_scope(tx, terms.scope, lock=True)
             refusals.same_budget(scope.terms, terms)
             if added:
                 vouching.vouch(tx, terms.scope)
             else:
                 vouching.check_state(tx, scope)
-            self._tick(tx)
+            self._access.tick(tx)
 
     def register_log(self, identity: LogIdentity) -> None:
         """Store the identity of a feed's log the first time; later compare.
@@ -69,7 +58,7 @@ class PinnedLedger:
         with self._store.write() as tx:
             tx.add_log(identity)
             refusals.same_log(tx.log(identity.feed), identity)
-            self._tick(tx)
+            self._access.tick(tx)
 
     def register_query(self, registration: QueryRegistration) -> int:
         """Store a query the first time, later compare; return its cursor.
@@ -81,10 +70,10 @@ class PinnedLedger:
         """
         with self._store.write() as tx:
             tx.add_query(refusals.new_query(registration))
-            row = self._query(tx, registration.query)
+            row = registered_query(tx, registration.query)
             refusals.same_query(row, registration)
-            _pin_shape(tx, self._scope(tx, registration.scope, lock=True), registration)
-            self._tick(tx)
+            _pin_shape(tx, registered_scope(tx, registration.scope, lock=True), registration)
+            self._access.tick(tx)
             # The clock's row is locked now: who registers another query at the same time is seen.
             queries = tx.queries()
             refusals.same_time(queries, registration)
@@ -107,7 +96,7 @@ class PinnedLedger:
             LedgerError: windows from there on are decided already.
         """
         with self._store.write() as tx:
-            row = self._query(tx, registration.query, lock=True)
+            row = registered_query(tx, registration.query, lock=True)
             if row.fingerprint == registration.fingerprint:
                 return
             refusals.same_home(row, registration)
@@ -118,9 +107,9 @@ class PinnedLedger:
                     f"a change cannot take effect at {effective_from_ms} ms",
                     hint="choose a later window boundary",
                 )
-            scope = self._scope(tx, row.scope, lock=True)
+            scope = registered_scope(tx, row.scope, lock=True)
             admission.withdraw(tx, scope, row)
-            _pin_shape(tx, self._scope(tx, row.scope), registration)
+            _pin_shape(tx, registered_scope(tx, row.scope), registration)
             tx.update_query(
                 row.query,
                 fingerprint=registration.fingerprint,
@@ -128,58 +117,81 @@ class PinnedLedger:
                 effective_from_ms=effective_from_ms,
             )
             tx.drop_partials(row.query)
-            self._tick(tx)
+            self._access.tick(tx)
 
     def retire_query(self, query: str) -> None:
         """End a query: its reservations are released, its charges stay; idempotent."""
         with self._store.write() as tx:
-            row = self._query(tx, query, lock=True)
-            scope = self._scope(tx, row.scope, lock=True)
+            row = registered_query(tx, query, lock=True)
+            scope = registered_scope(tx, row.scope, lock=True)
             admission.withdraw(tx, scope, row)
             tx.drop_partials(query)
             tx.update_query(query, retired=True)
-            self._tick(tx)
+            self._access.tick(tx)
 
-    def cursor(self, query: str) -> int:
-        """Return the start (ms) of the oldest undecided window."""
+    def budgets(self) -> list[ScopeRow]:
+        """Return every budget as it stands, by name."""
         with self._store.read() as tx:
-            return self._query(tx, query).cursor_ms
+            return tx.scopes()
 
-    def effective_from(self, query: str) -> int:
-        """Return the start (ms) of the first window its accepted change decides; 0 without one.
+    def queries(self) -> list[QueryRow]:
+        """Return every query as it stands, by name."""
+        with self._store.read() as tx:
+            return tx.queries()
 
-        Undecided windows that start before it can only be denied.
+    def refuse_changes(
+        self,
+        budgets: Iterable[BudgetTerms],
+        logs: Iterable[LogIdentity],
+        queries: Collection[QueryRegistration],
+        public: Collection[str] = (),
+    ) -> None:
+        """Refuse what registration would refuse, before any of it is registered.
+
+        Args:
+            budgets: as they are to be registered.
+            logs: likewise, those of ``public`` feeds among them.
+            queries: likewise; all that draw on the same budgets.
+            public: feeds that hold nobody's data.
+
+        Raises:
+            ConfigChangedError: a budget or an alarm is another than the ledger's.
+            LogChangedError: a log is another than the ledger's.
+            LedgerError: alarms that are not given draw on one of the budgets, too.
         """
         with self._store.read() as tx:
-            return self._query(tx, query).effective_from_ms or 0
+            walls = {row.terms.scope: row.terms for row in tx.scopes()}
+            identities = {log.feed: log for log in tx.logs()}
+            known = {row.query: row for row in tx.queries()}
+        for terms in budgets:
+            if terms.scope in walls:
+                refusals.same_budget(walls[terms.scope], terms)
+        given = {identity.feed: identity for identity in logs}
+        for identity in given.values():
+            if identity.feed in identities:
+                refusals.same_log(identities[identity.feed], identity)
+        names = {query.query for query in queries}
+        for scope in {query.scope for query in queries}:
+            refusals.all_known(known.values(), scope, names)
+        for query in queries:
+            if query.query in known:
+                refusals.same_query(known[query.query], query)
+            refusals.same_time(known.values(), query)
+            log = given.get(query.feed)
+            refusals.one_budget(log, identities.values(), known.values(), query)
+        for name in public:
+            refusals.never_watched(given[name], identities.values(), known.values())
 
-    def _scope(self, tx: Transaction, name: str, *, lock: bool = False) -> ScopeRow:
-        row = tx.scope(name, lock=lock)
-        if row is None:
-            raise LedgerError(f"budget {name!r} is not registered")
-        return row
+    def refuse_moved(self, queries: Iterable[QueryRegistration]) -> None:
+        """Refuse alarms that moved to another budget or feed; other changes are none of it.
 
-    def _query(
-        self, tx: Transaction, name: str, *, lock: bool = False, share: bool = False
-    ) -> QueryRow:
-        row = tx.query(name, lock=lock, share=share)
-        if row is None:
-            raise LedgerError(f"query {name!r} is not registered")
-        return row
-
-    def _tick(self, tx: Transaction, *, grain_ms: int = 0) -> int:
-        """Return the time; compare it with the last one the ledger saw, and move that mark."""
-        row = tx.ledger(lock=grain_ms == 0)
-        now_ms = self._clock_ms()
-        behind_ms = row.clock_ms - now_ms
-        if behind_ms > self._allowed_step_back_ms:
-            raise ClockError(
-                f"the clock stands {behind_ms} ms before the last time the ledger saw",
-                hint="set this machine's clock right; nothing was written",
-            )
-        if now_ms - row.clock_ms > grain_ms:
-            tx.advance(clock_ms=now_ms)
-        return now_ms
+        Raises:
+            ConfigChangedError: an alarm moved.
+        """
+        known = {row.query: row for row in self.queries()}
+        for query in queries:
+            if query.query in known:
+                refusals.same_home(known[query.query], query)
 
 
 def _pin_shape(tx: Transaction, scope: ScopeRow, registration: QueryRegistration) -> None:

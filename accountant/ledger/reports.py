@@ -1,28 +1,31 @@
-"""The part of :class:`accountant.Ledger` that reports: nothing here admits or decides."""
+"""What a ledger tells its custodian, from one snapshot each: nothing here changes a row."""
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from accountant.audit import status, verify
 from accountant.audit.realised import RealisedLosses
-from accountant.charging import compaction
 from accountant.charging.standing import adopted_charge, final_charge
-from accountant.ledger.pinning import PinnedLedger
+from accountant.ledger.access import registered_query, registered_scope
 from accountant.store.entries import FINAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from accountant.audit.realised import Realised
+    from accountant.ledger.access import Access
     from accountant.records import FinalCharge, LedgerStatus
 
-__all__ = ["ReportedLedger"]
+__all__ = ["Reports"]
 
 
-class ReportedLedger(PinnedLedger):
-    """Status, realised losses, verification, compaction and export."""
+class Reports:
+    """Status, realised losses, verification and export."""
+
+    def __init__(self, access: Access) -> None:
+        self._store = access.store
+        self._realised_losses = RealisedLosses()
 
     def status(self) -> LedgerStatus:
         """Return how much of every wall is left, and how far every query is."""
@@ -42,8 +45,8 @@ class ReportedLedger(PinnedLedger):
             ValueError: an impossible number of cells, or a period under unit ``event``.
         """
         with self._store.read() as tx:
-            row = self._query(tx, query)
-            scope = self._scope(tx, row.scope)
+            row = registered_query(tx, query)
+            scope = registered_scope(tx, row.scope)
             return self._realised_losses.read(tx, scope, row, cells=cells, period=period)
 
     def verify(self, anchors: Mapping[str, Mapping[int, bytes]] | None = None) -> list[str]:
@@ -54,20 +57,6 @@ class ReportedLedger(PinnedLedger):
         """
         with self._store.read() as tx:
             return verify.problems(tx, anchors or {})
-
-    def compact(self, scope: str, before_ms: int) -> int:
-        """Delete charges of the past, keeping what they left behind; return how many.
-
-        No answer, total or status changes; see :mod:`accountant.charging.compaction` for what
-        stays.
-        """
-        with self._store.write() as tx:
-            # Sorted here: a database may order names differently, and locks have one order.
-            for name in sorted(one.query for one in tx.queries() if one.scope == scope):
-                self._query(tx, name, lock=True)
-            gone = compaction.compact(tx, self._scope(tx, scope, lock=True), before_ms)
-            self._tick(tx)
-            return gone
 
     def final_charges(self, scope: str, from_ms: int, until_ms: int) -> list[FinalCharge]:
         """Return what windows that overlap ``[from_ms, until_ms)`` lost for good.
@@ -85,7 +74,3 @@ class ReportedLedger(PinnedLedger):
         """Yield every row but partials, marks and the hash key, as JSON-ready objects."""
         with self._store.read() as tx:
             yield from status.export(tx)
-
-    @cached_property
-    def _realised_losses(self) -> RealisedLosses:
-        return RealisedLosses()

@@ -21,7 +21,6 @@ from stream.custody.changes import accept_changes
 from stream.custody.export import write_parquet
 from stream.custody.losses import predicate_losses
 from stream.custody.orphans import orphan_warning, orphans
-from stream.custody.pinned import pinned_rows, refuse_changes, refuse_moved
 from stream.decisions.records import epsilon_text
 from stream.decisions.registration import registration, scopes_of, terms_of
 from stream.windows.instants import instant_ms, iso_utc
@@ -56,7 +55,7 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
     """Show how much of every budget is spent, and how far every alarm is."""
     alarms = load()
     with _opened(alarms) as opened:
-        now = opened.status()
+        now = opened.reports.status()
     _warn_of_orphans(alarms, now)
     if not as_json:
         Console().print(*status_tables(now), sep="\n")
@@ -117,7 +116,7 @@ def verify(load: Callable[[], Alarms], anchors: tuple[str, ...]) -> None:
                 hint=f"it has {', '.join(ends) or 'none yet'}",
             )
         # The chains' bases are read last: what is compacted meanwhile was not compared above.
-        problems = [*opened.verify(noted), *base_problems(chain_ends(opened), noted)]
+        problems = [*opened.reports.verify(noted), *base_problems(chain_ends(opened), noted)]
     for problem in problems:
         click.echo(problem, err=True)
     if problems:
@@ -151,7 +150,7 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
         )
     at_ms = None if at is None else _past_ms(at, wall_clock_ms(), "--at")
     with _opened(alarms) as opened:
-        if alarm not in {row["query"] for row in pinned_rows(opened, "queries")}:
+        if alarm not in {row.query for row in opened.pins.queries()}:
             raise LedgerError(
                 f"the ledger does not have alarm {alarm!r} yet, so nothing of it was decided",
                 hint="start a worker or a replay with this configuration first",
@@ -188,9 +187,9 @@ def export(load: Callable[[], Alarms], folder: Path | None) -> None:
     """Write every row but raw counts and the hash key, as JSON lines or as Parquet files."""
     with _opened(load()) as opened:
         if folder is not None:
-            click.echo(f"{write_parquet(opened.export(), folder)} rows in {folder}")
+            click.echo(f"{write_parquet(opened.reports.export(), folder)} rows in {folder}")
             return
-        for row in opened.export():
+        for row in opened.reports.export():
             echo_json(row)
 
 
@@ -211,8 +210,9 @@ def compact(load: Callable[[], Alarms], before: str | None) -> None:
     )
     with _opened(alarms) as opened:
         _refuse_other_budgets(alarms, opened)
-        gone = {budget: opened.compact(budget, before_ms) for budget in opened.status().scopes}
-        later = opened.status()
+        budgets = [row.terms.scope for row in opened.pins.budgets()]
+        gone = {budget: opened.compact(budget, before_ms) for budget in budgets}
+        later = opened.reports.status()
     _warn_of_orphans(alarms, later)
     for budget, count in gone.items():
         click.echo(f"{budget}: {count} charge(s) compacted, before {iso_utc(before_ms)}")
@@ -237,7 +237,7 @@ def retire(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
             hint="remove it first, and restart the workers",
         )
     with _opened(alarms) as opened:
-        known = opened.status().queries
+        known = opened.reports.status().queries
         if alarm not in known:
             raise LedgerError(
                 f"the ledger has no alarm {alarm!r}",
@@ -255,7 +255,7 @@ def retire(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
         if not yes:
             budget = known[alarm].scope
             click.confirm(f"end {alarm!r} on budget {budget!r} for good?", abort=True, err=True)
-        opened.retire_query(alarm)
+        opened.pins.retire_query(alarm)
     click.echo(f"{alarm}: retired")
 
 
@@ -269,7 +269,7 @@ def backup(load: Callable[[], Alarms], path: Path) -> None:
     """
     alarms = load()
     with _opened(alarms) as opened:
-        anchors = {name: scope.anchor for name, scope in opened.status().scopes.items()}
+        anchors = {name: scope.anchor for name, scope in opened.reports.status().scopes.items()}
     with closing(Store.open(alarms.settings.ledger_url, connect_timeout_s=_CONNECT_S)) as store:
         store.backup(path)
     click.echo(f"copied to {path}")
@@ -289,10 +289,10 @@ def mark_spent(load: Callable[[], Alarms]) -> None:
 
     alarms = load()
     with open_ledger(alarms) as opened:
-        refuse_moved(opened, [registration(q, alarms, 0) for q in alarms.queries.values()])
+        opened.pins.refuse_moved([registration(q, alarms, 0) for q in alarms.queries.values()])
         seen = seen_decisions(alarms, opened)
         for budget in scopes_of(alarms):
-            opened.register_budget(terms_of(alarms, budget))
+            opened.pins.register_budget(terms_of(alarms, budget))
         adopted = opened.mark_spent(seen)
     click.echo(f"{adopted} decision(s) taken over as spent, of {len(seen)} compared")
 
@@ -329,7 +329,7 @@ def _refuse_other_budgets(alarms: Alarms, opened: Ledger) -> None:
     Raises:
         ConfigChangedError: unit, epsilon_max or period differs.
     """
-    refuse_changes(opened, [terms_of(alarms, budget) for budget in scopes_of(alarms)], (), ())
+    opened.pins.refuse_changes([terms_of(alarms, one) for one in scopes_of(alarms)], (), ())
 
 
 def _period_start_ms(alarms: Alarms, now_ms: int) -> int:

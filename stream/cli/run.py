@@ -13,7 +13,6 @@ from rich.console import Console
 from stream.build import open_ledger
 from stream.cli.console import ReplayView, alarms_table, budget_bars, ledger_place
 from stream.cli.shared import CONFIG, load_alarms, paths_by_feed, refuse_hopeless
-from stream.custody.pinned import pinned_rows
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.records import encode
 from stream.decisions.registration import scopes_of
@@ -91,7 +90,7 @@ def _replay_files(
                     _echo_records(alarms, decision)
         else:
             _show_replay(alarms, replaying)
-            status = opened.status()
+            status = opened.reports.status()
             Console().print(*budget_bars(status), sep="\n")
             click.echo(f"ledger  {ledger_place(alarms.settings.ledger_url)}")
         if report is not None:
@@ -100,11 +99,12 @@ def _replay_files(
 
 def _note_compaction(alarms: Alarms, opened: Ledger) -> None:
     """Say that alarms which rang are not shown any more, where that is so."""
-    for row in pinned_rows(opened, "scopes"):
-        if row["compacted_before_ms"] is not None and row["scope"] in scopes_of(alarms):
+    for row in opened.pins.budgets():
+        scope, before_ms = row.terms.scope, row.compacted_before_ms
+        if before_ms is not None and scope in scopes_of(alarms):
             click.echo(
-                f"note: budget {row['scope']!r} was compacted: which predicates rang before"
-                f" {iso_utc(row['compacted_before_ms'])} may not be shown any more",
+                f"note: budget {scope!r} was compacted: which predicates rang before"
+                f" {iso_utc(before_ms)} may not be shown any more",
                 err=True,
             )
 

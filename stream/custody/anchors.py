@@ -5,18 +5,17 @@ An anchor is ``BUDGET=NUMBER:HASH``. What it proves: see :mod:`accountant.store.
 
 from __future__ import annotations
 
-import base64
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError, LedgerCorruptError
 from accountant.store.chain import anchor_text, read_anchor
-from stream.custody.pinned import pinned_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from accountant.ledger.ledger import Ledger
+    from accountant.store.entries import ScopeRow
 
 __all__ = ["ChainEnds", "anchor_line", "base_problems", "chain_ends", "read_anchors"]
 
@@ -67,7 +66,7 @@ def chain_ends(ledger: Ledger) -> dict[str, ChainEnds]:
     Raises:
         LedgerCorruptError: they cannot be read.
     """
-    return {row["scope"]: _ends(row) for row in pinned_rows(ledger, "scopes")}
+    return {row.terms.scope: _ends(row) for row in ledger.pins.budgets()}
 
 
 def base_problems(
@@ -89,12 +88,12 @@ def base_problems(
                 yield f"budget {budget!r}: link {number} is not the one that was noted"
 
 
-def _ends(row: Mapping[str, Any]) -> ChainEnds:
+def _ends(row: ScopeRow) -> ChainEnds:
     try:
-        head, base = (base64.b64decode(row[name]) for name in ("chain_hash", "base_hash"))
-    except (ValueError, TypeError):
+        head, base = (bytes(memoryview(one)) for one in (row.chain_hash, row.base_hash))
+    except TypeError:
         raise LedgerCorruptError(
-            f"the chain of budget {row['scope']!r} ends in what is no hash",
+            f"the chain of budget {row.terms.scope!r} ends in what is no hash",
             hint="restore the newest copy of the ledger",
         ) from None
-    return ChainEnds(anchor_text(row["chain_link"], head), row["base_link"], base)
+    return ChainEnds(anchor_text(row.chain_link, head), row.base_link, base)

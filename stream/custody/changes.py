@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stream.custody.pinned import pinned_rows
 from stream.decisions.registration import registration
 from stream.windows.instants import iso_utc
 
@@ -25,7 +24,7 @@ def accept_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
     Raises:
         LedgerError: the ledger refuses a change.
     """
-    registered = {row["query"]: row["fingerprint"] for row in pinned_rows(opened, "queries")}
+    registered = {row.query: row.fingerprint for row in opened.pins.queries()}
     lines: list[str] = []
     for query in alarms.queries.values():
         if registered.get(query.id, query.fingerprint) == query.fingerprint:
@@ -35,6 +34,6 @@ def accept_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
         calendar = query.calendar
         index = calendar.next_active(calendar.first_starting_at(floor_ms))
         from_ms = calendar.bounds(index)[0]
-        opened.accept_change(registration(query, alarms, 0), from_ms)
+        opened.pins.accept_change(registration(query, alarms, 0), from_ms)
         lines.append(f"{query.id}: accepted, in force from {iso_utc(from_ms)}")
     return lines

@@ -144,7 +144,7 @@ def write_parquet(rows: Iterable[Mapping[str, Any]], folder: Path) -> int:
     complete, ``ledger.parquet`` last; only their owner may read them.
 
     Args:
-        rows: of :meth:`accountant.ledger.ledger.Ledger.export`.
+        rows: of :meth:`accountant.ledger.reports.Reports.export`.
         folder: made if it is not there; empty, or one that holds nothing but a former export.
 
     Raises:

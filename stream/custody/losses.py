@@ -14,7 +14,6 @@ from accountant.costs.charges import UniformCost
 from accountant.loss.composition import Cells, RowCharge, loss_by_predicate
 from accountant.regions.regions import Region
 from accountant.units import PrivacyUnit
-from stream.custody.pinned import pinned_rows
 from stream.model.alarms import scope_of
 from stream.model.regions import cells_of, group_by_of, region_of
 
@@ -71,9 +70,9 @@ def predicate_losses(
         realised = _realised(ledger, query.id, period, cells)
         return Losses(realised.costs, realised.complete, realised.complete, realised.period)
     if at_ms is None:
-        at_ms = ledger.realised(query.id, cells=cells).instant_ms
+        at_ms = ledger.reports.realised(query.id, cells=cells).instant_ms
     scope = scope_of(query, alarms)
-    charges = [] if at_ms is None else ledger.final_charges(scope, at_ms, at_ms + 1)
+    charges = [] if at_ms is None else ledger.reports.final_charges(scope, at_ms, at_ms + 1)
     known = {one.id: _RowsOf(one) for one in alarms.queries.values()}
     asked = known[query.id]
     losses = loss_by_predicate(
@@ -86,9 +85,9 @@ def predicate_losses(
 
 def _realised(ledger: Ledger, query: str, period: int | None, cells: int) -> Realised:
     """Read until nothing waits: one reading unpacks a bounded number of windows."""
-    found = ledger.realised(query, period, cells=cells)
+    found = ledger.reports.realised(query, period, cells=cells)
     while not found.complete:
-        before, found = found, ledger.realised(query, period, cells=cells)
+        before, found = found, ledger.reports.realised(query, period, cells=cells)
         if found.windows == before.windows:
             break
     return found
@@ -96,8 +95,8 @@ def _realised(ledger: Ledger, query: str, period: int | None, cells: int) -> Rea
 
 def _compacted(ledger: Ledger, scope: str, at_ms: int | None) -> bool:
     """Whether windows that cover an instant may have been compacted."""
-    rows = pinned_rows(ledger, "scopes")
-    until_ms = next((row["compacted_before_ms"] for row in rows if row["scope"] == scope), None)
+    until = {row.terms.scope: row.compacted_before_ms for row in ledger.pins.budgets()}
+    until_ms = until.get(scope)
     return until_ms is not None and (at_ms is None or at_ms < until_ms)
 
 

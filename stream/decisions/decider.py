@@ -107,7 +107,7 @@ class Decider:
     def _decide(self, query: Query, index: int) -> StoredDecision | None:
         start_ms, end_ms = query.calendar.bounds(index)
         key = WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)
-        partials = WindowPartials.of(self._ledger.partials(key))
+        partials = WindowPartials.of(self._ledger.counts.partials(key))
         reason = self._reason_to_deny(query, key, partials)
         if reason is None and any(self._missing(query, partials)):
             return None
@@ -191,7 +191,7 @@ class Decider:
         reference = reference_feed(query)
         reasons = {
             "reconfigured": key.start_ms < self._ledger.effective_from(query.id),
-            "conflict": self._ledger.conflicted(key),
+            "conflict": self._ledger.counts.conflicted(key),
             "incomplete": not all(one.complete for one in (*partials.own, *partials.reference)),
             "too_old": late_ms > query.max_age_ms,
             "partition_missing": missing and late_ms > query.decide_timeout_ms,

@@ -14,7 +14,6 @@ from accountant.errors import (
     LedgerRolledBackError,
     LogChangedError,
 )
-from stream.custody.pinned import pinned_rows
 from stream.decisions.records import decode_decision
 from stream.decisions.release import seen_decision
 from stream.kafka.clients import aiokafka_arguments
@@ -111,9 +110,7 @@ def seen_decisions(alarms: Alarms, ledger: Ledger) -> list[SeenDecision]:
             hint="correct kafka.decisions_topic, or create it with `tocsin topics FILE --apply`",
         )
     cursors = {
-        row["query"]: row["cursor_ms"]
-        for row in pinned_rows(ledger, "queries")
-        if row["query"] in alarms.queries
+        row.query: row.cursor_ms for row in ledger.pins.queries() if row.query in alarms.queries
     }
     found: list[SeenDecision] = []
 

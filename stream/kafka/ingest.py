@@ -239,7 +239,7 @@ class Ingest:
         oldest_ms = min(slice_start_ms(query, cursors[query.id]) for query in queries)
         if feed.clock is Clock.PUNCTUATION:
             marked = await self._in_thread(
-                lambda: runtime.ledger.mark_before(feed.name, partition.partition, oldest_ms)
+                lambda: runtime.ledger.counts.mark_before(feed.name, partition.partition, oldest_ms)
             )
             offset = begin if marked is None else max(marked, begin)
             start = ReadStart(whole=begin == 0 or (marked is not None and marked >= begin))
@@ -299,14 +299,14 @@ class Ingest:
         runtime = self._runtime
         for counted in partials:
             runtime.step(Step.BEFORE_PARTIAL, counted.key)
-            status = await self._in_thread(partial(runtime.ledger.put_partial, counted))
+            status = await self._in_thread(partial(runtime.ledger.counts.put_partial, counted))
             runtime.step(Step.AFTER_PARTIAL, counted.key)
             runtime.metrics.partial_stored(counted.key.query, status.value)
             await self._ring(counted.key.query)
         if partials and (mark := reader.resume_mark()) is not None:
             time_ms, offset = mark
             await self._in_thread(
-                lambda: runtime.ledger.put_mark(
+                lambda: runtime.ledger.counts.put_mark(
                     reader.feed.name, partition.partition, time_ms, offset
                 )
             )

@@ -149,10 +149,10 @@ class _Tasks:
 
     async def watch_ledger(self) -> None:
         """Show the ledger's state to the custodian."""
+        reports = self.runtime.ledger.reports
         while True:
-            status = await self._in_thread(self.runtime.ledger.status)
-            self.runtime.metrics.ledger(status)
-            await self._in_thread(lambda: self.runtime.metrics.realised(self.runtime.ledger))
+            self.runtime.metrics.ledger(await self._in_thread(reports.status))
+            await self._in_thread(lambda: self.runtime.metrics.realised(reports))
             await asyncio.sleep(_STATUS_S)
 
     async def watch_log(self) -> None:

@@ -44,7 +44,7 @@ _REFUSALS = (*(name for name in errors.__all__ if name != "TocsinError"), _UNEXP
 
 
 class RealisedLosses(Protocol):
-    """What knows realised losses: :class:`accountant.Ledger`."""
+    """What knows realised losses: the ledger's reports."""
 
     def realised(self, query: str, period: int | None = None, *, cells: int) -> Realised:
         """Return what each cell of a query has really lost."""
@@ -146,21 +146,21 @@ class Metrics:
             self._custodian.reserved.labels(scope.scope).set(_epsilon(scope.reserved_units))
             self._custodian.pending.labels(scope.scope).set(scope.pending)
 
-    def realised(self, ledger: RealisedLosses) -> None:
+    def realised(self, reports: RealisedLosses) -> None:
         """Show what the predicates of every query have really lost.
 
         Reads the ledger, so call it from a thread that may wait, as often as the status is shown:
         it does nothing until some seconds after the last time. One caller at a time.
 
         Args:
-            ledger: with every query registered.
+            reports: of a ledger with every query registered.
 
         Raises:
             DependencyError, LedgerError: as the ledger does; what was shown stays.
         """
         if self._monotonic_s() < self._realised_due_s:
             return
-        losses = [ledger.realised(query, cells=cells) for query, cells in self._cells.items()]
+        losses = [reports.realised(query, cells=cells) for query, cells in self._cells.items()]
         self._custodian.losses.show(losses)
         self._realised_due_s = self._monotonic_s() + _REALISED_EVERY_S
 

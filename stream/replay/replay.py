@@ -140,8 +140,8 @@ class Replay:
             self._mark_published()
             raise
         self._mark_published()
-        self.runtime.metrics.ledger(self._ledger.status())
-        self.runtime.metrics.realised(self._ledger)
+        self.runtime.metrics.ledger(self._ledger.reports.status())
+        self.runtime.metrics.realised(self._ledger.reports)
 
     def _decide(self) -> Iterator[StoredDecision]:
         if not self._todo:
@@ -154,7 +154,7 @@ class Replay:
                 self._read_until(key, lanes[feed.name], arrived)
             for counted in arrived.pop(key):
                 self.runtime.step(Step.BEFORE_PARTIAL, key)
-                status = self._ledger.put_partial(counted)
+                status = self._ledger.counts.put_partial(counted)
                 self.runtime.step(Step.AFTER_PARTIAL, key)
                 self.runtime.metrics.partial_stored(key.query, str(status))
             self._now_ms = max(self._now_ms, key.end_ms + query.grace_ms)

@@ -62,7 +62,7 @@ def told(ledger: Ledger, unit: PrivacyUnit) -> Ledger:
     second = settle(ledger, b, 1, units=1)
     deny(ledger, b, 2)
     ledger.mark_spent([seen(second, unit)])
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
     return ledger
 
 
@@ -171,7 +171,7 @@ def test_adopted_decisions_are_vouched_for(told: Ledger) -> None:
 
 def test_a_deleted_link_is_named(told: Ledger) -> None:
     """Whichever link goes, its number is missing or its charge is not told of."""
-    last = told.status().scopes["s"].anchor.partition(":")[0]
+    last = told.reports.status().scopes["s"].anchor.partition(":")[0]
     for number in range(1, int(last) + 1):
         with tampered(told) as tx:
             run(tx, f"DELETE FROM tocsin_links WHERE link = {number}")
@@ -182,7 +182,7 @@ def test_a_deleted_link_is_named(told: Ledger) -> None:
 
 def test_a_chain_cut_short_with_its_head_is_named(told: Ledger) -> None:
     """Even where the head is set back with it, the charge at the end is not told of."""
-    number, _ = read_anchor(told.status().scopes["s"].anchor)
+    number, _ = read_anchor(told.reports.status().scopes["s"].anchor)
     with tampered(told) as tx:
         run(tx, "UPDATE tocsin_scopes SET chain_link = chain_link - 2")
         run(tx, "DELETE FROM tocsin_links WHERE link > :last", last=number - 2)
@@ -210,7 +210,7 @@ def test_an_inserted_link_is_named(told: Ledger) -> None:
         _copy_link(tx, 1, 3)
         assert "budget 's', its state: it is not what link 3" in problems(tx)
     with tampered(told) as tx:
-        number = int(told.status().scopes["s"].anchor.partition(":")[0]) + 1
+        number = int(told.reports.status().scopes["s"].anchor.partition(":")[0]) + 1
         _copy_link(tx, 4, number)
         _rewrite(tx)
         assert f"window [10, 30) of 'b': link {number} tells of it once more" in problems(tx)
@@ -221,11 +221,11 @@ def test_a_rewritten_chain_is_caught_by_an_anchor(ledger: Ledger) -> None:
     a = Series("a", units=2, period=HOUR)
     set_up(ledger, PrivacyUnit.USER, WALL, [a])
     ledger.admit("s", requests([a], 30))
-    first = dict([read_anchor(ledger.status().scopes["s"].anchor)])
+    first = dict([read_anchor(ledger.reports.status().scopes["s"].anchor)])
     settle(ledger, a, 0)
-    second = dict([read_anchor(ledger.status().scopes["s"].anchor)])
+    second = dict([read_anchor(ledger.reports.status().scopes["s"].anchor)])
     settle(ledger, a, 1)
-    assert ledger.verify({"s": first | second}) == []
+    assert ledger.reports.verify({"s": first | second}) == []
     with tampered(ledger) as tx:
         cheaper = "settled_units = 1, settled_loss_units = 1"
         run(tx, f"UPDATE tocsin_charges SET {cheaper} WHERE start_ms = 0")
@@ -265,9 +265,9 @@ def test_a_changed_budget_is_not_vouched_for_anew(ledger: Ledger) -> None:
     with ledger._store.write() as tx:
         run(tx, "UPDATE tocsin_shapes SET region = 'false'")
     with pytest.raises(LedgerCorruptError, match="vouches for"):
-        ledger.register_query(registration(Series("b")))
+        ledger.pins.register_query(registration(Series("b")))
     with pytest.raises(LedgerCorruptError, match="vouches for"):
-        ledger.register_budget(terms(PrivacyUnit.EVENT, WALL))
+        ledger.pins.register_budget(terms(PrivacyUnit.EVENT, WALL))
 
 
 def _copy_link(tx: Transaction, source: int, target: int) -> None:

@@ -22,10 +22,10 @@ from tests.support.ledgers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from accountant.ledger.ledger import Ledger
-    from accountant.records import StoredDecision
+    from accountant.records import ScopeStatus, StoredDecision
 
 PERIOD = 60
 
@@ -76,9 +76,14 @@ def on_the_topic(decision: StoredDecision, **changes: object) -> SeenDecision:
     return replace(one, **changes)  # type: ignore[arg-type]  # fields of a decision
 
 
+def scopes(ledger: Ledger) -> Mapping[str, ScopeStatus]:
+    """Return the status of every budget without its anchor."""
+    return without_anchors(ledger.reports.status()).scopes
+
+
 def kept(ledger: Ledger, kind: str) -> int:
     """Return how many rows of a kind there are."""
-    return sum(row["record"] == kind for row in ledger.export())
+    return sum(row["record"] == kind for row in ledger.reports.export())
 
 
 @pytest.mark.parametrize("unit", list(PrivacyUnit))
@@ -90,8 +95,8 @@ def test_no_live_loss_changes(fresh: Callable[[], Ledger], unit: PrivacyUnit) ->
         set_up(ledger, unit, wall(unit), all_series)
         end_until(ledger, all_series, 120)
         ledger.admit("s", requests(all_series, 150))
-    before = without_anchors(compacted.status())
-    totals = replayed(compacted.export())
+    before = without_anchors(compacted.reports.status())
+    totals = replayed(compacted.reports.export())
     decisions = [compacted.decision(one.charge.key) for one in requests(all_series, 120)]
     topic = [on_the_topic(one) for one in decisions if one is not None]
 
@@ -100,26 +105,26 @@ def test_no_live_loss_changes(fresh: Callable[[], Ledger], unit: PrivacyUnit) ->
     # The next windows start at 110 (hop) or later: all that ended by then goes, the rest stays.
     assert gone == len(requests(all_series, 110))
     assert compacted.compact("s", 110) == 0
-    assert without_anchors(compacted.status()) == before
-    assert replayed(compacted.export()) == totals
+    assert without_anchors(compacted.reports.status()) == before
+    assert replayed(compacted.reports.export()) == totals
     assert compacted.unknown_decisions(topic) == []
     assert compacted.unknown_decisions([replace(topic[0], alarm_count=9)]) != []
-    assert compacted.verify() == []
+    assert compacted.reports.verify() == []
     assert kept(compacted, "charges") == kept(plain, "charges") - gone
     assert kept(compacted, "decisions") == kept(plain, "decisions")
 
     for ledger in (plain, compacted):
         end_until(ledger, all_series, 300)
-        assert ledger.verify() == []
+        assert ledger.reports.verify() == []
     later = [one.charge.key for one in requests(all_series, 300) if one.charge.key.end_ms > 110]
     answers = [[ledger.answer(key) for key in later] for ledger in (plain, compacted)]
     assert answers[0] == answers[1]
     assert {Answer.RESERVED, Answer.REFUSED} <= set(answers[0])
-    assert without_anchors(plain.status()).scopes == without_anchors(compacted.status()).scopes
-    assert replayed(plain.export()) == replayed(compacted.export())
+    assert scopes(plain) == scopes(compacted)
+    assert replayed(plain.reports.export()) == replayed(compacted.reports.export())
     assert compacted.compact("s", 300) > 0
-    assert without_anchors(compacted.status()).scopes == without_anchors(plain.status()).scopes
-    assert compacted.verify() == []
+    assert scopes(compacted) == scopes(plain)
+    assert compacted.reports.verify() == []
 
 
 def test_windows_beside_what_is_gone_are_refused(ledger: Ledger) -> None:
@@ -128,15 +133,15 @@ def test_windows_beside_what_is_gone_are_refused(ledger: Ledger) -> None:
     set_up(ledger, PrivacyUnit.EVENT, 4, [a])
     end_until(ledger, [a], 60)
     assert ledger.compact("s", 50) == 5
-    ledger.register_query(registration(new))
+    ledger.pins.register_query(registration(new))
     ledger.admit("s", requests([a, new], 100))
     answers = [ledger.answer(new.key(index)) for index in range(5)]
     assert answers == [*[Answer.MISSED] * 3, *[Answer.PENDING] * 2]
     for index in range(3):
         deny(ledger, new, index, "not_admitted")
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
     assert ledger.compact("s", 100) == 1, "a5 goes; what never held anything stays behind it"
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_what_has_not_left_yet_stays(ledger: Ledger) -> None:
@@ -154,8 +159,8 @@ def test_what_has_not_left_yet_stays(ledger: Ledger) -> None:
     ledger.mark_published(a.key(2))
     assert ledger.compact("s", 50) == 2
     assert ledger.compact("s", 30) == 0
-    assert ledger.status().scopes["s"].periods == {0: 6}
-    assert ledger.verify() == []
+    assert ledger.reports.status().scopes["s"].periods == {0: 6}
+    assert ledger.reports.verify() == []
 
 
 def test_what_waits_keeps_what_it_waits_for(ledger: Ledger) -> None:
@@ -165,9 +170,9 @@ def test_what_waits_keeps_what_it_waits_for(ledger: Ledger) -> None:
     end_until(ledger, [a], 40)
     ledger.admit("s", requests([a, long], 60))
     assert ledger.answer(long.key(0)) is Answer.PENDING
-    before = ledger.status()
+    before = ledger.reports.status()
     assert ledger.compact("s", 60) == 0
-    assert ledger.status() == before
+    assert ledger.reports.status() == before
     for index in (4, 5):
         settle(ledger, a, index, units=0)
         ledger.mark_published(a.key(index))
@@ -177,7 +182,7 @@ def test_what_waits_keeps_what_it_waits_for(ledger: Ledger) -> None:
     assert ledger.compact("s", 60) == 6
     ledger.mark_published(long.key(0))
     assert ledger.compact("s", 60) == 1
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_a_noted_link_outlives_what_was_compacted(ledger: Ledger) -> None:
@@ -187,15 +192,15 @@ def test_a_noted_link_outlives_what_was_compacted(ledger: Ledger) -> None:
     anchors: dict[int, bytes] = {}
     for index in range(4):
         ledger.admit("s", requests([a], 10 * index + 10))
-        anchors.update([read_anchor(ledger.status().scopes["s"].anchor)])
+        anchors.update([read_anchor(ledger.reports.status().scopes["s"].anchor)])
         settle(ledger, a, index)
-        anchors.update([read_anchor(ledger.status().scopes["s"].anchor)])
+        anchors.update([read_anchor(ledger.reports.status().scopes["s"].anchor)])
         ledger.mark_published(a.key(index))
     assert sorted(anchors) == list(range(3, 11))
     assert ledger.compact("s", 20) == 2
-    assert ledger.verify({"s": anchors}) == []
+    assert ledger.reports.verify({"s": anchors}) == []
     wrong = dict.fromkeys(anchors, b"?" * 16)
-    found = ledger.verify({"s": wrong})
+    found = ledger.reports.verify({"s": wrong})
     assert [line for line in found if "was noted" in line] == found
     assert len(found) == 4, "links 7 (the last that went) to 10"
 
@@ -205,13 +210,13 @@ def test_a_decision_found_beside_what_is_gone_counts_on_top(ledger: Ledger) -> N
     a = Series("a", units=2)
     set_up(ledger, PrivacyUnit.EVENT, 4, [a])
     end_until(ledger, [a], 50)
-    spent = ledger.status().scopes["s"].spent_units
+    spent = ledger.reports.status().scopes["s"].spent_units
     assert ledger.compact("s", 40) == 4
     known = ledger.decision(a.key(0))
     assert known is not None
     assert ledger.mark_spent([on_the_topic(known, ledger_id="other", epsilon_units=3)]) == 1
-    assert ledger.status().scopes["s"].spent_units == spent + 3
-    assert ledger.verify() == []
+    assert ledger.reports.status().scopes["s"].spent_units == spent + 3
+    assert ledger.reports.verify() == []
     assert ledger.mark_spent([on_the_topic(known, ledger_id="third", epsilon_units=1)]) == 1
-    assert ledger.status().scopes["s"].spent_units == spent + 4
-    assert ledger.verify() == []
+    assert ledger.reports.status().scopes["s"].spent_units == spent + 4
+    assert ledger.reports.verify() == []

@@ -46,11 +46,11 @@ def check(ledger: Ledger, fit: int = FIT, *, refunding: bool = False) -> None:
     assert [ledger.answer(key) for key in order] == wanted
     decided = [outcome for outcome, _ in outcomes(ledger) if outcome is Outcome.DECIDED]
     assert len(decided) == wanted.count(Answer.RESERVED)
-    status = ledger.status()
+    status = ledger.reports.status()
     assert (status.scopes["s"].spent_units, status.scopes["s"].pending) == (spent, 0)
     numbers = {name: query.sequence for name, query in status.queries.items()}
     assert numbers == {series.query: WINDOWS for series in QUERIES}
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 @pytest.mark.parametrize(("fit", "refunding"), [(FIT, False), (FIT_REFUNDING, True)])
@@ -110,9 +110,9 @@ def test_a_killed_decider_leaves_its_reservation(
         assert process.stdout.readline() == "reserved\n"
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
-    status = ledger.status().scopes["s"]
+    status = ledger.reports.status().scopes["s"]
     assert (status.reservations, status.pending) == (FIT, len(QUERIES) * WINDOWS - FIT)
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
     assert settle(ledger, QUERIES[0], 0).sequence == 1
     decide_all(opened(), QUERIES, UNTIL_MS, "after")
     check(ledger)

@@ -68,22 +68,22 @@ def test_identity_stays(opened: Callable[[], Ledger]) -> None:
 
 def test_budget_never_changes(ledger: Ledger) -> None:
     """Another wall, unit or period is refused and named."""
-    ledger.register_budget(terms(PrivacyUnit.EVENT, 5))
-    ledger.register_budget(terms(PrivacyUnit.EVENT, 5))
+    ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 5))
+    ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 5))
     with pytest.raises(ConfigChangedError, match="epsilon_max"):
-        ledger.register_budget(terms(PrivacyUnit.EVENT, 6))
+        ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 6))
     with pytest.raises(ConfigChangedError, match="unit 'event' -> 'user'"):
-        ledger.register_budget(terms(PrivacyUnit.USER, 5))
+        ledger.pins.register_budget(terms(PrivacyUnit.USER, 5))
 
 
 def test_log_never_changes(ledger: Ledger) -> None:
     """A topic that was created anew, or grew a partition, is another log."""
-    ledger.register_log(LogIdentity("feed", "c", "t1", "topic", 2))
-    ledger.register_log(LogIdentity("feed", "c", "t1", "topic", 2))
+    ledger.pins.register_log(LogIdentity("feed", "c", "t1", "topic", 2))
+    ledger.pins.register_log(LogIdentity("feed", "c", "t1", "topic", 2))
     with pytest.raises(LogChangedError, match="topic_id 't1' -> 't2'"):
-        ledger.register_log(LogIdentity("feed", "c", "t2", "topic", 2))
+        ledger.pins.register_log(LogIdentity("feed", "c", "t2", "topic", 2))
     with pytest.raises(LogChangedError, match="partitions 2 -> 3"):
-        ledger.register_log(LogIdentity("feed", "c", "t1", "topic", 3))
+        ledger.pins.register_log(LogIdentity("feed", "c", "t1", "topic", 3))
 
 
 def test_a_topic_has_one_budget(ledger: Ledger) -> None:
@@ -94,33 +94,35 @@ def test_a_topic_has_one_budget(ledger: Ledger) -> None:
         ("anew", "t2", "events"),
         ("other", "t3", "others"),
     ):
-        ledger.register_log(LogIdentity(feed, "c", topic_id, topic, 2))
-        ledger.register_budget(terms(PrivacyUnit.EVENT, 5, f"feed:{feed}"))
+        ledger.pins.register_log(LogIdentity(feed, "c", topic_id, topic, 2))
+        ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 5, f"feed:{feed}"))
     given = QueryRegistration("q-one", "feed:one", "one", "f1", "{}", 0)
-    assert ledger.register_query(given) == 0
+    assert ledger.pins.register_query(given) == 0
     for feed in ("renamed", "anew"):
         second = replace(given, query=f"q-{feed}", scope=f"feed:{feed}", feed=feed)
         with pytest.raises(ConfigChangedError, match="as feed 'one': an event has one budget"):
-            ledger.register_query(second)
+            ledger.pins.register_query(second)
         shared = replace(second, scope="feed:one")  # as under unit user: one budget for all feeds
-        assert ledger.register_query(shared) == 0
-    ledger.register_query(replace(given, query="q-other", scope="feed:other", feed="other"))
-    assert sorted(ledger.status().queries) == ["q-anew", "q-one", "q-other", "q-renamed"]
+        assert ledger.pins.register_query(shared) == 0
+    ledger.pins.register_query(replace(given, query="q-other", scope="feed:other", feed="other"))
+    assert sorted(ledger.reports.status().queries) == ["q-anew", "q-one", "q-other", "q-renamed"]
 
 
 def test_events_keep_the_field_that_dates_them(ledger: Ledger) -> None:
     """By two fields one event would lie in two windows that are taken to share none."""
-    ledger.register_budget(terms(PrivacyUnit.EVENT, 5))
+    ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 5))
     dated = {name: json.dumps({"feed": {"time": name}}) for name in ("ts", "seen")}
     given = QueryRegistration("q", "s", "feed", "f1", dated["ts"], 0)
-    ledger.register_query(given)
-    ledger.register_query(replace(given, query="elsewhere", feed="doors", definition=dated["seen"]))
+    ledger.pins.register_query(given)
+    ledger.pins.register_query(
+        replace(given, query="elsewhere", feed="doors", definition=dated["seen"])
+    )
     with pytest.raises(ConfigChangedError, match="charged as two"):
-        ledger.register_query(replace(given, query="new", definition=dated["seen"]))
+        ledger.pins.register_query(replace(given, query="new", definition=dated["seen"]))
     with pytest.raises(ConfigChangedError, match="charged as two"):
-        ledger.accept_change(replace(given, fingerprint="f2", definition=dated["seen"]), 20)
-    ledger.accept_change(replace(given, fingerprint="f2"), 20)
-    assert ledger.register_query(replace(given, fingerprint="f2")) == 0
+        ledger.pins.accept_change(replace(given, fingerprint="f2", definition=dated["seen"]), 20)
+    ledger.pins.accept_change(replace(given, fingerprint="f2"), 20)
+    assert ledger.pins.register_query(replace(given, fingerprint="f2")) == 0
 
 
 def test_rows_of_a_query_are_what_was_registered(ledger: Ledger) -> None:
@@ -128,40 +130,40 @@ def test_rows_of_a_query_are_what_was_registered(ledger: Ledger) -> None:
     here = replace(A, shape=Shape(Region.where(x=1).canonical))
     set_up(ledger, PrivacyUnit.EVENT, 5, [here])
     with pytest.raises(LedgerCorruptError, match="other rows"):
-        ledger.register_query(registration(A))
-    assert ledger.register_query(registration(here)) == 0
+        ledger.pins.register_query(registration(A))
+    assert ledger.pins.register_query(registration(here)) == 0
 
 
 def test_query_change_is_named(ledger: Ledger) -> None:
     """A changed definition is refused with the path that differs and the command that helps."""
-    ledger.register_budget(terms(PrivacyUnit.EVENT, 5))
+    ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 5))
     old = QueryRegistration("q", "s", "feed", "f1", json.dumps({"having": {"c": 120}}), 40)
-    assert ledger.register_query(old) == 40
+    assert ledger.pins.register_query(old) == 40
     new = QueryRegistration("q", "s", "feed", "f2", json.dumps({"having": {"c": 130}}), 90)
     with pytest.raises(ConfigChangedError, match=r"having\.c \(120 -> 130\)") as caught:
-        ledger.register_query(new)
+        ledger.pins.register_query(new)
     assert "tocsin ledger" in caught.value.hint
-    assert ledger.register_query(old) == 40
+    assert ledger.pins.register_query(old) == 40
 
 
 def test_accepted_change_takes_effect_at_a_boundary(ledger: Ledger) -> None:
     """Before the boundary windows can only be denied, from there the new configuration decides."""
     set_up(ledger, PrivacyUnit.EVENT, 5, [A])
-    ledger.put_partial(partial(A, 0))
+    ledger.counts.put_partial(partial(A, 0))
     new = Series("a", fingerprint="f2")
-    ledger.accept_change(registration(new), 20)
-    ledger.accept_change(registration(new), 20)
-    assert ledger.register_query(registration(new)) == 0
+    ledger.pins.accept_change(registration(new), 20)
+    ledger.pins.accept_change(registration(new), 20)
+    assert ledger.pins.register_query(registration(new)) == 0
     with pytest.raises(ConfigChangedError):
-        ledger.put_partial(partial(A, 2))
-    assert ledger.put_partial(partial(new, 1)) is PartialStatus.DECIDED
-    assert ledger.put_partial(partial(new, 2)) is PartialStatus.STORED
+        ledger.counts.put_partial(partial(A, 2))
+    assert ledger.counts.put_partial(partial(new, 1)) is PartialStatus.DECIDED
+    assert ledger.counts.put_partial(partial(new, 2)) is PartialStatus.STORED
     ledger.admit("s", requests([new], 40))
     assert refuses(ledger, new, 0)
     for index in (0, 1):
         assert deny(ledger, new, index, "reconfigured").outcome is Outcome.DENIED
     assert settle(ledger, new, 2).fingerprint == "f2"
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_reservation_of_the_old_configuration_is_missed(ledger: Ledger) -> None:
@@ -169,11 +171,11 @@ def test_reservation_of_the_old_configuration_is_missed(ledger: Ledger) -> None:
     set_up(ledger, PrivacyUnit.EVENT, 5, [A])
     ledger.admit("s", requests([A], 20))
     new = Series("a", fingerprint="f2", units=3)
-    ledger.accept_change(registration(new), 0)
+    ledger.pins.accept_change(registration(new), 0)
     assert ledger.answer(A.key(0)) is Answer.MISSED
     assert refuses(ledger, new, 0)
     deny(ledger, new, 0, "reconfigured")
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_accepted_change_gives_old_reservations_back(ledger: Ledger) -> None:
@@ -182,13 +184,13 @@ def test_accepted_change_gives_old_reservations_back(ledger: Ledger) -> None:
     new = Series("a", size=30, step=30, fingerprint="f2")
     set_up(ledger, PrivacyUnit.EVENT, 2, [old])
     ledger.admit("s", requests([old], 60))
-    ledger.accept_change(registration(new), 30)
-    assert ledger.status().scopes["s"].reservations == 0
+    ledger.pins.accept_change(registration(new), 30)
+    assert ledger.reports.status().scopes["s"].reservations == 0
     for index, reason in enumerate(("reconfigured", "not_admitted")):
         deny(ledger, new, index, reason)
     ledger.admit("s", requests([new], 90))
     assert settle(ledger, new, 2).outcome is Outcome.DECIDED
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_retired_query_gives_its_reservations_back(ledger: Ledger) -> None:
@@ -196,14 +198,14 @@ def test_retired_query_gives_its_reservations_back(ledger: Ledger) -> None:
     set_up(ledger, PrivacyUnit.EVENT, 1, [A, Series("z")])
     ledger.admit("s", requests([A], 20))
     settle(ledger, A, 0)
-    ledger.retire_query("a")
-    ledger.retire_query("a")
-    assert ledger.status().scopes["s"].reservations == 0
+    ledger.pins.retire_query("a")
+    ledger.pins.retire_query("a")
+    assert ledger.reports.status().scopes["s"].reservations == 0
     with pytest.raises(ConfigChangedError, match="retired"):
-        ledger.register_query(registration(A))
+        ledger.pins.register_query(registration(A))
     with pytest.raises(ConfigChangedError, match="retired"):
         settle(ledger, A, 1)
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_partials_come_back_as_they_were(ledger: Ledger) -> None:
@@ -211,22 +213,22 @@ def test_partials_come_back_as_they_were(ledger: Ledger) -> None:
     set_up(ledger, PrivacyUnit.EVENT, 5, [A])
     big = partial(A, 0, partition=1, values=(2**62, -(2**62), 0))
     small = partial(A, 0)
-    assert [ledger.put_partial(one) for one in (big, small)] == [PartialStatus.STORED] * 2
-    assert [one.digest for one in ledger.partials(A.key(0))] == [small.digest, big.digest]
-    assert ledger.partials(A.key(0))[1].value.tolist() == [2**62, -(2**62), 0]
+    assert [ledger.counts.put_partial(one) for one in (big, small)] == [PartialStatus.STORED] * 2
+    assert [one.digest for one in ledger.counts.partials(A.key(0))] == [small.digest, big.digest]
+    assert ledger.counts.partials(A.key(0))[1].value.tolist() == [2**62, -(2**62), 0]
 
 
 def test_recount_of_a_cut_slice_contradicts_nothing(ledger: Ledger) -> None:
     """What retention cut short since is no news; a complete recount that differs is."""
     set_up(ledger, PrivacyUnit.EVENT, 5, [A])
     whole = partial(A, 0, values=(3, 1, 0))
-    assert ledger.put_partial(whole) is PartialStatus.STORED
+    assert ledger.counts.put_partial(whole) is PartialStatus.STORED
     cut = replace(partial(A, 0, values=(1, 1, 0)), complete=False)
-    assert ledger.put_partial(cut) is PartialStatus.DUPLICATE
-    assert not ledger.conflicted(A.key(0))
-    assert [one.digest for one in ledger.partials(A.key(0))] == [whole.digest]
-    assert ledger.put_partial(partial(A, 0, values=(2, 1, 0))) is PartialStatus.CONFLICT
-    assert ledger.conflicted(A.key(0))
+    assert ledger.counts.put_partial(cut) is PartialStatus.DUPLICATE
+    assert not ledger.counts.conflicted(A.key(0))
+    assert [one.digest for one in ledger.counts.partials(A.key(0))] == [whole.digest]
+    assert ledger.counts.put_partial(partial(A, 0, values=(2, 1, 0))) is PartialStatus.CONFLICT
+    assert ledger.counts.conflicted(A.key(0))
 
 
 def test_a_contradicting_partial_is_never_forgotten(opened: Callable[[], Ledger]) -> None:
@@ -234,28 +236,28 @@ def test_a_contradicting_partial_is_never_forgotten(opened: Callable[[], Ledger]
     ledger = opened()
     set_up(ledger, PrivacyUnit.EVENT, 5, [A])
     ledger.admit("s", requests([A], 20))
-    assert ledger.put_partial(partial(A, 0)) is PartialStatus.STORED
-    assert ledger.put_partial(partial(A, 0)) is PartialStatus.DUPLICATE
-    assert ledger.put_partial(partial(A, 0, values=(4,))) is PartialStatus.CONFLICT
+    assert ledger.counts.put_partial(partial(A, 0)) is PartialStatus.STORED
+    assert ledger.counts.put_partial(partial(A, 0)) is PartialStatus.DUPLICATE
+    assert ledger.counts.put_partial(partial(A, 0, values=(4,))) is PartialStatus.CONFLICT
     again = opened()
-    assert again.conflicted(A.key(0))
-    assert again.put_partial(partial(A, 0)) is PartialStatus.CONFLICT
+    assert again.counts.conflicted(A.key(0))
+    assert again.counts.put_partial(partial(A, 0)) is PartialStatus.CONFLICT
     assert refuses(again, A, 0)
     deny(again, A, 0, "conflict")
-    assert again.put_partial(partial(A, 0)) is PartialStatus.DECIDED
-    assert not again.partials(A.key(0))
+    assert again.counts.put_partial(partial(A, 0)) is PartialStatus.DECIDED
+    assert not again.counts.partials(A.key(0))
 
 
 def test_a_partial_of_another_log_or_configuration_is_refused(ledger: Ledger) -> None:
     """Nothing counted elsewhere gets in."""
     set_up(ledger, PrivacyUnit.EVENT, 5, [A])
     with pytest.raises(ConfigChangedError):
-        ledger.put_partial(partial(Series("a", fingerprint="other"), 0))
-    ledger.register_budget(terms(PrivacyUnit.EVENT, 5, "t"))
-    ledger.register_query(QueryRegistration("n", "t", "elsewhere", "f1", "{}", 0))
+        ledger.counts.put_partial(partial(Series("a", fingerprint="other"), 0))
+    ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 5, "t"))
+    ledger.pins.register_query(QueryRegistration("n", "t", "elsewhere", "f1", "{}", 0))
     with pytest.raises(LogChangedError):
-        ledger.put_partial(partial(Series("n"), 0))
-    assert TOPIC_ID not in str(ledger.verify())
+        ledger.counts.put_partial(partial(Series("n"), 0))
+    assert TOPIC_ID not in str(ledger.reports.verify())
 
 
 def test_tumbling_windows_go_on_for_ever_under_unit_event(ledger: Ledger) -> None:
@@ -265,7 +267,7 @@ def test_tumbling_windows_go_on_for_ever_under_unit_event(ledger: Ledger) -> Non
     assert set(admissions(ledger, A, 50)) == {Answer.RESERVED}
     for index in range(20):
         settle(ledger, A, index)
-    assert ledger.status().scopes["s"].spent_units == 1
+    assert ledger.reports.status().scopes["s"].spent_units == 1
 
 
 def test_overlapping_windows_add_up_under_unit_event(ledger: Ledger) -> None:
@@ -295,7 +297,7 @@ def test_overlapping_windows_add_up_under_unit_event(ledger: Ledger) -> None:
     settle(ledger, HOP, 2)
     assert admissions(ledger, HOP, 4) == [yes, no, yes, no]
     assert set(admissions(ledger, A, 6)) == {yes}
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_an_answer_comes_as_soon_as_nothing_can_change_it(ledger: Ledger) -> None:
@@ -313,8 +315,8 @@ def test_an_answer_comes_as_soon_as_nothing_can_change_it(ledger: Ledger) -> Non
     assert [ledger.answer(one.key(1)) for one in (b, c)] == [wait, wait]
     settle(ledger, c, 0, units=1)
     assert [ledger.answer(one.key(1)) for one in (b, c)] == [no, yes]
-    assert ledger.status().scopes["s"].pending == 0
-    assert ledger.verify() == []
+    assert ledger.reports.status().scopes["s"].pending == 0
+    assert ledger.reports.verify() == []
 
 
 def test_later_windows_never_speak_against_earlier_ones(ledger: Ledger) -> None:
@@ -337,7 +339,7 @@ def test_later_windows_never_speak_against_earlier_ones(ledger: Ledger) -> None:
     settle(ledger, small, 2)
     settle(ledger, long, 1)
     assert admissions(ledger, small, 4) == [yes, yes, yes, Answer.REFUSED]
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_cells_that_cost_little_leave_room_where_they_are(ledger: Ledger) -> None:
@@ -354,8 +356,8 @@ def test_cells_that_cost_little_leave_room_where_they_are(ledger: Ledger) -> Non
     decision = settle(ledger, two, 1, cells=(0, 2, 2, 0))
     assert decision.epsilon_units == 2, "what is published is the worst case"
     # Cell 1 lost 1 + 2; the largest cells of both add up to no more.
-    assert ledger.status().scopes["s"].spent_units == 3
-    assert ledger.verify() == []
+    assert ledger.reports.status().scopes["s"].spent_units == 3
+    assert ledger.reports.verify() == []
 
 
 def test_queries_over_other_rows_do_not_add_up(ledger: Ledger) -> None:
@@ -368,11 +370,11 @@ def test_queries_over_other_rows_do_not_add_up(ledger: Ledger) -> None:
     set_up(ledger, PrivacyUnit.EVENT, 3, [north, south, both])
     ledger.admit("s", requests([north, south, both], 10))
     assert [ledger.answer(one.key(0)) for one in (north, south, both)] == [Answer.RESERVED] * 3
-    assert ledger.status().scopes["s"].spent_units == 3
+    assert ledger.reports.status().scopes["s"].spent_units == 3
     for one in (north, south, both):
         settle(ledger, one, 0)
-    assert ledger.status().scopes["s"].spent_units == 3
-    assert ledger.verify() == []
+    assert ledger.reports.status().scopes["s"].spent_units == 3
+    assert ledger.reports.verify() == []
 
 
 def test_an_event_is_never_forgiven(ledger: Ledger) -> None:
@@ -384,7 +386,7 @@ def test_an_event_is_never_forgiven(ledger: Ledger) -> None:
         settle(ledger, A, index)
     ledger.admit("s", requests([A, long], 100))
     assert ledger.answer(long.key(0)) is Answer.REFUSED
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_periods_add_up_under_unit_user(ledger: Ledger) -> None:
@@ -398,13 +400,13 @@ def test_periods_add_up_under_unit_user(ledger: Ledger) -> None:
     yes, no, wait = Answer.RESERVED, Answer.REFUSED, Answer.PENDING
     assert admissions(ledger, a, 6) == [yes, yes, wait, yes, yes, wait]
     assert admissions(ledger, b, 6) == [yes, yes, wait, yes, yes, wait]
-    assert ledger.status().scopes["s"].periods == {0: 10, 30: 10}
+    assert ledger.reports.status().scopes["s"].periods == {0: 10, 30: 10}
     for one in (a, b):
         for index in range(2):
             settle(ledger, one, index)
     assert admissions(ledger, a, 6) == [yes, yes, no, yes, yes, wait]
     assert admissions(ledger, b, 6) == [yes, yes, no, yes, yes, wait]
-    assert ledger.status().scopes["s"].periods == {0: 10, 30: 10}
+    assert ledger.reports.status().scopes["s"].periods == {0: 10, 30: 10}
 
 
 def test_a_window_across_periods_is_charged_to_both(ledger: Ledger) -> None:
@@ -415,7 +417,7 @@ def test_a_window_across_periods_is_charged_to_both(ledger: Ledger) -> None:
     yes, no = Answer.RESERVED, Answer.REFUSED
     # [0,20) in 0; [20,40) in 0 and 30; [40,60) in 30; [60,80) in 60; [80,100) in 60 and 90.
     assert admissions(ledger, wide, 5) == [yes, yes, yes, yes, yes]
-    assert ledger.status().scopes["s"].periods == {0: 4, 30: 4, 60: 4, 90: 2}
+    assert ledger.reports.status().scopes["s"].periods == {0: 4, 30: 4, 60: 4, 90: 2}
     assert no not in admissions(ledger, wide, 5)
 
 
@@ -444,7 +446,7 @@ def test_windows_too_old_reserve_nothing(ledger: Ledger) -> None:
     assert admissions(ledger, A, 2) == [Answer.TOO_OLD] * 2
     assert refuses(ledger, A, 0)
     assert deny(ledger, A, 0, "too_old").reason == "too_old"
-    assert ledger.status().scopes["s"].spent_units == 0
+    assert ledger.reports.status().scopes["s"].spent_units == 0
 
 
 def test_a_decision_is_stored_once(ledger: Ledger) -> None:
@@ -474,10 +476,12 @@ def test_settling_is_refused_out_of_turn_or_beyond_the_reservation(ledger: Ledge
         settle(ledger, B, 0, cells=(1, 1, 1))  # of another number of cells
     with pytest.raises(ConfigChangedError):
         settle(ledger, Series("b", units=2, fingerprint="f2"), 0)
-    assert ledger.status().queries["b"].sequence == 0
+    assert ledger.reports.status().queries["b"].sequence == 0
     assert settle(ledger, B, 0, units=1).epsilon_units == 2, "the worst case is what is public"
-    assert ledger.status().scopes["s"].spent_units == 2  # window 1 is still reserved at worst
-    assert ledger.verify() == []
+    assert (
+        ledger.reports.status().scopes["s"].spent_units == 2
+    )  # window 1 is still reserved at worst
+    assert ledger.reports.verify() == []
 
 
 def test_a_cheaper_settlement_refunds_at_once(ledger: Ledger) -> None:
@@ -491,13 +495,13 @@ def test_a_cheaper_settlement_refunds_at_once(ledger: Ledger) -> None:
     assert admissions(ledger, b, 5) == [yes, yes, yes, wait, wait]
     settle(ledger, b, 1, cells=(0, 1, 1, 0))  # someone in two cells lost 2
     assert admissions(ledger, b, 5) == [yes, yes, yes, wait, wait]
-    assert ledger.status().scopes["s"].periods == {0: 6}
+    assert ledger.reports.status().scopes["s"].periods == {0: 6}
     settle(ledger, b, 2, cells=(2, 0, 0, 0))
     assert admissions(ledger, b, 5) == [yes, yes, yes, yes, wait]
     settle(ledger, b, 3)
     assert admissions(ledger, b, 5) == [yes, yes, yes, yes, no]
-    assert ledger.status().scopes["s"].periods == {0: 8}
-    assert ledger.verify() == []
+    assert ledger.reports.status().scopes["s"].periods == {0: 8}
+    assert ledger.reports.verify() == []
 
 
 def test_a_window_denied_while_it_waits_misses_its_answer(ledger: Ledger) -> None:
@@ -513,7 +517,7 @@ def test_a_window_denied_while_it_waits_misses_its_answer(ledger: Ledger) -> Non
     assert (admissions(ledger, a, 2), admissions(ledger, b, 2)) == ([yes, yes], [missed, wait])
     settle(ledger, a, 1, units=0)
     assert ledger.answer(b.key(1)) is yes
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 @pytest.mark.parametrize("unit", list(PrivacyUnit))
@@ -525,12 +529,12 @@ def test_what_ends_many_windows_answers_once(ledger: Ledger, unit: PrivacyUnit) 
     ledger.admit("s", requests([gone, stays], 70))
     assert admissions(ledger, gone, 4) == [Answer.RESERVED, *[Answer.PENDING] * 3]
     assert admissions(ledger, stays, 4) == [Answer.PENDING] * 4
-    ledger.retire_query("gone")
+    ledger.pins.retire_query("gone")
     assert admissions(ledger, gone, 4) == [Answer.MISSED] * 4
     assert admissions(ledger, stays, 4) == [Answer.RESERVED, *[Answer.PENDING] * 3]
-    assert ledger.status().scopes["s"].reservations == 1
-    assert ledger.status().scopes["s"].spent_units == 2
-    assert ledger.verify() == []
+    assert ledger.reports.status().scopes["s"].reservations == 1
+    assert ledger.reports.status().scopes["s"].spent_units == 2
+    assert ledger.reports.verify() == []
 
 
 def test_a_denied_window_is_not_charged(ledger: Ledger) -> None:
@@ -540,13 +544,13 @@ def test_a_denied_window_is_not_charged(ledger: Ledger) -> None:
     ledger.admit("s", requests([a], 20))
     deny(ledger, a, 0)
     deny(ledger, a, 1)
-    assert ledger.status().scopes["s"].spent_units == 0
+    assert ledger.reports.status().scopes["s"].spent_units == 0
     deny(ledger, a, 2)
     ledger.admit("s", requests([a], 50))
     expected = [*[Answer.RESERVED] * 2, Answer.MISSED, *[Answer.RESERVED] * 2]
     assert admissions(ledger, a, 5) == expected
-    assert ledger.status().scopes["s"].spent_units == 2
-    assert ledger.verify() == []
+    assert ledger.reports.status().scopes["s"].spent_units == 2
+    assert ledger.reports.verify() == []
 
 
 def test_the_outbox_keeps_order_and_time(ledger: Ledger) -> None:
@@ -560,7 +564,7 @@ def test_the_outbox_keeps_order_and_time(ledger: Ledger) -> None:
     ledger.mark_published(A.key(0), A.key(1))
     ledger.mark_published(A.key(0))
     assert [one.sequence for one in ledger.unpublished("a", 10**9)] == [3, 4]
-    assert ledger.status().queries["a"].unpublished == 2
+    assert ledger.reports.status().queries["a"].unpublished == 2
     assert ledger.decision(A.key(0)).published  # type: ignore[union-attr]  # it was settled above
 
 
@@ -583,7 +587,7 @@ def numbers_tell_no_order(make: Callable[[], Ledger]) -> None:
         set_up(ledger, PrivacyUnit.EVENT, 9, [A, B])
         ledger.admit("s", requests([A, B], 20))
         found.append(numbers(ledger, order))
-        assert ledger.verify() == []
+        assert ledger.reports.verify() == []
     assert found[0] == found[1] == found[2]
     assert sorted(found[0].values()) == [1, 1, 2, 2]
 
@@ -620,11 +624,11 @@ def test_one_at_a_time(opened: Callable[[], Ledger]) -> None:
 def test_punctuation_marks(ledger: Ledger) -> None:
     """The newest mark at or before an instant is found, per feed and partition."""
     for time_ms, offset in ((10, 100), (20, 200), (10, 999)):
-        ledger.put_mark("feed", 0, time_ms, offset)
-    assert [ledger.mark_before("feed", 0, at) for at in (9, 10, 19, 20, 99)] == [
+        ledger.counts.put_mark("feed", 0, time_ms, offset)
+    assert [ledger.counts.mark_before("feed", 0, at) for at in (9, 10, 19, 20, 99)] == [
         *(None, 100, 100, 200, 200)
     ]
-    assert ledger.mark_before("feed", 1, 99) is None
+    assert ledger.counts.mark_before("feed", 1, 99) is None
 
 
 def test_a_clock_that_goes_back_stops_the_ledger(ledger: Ledger, clock: Clock) -> None:
@@ -639,10 +643,10 @@ def test_a_clock_that_goes_back_stops_the_ledger(ledger: Ledger, clock: Clock) -
     with pytest.raises(ClockError, match="5001 ms"):
         settle(ledger, A, 2)
     with pytest.raises(ClockError):
-        ledger.put_partial(partial(A, 3))
+        ledger.counts.put_partial(partial(A, 3))
     assert ledger.decision(A.key(2)) is None
     assert ledger.cursor("a") == 20
-    assert not ledger.partials(A.key(3))
+    assert not ledger.counts.partials(A.key(3))
     clock.now_ms += 1
     assert settle(ledger, A, 2).sequence == 3
 
@@ -668,7 +672,7 @@ def test_status_counts(ledger: Ledger) -> None:
     settle(ledger, A, 0)
     deny(ledger, A, 1, "incomplete")
     deny(ledger, A, 2, "incomplete")
-    status = ledger.status()
+    status = ledger.reports.status()
     assert status.scopes["s"].spent_units == 5  # two hops and one `a` cover [30, 40)
     query = status.queries["a"]
     assert (query.decided, query.denied, query.unpublished) == (1, {"incomplete": 2}, 3)
@@ -680,11 +684,11 @@ def test_export_replays_to_the_same_totals(ledger: Ledger) -> None:
     """The exported charges add up to the exported totals, and no secret is among them."""
     a = Series("a", units=2, period=30)
     set_up(ledger, PrivacyUnit.USER, 5, [a])
-    ledger.put_partial(partial(a, 0))
+    ledger.counts.put_partial(partial(a, 0))
     ledger.admit("s", requests([a], 90))
     settle(ledger, a, 0)
     deny(ledger, a, 1)
-    rows = list(ledger.export())
+    rows = list(ledger.reports.export())
     added: Counter[int] = Counter()
     for row in rows:
         if row["record"] == "charges" and row["state"] in {"reserved", "settled"}:
@@ -730,13 +734,13 @@ def test_tampering_is_found(ledger: Ledger, unit: PrivacyUnit) -> None:
         # Every hop overlaps its neighbours twice, so all fit and none is refused.
         del changes["a held refusal"]
         changes["a lower settled total"] = "UPDATE tocsin_scopes SET settled_worst_units = 3"
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
     for name, statement in changes.items():
         with suppress(_Undo), ledger._store.write() as tx:
             tx._connection.exec_driver_sql(statement)
             assert verify.problems(tx, {}), name
             raise _Undo
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 class _Undo(Exception):  # noqa: N818  # not an error: it rolls a transaction back
@@ -750,7 +754,7 @@ def test_losses_fit_into_64_bits(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match="does not fit"):
         ledger.admit("s", requests([monster], 10))
     with pytest.raises(LedgerError, match="does not fit"):
-        ledger.register_budget(terms(PrivacyUnit.EVENT, 2**62, "t"))
+        ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 2**62, "t"))
 
 
 def test_a_budget_is_served_only_for_who_knows_all_of_it(ledger: Ledger) -> None:
@@ -761,6 +765,6 @@ def test_a_budget_is_served_only_for_who_knows_all_of_it(ledger: Ledger) -> None
         ledger.admit("s", requests([a], 20), alarms={"a"})
     assert ledger.frontier("s") is None
     ledger.admit("s", requests([a, b], 20), alarms={"a", "b"})
-    ledger.retire_query("b")
+    ledger.pins.retire_query("b")
     ledger.admit("s", requests([a], 40), alarms={"a"})
     assert ledger.answer(a.key(3)) is Answer.RESERVED

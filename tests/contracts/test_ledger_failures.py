@@ -13,7 +13,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import event
 
 from accountant.errors import DependencyError, LedgerError
-from accountant.ledger.ledger import CLOCK_GRAIN_MS
+from accountant.ledger.access import CLOCK_GRAIN_MS
 from accountant.records import Answer, Outcome, PartialStatus, SeenDecision, StoredDecision
 from accountant.store import schema
 from accountant.units import PrivacyUnit
@@ -121,10 +121,10 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
             settle(ledger, A, 1, alarms=LARGE)
         assert "free space" in caught.value.hint
         assert ledger.cursor("a") == 10
-        assert ledger.verify() == []
+        assert ledger.reports.verify() == []
         limit[0] = "PRAGMA max_page_count = 1073741823"
         assert settle(ledger, A, 1, alarms=LARGE).sequence == 2
-        assert ledger.verify() == []
+        assert ledger.reports.verify() == []
 
 
 def test_a_dropped_connection_loses_nothing(postgres: Postgres) -> None:
@@ -141,7 +141,7 @@ def test_a_dropped_connection_loses_nothing(postgres: Postgres) -> None:
         with ledger.exclusive("publish:a") as mine:
             assert mine
             postgres.drop_connections(url)
-        assert ledger.put_partial(partial(A, 1)) is PartialStatus.STORED
+        assert ledger.counts.put_partial(partial(A, 1)) is PartialStatus.STORED
 
 
 def test_a_restored_backup_is_noticed_and_marked_as_spent(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_restored_backup_is_noticed_and_marked_as_spent(tmp_path: Path) -> Non
         assert restored.mark_spent(topic) == 2
         assert restored.mark_spent(topic) == 0
         assert restored.unknown_decisions(topic) == []
-        assert restored.verify() == []
+        assert restored.reports.verify() == []
         assert restored.cursor("a") == 30
         known = restored.decision(a.key(1))
         assert known is not None
@@ -172,8 +172,8 @@ def test_a_restored_backup_is_noticed_and_marked_as_spent(tmp_path: Path) -> Non
         assert restored.unpublished("a", 10**9) != []  # the one before the backup, not marked yet
         restored.admit("s", requests([a], 60))
         assert settle(restored, a, 3).sequence == 4
-        assert restored.status().scopes["s"].spent_units == 8
-        assert restored.verify() == []
+        assert restored.reports.status().scopes["s"].spent_units == 8
+        assert restored.reports.verify() == []
 
 
 @pytest.mark.parametrize("unit", list(PrivacyUnit))
@@ -191,12 +191,12 @@ def test_two_timelines_are_both_charged(opened: Callable[[], Ledger], unit: Priv
     assert len(ledger.unknown_decisions([seen(mine), twin, other, twin])) == 2
     assert ledger.mark_spent([other, twin]) == 2
     # Under unit user window 1 still holds its own reservation.
-    assert ledger.status().scopes["s"].spent_units == 2 + 2 + 3 + (2 if period else 0)
+    assert ledger.reports.status().scopes["s"].spent_units == 2 + 2 + 3 + (2 if period else 0)
     assert settle(ledger, a, 1).sequence == 2
     ledger.admit("s", requests([a], 40))
-    reserved = ledger.status().scopes["s"].reservations
+    reserved = ledger.reports.status().scopes["s"].reservations
     assert reserved == (0 if period else 2)
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_windows_before_an_adopted_one_are_passed_over(ledger: Ledger) -> None:
@@ -205,21 +205,21 @@ def test_windows_before_an_adopted_one_are_passed_over(ledger: Ledger) -> None:
     ledger.admit("s", requests([A], 30))
     decision = settle(ledger, A, 0)
     for index in (1, 2, 3):
-        ledger.put_partial(partial(A, index))
+        ledger.counts.put_partial(partial(A, index))
     later = seen(decision, sequence=5, start_ms=20, end_ms=30, next_start_ms=30)
     stranger = replace(later, query="new", ledger_id="other", start_ms=0, end_ms=10)
     assert ledger.mark_spent([later, replace(stranger, next_start_ms=10)]) == 2
     assert ledger.cursor("a") == 30
-    assert ledger.put_partial(partial(A, 1)) is PartialStatus.DECIDED
-    stored = [bool(ledger.partials(A.key(index))) for index in range(4)]
+    assert ledger.counts.put_partial(partial(A, 1)) is PartialStatus.DECIDED
+    stored = [bool(ledger.counts.partials(A.key(index))) for index in range(4)]
     assert stored == [False, False, False, True]  # raw counts go with their windows
     new = Series("new")
-    ledger.register_query(registration(new))
+    ledger.pins.register_query(registration(new))
     ledger.admit("s", requests([A, new], 60))
     assert settle(ledger, new, 0).ledger_id == "other"
     assert ledger.cursor("new") == 10
     assert settle(ledger, A, 3).sequence == 6
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 @pytest.mark.parametrize("unit", list(PrivacyUnit))
@@ -231,7 +231,7 @@ def test_waiting_windows_that_are_passed_over_count_as_spent(
     a, b = (Series(name, 40, 10, 2, period=period) for name in "ab")
     set_up(ledger, unit, 3, [a, b])
     ledger.admit("s", requests([a, b], 80))
-    assert ledger.status().scopes["s"].pending == 9
+    assert ledger.reports.status().scopes["s"].pending == 9
     last = a.key(3)
     place = ("other", "a", "s", last.start_ms, last.end_ms, 4, Outcome.DECIDED)
     adopted = SeenDecision(*place, 1, 0, next_start_ms=40, periods=(0,) if period else ())
@@ -240,9 +240,9 @@ def test_waiting_windows_that_are_passed_over_count_as_spent(
     # a0 was granted; a1 and a2 were not, but who knows; a3 was decided elsewhere.
     yes, missed, refused = Answer.RESERVED, Answer.MISSED, Answer.REFUSED
     assert answers == [[yes, missed, missed, missed], [refused] * 4]
-    scope = ledger.status().scopes["s"]
+    scope = ledger.reports.status().scopes["s"]
     assert (scope.spent_units, scope.pending) == (3 * 2 + 1, 0)
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_numbers_go_on_per_query_behind_what_was_seen(ledger: Ledger) -> None:
@@ -260,16 +260,16 @@ def test_numbers_go_on_per_query_behind_what_was_seen(ledger: Ledger) -> None:
     assert sorted(ledger.unknown_decisions(topic), key=repr) == sorted(topic[1:], key=repr)
     assert ledger.mark_spent(topic) == 4
     assert ledger.mark_spent(topic) == 0
-    ledger.register_query(registration(new))
-    status = ledger.status().queries
+    ledger.pins.register_query(registration(new))
+    status = ledger.reports.status().queries
     assert {name: one.sequence for name, one in status.items()} == {"a": 4, "b": 1, "new": 2}
     ledger.admit("s", requests([A, b, new], 60))
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
     assert settle(ledger, A, 2).sequence == 5
     assert settle(ledger, b, 2).sequence == 2
     assert settle(ledger, new, 0).sequence == 2  # the adopted one
     assert deny(ledger, new, 1).sequence == 3
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_decisions_of_two_budgets_do_not_wait_for_each_other(postgres: Postgres) -> None:
@@ -277,8 +277,8 @@ def test_decisions_of_two_budgets_do_not_wait_for_each_other(postgres: Postgres)
     b = Series("b")
     with open_ledger(postgres.new_database()) as ledger:
         set_up(ledger, PrivacyUnit.EVENT, 5, [A])
-        ledger.register_budget(terms(PrivacyUnit.EVENT, 5, "t"))
-        ledger.register_query(registration(b, "t"))
+        ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 5, "t"))
+        ledger.pins.register_query(registration(b, "t"))
         ledger.admit("s", requests([A], 20))
         ledger.admit("t", requests([b], 20))
         event.listen(ledger._store._engine, "checkout", _impatient)
@@ -286,7 +286,7 @@ def test_decisions_of_two_budgets_do_not_wait_for_each_other(postgres: Postgres)
             tx.query("a", lock=True)
             tx.scope("s", lock=True)
             assert tx.next_sequence("a") == 1
-            ledger._tick(tx, grain_ms=CLOCK_GRAIN_MS)
+            ledger._access.tick(tx, grain_ms=CLOCK_GRAIN_MS)
             assert settle(ledger, b, 0).sequence == 1
 
 

@@ -59,16 +59,16 @@ def test_an_export_replays_at_every_length(ledger: Ledger, unit: PrivacyUnit) ->
     ends = Counter[str]()
     for index in range(100):
         ends[_end_somehow(ledger, series, index)] += 1
-        rows = list(ledger.export())
+        rows = list(ledger.reports.export())
         assert sum(row["record"] == "charges" for row in rows) == index + 1
-        status = ledger.status().scopes["s"]
+        status = ledger.reports.status().scopes["s"]
         if period:
             found = {at: units for (_, at), (units, _) in replayed(rows).items()}
             assert found == dict(status.periods)
         else:
             assert status.spent_units == worst_by_hand(rows)
         if index % 10 == 9:
-            assert ledger.verify() == []
+            assert ledger.reports.verify() == []
     wanted = {"settled", "cells", "denied", "refused", "too_old", "missed", "spent"}
     assert set(ends) == wanted
     assert min(ends.values()) > 2

@@ -180,9 +180,9 @@ def test_version_1_is_brought_up_to_date(ledger_url: str, opened: Callable[[], L
     """Nothing contradicts the charges, losses are realised ones, and the past stays known."""
     create_version_1(ledger_url)
     ledger = opened()
-    assert ledger.verify() == []
-    replayed(ledger.export())
-    scopes = ledger.status().scopes
+    assert ledger.reports.verify() == []
+    replayed(ledger.reports.export())
+    scopes = ledger.reports.status().scopes
     # Windows 6 and 7 and the adopted one (1) share rows: 3 + 3 + 1; all that is settled is less.
     assert scopes["s"].spent_units == 7
     # Settled 2 * 2 and 1 * 2, spent 4, reserved 4, adopted 2.
@@ -192,27 +192,27 @@ def test_version_1_is_brought_up_to_date(ledger_url: str, opened: Callable[[], L
         assert ledger.unknown_decisions([adopted(series, scope)]) == []
         assert ledger.answer(series.key(3)) is Answer.REFUSED
     opened().close()
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_a_migrated_ledger_goes_on(ledger_url: str, opened: Callable[[], Ledger]) -> None:
     """What was open is settled, what comes next is answered, and the chain goes on."""
     create_version_1(ledger_url)
     ledger = opened()
-    anchors = {name: one.anchor for name, one in ledger.status().scopes.items()}
+    anchors = {name: one.anchor for name, one in ledger.reports.status().scopes.items()}
     for series, scope in ((EVENT, "s"), (USER, "t")):
         settle(ledger, series, FIRST_OPEN, units=1)
         deny(ledger, series, FIRST_OPEN + 1)
         ledger.admit(scope, requests([series], series.key(FIRST_OPEN + 3).end_ms))
         assert ledger.answer(series.key(FIRST_OPEN + 2)) is Answer.RESERVED
         settle(ledger, series, FIRST_OPEN + 2, cells=(1, 0, 0, 1))
-    status = ledger.status().scopes
+    status = ledger.reports.status().scopes
     assert status["s"].spent_units == 5  # window 6 took 3 as spent, 1 was adopted, 7 cost 1
     assert status["t"].periods == {0: 14 + 2, DAY: 4}
     noted = {name: dict([_anchor(text)]) for name, text in anchors.items()}
-    assert ledger.verify(noted) == []
-    assert ledger.verify({"s": dict.fromkeys(noted["s"], b"")}) != []
-    replayed(ledger.export())
+    assert ledger.reports.verify(noted) == []
+    assert ledger.reports.verify({"s": dict.fromkeys(noted["s"], b"")}) != []
+    replayed(ledger.reports.export())
 
 
 def _anchor(text: str) -> tuple[int, bytes]:

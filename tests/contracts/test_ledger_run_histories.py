@@ -172,9 +172,9 @@ class Play:
 
     def _compact(self) -> None:
         self.ledger.mark_published(*self.ended)
-        before = without_anchors(self.ledger.status())
+        before = without_anchors(self.ledger.reports.status())
         self.ledger.compact("s", self.rng.randrange(0, LAST_MS + 1, 5))
-        assert without_anchors(self.ledger.status()) == before
+        assert without_anchors(self.ledger.reports.status()) == before
 
     def _decide(self, series: Series, most: int) -> int:
         """Decide the next windows of a query, as many as can be; say how many."""
@@ -225,9 +225,9 @@ class Play:
         self.rung[key] = rung
 
     def _check(self) -> None:
-        status = self.ledger.status().scopes["s"]
+        status = self.ledger.reports.status().scopes["s"]
         assert status.spent_units <= self.case.wall
-        assert self.ledger.verify() == []
+        assert self.ledger.reports.verify() == []
         frontier, waiting = self.ledger.frontier("s"), set[str]()
         for key in sorted(self.case.ends.keys() - self.ended):
             if frontier is None or key > frontier or key.query not in self.case.terms:
@@ -243,7 +243,7 @@ class Play:
         for key, answer in sorted(self.answers.items()):
             assert answer is wanted.answers[key], key
         assert self.rung == wanted.rung
-        status = self.ledger.status().scopes["s"]
+        status = self.ledger.reports.status().scopes["s"]
         assert (status.reservations, status.pending) == (0, 0)
         assert dict(status.periods) == {at: units for at, units in wanted.lost.items() if units}
 

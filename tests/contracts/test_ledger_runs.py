@@ -86,7 +86,7 @@ def now(ledger: Ledger, index: int, run: Series = RUN) -> StoredRun | None:
 
 def held(ledger: Ledger) -> int:
     """Return what the worst-off person has lost, open windows at worst."""
-    return ledger.status().scopes["s"].spent_units
+    return ledger.reports.status().scopes["s"].spent_units
 
 
 def seen(decision: StoredDecision, **changes: Any) -> SeenDecision:
@@ -115,9 +115,9 @@ def test_hundreds_of_windows_cost_their_alarms(ledger: Ledger) -> None:
         ring(ledger, index, int(index in {0, 200}))
         expected_units += TERMS.alarm_units * (index in {0, 200})
     assert held(ledger) == expected_units == 9
-    status = ledger.status().queries["r"]
+    status = ledger.reports.status().queries["r"]
     assert (status.alarms_left, status.alarms_rung, status.decided) == (1, 2, 300)
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 @pytest.mark.parametrize("wall", [2 * WHOLE - 1, 2 * WHOLE])
@@ -137,7 +137,7 @@ def test_a_spent_run_is_followed_by_another_if_it_fits(ledger: Ledger, wall: int
     else:
         assert ring(ledger, 2).epsilon_units == TERMS.open_units
         assert now(ledger, 3) is not None
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_what_a_run_may_still_cost_is_kept_from_others(ledger: Ledger) -> None:
@@ -155,7 +155,7 @@ def test_what_a_run_may_still_cost_is_kept_from_others(ledger: Ledger) -> None:
     assert ledger.answer(OTHER.key(1)) is Answer.RESERVED
     settle(ledger, OTHER, 1, units=4)
     assert ledger.answer(RUN.key(2)) is Answer.REFUSED  # 12 spent, 4 more may come
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_a_denied_window_leaves_the_run_as_it_is(ledger: Ledger) -> None:
@@ -167,7 +167,7 @@ def test_a_denied_window_leaves_the_run_as_it_is(ledger: Ledger) -> None:
     for index in (1, 2, 3):
         deny(ledger, RUN, index)
         assert now(ledger, index + 1) == before
-        assert ledger.verify() == []
+        assert ledger.reports.verify() == []
     ask(ledger, 60)
     assert ledger.answer(RUN.key(4)) is Answer.RESERVED
     ring(ledger, 4, 2)
@@ -182,8 +182,8 @@ def test_a_run_ends_at_the_period_boundary(ledger: Ledger) -> None:
     for index, rung in enumerate((0, 1, 0, 0, 2, 0)):
         assert (now(ledger, index, run) is None) is (index % 3 == 0)
         ring(ledger, index, rung, run)
-    assert ledger.status().scopes["s"].periods == {0: 7, 30: 9}
-    assert ledger.verify() == []
+    assert ledger.reports.status().scopes["s"].periods == {0: 7, 30: 9}
+    assert ledger.reports.verify() == []
 
 
 def test_a_window_across_a_boundary_has_a_run_of_its_own(ledger: Ledger) -> None:
@@ -196,7 +196,7 @@ def test_a_window_across_a_boundary_has_a_run_of_its_own(ledger: Ledger) -> None
         opened += [index] if now(ledger, index, run) is None else []
         ring(ledger, index, 0, run)
     assert opened == [0, 2, 3]
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_a_changed_configuration_ends_the_run(ledger: Ledger) -> None:
@@ -205,7 +205,7 @@ def test_a_changed_configuration_ends_the_run(ledger: Ledger) -> None:
     ask(ledger, 30)
     ring(ledger, 0, 1)
     changed = replace(RUN, fingerprint="f2")
-    ledger.accept_change(registration(changed), 20)
+    ledger.pins.accept_change(registration(changed), 20)
     assert (now(ledger, 2), now(ledger, 2, changed)) == (None, None)
     assert ledger.answer(RUN.key(1)) is Answer.MISSED
     deny(ledger, changed, 1)
@@ -213,11 +213,11 @@ def test_a_changed_configuration_ends_the_run(ledger: Ledger) -> None:
     ask(ledger, 50, run=changed)
     assert ring(ledger, 3, 0, changed).epsilon_units == TERMS.open_units
     assert held(ledger) == 7 + WHOLE
-    assert ledger.verify() == []
-    ledger.retire_query("r")
+    assert ledger.reports.verify() == []
+    ledger.pins.retire_query("r")
     assert now(ledger, 4, changed) is None
     assert held(ledger) == 7 + 5
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_an_adoption_ends_the_run(ledger: Ledger) -> None:
@@ -233,11 +233,11 @@ def test_an_adoption_ends_the_run(ledger: Ledger) -> None:
     with pytest.raises(LedgerError):
         ring(ledger, 1)
     deny(ledger, RUN, 1)
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
     assert ledger.mark_spent([seen(first, query="s", ledger_id="other")]) == 1
     ring(ledger, 2, 0)
     assert now(ledger, 3) is not None
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_lost_decisions_of_a_run_are_charged_exactly(fresh: Callable[[], Ledger]) -> None:
@@ -252,7 +252,7 @@ def test_lost_decisions_of_a_run_are_charged_exactly(fresh: Callable[[], Ledger]
     assert held(restored) == held(lost) == 9
     ask(restored, 60)
     assert restored.answer(RUN.key(4)) is Answer.REFUSED
-    assert restored.verify() == []
+    assert restored.reports.verify() == []
 
 
 def test_the_first_of_two_deciders_wins(ledger: Ledger, opened: Callable[[], Ledger]) -> None:
@@ -294,11 +294,11 @@ def test_a_run_that_does_not_add_up_is_refused(ledger: Ledger, changes: dict[str
     set_up(ledger, USER, WHOLE, [RUN])
     ask(ledger, 50)
     ring(ledger, 0, 1)
-    before = (now(ledger, 1), ledger.status(), list(ledger.export()))
+    before = (now(ledger, 1), ledger.reports.status(), list(ledger.reports.export()))
     with pytest.raises(LedgerError):
         ring(ledger, 1, 0, **changes)
-    assert (now(ledger, 1), ledger.status(), list(ledger.export())) == before
-    assert ledger.verify() == []
+    assert (now(ledger, 1), ledger.reports.status(), list(ledger.reports.export())) == before
+    assert ledger.reports.verify() == []
 
 
 def test_the_run_before_last_is_refused(ledger: Ledger) -> None:
@@ -351,9 +351,9 @@ def test_under_unit_event_the_state_is_kept_and_all_is_charged(ledger: Ledger) -
         assert ring(ledger, index, rung, run, cost=whole).epsilon_units == WHOLE
         assert (now(ledger, index + 1, run) is None) is (index == 2)
     assert held(ledger) == WHOLE
-    assert ledger.verify() == []
-    ledger.retire_query("r")
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
+    ledger.pins.retire_query("r")
+    assert ledger.reports.verify() == []
 
 
 def test_the_state_shows_nowhere(ledger: Ledger) -> None:
@@ -364,7 +364,7 @@ def test_the_state_shows_nowhere(ledger: Ledger) -> None:
     run = now(ledger, 1)
     assert run is not None
     assert run.state == b"secret 0"
-    text = json.dumps(list(ledger.export())) + str(ledger.status()) + repr(run)
+    text = json.dumps(list(ledger.reports.export())) + str(ledger.reports.status()) + repr(run)
     text += repr(RunAfter(run.state, 1, 1, run, TERMS))
     assert "secret" not in text
     assert "c2VjcmV0" not in text  # base64
@@ -377,7 +377,7 @@ def test_a_settlement_that_fails_on_its_way_writes_nothing(
     set_up(ledger, USER, WHOLE, [RUN])
     ask(ledger, 30)
     ring(ledger, 0, 1)
-    before = (now(ledger, 1), list(ledger.export()))
+    before = (now(ledger, 1), list(ledger.reports.export()))
 
     def die(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -388,9 +388,9 @@ def test_a_settlement_that_fails_on_its_way_writes_nothing(
             patch.setattr(Transaction, step, die)
             with pytest.raises(KeyboardInterrupt):
                 ring(ledger, 1, 1)
-        assert (now(ledger, 1), list(ledger.export())) == before, step
+        assert (now(ledger, 1), list(ledger.reports.export())) == before, step
     ring(ledger, 1, 1)
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_many_deciders_at_once_share_one_run(ledger: Ledger) -> None:
@@ -410,7 +410,7 @@ def test_many_deciders_at_once_share_one_run(ledger: Ledger) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(decide, range(4)))
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
     decisions = [ledger.decision(RUN.key(index)) for index in range(windows)]
     units = [0 if one is None else one.epsilon_units for one in decisions]
     assert sum(units) == held(ledger) <= 3 * WHOLE
@@ -450,13 +450,13 @@ def test_tampering_with_runs_is_told(ledger: Ledger) -> None:
     ring(ledger, 0, 1)
     settle(ledger, OTHER, 0, units=1)
     ring(ledger, 1, 0)
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
     for change, word in TAMPERED:
         with suppress(_Undo), ledger._store.write() as tx:
             tx._connection.execute(sa.text(change))
             assert word in "\n".join(verify.problems(tx, {})), change
             raise _Undo
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_compaction_leaves_a_run_usable(ledger: Ledger) -> None:
@@ -467,11 +467,11 @@ def test_compaction_leaves_a_run_usable(ledger: Ledger) -> None:
         ring(ledger, index, int(index == 1))
     ledger.mark_published(*(RUN.key(index) for index in range(5)))
     assert ledger.compact("s", 40) > 0
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
     ask(ledger, 60)
     ring(ledger, 5, 2)
     assert held(ledger) == WHOLE
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def test_a_run_outlives_its_decider(tmp_path: Path) -> None:

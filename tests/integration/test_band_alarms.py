@@ -97,9 +97,9 @@ def test_a_band_rings_where_it_is_left(
     assert {line["epsilon_units"] for line in decisions} == {to_loss_units(50)}
     alarm = load(Path(path), environ={})
     with open_ledger(alarm) as ledger:
-        assert ledger.verify() == []
-        (scope,) = ledger.status().scopes.values()
-        windows = ledger.status().queries["crowd"].decided
+        assert ledger.reports.verify() == []
+        (scope,) = ledger.reports.status().scopes.values()
+        windows = ledger.reports.status().queries["crowd"].decided
         assert scope.spent_units == to_loss_units(50) * (windows if unit == "user" else 1)
 
 
@@ -194,7 +194,7 @@ def test_bands_on_a_live_log_of_two_partitions(
         assert counted[start_ms] == tuple(PEOPLE[room] for room in ROOMS)
         assert rang_at(published, start_ms) == {"library", "roof"}
     with open_ledger(scenario.alarms()) as ledger:
-        assert ledger.verify() == []
+        assert ledger.reports.verify() == []
 
 
 def people_at(now_ms: int) -> list[tuple[str | None, bytes]]:

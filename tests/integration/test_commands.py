@@ -94,7 +94,7 @@ def _published(path: Path) -> int:
     """Return how many decisions have left."""
     ledger = open_ledger(load(path, environ={}))
     try:
-        queries = ledger.status().queries.values()
+        queries = ledger.reports.status().queries.values()
         return sum(query.decided - query.unpublished for query in queries)
     finally:
         ledger.close()

@@ -159,7 +159,7 @@ def check_runs(matrix: Matrix, decisions: list[StoredDecision]) -> None:
         assert left >= 0
         assert decision.epsilon_units == svt.cost_units(opening, decision.alarm_count)
         spent[minute] += decision.epsilon_units
-    scope = matrix.ledger.status().scopes["user"]
+    scope = matrix.ledger.reports.status().scopes["user"]
     assert max(spent.values()) == scope.spent_units <= scope.epsilon_max_units
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from accountant.errors import ConfigError, DataError, LedgerError
-from accountant.ledger.ledger import Ledger
+from accountant.ledger.counts import Counts
 from accountant.records import Outcome
 from accountant.units import floor_loss_units
 from stream.build import open_ledger
@@ -104,13 +104,13 @@ def people(folder: Path, *, seed: int = 1) -> dict[str, list[Path]]:
 def counted(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[WindowKey, int], Partial]:
     """Return what reaches the ledger, by window and partition."""
     found: dict[tuple[WindowKey, int], Partial] = {}
-    put_partial = Ledger.put_partial
+    put_partial = Counts.put_partial
 
-    def recorded(self: Ledger, partial: Partial) -> PartialStatus:
+    def recorded(self: Counts, partial: Partial) -> PartialStatus:
         found[partial.key, partial.partition] = partial
         return put_partial(self, partial)
 
-    monkeypatch.setattr(Ledger, "put_partial", recorded)
+    monkeypatch.setattr(Counts, "put_partial", recorded)
     return found
 
 
@@ -118,8 +118,8 @@ def replayed(alarms: Alarms, files: Mapping[str, Sequence[Path]]) -> list[Stored
     """Replay to the end, check the ledger, return the decisions."""
     with open_ledger(alarms) as ledger:
         decisions = list(Replay(alarms, ledger, files).run())
-        assert ledger.verify() == []
-        status = ledger.status()
+        assert ledger.reports.verify() == []
+        status = ledger.reports.status()
         for scope in status.scopes.values():
             assert scope.spent_units <= floor_loss_units(alarms.budget.epsilon_max)
             assert scope.reservations == 0
@@ -148,13 +148,13 @@ def test_office_rings_for_the_crowded_rooms(tmp_path: Path) -> None:
     } <= rang
     assert len(rang) < 20
     with open_ledger(alarms) as ledger:
-        before = list(ledger.export())
+        before = list(ledger.reports.export())
         again = Replay(alarms, ledger, files)
         assert list(again.run()) == []
         assert [(d.key, d.sequence) for d in again.earlier()] == [
             (d.key, d.sequence) for d in decisions
         ]
-        assert [row for row in ledger.export() if row["record"] != "ledger"] == before[1:]
+        assert [row for row in ledger.reports.export() if row["record"] != "ledger"] == before[1:]
         summary = again.summary()
     assert (summary.windows, summary.before, summary.decided) == (75, 75, 0)
 
@@ -263,7 +263,7 @@ def test_a_killed_replay_goes_on_where_it_stopped(tmp_path: Path) -> None:
             take(Replay(alarms, ledger, files, step=die))
     with open_ledger(alarms) as ledger:
         take(Replay(alarms, ledger, files))
-        assert ledger.verify() == []
+        assert ledger.reports.verify() == []
     assert len(seen) == WINDOWS
     assert all(len(copies) == 1 for copies in seen.values())
 
@@ -373,7 +373,7 @@ def test_unsuitable_replays_are_refused(tmp_path: Path, problem: str) -> None:
         with pytest.raises((ConfigError, DataError)) as caught:
             list(Replay(alarms, ledger, files).run())
         assert caught.value.hint
-        assert not any(query.sequence for query in ledger.status().queries.values())
+        assert not any(query.sequence for query in ledger.reports.status().queries.values())
 
 
 def test_two_replays_do_not_share_a_ledger_at_once(tmp_path: Path) -> None:

@@ -45,8 +45,8 @@ def replayed(path: str, events: str) -> tuple[set[tuple[str, str]], LedgerStatus
     """Replay and return who rang, by hour and room, and the ledger's state."""
     lines = json_lines(tocsin("run", path, "--replay", events, "--json"))
     with open_ledger(load(Path(path), environ={})) as ledger:
-        assert ledger.verify() == []
-        status = ledger.status()
+        assert ledger.reports.verify() == []
+        status = ledger.reports.status()
     rang = {
         (line["window_start"][11:13], line["predicate"]["room"])
         for line in lines
@@ -177,7 +177,7 @@ def test_two_workers_count_every_statistic(
     for start_ms in starts_ms:
         assert counted[start_ms] == recounted(records, start_ms)
     with open_ledger(scenario.alarms()) as ledger:
-        assert ledger.verify() == []
+        assert ledger.reports.verify() == []
 
 
 def recounted(records: list[Any], start_ms: int) -> tuple[int, ...]:

@@ -102,13 +102,13 @@ def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path: Path) -> None:
     again = load(Path(restored), environ={})
     seen = published(again, released)
     with open_ledger(again) as ledger:
-        held = ledger.status().queries["crowd"]
+        held = ledger.reports.status().queries["crowd"]
         assert WINDOWS // 8 <= held.decided < WINDOWS
         lost = ledger.unknown_decisions(seen)
         assert lost == seen[held.decided :]
         assert ledger.mark_spent(seen) == len(lost)
         assert ledger.unknown_decisions(seen) == []
-        assert ledger.verify() == []
+        assert ledger.reports.verify() == []
     assert spent(restored) >= spent(path)
     assert tocsin("ledger", restored, "verify", "--anchor", noted).exit_code == 0
     shown = tocsin("run", restored, "--replay", events(tmp_path))
@@ -149,7 +149,7 @@ def test_postgresql_is_copied_by_its_own_tools(postgres: Postgres, tmp_path: Pat
     with ledgers.open_ledger(url) as ledger:
         ledgers.set_up(ledger, PrivacyUnit.USER, 10**6, [series])
         ledgers.decide_all(ledger, [series], 100, "first")
-        noted = read_anchor(ledger.status().scopes["s"].anchor)
+        noted = read_anchor(ledger.reports.status().scopes["s"].anchor)
         store = Store.open(url, connect_timeout_s=1)
         with pytest.raises(LedgerError, match="PostgreSQL") as caught:
             store.backup(dump)
@@ -160,12 +160,12 @@ def test_postgresql_is_copied_by_its_own_tools(postgres: Postgres, tmp_path: Pat
         _run(postgres, "pg_dump", "--format=custom", f"--file={dump}", f"--dbname={url}")
         writer.join()
         ledgers.decide_all(ledger, [series], 500, "last")
-        later = read_anchor(ledger.status().scopes["s"].anchor)
+        later = read_anchor(ledger.reports.status().scopes["s"].anchor)
     restored = postgres.new_database()
     _run(postgres, "pg_restore", "--exit-on-error", f"--dbname={restored}", str(dump))
     with ledgers.open_ledger(restored) as ledger:
-        assert ledger.verify({"s": dict([noted])}) == []
-        assert any("noted" in line for line in ledger.verify({"s": dict([later])}))
+        assert ledger.reports.verify({"s": dict([noted])}) == []
+        assert any("noted" in line for line in ledger.reports.verify({"s": dict([later])}))
 
 
 def _run(postgres: Postgres, program: str, *arguments: str) -> None:

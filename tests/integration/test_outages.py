@@ -91,7 +91,7 @@ def test_broker_and_database_may_leave_and_come_back(
     assert {start: counted[start] for start in starts_ms} == truth
     assert sum(sum(cells) > 0 for cells in truth.values()) >= 4
     with open_ledger(scenario.alarms()) as opened:
-        assert opened.verify() == []
+        assert opened.reports.verify() == []
 
 
 def test_a_changed_configuration_is_refused_until_it_is_accepted(
@@ -132,7 +132,7 @@ def test_a_changed_configuration_is_refused_until_it_is_accepted(
     expected = {start: "reconfigured" if start < boundary_ms else None for start in after}
     assert after == expected
     with open_ledger(scenario.alarms()) as ledger:
-        assert ledger.verify() == []
+        assert ledger.reports.verify() == []
 
 
 def test_a_worker_gives_up_on_what_never_answers(hopeless: Mapping[str, Worker]) -> None:

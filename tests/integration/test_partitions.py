@@ -90,9 +90,11 @@ def test_a_partition_that_hangs_costs_windows_but_no_budget(
     alarms = scenario.alarms()
     per_window = to_loss_units(plans_of(alarms)[scenario.query].epsilon)
     with open_ledger(alarms) as ledger:
-        assert ledger.verify() == []
-        scope = ledger.status().scopes["user"]
-        stored = Counter(r["outcome"] for r in ledger.export() if r["record"] == "decisions")
+        assert ledger.reports.verify() == []
+        scope = ledger.reports.status().scopes["user"]
+        stored = Counter(
+            r["outcome"] for r in ledger.reports.export() if r["record"] == "decisions"
+        )
     assert scope.spent_units == (stored["decided"] + scope.reservations) * per_window
 
 

@@ -29,8 +29,8 @@ def decided(folder: Path, mechanism: str, unit: str) -> LedgerStatus:
     plain.write_text(plain.read_text().replace('epsilon_max: "9"', f"epsilon_max: {wall}"))
     assert tocsin("run", str(plain), "--replay", events(folder)).exit_code == 0
     with open_ledger(load(plain, environ={})) as ledger:
-        assert ledger.verify() == []
-        return ledger.status()
+        assert ledger.reports.verify() == []
+        return ledger.reports.status()
 
 
 @pytest.mark.parametrize("mechanism", ["ppwlm", "dppwlm"])

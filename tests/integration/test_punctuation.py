@@ -101,7 +101,7 @@ def test_replayed_history_counts_like_the_embedded_shell(
         assert {line["outcome"] for line in scenario.done("decision")} == {"decided"}
         assert add_up(scenario.done("partial")) == expected
         with open_ledger(scenario.alarms()) as ledger:
-            assert ledger.verify() == []
+            assert ledger.reports.verify() == []
 
 
 def _write_events(path: Path) -> set[str]:
@@ -177,7 +177,7 @@ def _marks(scenario: Scenario) -> list[int | None]:
     with open_ledger(scenario.alarms()) as ledger:
         cursor_ms = ledger.cursor(scenario.query)
         return [
-            ledger.mark_before("badges", partition, cursor_ms)
+            ledger.counts.mark_before("badges", partition, cursor_ms)
             for partition in range(scenario.partitions)
         ]
 

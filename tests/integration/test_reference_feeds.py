@@ -113,7 +113,7 @@ def test_a_forecast_in_a_file_decides_like_the_same_numbers_in_a_table(
         line for line in lines if "predicate" in line
     ]
     with open_ledger(load(Path(path), environ={})) as ledger:
-        assert ledger.verify() == []
+        assert ledger.reports.verify() == []
 
 
 def test_an_event_of_the_protected_feed_changes_no_reference(
@@ -290,7 +290,7 @@ def test_a_forecast_that_lags_is_waited_for_but_not_for_ever(
     for line in _late(scenario, last_mark_ms):
         assert line["at_ns"] / 1e6 > line["start_ms"] + WINDOW_MS + 1_000 + 45_000
     with open_ledger(scenario.alarms()) as ledger:
-        assert ledger.verify() == []
+        assert ledger.reports.verify() == []
 
 
 def _late(scenario: Scenario, since_ms: int) -> list[dict[str, Any]]:

@@ -85,8 +85,8 @@ def _assert_drawn_once_and_charged(
     alarms = scenario.alarms()
     per_window = to_loss_units(plans_of(alarms)[scenario.query].epsilon)
     with open_ledger(alarms) as ledger:
-        assert ledger.verify() == []
-        spent = ledger.status().scopes["user"].spent_units
+        assert ledger.reports.verify() == []
+        spent = ledger.reports.status().scopes["user"].spent_units
     decided = sum(copies[0]["outcome"] == "decided" for copies in published.values())
     assert decided == len(published)
     assert spent >= decided * per_window
@@ -109,7 +109,7 @@ def _assert_another_ledger_is_refused(scenario: Scenario) -> None:
 
 def _status(scenario: Scenario) -> LedgerStatus:
     with open_ledger(scenario.alarms()) as ledger:
-        return ledger.status()
+        return ledger.reports.status()
 
 
 def _sequence(scenario: Scenario) -> int:

@@ -120,7 +120,7 @@ def _replay(
     ledger = open_ledger(alarms)
     try:
         decisions = list(Replay(alarms, ledger, {"badges": [dump]}).run())
-        assert ledger.verify() == []
+        assert ledger.reports.verify() == []
     finally:
         ledger.close()
         monkeypatch.undo()

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from accountant.ledger.ledger import Ledger
+from accountant.ledger.counts import Counts
 from stream.build import open_ledger
 from stream.cli.main import main
 from stream.config.loading import load
@@ -80,14 +80,14 @@ def decided_by_run(
 ) -> dict[WindowKey, list[Partial]]:
     """Replay into a ledger and return what it was given, by window."""
     found: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
-    put_partial = Ledger.put_partial
+    put_partial = Counts.put_partial
 
-    def recorded(self: Ledger, partial: Partial) -> PartialStatus:
+    def recorded(self: Counts, partial: Partial) -> PartialStatus:
         found[partial.key].append(partial)
         return put_partial(self, partial)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Ledger, "put_partial", recorded)
+        patched.setattr(Counts, "put_partial", recorded)
         with open_ledger(alarms) as ledger:
             for _ in Replay(alarms, ledger, files).run():
                 pass

@@ -106,10 +106,10 @@ def registration(series: Series, scope: str = "s", definition: str = "{}") -> Qu
 
 def set_up(ledger: Ledger, unit: PrivacyUnit, wall: int, all_series: Sequence[Series]) -> None:
     """Register a budget, one log with two partitions and the queries."""
-    ledger.register_budget(terms(unit, wall))
-    ledger.register_log(LogIdentity("feed", "cluster", TOPIC_ID, "topic", 2))
+    ledger.pins.register_budget(terms(unit, wall))
+    ledger.pins.register_log(LogIdentity("feed", "cluster", TOPIC_ID, "topic", 2))
     for series in all_series:
-        ledger.register_query(registration(series))
+        ledger.pins.register_query(registration(series))
 
 
 def requests(

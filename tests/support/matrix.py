@@ -51,7 +51,7 @@ class Matrix:
 
     def watch_budget(self) -> None:
         """Note the largest loss the ledger ever shows, and the noisy threshold of every run."""
-        scope = self.ledger.status().scopes.get("user")
+        scope = self.ledger.reports.status().scopes.get("user")
         if scope is not None:
             self.worst_units = max(self.worst_units, scope.spent_units)
             assert scope.spent_units <= scope.epsilon_max_units
@@ -84,7 +84,7 @@ class Matrix:
     def kill_at_random(self, times: int, rng: random.Random) -> None:
         """Kill one of two workers, ``times`` times, up to fourteen seconds apart."""
         self.slots = [self.scenario.start_worker() for _ in range(2)]
-        wait_until("a worker is registered", lambda: bool(self.ledger.status().queries))
+        wait_until("a worker is registered", lambda: bool(self.ledger.reports.status().queries))
         for _ in range(times):
             until_s = time.monotonic() + rng.uniform(0.5, 14.0)
             while time.monotonic() < until_s:
@@ -104,7 +104,7 @@ class Matrix:
 
         def caught_up() -> bool:
             self.watch_budget()
-            if self.ledger.status().queries[self.scenario.query].cursor_ms < target_ms:
+            if self.ledger.reports.status().queries[self.scenario.query].cursor_ms < target_ms:
                 return False
             decisions = _decisions(self.ledger, self.scenario.query)
             return all(d.published for d in decisions if d.key.end_ms <= target_ms)
@@ -151,8 +151,8 @@ def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str,
     seen = {alarm["alarm_id"] for alarm in alarms}
     assert _alarm_ids(matrix, released) <= seen <= _alarm_ids(matrix, decisions)
 
-    assert ledger.verify() == []
-    scope = ledger.status().scopes["user"]
+    assert ledger.reports.verify() == []
+    scope = ledger.reports.status().scopes["user"]
     assert matrix.worst_units <= scope.epsilon_max_units
     redrawn = sum(count - 1 for count in Counter(d["start_ms"] for d in draws).values())
     return {
@@ -170,7 +170,9 @@ def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str,
 
 
 def _decisions(ledger: Ledger, query: str) -> list[StoredDecision]:
-    rows = [r for r in ledger.export() if r["record"] == "decisions" and r["query"] == query]
+    rows = [
+        r for r in ledger.reports.export() if r["record"] == "decisions" and r["query"] == query
+    ]
     keys = [WindowKey(end_ms=r["end_ms"], query=query, start_ms=r["start_ms"]) for r in rows]
     found = [ledger.decision(key) for key in sorted(keys)]
     return [decision for decision in found if decision is not None]
@@ -179,7 +181,7 @@ def _decisions(ledger: Ledger, query: str) -> list[StoredDecision]:
 def run_states(ledger: Ledger) -> dict[tuple[str, int], RunState]:
     """Return the private state of every query's run, by query and start of the run."""
     with ledger._store.read() as tx:
-        runs = [tx.run(query) for query in ledger.status().queries]
+        runs = [tx.run(query) for query in ledger.reports.status().queries]
     return {
         (run.query, run.opened_start_ms): RunState.from_bytes(run.state)
         for run in runs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from accountant.ledger.ledger import Ledger
+from accountant.ledger.counts import Counts
 
 if TYPE_CHECKING:
     import pytest
@@ -17,9 +17,9 @@ __all__ = ["record_partials"]
 def record_partials(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Return a journal that every partial this process stores goes into, for ``add_up``."""
     counted: list[dict[str, Any]] = []
-    put_partial = Ledger.put_partial
+    put_partial = Counts.put_partial
 
-    def recorded(self: Ledger, partial: Partial) -> PartialStatus:
+    def recorded(self: Counts, partial: Partial) -> PartialStatus:
         counted.append(
             {
                 "start_ms": partial.key.start_ms,
@@ -31,5 +31,5 @@ def record_partials(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         )
         return put_partial(self, partial)
 
-    monkeypatch.setattr(Ledger, "put_partial", recorded)
+    monkeypatch.setattr(Counts, "put_partial", recorded)
     return counted

@@ -264,7 +264,7 @@ class Scenario:
         """Return the start of the oldest undecided window, 0 before a worker registered it."""
         ledger = open_ledger(self.alarms())
         try:
-            queries = ledger.status().queries
+            queries = ledger.reports.status().queries
             return queries[self.query].cursor_ms if self.query in queries else 0
         finally:
             ledger.close()

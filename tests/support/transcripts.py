@@ -250,9 +250,9 @@ class Play:
 
     def _compact(self) -> None:
         self.ledger.mark_published(*self.ended)
-        before = without_anchors(self.ledger.status())
+        before = without_anchors(self.ledger.reports.status())
         self.ledger.compact("s", self.rng.randrange(0, LAST_MS + 1, GRAIN_MS))
-        assert without_anchors(self.ledger.status()) == before
+        assert without_anchors(self.ledger.reports.status()) == before
 
     def _decide(self, query: Query, most: int | None = None) -> int:
         """Decide the next windows of a query, as many as drawn or as can be; say how many."""
@@ -310,13 +310,13 @@ class Play:
         if self.case.unit is PrivacyUnit.EVENT:
             assert max(self.case.true_losses(granted), default=0) <= self.case.wall
         assert self.case.spent(granted) <= self.case.wall
-        assert self.ledger.verify() == []
+        assert self.ledger.reports.verify() == []
 
     def _standing(self) -> tuple[dict[WindowKey, Cells], dict[WindowKey, Cells], Any, Any]:
         """Return what windows may cost at worst, at least, what is granted, and what waits."""
         worst, granted = dict(self.ended), dict(self.ended)
         waiting = []
-        for row in self.ledger.export():
+        for row in self.ledger.reports.export():
             if row["record"] != "charges" or row["state"] not in {"pending", "reserved"}:
                 continue
             (key,) = (
@@ -338,10 +338,10 @@ class Play:
             assert answer is wanted.answers[key], key
         spent = {key: cells for key, cells in self.ended.items() if any(cells)}
         assert spent == {key: cells for key, cells in wanted.held.items() if any(cells)}
-        status = self.ledger.status().scopes["s"]
+        status = self.ledger.reports.status().scopes["s"]
         assert (status.reservations, status.pending) == (0, 0)
         assert status.spent_units == self.case.spent(wanted.held)
-        replayed(self.ledger.export())
+        replayed(self.ledger.reports.export())
 
 
 def _random_end(rng: Random, worst: int, refunds: float) -> Cells | None:

@@ -20,6 +20,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from accountant.errors import TocsinError
+from accountant.ledger.counts import Counts
 from accountant.ledger.ledger import Ledger
 from stream.config.loading import load
 from stream.kafka.worker import run
@@ -74,9 +75,9 @@ class Fuse:
 def instrument(journal: Journal, fuse: Fuse) -> None:
     """Journal every partial and decision; let the fuse see the commit of a decision."""
     settling = threading.local()
-    put_partial, settle, deny = Ledger.put_partial, Ledger.settle, Ledger.deny
+    put_partial, settle, deny = Counts.put_partial, Ledger.settle, Ledger.deny
 
-    def recorded_partial(self: Ledger, partial: Partial) -> PartialStatus:
+    def recorded_partial(self: Counts, partial: Partial) -> PartialStatus:
         status = put_partial(self, partial)
         journal.write(
             "partial",
@@ -115,7 +116,7 @@ def instrument(journal: Journal, fuse: Fuse) -> None:
         if (key := getattr(settling, "key", None)) is not None:
             fuse(BEFORE_COMMIT, key)
 
-    Ledger.put_partial = recorded_partial  # type: ignore[method-assign]
+    Counts.put_partial = recorded_partial  # type: ignore[method-assign]
     Ledger.settle = recorded(settle)  # type: ignore[method-assign]
     Ledger.deny = recorded(deny)  # type: ignore[method-assign]
     event.listen(Engine, "commit", before_commit)

@@ -72,8 +72,10 @@ class _Life:
 
     def __post_init__(self) -> None:
         wall = 10**6 * UNITS_PER_EPSILON
-        self.ledger.register_budget(BudgetTerms("s", self.unit, wall, "" if self.event else "1d"))
-        self.ledger.register_query(self._registration())
+        self.ledger.pins.register_budget(
+            BudgetTerms("s", self.unit, wall, "" if self.event else "1d")
+        )
+        self.ledger.pins.register_query(self._registration())
 
     @property
     def event(self) -> bool:
@@ -118,7 +120,7 @@ class _Life:
     def change(self, fingerprint: str, cells: int, shape: Shape = ANYWHERE) -> None:
         """Go on under another configuration."""
         self.fingerprint, self.cells, self.shape = fingerprint, cells, shape
-        self.ledger.accept_change(self._registration(), self.key(self.next).start_ms)
+        self.ledger.pins.accept_change(self._registration(), self.key(self.next).start_ms)
 
     def seen(self, index: int, units: int, outcome: Outcome = Outcome.DECIDED) -> SeenDecision:
         """Return a window as another ledger decided it."""
@@ -131,7 +133,7 @@ class _Life:
 
     def realised(self, period: int | None = None) -> realised.Realised:
         """Ask the ledger."""
-        return self.ledger.realised(self.query, period, cells=self.cells)
+        return self.ledger.reports.realised(self.query, period, cells=self.cells)
 
     def check(self, *, past: bool = True) -> None:
         """Compare the ledger's answer with adding up by hand, for every period or the latest."""
@@ -434,7 +436,7 @@ def test_reserved_is_what_open_reservations_hold_of_the_worst_off(
     for _ in range(5):
         life.reserve()
         life.next += 1
-    status = ledger.status().scopes["s"]
+    status = ledger.reports.status().scopes["s"]
     assert status.reserved_units == worst * (MOST * UNITS_PER_EPSILON // 100)
     assert status.reserved_units <= status.spent_units
     assert (status.reservations, status.pending) == (5, 0)
@@ -447,12 +449,12 @@ def test_bad_questions_are_refused(ledger: Ledger) -> None:
     """An unknown query, a period where there is none, an impossible number of cells."""
     life = _Life(ledger, PrivacyUnit.EVENT)
     with pytest.raises(LedgerError, match="'nobody' is not registered"):
-        ledger.realised("nobody", cells=1)
+        ledger.reports.realised("nobody", cells=1)
     with pytest.raises(ValueError, match="no periods"):
         life.realised(0)
     for cells in (0, -1, 2**24 + 1):
         with pytest.raises(ValueError, match="cells"):
-            ledger.realised("q", cells=cells)
+            ledger.reports.realised("q", cells=cells)
 
 
 def test_damaged_costs_name_their_window_and_nothing_is_counted_twice(ledger: Ledger) -> None:

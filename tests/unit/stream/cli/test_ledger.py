@@ -392,7 +392,7 @@ def test_alarms_on_other_budgets_are_no_orphans(tmp_path: Path) -> None:
     """Only alarms that draw on a budget of this configuration can make its windows wait."""
     alarms = load(Path(with_an_orphan(tmp_path)), environ={})
     with open_ledger(alarms) as ledger:
-        status = ledger.status()
+        status = ledger.reports.status()
     assert orphans(alarms, status) == ["gone"]
     elsewhere = {name: replace(q, scope="feed:doors") for name, q in status.queries.items()}
     assert orphans(alarms, replace(status, queries=elsewhere)) == []

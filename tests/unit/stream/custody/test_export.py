@@ -40,11 +40,11 @@ TYPES = {"TEXT": "string", "BIGINT": "int64", "BOOLEAN": "bool", "BLOB": "binary
 
 def fill(ledger: Ledger) -> None:
     """Leave a charge of every state and admission, in two budgets."""
-    ledger.register_log(LogIdentity("feed", "cluster", "topic-1", "topic", 2))
-    ledger.register_budget(terms(PrivacyUnit.USER, 25, "user"))
-    ledger.register_budget(terms(PrivacyUnit.EVENT, 100, "event"))
-    ledger.register_query(registration(USER, "user"))
-    ledger.register_query(registration(EVENT, "event"))
+    ledger.pins.register_log(LogIdentity("feed", "cluster", "topic-1", "topic", 2))
+    ledger.pins.register_budget(terms(PrivacyUnit.USER, 25, "user"))
+    ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 100, "event"))
+    ledger.pins.register_query(registration(USER, "user"))
+    ledger.pins.register_query(registration(EVENT, "event"))
     ledger.admit("event", [EVENT.request(index) for index in range(6)])
     for index in range(4):
         settle(ledger, EVENT, index, units=1 + index % 3)
@@ -93,7 +93,7 @@ def fill(ledger: Ledger) -> None:
     ledger.admit("user", [USER.request(index) for index in range(10, 15)])
     ledger.mark_published(*(USER.key(index) for index in range(4)))
     assert ledger.compact("user", 40) == 4
-    assert ledger.verify() == []
+    assert ledger.reports.verify() == []
 
 
 def held_units(charge: dict[str, Any]) -> int:
@@ -153,7 +153,7 @@ def exported(tmp_path: Path) -> tuple[Rows, Rows, LedgerStatus]:
     (tmp_path / ".tocsin").mkdir()
     with open_ledger(f"sqlite:///{tmp_path}/.tocsin/alarms.db") as ledger:
         fill(ledger)
-        status = ledger.status()
+        status = ledger.reports.status()
     lines = json_lines(tocsin("ledger", path, "export"))
     folder = tmp_path / "out" / "parquet"
     told = tocsin("ledger", path, "export", "--parquet", str(folder))
@@ -208,7 +208,7 @@ def test_schemas_are_those_of_the_tables() -> None:
 def test_empty_kinds_have_their_file_and_schema(tmp_path: Path) -> None:
     """An empty ledger has every file, with the types of a full one; only the owner may read."""
     with open_ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
-        assert write_parquet(ledger.export(), tmp_path / "out") == 1
+        assert write_parquet(ledger.reports.export(), tmp_path / "out") == 1
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         f"{kind}.parquet" for kind in SCHEMAS
     }
@@ -222,16 +222,16 @@ def test_a_former_export_is_replaced_and_nothing_else(tmp_path: Path) -> None:
     """An export over an export is fine, as is one that was cut off; other files are kept."""
     folder = tmp_path / "out"
     with open_ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
-        write_parquet(ledger.export(), folder)
+        write_parquet(ledger.reports.export(), folder)
         (folder / ".links.parquet.part").write_bytes(b"cut off")
         (folder / "ledger.parquet").unlink()
-        write_parquet(ledger.export(), folder)
+        write_parquet(ledger.reports.export(), folder)
         assert sorted(path.name for path in folder.iterdir()) == sorted(
             f"{kind}.parquet" for kind in SCHEMAS
         )
         (folder / "mine.parquet").touch()
         with pytest.raises(ConfigError, match=r"mine\.parquet"):
-            write_parquet(ledger.export(), folder)
+            write_parquet(ledger.reports.export(), folder)
 
 
 @pytest.mark.parametrize("strange", ["text", "table", "folder"])
@@ -254,7 +254,7 @@ def test_an_export_that_fails_leaves_the_former_one(tmp_path: Path) -> None:
     """A row that cannot be read ends the export; what was there stays, nothing is left over."""
     folder = tmp_path / "out"
     with open_ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
-        rows = list(ledger.export())
+        rows = list(ledger.reports.export())
     write_parquet(rows, folder)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     total = {"record": "totals", "scope": "s", "period_ms": 0, "held_units": 1, "final_units": 0}

@@ -67,13 +67,13 @@ def ledger(alarms: Alarms) -> Iterator[Ledger]:
     """Its ledger; in the first hour every alarm was settled at its own realised losses."""
     with open_ledger(alarms) as opened:
         scope = scope_of(alarms.queries["rooms"], alarms)
-        opened.register_budget(terms_of(alarms, scope))
+        opened.pins.register_budget(terms_of(alarms, scope))
         realised = {"again": [5, 1], "rooms": [1, 5], "staff": [4, 0]}
         keys = {name: WindowKey(HOUR_MS, name, 0) for name in realised}
         requests = []
         for name, key in keys.items():
             query = alarms.queries[name]
-            opened.register_query(registration(query, alarms, 0))
+            opened.pins.register_query(registration(query, alarms, 0))
             requests.append(Request(Charge(key, UniformCost(9, 2), 1), query.fingerprint))
         opened.admit(scope, requests)
         for name, units in realised.items():

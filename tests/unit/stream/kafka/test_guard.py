@@ -125,9 +125,9 @@ def _seen(
     monkeypatch.setattr(guard, "describe", lambda _, names: dict.fromkeys(names, facts))
     with open_ledger(alarms) as ledger:
         for scope in scopes_of(alarms):
-            ledger.register_budget(terms_of(alarms, scope))
+            ledger.pins.register_budget(terms_of(alarms, scope))
         for name, hours in cursors.items():
-            ledger.register_query(registration(alarms.queries[name], alarms, hours * HOUR_MS))
+            ledger.pins.register_query(registration(alarms.queries[name], alarms, hours * HOUR_MS))
         found = guard.seen_decisions(alarms, ledger)
     assert len({one.digest for one in found}) == len(found)
     return {(one.query, one.start_ms // HOUR_MS) for one in found}, topic.first

@@ -92,7 +92,7 @@ class Harness:
         values = np.array(counts or [], dtype=np.int64)
         start_ms, end_ms = self.query.calendar.bounds(window)
         self.now_ms[0] = end_ms + MINUTE_MS
-        self.ledger.put_partial(
+        self.ledger.counts.put_partial(
             Partial(
                 key=WindowKey(end_ms=end_ms, query="crowd", start_ms=start_ms),
                 partition=0,
@@ -115,8 +115,8 @@ class Harness:
 
     def spent(self) -> int:
         """Return what the worst-off person lost, after checking the ledger."""
-        assert self.ledger.verify() == []
-        (scope,) = self.ledger.status().scopes.values()
+        assert self.ledger.reports.verify() == []
+        (scope,) = self.ledger.reports.status().scopes.values()
         return scope.spent_units
 
 
@@ -163,7 +163,7 @@ def test_a_run_is_paid_for_its_alarms(tmp_path: Path) -> None:
         assert one.spent() == terms.open_units + 6 * terms.alarm_units
         assert decisions[0].epsilon_units == terms.open_units
         assert decisions[10].epsilon_units == 4 * terms.alarm_units
-        status = one.ledger.status().queries["crowd"]
+        status = one.ledger.reports.status().queries["crowd"]
         assert (status.alarms_rung, status.alarms_left) == (6, 4)
         per_window = to_loss_units(price("tslm", one.query.condition, one.query.aim).epsilon)
         assert 100 * per_window > 5 * terms.epsilon_units
@@ -176,10 +176,10 @@ def test_windows_without_alarms_are_free(tmp_path: Path, request: pytest.Fixture
     with running(tmp_path) as one:
         for window in range(windows):
             one.decide(window, [400] * ROOMS if window == windows // 2 else [10, 3, 0, 1])
-        terms, (scope,) = one.svt.terms, one.ledger.status().scopes.values()
+        terms, (scope,) = one.svt.terms, one.ledger.reports.status().scopes.values()
         assert scope.spent_units == terms.open_units + ROOMS * terms.alarm_units
         assert scope.spent_units < terms.epsilon_units
-        assert one.ledger.verify() == []
+        assert one.ledger.reports.verify() == []
         # A person in one room of each window: what the cheapest mechanism for one window takes.
         apart = windows * to_loss_units(price("tslm", one.query.condition, one.query.aim).epsilon)
         assert apart > 10 * scope.spent_units

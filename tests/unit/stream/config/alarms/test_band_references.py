@@ -333,7 +333,7 @@ class Harness:
 
     def put(self, partition: int, values: list[int], *, complete: bool = True) -> PartialStatus:
         """Store one."""
-        return self.ledger.put_partial(self.counted(partition, values, complete=complete))
+        return self.ledger.counts.put_partial(self.counted(partition, values, complete=complete))
 
     def ended(self) -> list[tuple[str, str | None, int]]:
         """Decide what is due: outcome, reason and number of alarms of the first window."""
@@ -382,7 +382,7 @@ def test_a_window_is_decided_once_both_feeds_are_cut(tmp_path: Path) -> None:
         assert run.ended() == []
         run.put(*OWN[1])
         assert run.ended() == [("decided", None, 1)]  # 120 against 120, 7 against 47
-        assert ledger.verify() == []
+        assert ledger.reports.verify() == []
 
 
 def test_a_lagging_reference_is_waited_for_until_its_timeout(tmp_path: Path) -> None:
@@ -396,8 +396,8 @@ def test_a_lagging_reference_is_waited_for_until_its_timeout(tmp_path: Path) -> 
         run.late(60 * MINUTE_MS + 1)
         assert run.ended() == [("denied", "reference_timeout", 0)]
         assert run.put(REFERENCE_PARTITIONS + 1, [60, 7]) is PartialStatus.DECIDED
-        assert ledger.status().scopes["user"].spent_units == 0
-        assert ledger.verify() == []
+        assert ledger.reports.status().scopes["user"].spent_units == 0
+        assert ledger.reports.verify() == []
 
 
 def test_the_last_partial_in_time_decides(tmp_path: Path) -> None:
@@ -445,12 +445,12 @@ def test_the_ledger_takes_a_reference_from_its_own_log_only(tmp_path: Path) -> N
             replace(reference, counted_on="weather"),
         ):
             with pytest.raises(LogChangedError):
-                ledger.put_partial(wrong)
+                ledger.counts.put_partial(wrong)
         for wrong in (replace(reference, counted_on=None), replace(own, counted_on="forecast")):
             with pytest.raises(ValueError, match="partitions"):
-                ledger.put_partial(wrong)
+                ledger.counts.put_partial(wrong)
         with pytest.raises(ConfigChangedError):
-            ledger.put_partial(replace(reference, fingerprint="other"))
+            ledger.counts.put_partial(replace(reference, fingerprint="other"))
 
 
 def test_a_feed_that_was_ever_protected_is_no_reference(tmp_path: Path) -> None:
@@ -466,7 +466,7 @@ def test_a_feed_that_was_ever_protected_is_no_reference(tmp_path: Path) -> None:
     identity = LogIdentity("forecast", "cluster", "log of forecast", "forecast", 2)
     with open_ledger(alarms) as ledger:
         assemble(alarms, ledger, identities={"forecast": identity}, first_start_ms={"before": 0})
-        ledger.retire_query("before")
+        ledger.pins.retire_query("before")
     with pytest.raises(ConfigChangedError, match="protects its events"), running(tmp_path):
         pass
 

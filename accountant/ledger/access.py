@@ -1,0 +1,81 @@
+"""What every part of the ledger works with: its database, its identity, the wall clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from accountant.errors import ClockError, LedgerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accountant.store.entries import QueryRow, ScopeRow
+    from accountant.store.rows import Transaction
+    from accountant.store.store import Store
+
+__all__ = ["CLOCK_GRAIN_MS", "Access", "registered_query", "registered_scope"]
+
+CLOCK_GRAIN_MS = 100
+"""Frequent writes move the clock's mark in steps, so that they do not queue up for its row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One ledger in an open database.
+
+    Args:
+        store: the database.
+        ledger_id: the ledger's identity.
+        clock_ms: wall clock, milliseconds since the Unix epoch.
+        allowed_step_back_ms: how far it may stand before the last time the ledger saw.
+    """
+
+    store: Store
+    ledger_id: str
+    clock_ms: Callable[[], int]
+    allowed_step_back_ms: int
+
+    def tick(self, tx: Transaction, *, grain_ms: int = 0) -> int:
+        """Return the time; compare it with the last one the ledger saw, and move that mark.
+
+        Raises:
+            ClockError: the clock went back.
+        """
+        row = tx.ledger(lock=grain_ms == 0)
+        now_ms = self.clock_ms()
+        behind_ms = row.clock_ms - now_ms
+        if behind_ms > self.allowed_step_back_ms:
+            raise ClockError(
+                f"the clock stands {behind_ms} ms before the last time the ledger saw",
+                hint="set this machine's clock right; nothing was written",
+            )
+        if now_ms - row.clock_ms > grain_ms:
+            tx.advance(clock_ms=now_ms)
+        return now_ms
+
+
+def registered_scope(tx: Transaction, name: str, *, lock: bool = False) -> ScopeRow:
+    """Return a budget.
+
+    Raises:
+        LedgerError: it is not registered.
+    """
+    row = tx.scope(name, lock=lock)
+    if row is None:
+        raise LedgerError(f"budget {name!r} is not registered")
+    return row
+
+
+def registered_query(
+    tx: Transaction, name: str, *, lock: bool = False, share: bool = False
+) -> QueryRow:
+    """Return a query; ``share`` keeps it from changing, ``lock`` also from being shared.
+
+    Raises:
+        LedgerError: it is not registered.
+    """
+    row = tx.query(name, lock=lock, share=share)
+    if row is None:
+        raise LedgerError(f"query {name!r} is not registered")
+    return row
