@@ -1,0 +1,165 @@
+"""Decisions leave on ticks of the clock, in order, whatever the work before them took."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from accountant.costs.charges import WindowKey
+from accountant.records import Outcome, StoredDecision
+from stream.config.loading import load
+from stream.decisions.steps import no_step
+from stream.kafka import publish
+from tests.support.commands import HOUR_MS, configuration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pytest
+
+TICK_MS = 1_000
+HALL = b'[{"room":"hall"}]'
+
+
+def stored(hour: int, *, release_ms: int, alarms: bytes = HALL) -> StoredDecision:
+    """Return a decision of one hour, released no earlier than an instant."""
+    return StoredDecision(
+        key=WindowKey(end_ms=hour * HOUR_MS, query="crowd", start_ms=(hour - 1) * HOUR_MS),
+        outcome=Outcome.DECIDED,
+        reason=None,
+        alarms=alarms,
+        alarm_count=len(json.loads(alarms)),
+        epsilon_units=1,
+        sequence=hour,
+        ledger_id="l",
+        release_ms=release_ms,
+        decided_at_ms=0,
+        published=False,
+        fingerprint="f",
+    )
+
+
+@dataclass(slots=True)
+class World:
+    """A clock, a ledger's outbox and the brokers, which remember what was sent and when.
+
+    Args:
+        outbox: what is stored, oldest first.
+        now_ms: the clock; sending takes 700 ms of it.
+        sent: topic, its time, and the window's end, in the order of sending.
+        marked: windows marked as published, with how many records had been sent by then.
+    """
+
+    outbox: list[StoredDecision]
+    now_ms: int = 10_123
+    sent: list[tuple[str, int, int]] = field(default_factory=list)
+    marked: list[tuple[WindowKey, int]] = field(default_factory=list)
+
+    def unpublished(self, _query: str, released_by_ms: int) -> list[StoredDecision]:
+        """Return what may leave by an instant and has not left."""
+        left = {key for key, _ in self.marked}
+        return [
+            one for one in self.outbox if one.release_ms <= released_by_ms and one.key not in left
+        ]
+
+    @contextlib.contextmanager
+    def exclusive(self, _name: str) -> Iterator[bool]:
+        """Let the only publisher in."""
+        yield True
+
+    def mark_published(self, key: WindowKey) -> None:
+        """Remember what has left."""
+        self.marked.append((key, len(self.sent)))
+
+    async def send(self, topic: str, value: bytes, *, key: bytes, timestamp_ms: int) -> Any:
+        """Take a record; what it returns can be waited for."""
+        assert key == b"crowd"
+        self.now_ms += 700
+        end = json.loads(value)["window_end"]
+        self.sent.append((topic, timestamp_ms, int(end[11:13])))
+        done = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
+
+    async def send_and_wait(self, topic: str, value: bytes, **options: Any) -> None:
+        """Take a record and wait for the brokers."""
+        await (await self.send(topic, value, **options))
+
+    async def start(self) -> None:
+        """Be ready at once."""
+
+    async def stop(self) -> None:
+        """Have nothing to close."""
+
+
+def publish_all(
+    world: World,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: type[publish.Publisher] = publish.Publisher,
+) -> list[tuple[str, int, int]]:
+    """Run a publisher until everything has left, on the world's clock; return what was sent."""
+    path = Path(configuration(folder))
+    path.write_text("kafka: {bootstrap: 'h:1'}\n" + path.read_text())
+    runtime: Any = SimpleNamespace(
+        alarms=load(path, environ={}),
+        ledger=world,
+        clock_ms=lambda: world.now_ms,
+        step=no_step,
+        metrics=SimpleNamespace(published=lambda *_: None),
+    )
+
+    async def sleep(seconds: float) -> None:
+        world.now_ms += round(seconds * 1000)
+        if len(world.marked) == len(world.outbox):
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(publish, "AIOKafkaProducer", lambda **_: world)
+    monkeypatch.setattr(publish.asyncio, "sleep", sleep)
+    with ThreadPoolExecutor(1) as executor, contextlib.suppress(asyncio.CancelledError):
+        asyncio.run(kind(runtime, executor, None).run())
+    return world.sent
+
+
+def outbox() -> list[StoredDecision]:
+    """Return three decisions: due at once, due between two ticks, due much later."""
+    return [
+        stored(1, release_ms=9_000),
+        stored(2, release_ms=11_001, alarms=b"[]"),
+        stored(3, release_ms=15_500),
+    ]
+
+
+def test_records_leave_on_the_tick_after_their_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A decision is dated by its tick and comes before its alarms; both before it is marked."""
+    world = World(outbox())
+    assert publish_all(world, tmp_path, monkeypatch) == [
+        ("tocsin.decisions", 11_000, 1),
+        ("tocsin.alarms", 11_000, 1),  # the clock shows 12,400 by now
+        ("tocsin.decisions", 13_000, 2),
+        ("tocsin.decisions", 16_000, 3),
+        ("tocsin.alarms", 16_000, 3),
+    ]
+    assert [sent for _, sent in world.marked] == [2, 3, 5]
+
+
+def test_a_publisher_that_goes_by_the_clock_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without ticks, records would be dated by what the work before them took."""
+
+    class Hasty(publish.Publisher):
+        async def _next_tick(self) -> int:
+            await publish.asyncio.sleep(0.05)
+            return self._runtime.clock_ms()
+
+    sent = publish_all(World(outbox()), tmp_path, monkeypatch, Hasty)
+    assert any(time_ms % TICK_MS for _, time_ms, _ in sent)
