@@ -1,0 +1,40 @@
+"""The Python that pages show prints what they say it prints."""
+
+from __future__ import annotations
+
+import doctest
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ACCOUNTING = ROOT / "docs" / "custodian" / "accounting.md"
+LIBRARY = ROOT / "docs" / "guide" / "library.md"
+SECTIONS = ACCOUNTING.read_text(encoding="utf-8").split("\n### ")
+
+
+@pytest.mark.parametrize("page", [ACCOUNTING, LIBRARY], ids=lambda page: page.stem)
+def test_every_worked_example_prints_what_the_page_says(page: Path) -> None:
+    """All examples of a page run in one session, as a reader would type them."""
+    failed, tried = doctest.testfile(str(page), module_relative=False)
+    assert failed == 0
+    assert tried > 30
+
+
+def test_no_other_page_shows_python_that_is_not_run() -> None:
+    """Snippets in the form of a session stand on these two pages only."""
+    pages = {*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")}
+    assert {page for page in pages if ">>> " in page.read_text(encoding="utf-8")} == {
+        ACCOUNTING,
+        LIBRARY,
+    }
+
+
+@pytest.mark.parametrize("section", SECTIONS[1:], ids=lambda text: text.splitlines()[0])
+def test_every_section_is_a_worked_example(section: str) -> None:
+    """No section of the accounting page only talks."""
+    assert ">>> " in section
