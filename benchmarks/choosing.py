@@ -20,7 +20,8 @@ import numpy as np
 from accountant.costs.levels import LevelCosts
 from accountant.units import UNITS_PER_EPSILON
 from operators.base import Promise
-from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Condition
 from operators.conditions.formula import Formula
 from operators.formulas.apportion import Atom, apportion
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Plan
-    from operators.formulas.apportion import Rule
+    from operators.conditions.condition import Rule
 
 __all__ = [
     "IMAGES",

@@ -17,7 +17,8 @@ import numpy as np
 path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script: the tree is not on its path
 
 from operators.base import Promise
-from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
 from operators.noise.source import NoiseSource
 from operators.single.progressive import Dppwlm
 from operators.single.tslm import Tslm

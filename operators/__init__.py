@@ -1,14 +1,20 @@
-"""Mechanisms: exact, pure, planned before they decide."""
+"""Mechanisms: exact, pure, planned before they decide; may import ``accountant``'s costs and units.
+
+Each is one file, with its :class:`operators.base.Mechanism` in it, and one line of
+``operators.registry``.
+"""
 
 from operators.base import Decision, Operator, Plan, Promise
-from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Channel, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.formulas.apportion import Apportionment, Atom, apportion
 from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
 from operators.formulas.tslm import SharedTslm
-from operators.noise.source import CertifiedProbability, NoiseSource, exp_neg_bounds
+from operators.noise.certified import CertifiedProbability, exp_neg_bounds
+from operators.noise.source import NoiseSource
 from operators.registry import MECHANISMS, RUN_MECHANISMS, create, price
 from operators.single.adapter import Single
 from operators.single.nlm import Nlm

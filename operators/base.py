@@ -1,25 +1,52 @@
 """What every mechanism looks like from outside.
 
-An operator is planned from configuration alone (its worst-case loss is known before any data is
-read), then decides windows. It does no I/O, reads no clock and holds no state between windows.
+A :class:`Mechanism` describes one, as data: whoever needs to know anything of mechanisms asks it,
+and names none. It plans operators from configuration alone (their worst-case loss is known before
+any data is read), which then decide windows. An operator does no I/O, reads no clock and holds no
+state between windows: what a run hands on to its next window, the caller keeps.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
+
+from accountant.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from fractions import Fraction
 
     import numpy as np
     from numpy.typing import NDArray
 
     from accountant.costs.charges import CellCosts
+    from accountant.costs.runs import RunAfter, RunTerms, StoredRun
+    from operators.conditions.condition import Aim, Condition
+    from operators.conditions.weights import Statistic
     from operators.noise.source import NoiseSource
 
-__all__ = ["Decision", "Operator", "Plan", "Promise"]
+__all__ = [
+    "CONDITION_KEYS",
+    "FOR_FORMULAS",
+    "Band",
+    "Decider",
+    "Decision",
+    "Maker",
+    "Mechanism",
+    "Operator",
+    "Plan",
+    "Promise",
+    "RunOperator",
+    "RunStep",
+]
+
+CONDITION_KEYS: Final = ("max_fpr", "tolerance", "apportion")
+"""Keys of an alarm that mechanisms of conditions read, beyond those that every alarm may have."""
+
+FOR_FORMULAS: Final = "write mechanism: probe-ent, or tslm"
+"""The hint where a mechanism decides one comparison and there are several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +124,225 @@ class Operator(Protocol):
             ValueError: statistics of another shape or type.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunStep:
+    """The outcome of one window of a run.
+
+    Args:
+        fired: shape (cells,), bool: which cells ring.
+        late: window and cell of alarms of earlier windows, asked again with this one.
+        unanswered: how many cells got no answer, as the run was spent; may be published.
+        units: what the window cost, in loss units: costs of windows add up to the run's exactly.
+        after: where the run stands now: to be stored before any of the answers leaves.
+    """
+
+    fired: NDArray[np.bool_]
+    late: tuple[tuple[int, int], ...]
+    unanswered: int
+    units: int
+    after: RunAfter
+
+
+class RunOperator(Operator, Protocol):
+    """A mechanism whose windows share runs: each goes on from where the one before it stopped."""
+
+    @property
+    def run_terms(self) -> RunTerms:
+        """What every run costs."""
+        ...
+
+    def go_on(
+        self,
+        statistics: NDArray[np.int64],
+        before: StoredRun | None,
+        noise: NoiseSource,
+        *,
+        window: int,
+    ) -> RunStep:
+        """Decide every cell of one window within a run.
+
+        Called for the windows of a query in order. A state goes on once.
+
+        Args:
+            statistics: shape (statistics, cells), int64.
+            before: the run as the window before left it; ``None`` opens one.
+            noise: the cryptographic source.
+            window: what names this window where a cell of it is asked again later.
+
+        Raises:
+            LedgerCorruptError: what was stored is no state of a run.
+            ValueError: statistics of another shape or type, or a run on other terms.
+        """
+        ...
+
+
+class Decider(Protocol):
+    """What answers ``ABS(aggregate - reference) < tau`` for every cell."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the configuration."""
+        ...
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Loss of one cell, as written."""
+        ...
+
+    @property
+    def tau(self) -> int:
+        """Half-width of the band, in units of the aggregate."""
+        ...
+
+    @property
+    def units(self) -> int:
+        """Loss of one cell, in loss units, rounded up."""
+        ...
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The rows that :meth:`decide` reads, in order."""
+        ...
+
+    def decide(
+        self, statistics: NDArray[np.int64], references: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.bool_]:
+        """Decide every cell of one window.
+
+        Args:
+            statistics: shape (statistics, cells), int64, the rows of :attr:`statistics`.
+            references: shape (cells,), int64: public, less than 2^60 from zero.
+            noise: the cryptographic source.
+
+        Returns:
+            Shape (cells,), bool: whether the aggregate is within the band.
+
+        Raises:
+            ValueError: arrays of another shape or type, or a reference too far out.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Band:
+    """What an alarm watches that rings when its aggregate leaves a band around a reference.
+
+    Args:
+        decider: answers "within"; reads the first of the query's statistics, in order.
+        references: shape (cells,), int64, public, in units of the aggregate; made read-only.
+    """
+
+    decider: Decider
+    references: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        """Freeze the references."""
+        frozen = self.references.copy()
+        frozen.setflags(write=False)
+        object.__setattr__(self, "references", frozen)
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """How operators are planned for conditions of one kind.
+
+    Args:
+        planned: plans one.
+        priced: returns the plan of one without making what only decisions need; ``None`` where
+            nothing is saved by that.
+
+    Both raise a ``ConfigError`` for an aim that cannot be kept.
+    """
+
+    planned: Callable[[Condition, Aim], Operator]
+    priced: Callable[[Condition, Aim], Plan] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mechanism:
+    """All that the rest of the product knows of a mechanism.
+
+    Args:
+        name: as configurations have it.
+        releases: what leaves of a window, in words.
+        keys: the keys of an alarm that it reads, beyond those that every alarm may have.
+        needs: those among them that have to be written.
+        refuses: keys that it has its own reason not to read: what is wrong, and a hint.
+        single: makes operators for conditions of one literal; ``None`` where ``formula`` does.
+        formula: for conditions of any number of literals; ``None`` where it takes one only.
+        band: for bands; a mechanism with this takes nothing else.
+        run: where windows share a run, makes the operator that goes on with one.
+        first_phase: whether it looks twice, first with wider tolerances.
+        promised: whether it keeps ``max_fnr``; what does not is for experiments, and never for a
+            configuration.
+        definition: what its decisions depend on beyond condition and aim, for the fingerprint:
+            mappings, lists, words and whole numbers only.
+        colours: of its lines in plots, on a light and on a dark page.
+    """
+
+    name: str
+    releases: str
+    keys: tuple[str, ...] = CONDITION_KEYS
+    needs: tuple[str, ...] = ()
+    refuses: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    single: Maker | None = None
+    formula: Maker | None = None
+    band: Callable[[Condition, Band], Operator] | None = None
+    run: Callable[[Condition, Aim], RunOperator] | None = None
+    first_phase: bool = False
+    promised: bool = True
+    definition: Callable[[Condition, Aim], Mapping[str, object]] = lambda _condition, _aim: {}
+    colours: tuple[str, str] = ("#6b7280", "#a3abb8")
+
+    def operator(self, condition: Condition, aim: Aim, band: Band | None = None) -> Operator:
+        """Plan the operator of one query.
+
+        Args:
+            condition: when a cell should ring.
+            aim: what the analyst asked for.
+            band: what is watched instead, by a mechanism of bands.
+
+        Raises:
+            ConfigError: a condition it does not take, or an aim it cannot keep.
+            ValueError: not one tolerance per atom.
+        """
+        if self.band is not None and band is not None:
+            return self.band(condition, band)
+        return self._maker(condition, aim).planned(condition, aim)
+
+    def price(self, condition: Condition, aim: Aim, band: Band | None = None) -> Plan:
+        """Return the plan of :meth:`operator`, without making what only decisions need.
+
+        Args:
+            condition: when a cell should ring.
+            aim: what the analyst asked for.
+            band: what is watched instead; its loss is written down, and no aim moves it.
+
+        Raises:
+            ConfigError: as :meth:`operator`.
+            ValueError: as :meth:`operator`.
+        """
+        if self.band is None:
+            priced = self._maker(condition, aim).priced
+            if priced is not None:
+                return priced(condition, aim)
+        return self.operator(condition, aim, band).plan
+
+    def _maker(self, condition: Condition, aim: Aim) -> Maker:
+        if len(aim.tolerances) != len(condition.formula.atoms):
+            raise ValueError("an aim has one tolerance for each atom of the formula")
+        one = len(condition.formula.literals) == 1
+        maker = self.single if one and self.single is not None else self.formula
+        if maker is None:
+            if self.band is not None:
+                raise ConfigError(
+                    f"mechanism {self.name!r} takes a band around a reference", hint=FOR_FORMULAS
+                )
+            raise ConfigError(
+                f"mechanism {self.name!r} decides one comparison, and this condition combines"
+                " several",
+                hint=FOR_FORMULAS,
+            )
+        return maker

@@ -17,7 +17,8 @@ import numpy as np
 
 from benchmarks.papers.data import day
 from benchmarks.papers.tally import Aggregate, Span, busiest, tally
-from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
 
 if TYPE_CHECKING:
     from fractions import Fraction

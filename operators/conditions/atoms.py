@@ -8,27 +8,19 @@ one neighbour move the result by at most one step: mechanisms then work on that 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from operators.conditions.comparison import Comparison
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Comparison", "IntegerTest"]
+__all__ = ["IntegerTest"]
 
 _LOWEST = np.int64(np.iinfo(np.int64).min)
 _HIGHEST = np.int64(np.iinfo(np.int64).max)
-
-
-class Comparison(StrEnum):
-    """How the statistic is compared with its threshold; an empty cell counts 0."""
-
-    GT = ">"
-    GE = ">="
-    LT = "<"
-    LE = "<="
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,12 +28,13 @@ class IntegerTest:
     """One query's atom: ``statistic <comparison> threshold``, per cell.
 
     Args:
-        comparison: one of the four.
+        comparison: one of >, >=, < and <=; an empty cell counts 0.
         thresholds: shape (cells,), int64, in units of the statistic; copied and made read-only.
         sensitivity: how far one neighbour moves a statistic, D >= 1, contribution caps included.
 
     Raises:
-        ValueError: thresholds of another shape or type, or a sensitivity below 1 or beyond int64.
+        ValueError: another comparison, thresholds of another shape or type, or a sensitivity below
+            1 or beyond int64.
     """
 
     comparison: Comparison
@@ -50,6 +43,8 @@ class IntegerTest:
 
     def __post_init__(self) -> None:
         """Check the parts and freeze the thresholds."""
+        if self.comparison in {Comparison.EQ, Comparison.NE}:
+            raise ValueError("an integer test compares by >, >=, < or <=")
         if self.thresholds.ndim != 1 or not self.thresholds.size:
             raise ValueError("thresholds are one-dimensional, one per cell, at least one")
         if self.thresholds.dtype != np.int64:
@@ -94,15 +89,9 @@ class IntegerTest:
             ValueError: statistics of another shape or type.
         """
         self._check(statistics)
-        match self.comparison:
-            case Comparison.GT:  # s - c - 1; ~c is -c - 1, which always fits
-                distance = _sum(statistics, ~self.thresholds)
-            case Comparison.GE:  # s > c - 1
-                distance = _difference(statistics, self.thresholds)
-            case Comparison.LT:  # -s > -c
-                distance = _sum(self.thresholds, ~statistics)
-            case Comparison.LE:  # -s > -c - 1
-                distance = _difference(self.thresholds, statistics)
+        high, low = self._ordered(statistics)
+        # ~low is -low - 1, which always fits.
+        distance = _sum(high, ~low) if self.comparison.strict else _difference(high, low)
         if self.sensitivity > 1:
             distance //= np.int64(self.sensitivity)
         return distance
@@ -120,15 +109,8 @@ class IntegerTest:
             ValueError: statistics of another shape or type.
         """
         self._check(statistics)
-        match self.comparison:
-            case Comparison.GT:
-                return statistics > self.thresholds
-            case Comparison.GE:
-                return statistics >= self.thresholds
-            case Comparison.LT:
-                return statistics < self.thresholds
-            case Comparison.LE:
-                return statistics <= self.thresholds
+        high, low = self._ordered(statistics)
+        return high > low if self.comparison.strict else high >= low
 
     def steps(self, tolerance: int) -> int:
         """Return k, the steps from "must fire" (s' >= 0) down to "must not fire" (s' <= -k).
@@ -142,6 +124,11 @@ class IntegerTest:
             tolerance: u >= 0, in units of the statistic.
         """
         return -(-(2 * tolerance + 1) // self.sensitivity)
+
+    def _ordered(self, statistics: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """Return statistics and thresholds, first what the test wants to be the larger."""
+        pair = (statistics, self.thresholds)
+        return pair if self.comparison.upward else pair[::-1]
 
     def _check(self, statistics: NDArray[np.int64]) -> None:
         if statistics.shape != self.thresholds.shape or statistics.dtype != np.int64:

@@ -1,9 +1,9 @@
 """The condition of a cell: a formula over integer tests on the cell's statistics.
 
 An atom is the test ``s >= threshold`` of one statistic; every comparison of every aggregate reduces
-to such atoms and their negations (``stream.config.alarms.reduction``). Atoms that can be
-read off one noisy value form a channel: one statistic, thresholds that differ by whole steps. A
-channel is charged once, however many literals read it.
+to such atoms and their negations. Atoms that can be read off one noisy value form a channel: one
+statistic, thresholds that differ by whole steps. A channel is charged once, however many literals
+read it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
 from operators.conditions.formula import Formula, atom_of
 
 if TYPE_CHECKING:
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from operators.formulas.apportion import Rule
+__all__ = ["Aim", "Channel", "Condition", "Refine", "Rule", "ThresholdAtom"]
 
-__all__ = ["Aim", "Channel", "Condition", "Refine", "ThresholdAtom"]
+Rule = Literal["optimal", "probe", "equal"]
+"""How rates are shared out: least summed loss, ProBE's closed form, or equal parts."""
 
 Refine = Literal["gradual", "fresh"]
 """Second phase of ProBE: the first one's noise at a finer level, or noise of its own."""
@@ -123,8 +125,8 @@ class Condition:
         Raises:
             ValueError: a threshold at the end of int64.
         """
-        beyond = test.comparison in {Comparison.GT, Comparison.LE}
-        negated = test.comparison in {Comparison.LT, Comparison.LE}
+        negated = not test.comparison.upward
+        beyond = test.comparison.strict is not negated  # s > c is s >= c + 1
         thresholds = test.thresholds + beyond
         if beyond and (thresholds < test.thresholds).any():
             raise ValueError("a threshold lies at the end of int64")
@@ -158,11 +160,6 @@ class Condition:
                 groups.append([name])
         return tuple(self._channel(group) for group in groups)
 
-    def channel_of(self, literal: str) -> Channel:
-        """Return the channel that a literal (``a`` or ``NOT a``) reads."""
-        name = atom_of(literal)
-        return next(channel for channel in self.channels if name in channel.offsets)
-
     def sensitivity_of(self, atom: str) -> int:
         """Return the sensitivity of an atom's statistic."""
         return self.sensitivities[self.atoms[atom].statistic]
@@ -182,7 +179,7 @@ class Condition:
         Returns:
             Shape (cells,), bool.
         """
-        return self.formula.evaluate_arrays(
+        return self.formula.evaluate(
             {
                 name: statistics[atom.statistic] >= atom.thresholds
                 for name, atom in self.atoms.items()

@@ -9,44 +9,29 @@ false where all of them are. They say which misses and which false alarms can re
 
 from __future__ import annotations
 
-import operator
-import re
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import lru_cache, reduce
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
-from operators.conditions.leastsets import MOST_PRIMES, LeastSets, refuse_size
+from operators.conditions.leastsets import MOST_PRIMES
+from operators.conditions.primes import conjoined, disjoined, primes, truth_columns
+from operators.conditions.syntax import NEGATION, fold, leaves, parsed, pushed, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from operators.conditions.syntax import Node
 
 __all__ = ["MOST_ATOMS", "MOST_PRIMES", "Formula", "atom_of"]
 
 MOST_ATOMS: Final = 16
 """Most distinct atoms of one formula."""
 
-_MOST_TABULATED: Final = 20
-_DEEPEST: Final = 100
-_NEGATION: Final = "NOT "
-_SUPPORTED: Final = "supported: names of atoms, AND, OR, NOT and parentheses"
-_TOKEN: Final = re.compile(r"\s*(?:([A-Za-z_][A-Za-z0-9_]*)|(\S))", re.ASCII)
-
 T = TypeVar("T")
-_Kind = Literal["leaf", "not", "and", "or"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """One operator, or the name of a leaf; operators of one kind never nest in each other."""
-
-    kind: _Kind
-    name: str = ""
-    parts: tuple[_Node, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +49,24 @@ class Formula:
             whatever its atoms are.
     """
 
-    tree: _Node
+    tree: Node
+    monotone: Node = field(init=False, compare=False, repr=False)
+    """The same with NOT at the leaves only."""
     atoms: tuple[str, ...] = field(init=False, compare=False, repr=False)
     """The distinct atoms, in order of first appearance."""
     literals: tuple[str, ...] = field(init=False, compare=False, repr=False)
     """The distinct literals once NOT stands at the atoms only, in order of first appearance."""
     occurrences: tuple[int, ...] = field(init=False, compare=False, repr=False)
     """How often each literal is written, in the order of ``literals``."""
-    _monotone: _Node = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Push NOT down, collect atoms and literals, refuse what cannot be asked."""
-        monotone = _pushed(self.tree, negate=False)
-        written = list(_leaves(monotone))
-        literals = tuple(dict.fromkeys(written))
+        monotone = pushed(self.tree)
+        written = list(leaves(monotone))
+        object.__setattr__(self, "monotone", monotone)
         object.__setattr__(self, "atoms", tuple(dict.fromkeys(map(atom_of, written))))
-        object.__setattr__(self, "literals", literals)
+        object.__setattr__(self, "literals", tuple(dict.fromkeys(written)))
         object.__setattr__(self, "occurrences", tuple(Counter(written).values()))
-        object.__setattr__(self, "_monotone", monotone)
         if len(self.atoms) > MOST_ATOMS:
             raise ValueError(
                 f"the formula has {len(self.atoms)} distinct atoms and may have {MOST_ATOMS}: each"
@@ -103,44 +88,17 @@ class Formula:
             ValueError: what is wrong, at which character (the first is 1) and what is supported;
                 or a formula that is refused (see the class).
         """
-        return cls(_Parser(text).formula())
+        return cls(parsed(text))
 
     def __str__(self) -> str:
         """Return the condition with as few parentheses as it needs."""
-        return _text(self.tree)
+        return text_of(self.tree)
 
-    def evaluate(self, truth: Mapping[str, bool]) -> bool:
-        """Return the truth of the formula from that of its atoms.
-
-        Args:
-            truth: one value per atom, no more and no fewer.
-
-        Raises:
-            ValueError: atoms missing or unknown.
-        """
-        _check_names(truth, self.atoms, "atoms")
-        return bool(self._folded(lambda literal: _scalar(truth, literal)))
-
-    def evaluate_literals(self, holds: Mapping[str, bool]) -> bool:
-        """Return the truth of the formula from that of its literals, each with its own value.
-
-        A mechanism decides ``a`` and ``NOT a`` with different shifts, so both may hold at once, and
-        neither may be derived from the other.
+    def evaluate(self, truth: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.bool_]:
+        """Return the truth of the formula from that of its atoms, cell by cell.
 
         Args:
-            holds: one value per literal, no more and no fewer.
-
-        Raises:
-            ValueError: literals missing or unknown.
-        """
-        _check_names(holds, self.literals, "literals")
-        return bool(self._folded(lambda literal: bool(holds[literal])))
-
-    def evaluate_arrays(self, truth: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.bool_]:
-        """Return the truth per cell from that of the atoms (``evaluate``, vectorised).
-
-        Args:
-            truth: one array per atom, all of one shape, bool.
+            truth: one array per atom, no more and no fewer, all of one shape, bool.
 
         Returns:
             The same shape, bool.
@@ -152,15 +110,18 @@ class Formula:
         _check_arrays(truth.values())
         return self._folded(
             lambda literal: (
-                ~truth[atom_of(literal)] if literal.startswith(_NEGATION) else truth[literal].copy()
+                ~truth[atom_of(literal)] if literal.startswith(NEGATION) else truth[literal].copy()
             )
         )
 
-    def evaluate_literal_arrays(self, holds: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.bool_]:
-        """Return the truth per cell from that of the literals (``evaluate_literals``, vectorised).
+    def evaluate_literals(self, holds: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.bool_]:
+        """Return the truth of the formula from that of its literals, each with its own value.
+
+        A mechanism decides ``a`` and ``NOT a`` with different shifts, so both may hold at once, and
+        neither may be derived from the other.
 
         Args:
-            holds: one array per literal, all of one shape, bool.
+            holds: one array per literal, no more and no fewer, all of one shape, bool.
 
         Returns:
             The same shape, bool.
@@ -184,7 +145,7 @@ class Formula:
         Raises:
             ValueError: more than ``MOST_PRIMES`` of them (or far more on the way there).
         """
-        return _primes(self, dual=False)
+        return primes(self.monotone, dual=False)
 
     def prime_implicates(self) -> tuple[frozenset[str], ...]:
         """Return the least sets of literals that make the formula false where all are false.
@@ -196,19 +157,19 @@ class Formula:
         Raises:
             ValueError: more than ``MOST_PRIMES`` of them (or far more on the way there).
         """
-        return _primes(self, dual=True)
+        return primes(self.monotone, dual=True)
 
     def _folded(self, leaf: Callable[[str], T]) -> T:
-        value: T = _fold(self._monotone, leaf, _and, _or)
+        value: T = fold(self.monotone, leaf, conjoined, disjoined)
         return value
 
     def _refuse_constant(self) -> None:
         """Compare the whole truth table with all ones and all zeros."""
-        columns, full = _columns(self.atoms)
+        columns, full = truth_columns(self.atoms)
         table = self._folded(
             lambda literal: (
                 full ^ columns[atom_of(literal)]
-                if literal.startswith(_NEGATION)
+                if literal.startswith(NEGATION)
                 else columns[literal]
             )
         )
@@ -225,145 +186,7 @@ def atom_of(literal: str) -> str:
     Args:
         literal: ``a`` or ``NOT a``.
     """
-    return literal.removeprefix(_NEGATION)
-
-
-class _Parser:
-    """Recursive descent over the tokens; every token knows where it starts."""
-
-    def __init__(self, text: str) -> None:
-        self._tokens = [(m.group(m.lastindex or 1), m.start(m.lastindex or 1)) for m in _scan(text)]
-        self._tokens.append(("", len(text)))
-        self._next = 0
-        self._depth = 0
-
-    def formula(self) -> _Node:
-        tree = self._operands("OR", lambda: self._operands("AND", self._operand))
-        token, _ = self._tokens[self._next]
-        if token:
-            self._fail("AND, OR or the end")
-        return tree
-
-    def _operands(self, keyword: str, operand: Callable[[], _Node]) -> _Node:
-        parts = [operand()]
-        while self._taken(keyword):
-            parts.append(operand())
-        return _joined("and" if keyword == "AND" else "or", parts)
-
-    def _operand(self) -> _Node:
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            self._fail(f"at most {_DEEPEST} nested parentheses and NOTs")
-        if self._taken("NOT"):
-            node = _Node("not", parts=(self._operand(),))
-        elif self._taken("("):
-            node = self._operands("OR", lambda: self._operands("AND", self._operand))
-            if not self._taken(")"):
-                self._fail("AND, OR or a closing parenthesis")
-        else:
-            name, _ = self._tokens[self._next]
-            if not _is_name(name):
-                self._fail("an atom, NOT or an opening parenthesis")
-            self._next += 1
-            node = _Node("leaf", name)
-        self._depth -= 1
-        return node
-
-    def _taken(self, wanted: str) -> bool:
-        taken = self._tokens[self._next][0].upper() == wanted
-        self._next += taken
-        return taken
-
-    def _fail(self, expected: str) -> NoReturn:
-        token, at = self._tokens[self._next]
-        found = repr(token) if token else "the end"
-        raise ValueError(f"expected {expected} at character {at + 1}, found {found}; {_SUPPORTED}")
-
-
-def _scan(text: str) -> Iterator[re.Match[str]]:
-    return _TOKEN.finditer(text.rstrip())
-
-
-def _is_name(token: str) -> bool:
-    return token.isascii() and token.isidentifier() and token.upper() not in {"AND", "OR", "NOT"}
-
-
-def _joined(kind: Literal["and", "or"], parts: Sequence[_Node]) -> _Node:
-    """Join operands, those of the same operator taken up into it."""
-    if len(parts) == 1:
-        return parts[0]
-    flat = [each for part in parts for each in (part.parts if part.kind == kind else (part,))]
-    return _Node(kind, parts=tuple(flat))
-
-
-def _pushed(node: _Node, *, negate: bool) -> _Node:
-    """Return the node, negated or not, with NOT at the leaves only and in their names."""
-    if node.kind == "leaf":
-        return _Node("leaf", _NEGATION + node.name) if negate else node
-    if node.kind == "not":
-        return _pushed(node.parts[0], negate=not negate)
-    parts = [_pushed(part, negate=negate) for part in node.parts]
-    return _joined("and" if (node.kind == "and") is not negate else "or", parts)
-
-
-def _leaves(node: _Node) -> Iterator[str]:
-    if node.kind == "leaf":
-        yield node.name
-    for part in node.parts:
-        yield from _leaves(part)
-
-
-def _text(node: _Node) -> str:
-    if node.kind == "leaf":
-        return node.name
-    if node.kind == "not":
-        inner = _text(node.parts[0])
-        return f"NOT ({inner})" if node.parts[0].kind in {"and", "or"} else f"NOT {inner}"
-    if node.kind == "or":
-        return " OR ".join(map(_text, node.parts))
-    return " AND ".join(f"({_text(p)})" if p.kind == "or" else _text(p) for p in node.parts)
-
-
-def _fold(
-    node: _Node,
-    leaf: Callable[[str], T],
-    conjoin: Callable[[list[T]], T],
-    disjoin: Callable[[list[T]], T],
-) -> T:
-    """Compute a monotone tree's value from those of its leaves."""
-    if node.kind == "leaf":
-        return leaf(node.name)
-    parts = [_fold(part, leaf, conjoin, disjoin) for part in node.parts]
-    return conjoin(parts) if node.kind == "and" else disjoin(parts)
-
-
-def _and(parts: list[Any]) -> Any:
-    return reduce(operator.and_, parts)
-
-
-def _or(parts: list[Any]) -> Any:
-    return reduce(operator.or_, parts)
-
-
-def _columns(names: Sequence[str]) -> tuple[dict[str, int], int]:
-    """Return the truth table's columns, one bit per assignment, and that of "always true".
-
-    In assignment number r, name i is true iff bit i of r is set.
-    """
-    rows = 1 << len(names)
-    columns = {}
-    for i, name in enumerate(names):
-        # Bit r of column i is bit i of r: runs of 2^i zeros and 2^i ones.
-        column, width = ((1 << (1 << i)) - 1) << (1 << i), 2 << i
-        while width < rows:
-            column |= column << width
-            width *= 2
-        columns[name] = column
-    return columns, (1 << rows) - 1
-
-
-def _scalar(truth: Mapping[str, bool], literal: str) -> bool:
-    return bool(truth[atom_of(literal)]) is not literal.startswith(_NEGATION)
+    return literal.removeprefix(NEGATION)
 
 
 def _check_names(given: Iterable[str], wanted: Sequence[str], what: str) -> None:
@@ -384,36 +207,3 @@ def _check_arrays(arrays: Iterable[NDArray[np.bool_]]) -> None:
         shapes.add(array.shape)
     if len(shapes) != 1:
         raise ValueError("truth values are arrays of one shape")
-
-
-@lru_cache(maxsize=64)
-def _primes(formula: Formula, *, dual: bool) -> tuple[frozenset[str], ...]:
-    """List the prime implicants, or (the same with AND and OR swapped) the prime implicates."""
-    literals = formula.literals
-    tree = formula._monotone  # noqa: SLF001  # the cache stands outside the class
-    least = _tabulated if len(literals) <= _MOST_TABULATED else _multiplied
-    masks = least(tree, literals, dual=dual)
-    if masks.size > MOST_PRIMES:
-        refuse_size()
-    members = [[i for i in range(len(literals)) if mask >> i & 1] for mask in masks.tolist()]
-    members.sort(key=lambda indices: (len(indices), indices))
-    return tuple(frozenset(literals[i] for i in indices) for indices in members)
-
-
-def _tabulated(tree: _Node, literals: Sequence[str], *, dual: bool) -> NDArray[np.uint64]:
-    """Read the least true assignments off the truth table over the literals."""
-    columns, full = _columns(literals)
-    table = _fold(tree, columns.__getitem__, *((_or, _and) if dual else (_and, _or)))
-    least = table
-    for i, literal in enumerate(literals):  # still true without literal i: not least
-        least &= full ^ (table << (1 << i) & columns[literal])
-    packed = np.frombuffer(least.to_bytes(-(-full.bit_length() // 8), "little"), dtype=np.uint8)
-    return np.flatnonzero(np.unpackbits(packed, bitorder="little")).astype(np.uint64)
-
-
-def _multiplied(tree: _Node, literals: Sequence[str], *, dual: bool) -> NDArray[np.uint64]:
-    """Multiply the sets out, up the tree, keeping the least ones (for wide truth tables)."""
-    bits = {literal: np.array([1 << i], dtype=np.uint64) for i, literal in enumerate(literals)}
-    work = LeastSets()
-    combine = (work.union, work.product)
-    return _fold(tree, bits.__getitem__, *(combine if dual else combine[::-1]))

@@ -2,19 +2,20 @@
 
 After DP-PQD. Every decider is planned from (aggregate, epsilon, tau), says which integer statistics
 of every cell it needs, and answers with one bit per cell. The proofs are in
-``docs/proofs/deciders.md``.
+``docs/proofs/deciders.md``. May import ``operators.single`` and what is below it.
 """
 
-from operators.deciders.base import Count, Decider, Kind, Quantile, Statistic, Sum
+from operators.base import Decider
+from operators.conditions.weights import Statistic
+from operators.deciders.base import Count, Kind, Quantile, Sum
 from operators.deciders.effectiveness import (
     DECIDERS,
     Choice,
     choose,
+    effective_from,
     exponential_threshold,
-    laplace_error,
-    laplace_threshold,
+    kept_from,
     planned,
-    race_threshold,
     tau_min,
     units_min,
 )
@@ -41,12 +42,11 @@ __all__ = [
     "Sum",
     "TightBand",
     "choose",
+    "effective_from",
     "exponential_threshold",
-    "laplace_error",
-    "laplace_threshold",
+    "kept_from",
     "levels_of",
     "planned",
-    "race_threshold",
     "tau_min",
     "units_min",
 ]

@@ -1,4 +1,4 @@
-"""What a decider is asked, what it needs of the data, and how it answers.
+"""What deciders are asked about, and what all of them check.
 
 A decider answers, per cell, whether a private aggregate lies less than ``tau`` away from a public
 reference. It is planned from configuration alone, needs a few integer statistics of every cell, and
@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from accountant.errors import ConfigError
 from accountant.units import to_loss_units
+from operators.conditions.weights import Statistic, Weight
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from operators.noise.source import NoiseSource
 
 __all__ = [
     "FARTHEST",
@@ -27,15 +26,15 @@ __all__ = [
     "MOST_POINTS",
     "SLOWEST_RATE",
     "Count",
-    "Decider",
     "Kind",
+    "PlannedBand",
     "Quantile",
-    "Statistic",
     "Sum",
     "check_epsilon",
     "check_inputs",
     "check_plan",
     "check_rate",
+    "counted_up_to",
     "counts",
     "deviations",
     "margin",
@@ -142,83 +141,53 @@ class Quantile:
 Kind: TypeAlias = Count | Sum | Quantile
 """The aggregate that is compared with its reference."""
 
+K = TypeVar("K", Count, Sum, Quantile, Count | Sum, Kind)
+
 
 @dataclass(frozen=True, slots=True)
-class Statistic:
-    """One integer per cell that the counting has to deliver: a sum of one weight per event.
+class PlannedBand(Generic[K]):
+    """What every decider is planned from.
 
     Args:
-        weight: 1, the value itself, or the value but no more than ``bound``.
-        side: which events weigh anything.
-        bound: end of that side, or the cap of the weight.
-        relative: whether the cell's reference is added to ``bound``.
-        sensitivity: how far one privacy unit moves the statistic.
+        kind: the aggregate.
+        epsilon: exact loss.
+        tau: half-width of the band, in units of the aggregate, at least 1.
     """
 
-    weight: Literal["one", "value", "capped"] = "one"
-    side: Literal["all", "at most", "at least"] = "all"
-    bound: int = 0
-    relative: bool = False
-    sensitivity: int = 1
+    name: ClassVar[str]
+    decides: ClassVar[tuple[type, ...]]
+    """The kinds of aggregates that it takes."""
 
-    def total(self, values: NDArray[np.int64], reference: int) -> int:
-        """Evaluate the statistic directly (for tests and simulation; never released).
+    kind: K
+    epsilon: Fraction
+    tau: int
+
+    @classmethod
+    def planned(cls, kind: Kind, epsilon: Fraction, tau: int) -> Self:
+        """Plan the decider.
 
         Args:
-            values: shape (events,), int64, clipped to the declared range.
-            reference: the cell's reference.
+            kind: the aggregate.
+            epsilon: exact loss.
+            tau: half-width of the band.
+
+        Raises:
+            ConfigError: an aggregate it does not take, no epsilon or tau, noise too wide to be
+                drawn, or too large a domain.
         """
-        bound = self.bound + (reference if self.relative else 0)
-        if self.side == "at most":
-            values = values[values <= bound]
-        elif self.side == "at least":
-            values = values[values >= bound]
-        if self.weight == "one":
-            return int(values.size)
-        return int((values if self.weight == "value" else np.minimum(values, bound)).sum())
-
-
-class Decider(Protocol):
-    """A mechanism that answers ``ABS(aggregate - reference) < tau`` for every cell."""
-
-    @property
-    def name(self) -> str:
-        """Its name in the configuration."""
-        ...
+        check_plan(cls.name, kind, cls.decides, epsilon, tau)
+        return cls(kind, epsilon, tau)  # type: ignore[arg-type]  # checked
 
     @property
     def units(self) -> int:
-        """Loss of one cell, in loss units, rounded up."""
-        ...
-
-    @property
-    def statistics(self) -> tuple[Statistic, ...]:
-        """The rows that :meth:`decide` reads, in order."""
-        ...
-
-    def decide(
-        self, statistics: NDArray[np.int64], references: NDArray[np.int64], noise: NoiseSource
-    ) -> NDArray[np.bool_]:
-        """Decide every cell of one window.
-
-        Args:
-            statistics: shape (statistics, cells), int64, the rows of :attr:`statistics`.
-            references: shape (cells,), int64: public, less than 2^60 from zero.
-            noise: the cryptographic source.
-
-        Returns:
-            Shape (cells,), bool: whether the aggregate is within the band.
-
-        Raises:
-            ValueError: arrays of another shape or type, or a reference too far out.
-        """
-        ...
+        """``epsilon`` in loss units, rounded up."""
+        return to_loss_units(self.epsilon)
 
 
 def check_plan(
     name: str, kind: Kind, allowed: tuple[type, ...], epsilon: Fraction, tau: int
-) -> int:
-    """Check what a decider is planned from and return its loss in loss units.
+) -> None:
+    """Check what a decider is planned from.
 
     Raises:
         ConfigError: an aggregate that the decider does not decide, an epsilon out of range, or a
@@ -235,7 +204,6 @@ def check_plan(
             "tau must be a whole number of granules, at least 1 and below 2^60",
             hint="ABS(x - reference) < 1 asks for equality",
         )
-    return to_loss_units(epsilon)
 
 
 def check_epsilon(epsilon: Fraction) -> None:
@@ -277,6 +245,17 @@ def check_inputs(statistics: NDArray[np.int64], references: NDArray[np.int64], r
     far = np.int64(FARTHEST // 2)
     if ((references >= far) | (references <= -far)).any():
         raise ValueError("references lie less than 2^60 from zero")
+
+
+def counted_up_to(bound: int, events: int, *, relative: bool = False) -> Statistic:
+    """Return the number of events whose value is ``bound`` at most.
+
+    Args:
+        bound: in granules.
+        events: most events of one privacy unit in a cell.
+        relative: whether the cell's reference is added to ``bound``.
+    """
+    return Statistic(Weight.RANK, None, bound, relative, above=0, not_above=1, sensitivity=events)
 
 
 def deviations(

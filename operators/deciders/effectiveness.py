@@ -10,40 +10,52 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from accountant.errors import ConfigError
-from operators.deciders.base import Count, Kind, Quantile, Sum, check_epsilon, check_plan
+from operators.deciders.base import (
+    FARTHEST,
+    Count,
+    Kind,
+    Quantile,
+    Sum,
+    check_epsilon,
+    check_plan,
+)
 from operators.deciders.quantiles import ExponentialQuantileBand, HistogramBand
 from operators.deciders.single import ExponentialBand, LaplaceBand
 from operators.deciders.sums import LEAST_DELTA, RaceBand, SparseBand, least_tail, levels_of
 from operators.deciders.tight import MOST_REACH, TightBand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from operators.deciders.base import Decider
+    from operators.base import Decider
 
 __all__ = [
     "DECIDERS",
     "Choice",
     "choose",
+    "effective_from",
     "exponential_threshold",
-    "laplace_error",
-    "laplace_threshold",
+    "kept_from",
     "planned",
-    "race_threshold",
     "tau_min",
     "units_min",
 ]
 
 _HALF: Final = Fraction(1, 2)
 
-DECIDERS: Final = {
-    Count: ("tight", "em", "lm"),
-    Sum: ("tight", "em", "lm", "r2t", "svt"),
-    Quantile: ("tight", "em", "hist"),
+_PLANNERS: Final[Mapping[type, Mapping[str, Any]]] = {
+    kind: {each.name: each for each in planners}
+    for kind, planners in (
+        (Count, (TightBand, ExponentialBand, LaplaceBand)),
+        (Sum, (TightBand, ExponentialBand, LaplaceBand, RaceBand, SparseBand)),
+        (Quantile, (TightBand, ExponentialQuantileBand, HistogramBand)),
+    )
 }
+
+DECIDERS: Final = {kind: tuple(planners) for kind, planners in _PLANNERS.items()}
 """Names that ``decider:`` may hold per aggregate, besides ``auto``."""
 
 
@@ -83,23 +95,15 @@ def planned(
     Raises:
         ConfigError: a name or numbers that cannot be used.
     """
-    names = DECIDERS[type(kind)]
-    if name not in names:
+    planners = _PLANNERS[type(kind)]
+    if name not in planners:
         raise ConfigError(
             f"{type(kind).__name__.upper()} has no decider of the name {name!r}",
-            hint=f"write decider: auto, {', '.join(names)}",
+            hint=f"write decider: auto, {', '.join(planners)}",
         )
-    if name == "r2t":
-        return RaceBand.planned(kind, epsilon, tau, delta)
-    em = ExponentialQuantileBand if isinstance(kind, Quantile) else ExponentialBand
-    planners: dict[str, Callable[[Kind, Fraction, int], Decider]] = {
-        "tight": TightBand.planned,
-        "em": em.planned,
-        "lm": LaplaceBand.planned,
-        "hist": HistogramBand.planned,
-        "svt": SparseBand.planned,
-    }
-    return planners[name](kind, epsilon, tau)
+    aimed_at = (delta,) if planners[name] is RaceBand else ()
+    decider: Decider = planners[name].planned(kind, epsilon, tau, *aimed_at)
+    return decider
 
 
 def choose(
@@ -221,39 +225,49 @@ def units_min(epsilon: Fraction, delta: Fraction, kind: Quantile) -> int:
     return -(-whole * max(a, b - a) // min(a, b - a)) + 1
 
 
-def laplace_error(distance: int, tau: int, epsilon: Fraction, sensitivity: int = 1) -> float:
-    """Return DP-PQD's Proposition 4.2 for ``lm`` over real noise.
-
-    With integer noise of rate r the wrong "outside" has 2 / (1 + e^-r) times this probability; the
-    wrong "within" keeps the bound.
+def effective_from(decider: Decider, kind: Count | Sum, delta: Fraction) -> int | None:
+    """Return the least tau with which a decider, as it is planned, errs with at most delta.
 
     Args:
-        distance: ``|aggregate - reference|``.
-        tau: half-width of the band.
-        epsilon: loss.
-        sensitivity: D; 1 in the paper.
+        decider: planned for ``kind``.
+        kind: COUNT or SUM, whose largest value may be present.
+        delta: error probability, in (0, 1/2).
+
+    Returns:
+        In units of the aggregate; 2^60 where no tau that can be planned for is enough, ``None``
+        where no bound is known.
+
+    Raises:
+        ConfigError: as :func:`tau_min`.
     """
-    rate = float(epsilon / sensitivity)
-    if distance >= tau:
-        return (math.exp(-rate * (distance - tau)) - math.exp(-rate * (distance + tau))) / 2
-    return (math.exp(-rate * (tau + distance)) + math.exp(-rate * (tau - distance))) / 2
+    if isinstance(decider, TightBand):
+        return decider.threshold(delta) or FARTHEST // 2
+    if isinstance(decider, SparseBand):
+        return None
+    largest = kind.high if isinstance(kind, Sum) else None
+    return tau_min(decider.name, kind, decider.epsilon, delta, largest=largest)
 
 
-def laplace_threshold(
-    epsilon: Fraction, delta: Fraction, sensitivity: int = 1, *, printed: bool = False
-) -> float:
-    """Return the effectiveness threshold of ``lm`` over real noise: (D / epsilon) ln(1 / delta).
+def kept_from(decider: LaplaceBand | ExponentialBand, chance: float) -> int | None:
+    """Return the least distance from which a miss is no more probable; ``None`` if there is none.
 
-    DP-PQD's Propositions 4.3 (D = 1) and 5.2 print ln(1 / (2 delta)); their proofs need both
-    bounds, so the larger one holds.
+    Outside the band, the probability of a miss never grows with the distance.
 
     Args:
-        epsilon: loss.
-        delta: error probability.
-        sensitivity: D.
-        printed: return what the paper prints.
+        decider: one whose errors are known.
+        chance: of a miss.
     """
-    return math.log(1 / ((2 if printed else 1) * float(delta))) * float(sensitivity / epsilon)
+    tau = decider.tau
+    low, reach = tau - 1, 1
+    while decider.error(tau + reach) > chance:
+        if isinstance(decider, ExponentialBand) and reach >= tau:
+            return None
+        reach *= 2
+    high = tau + reach
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if decider.error(middle) > chance else (low, middle)
+    return high
 
 
 def exponential_threshold(epsilon: Fraction, delta: Fraction, sensitivity: int = 1) -> float:
@@ -265,18 +279,6 @@ def exponential_threshold(epsilon: Fraction, delta: Fraction, sensitivity: int =
         sensitivity: D.
     """
     return (math.log1p(-float(delta)) - math.log(float(delta))) * float(sensitivity / epsilon)
-
-
-def race_threshold(epsilon: Fraction, delta: Fraction, levels: int, largest: int) -> float:
-    """Return DP-PQD's Proposition 5.5 for ``r2t``: 4 L ln(L / delta) DS / epsilon.
-
-    Args:
-        epsilon: loss.
-        delta: error probability.
-        levels: L, the number of caps.
-        largest: DS, the largest value present (in granules, times the events of a unit).
-    """
-    return 4 * levels * math.log(levels / float(delta)) * float(largest / epsilon)
 
 
 def _keeping(  # noqa: PLR0917  # what choose was given

@@ -5,27 +5,26 @@ The proofs are in ``docs/proofs/deciders.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
 from accountant.errors import ConfigError
 from operators.deciders.base import (
     MOST_POINTS,
-    Kind,
+    PlannedBand,
     Quantile,
-    Statistic,
     check_inputs,
-    check_plan,
     check_rate,
+    counted_up_to,
     counts,
     margin,
 )
 from operators.deciders.draws import WORD_BITS, settle
 from operators.deciders.tight import quantile_rows
-from operators.noise.source import exp_neg_bounds
+from operators.noise.certified import exp_neg_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from operators.conditions.weights import Statistic
     from operators.noise.source import NoiseSource
 
 __all__ = ["ExponentialQuantileBand", "HistogramBand"]
@@ -44,7 +44,7 @@ _LONGEST_TABLE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class HistogramBand:
+class HistogramBand(PlannedBand[Quantile]):
     """``hist``: a noisy number of events, and one noisy count beyond either end of the band.
 
     outside iff ``b (q1 + z1) >= a (n + z)`` or ``b (q2 + z2) > (b - a) (n + z)``.
@@ -59,28 +59,17 @@ class HistogramBand:
         kind: a quantile.
         epsilon: exact loss.
         tau: half-width of the band, in the domain's units, at least 1.
-        units: ``epsilon`` in loss units, rounded up.
 
     Source: DP-PQD, Algorithm 3 and Proposition 6.2; its second comparison is off by one for an even
     number of events (``docs/proofs/deciders.md``).
     """
 
-    kind: Quantile
-    epsilon: Fraction
-    tau: int
-    units: int
-    name: str = field(default="hist", init=False)
+    name: ClassVar[str] = "hist"
+    decides: ClassVar = (Quantile,)
 
-    @classmethod
-    def planned(cls, kind: Kind, epsilon: Fraction, tau: int) -> HistogramBand:
-        """Plan the decider.
-
-        Raises:
-            ConfigError: another aggregate, no epsilon or tau, or noise too wide to be drawn.
-        """
-        units = check_plan("hist", kind, (Quantile,), epsilon, tau)
-        check_rate(epsilon / 2 / kind.events)
-        return cls(kind, epsilon, tau, units)  # type: ignore[arg-type]  # checked above
+    def __post_init__(self) -> None:
+        """Refuse noise too wide to be drawn."""
+        check_rate(self._rate)
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -92,16 +81,19 @@ class HistogramBand:
     ) -> NDArray[np.bool_]:
         """Decide every cell of one window; see :meth:`Decider.decide`."""
         check_inputs(statistics, references, 3)
-        rate = self.epsilon / 2 / self.kind.events
-        drawn = noise.discrete_laplace(rate, 3 * references.size).reshape(3, -1)
+        drawn = noise.discrete_laplace(self._rate, 3 * references.size).reshape(3, -1)
         total, low, high = np.clip(counts(statistics) + drawn, -_NOISE_CLAMP, _NOISE_CLAMP)
         a, b = self.kind.share.numerator, self.kind.share.denominator
         within: NDArray[np.bool_] = (b * low < a * total) & (b * high <= (b - a) * total)
         return within
 
+    @property
+    def _rate(self) -> Fraction:
+        return self.epsilon / 2 / self.kind.events
+
 
 @dataclass(frozen=True, eq=False)
-class ExponentialQuantileBand:
+class ExponentialQuantileBand(PlannedBand[Quantile]):
     """``em``: the exponential mechanism over the public domain; within iff its point is.
 
     P[e] is proportional to ``exp(-epsilon m(e) / (2 D))`` with m(e) = max(0, 1 - a n + b L(e),
@@ -119,40 +111,26 @@ class ExponentialQuantileBand:
         kind: a quantile over at most 65,536 points.
         epsilon: exact loss.
         tau: half-width of the band, in the domain's units, at least 1.
-        units: ``epsilon`` in loss units, rounded up.
 
     Source: DP-PQD, section 6.1 and Observation 6.1. The score there, -|L(e) - n/2| charged as if of
     sensitivity one, is half as steep and prefers the successor of a value that is often repeated.
     """
 
-    kind: Quantile
-    epsilon: Fraction
-    tau: int
-    units: int
-    name: str = field(default="em", init=False)
+    name: ClassVar[str] = "em"
+    decides: ClassVar = (Quantile,)
 
-    @classmethod
-    def planned(cls, kind: Kind, epsilon: Fraction, tau: int) -> ExponentialQuantileBand:
-        """Plan the decider.
-
-        Raises:
-            ConfigError: another aggregate, no epsilon or tau, or too large a domain.
-        """
-        units = check_plan("em", kind, (Quantile,), epsilon, tau)
-        if len(kind.domain) > MOST_POINTS:  # type: ignore[union-attr]  # checked above
+    def __post_init__(self) -> None:
+        """Refuse a domain of too many points."""
+        if len(self.kind.domain) > MOST_POINTS:
             raise ConfigError(
                 f"the domain of a quantile has more than {MOST_POINTS} points",
                 hint="declare a coarser granule for the field, or write decider: tight",
             )
-        return cls(kind, epsilon, tau, units)  # type: ignore[arg-type]  # checked above
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
         """The events at or below each point of the domain; the last row is all of them."""
-        return tuple(
-            Statistic(side="at most", bound=e, sensitivity=self.kind.events)
-            for e in self.kind.domain
-        )
+        return tuple(counted_up_to(e, self.kind.events) for e in self.kind.domain)
 
     @property
     def rate(self) -> Fraction:

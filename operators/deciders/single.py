@@ -6,27 +6,24 @@ The proofs are in ``docs/proofs/deciders.md``.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from operators.conditions.weights import Statistic, Weight
 from operators.deciders.base import (
     Count,
-    Kind,
-    Statistic,
+    PlannedBand,
     Sum,
     check_inputs,
-    check_plan,
     check_rate,
     deviations,
 )
 from operators.deciders.draws import WORD_BITS, settle
-from operators.noise.source import exp_neg_bounds
+from operators.noise.certified import exp_neg_bounds
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from numpy.typing import NDArray
 
     from operators.noise.source import NoiseSource
@@ -35,7 +32,7 @@ __all__ = ["ExponentialBand", "LaplaceBand", "aggregate_row"]
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceBand:
+class LaplaceBand(PlannedBand[Count | Sum]):
     """``lm``: one noisy value, two comparisons.
 
     within iff ``|s + z - reference| < tau``, z discrete Laplace of rate epsilon / D.
@@ -49,27 +46,16 @@ class LaplaceBand:
         kind: COUNT or SUM.
         epsilon: exact loss.
         tau: half-width of the band, in units of the aggregate, at least 1.
-        units: ``epsilon`` in loss units, rounded up.
 
     Source: DP-PQD, Algorithm 1 with the Laplace mechanism; Observations 4.1 and 5.1.
     """
 
-    kind: Count | Sum
-    epsilon: Fraction
-    tau: int
-    units: int
-    name: str = field(default="lm", init=False)
+    name: ClassVar[str] = "lm"
+    decides: ClassVar = (Count, Sum)
 
-    @classmethod
-    def planned(cls, kind: Kind, epsilon: Fraction, tau: int) -> LaplaceBand:
-        """Plan the decider.
-
-        Raises:
-            ConfigError: another aggregate, no epsilon or tau, or noise too wide to be drawn.
-        """
-        units = check_plan("lm", kind, (Count, Sum), epsilon, tau)
-        check_rate(epsilon / kind.sensitivity)
-        return cls(kind=kind, epsilon=epsilon, tau=tau, units=units)  # type: ignore[arg-type]  # checked
+    def __post_init__(self) -> None:
+        """Refuse noise too wide to be drawn."""
+        check_rate(self.epsilon / self.kind.sensitivity)
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -97,7 +83,7 @@ class LaplaceBand:
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialBand:
+class ExponentialBand(PlannedBand[Count | Sum]):
     """``em``: the exponential mechanism over the two answers.
 
     wrong with probability ``1 / (1 + exp(epsilon |tau - d| / D))``, d = min(|s - reference|,
@@ -112,26 +98,12 @@ class ExponentialBand:
         kind: COUNT or SUM.
         epsilon: exact loss.
         tau: half-width of the band, in units of the aggregate, at least 1.
-        units: ``epsilon`` in loss units, rounded up.
 
     Source: DP-PQD, section 4.2.2, Proposition 4.5 and Observation 4.6.
     """
 
-    kind: Count | Sum
-    epsilon: Fraction
-    tau: int
-    units: int
-    name: str = field(default="em", init=False)
-
-    @classmethod
-    def planned(cls, kind: Kind, epsilon: Fraction, tau: int) -> ExponentialBand:
-        """Plan the decider.
-
-        Raises:
-            ConfigError: another aggregate, no epsilon or tau.
-        """
-        units = check_plan("em", kind, (Count, Sum), epsilon, tau)
-        return cls(kind=kind, epsilon=epsilon, tau=tau, units=units)  # type: ignore[arg-type]  # checked
+    name: ClassVar[str] = "em"
+    decides: ClassVar = (Count, Sum)
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -181,8 +153,8 @@ class ExponentialBand:
 
 def aggregate_row(kind: Count | Sum) -> Statistic:
     """Return the aggregate itself as a statistic."""
-    weight = "value" if isinstance(kind, Sum) else "one"
-    return Statistic(weight=weight, sensitivity=kind.sensitivity)  # type: ignore[arg-type]  # literals
+    weight = Weight.SUM if isinstance(kind, Sum) else Weight.COUNT
+    return Statistic(weight, sensitivity=kind.sensitivity)
 
 
 def _tail(rate: float, least: int) -> float:

@@ -7,20 +7,21 @@ Both look at the sum with every value capped at 2, 4, 8, ... The proofs are in
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
 from accountant.errors import ConfigError
+from operators.conditions.weights import Statistic, Weight
 from operators.deciders.base import (
-    Kind,
-    Statistic,
+    PlannedBand,
     Sum,
     check_inputs,
     check_plan,
     check_rate,
+    counted_up_to,
     counts,
     deviations,
 )
@@ -28,6 +29,7 @@ from operators.deciders.base import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from operators.deciders.base import Kind
     from operators.noise.source import NoiseSource
 
 __all__ = [
@@ -47,7 +49,29 @@ _NOISE_CLAMP: Final = 1 << 37
 
 
 @dataclass(frozen=True, slots=True)
-class RaceBand:
+class _CappedBand(PlannedBand[Sum]):
+    """A decider that looks at the sum with every value capped at several levels."""
+
+    decides: ClassVar = (Sum,)
+
+    @classmethod
+    def _non_negative(cls, kind: Kind, epsilon: Fraction, tau: int) -> Sum:
+        """Check what it is planned from, and that values are never negative.
+
+        Raises:
+            ConfigError: they may be; or as :meth:`PlannedBand.planned`.
+        """
+        check_plan(cls.name, kind, cls.decides, epsilon, tau)
+        if not isinstance(kind, Sum) or kind.low < 0:
+            raise ConfigError(
+                f"the decider {cls.name} needs values that are never negative",
+                hint="declare a lower bound of 0 for the summed field, or write decider: tight",
+            )
+        return kind
+
+
+@dataclass(frozen=True, slots=True)
+class RaceBand(_CappedBand):
     """``r2t``: race to the top. A noisy sum per cap, each lowered until it seldom overestimates.
 
     estimate = max(0, max_j (S_j + z_j - penalty_j)); within iff ``|estimate - reference| < tau``.
@@ -64,7 +88,6 @@ class RaceBand:
         kind: SUM of non-negative values.
         epsilon: exact loss.
         tau: half-width of the band, in granules, at least 1.
-        units: ``epsilon`` in loss units, rounded up.
         delta: error probability that the penalties are made for.
         levels: the caps t_j.
         penalties: per cap.
@@ -72,14 +95,11 @@ class RaceBand:
     Source: DP-PQD, section 5.2, equations (17) to (19), Observation 5.4.
     """
 
-    kind: Sum
-    epsilon: Fraction
-    tau: int
-    units: int
+    name: ClassVar[str] = "r2t"
+
     delta: Fraction
     levels: tuple[int, ...]
     penalties: tuple[int, ...]
-    name: str = field(default="r2t", init=False)
 
     @classmethod
     def planned(
@@ -97,8 +117,7 @@ class RaceBand:
             ConfigError: another aggregate, negative values, no epsilon, tau or delta, or noise too
                 wide to be drawn.
         """
-        units = check_plan("r2t", kind, (Sum,), epsilon, tau)
-        total = _non_negative("r2t", kind)
+        total = cls._non_negative(kind, epsilon, tau)
         if not LEAST_DELTA <= delta < 1:
             raise ConfigError("delta must lie between 1e-12 and 1", hint='write delta: "0.05"')
         levels = levels_of(total)
@@ -107,7 +126,7 @@ class RaceBand:
         penalties = tuple(
             least_tail(float(rate), float(delta) / (2 * len(levels))) - 1 for rate in rates
         )
-        return cls(total, epsilon, tau, units, delta, levels, penalties)
+        return cls(total, epsilon, tau, delta, levels, penalties)
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -179,7 +198,7 @@ class LevelBound:
     @property
     def statistics(self) -> tuple[Statistic, ...]:
         """The number of events, then those at or below each cap."""
-        rows = [Statistic(side="at most", bound=t, sensitivity=self.events) for t in self.levels]
+        rows = [counted_up_to(t, self.events) for t in self.levels]
         return (Statistic(sensitivity=self.events), *rows)
 
     def find(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
@@ -204,7 +223,7 @@ class LevelBound:
 
 
 @dataclass(frozen=True, slots=True)
-class SparseBand:
+class SparseBand(_CappedBand):
     """``svt``: a sparse vector over the capped sums, twice with one noisy threshold.
 
     First pass: does any capped sum reach the band's upper end? Then outside. Second pass: does any
@@ -225,18 +244,14 @@ class SparseBand:
         kind: SUM of non-negative values.
         epsilon: exact loss.
         tau: half-width of the band, in granules, at least 1.
-        units: ``epsilon`` in loss units, rounded up.
         bound: chooses the largest cap that is asked about.
 
     Source: DP-PQD, Algorithms 2 and 4, Theorem 5.8, with one-sided noise as in SVT-Exp.
     """
 
-    kind: Sum
-    epsilon: Fraction
-    tau: int
-    units: int
+    name: ClassVar[str] = "svt"
+
     bound: LevelBound
-    name: str = field(default="svt", init=False)
 
     @classmethod
     def planned(
@@ -254,8 +269,7 @@ class SparseBand:
             ConfigError: another aggregate, negative values, no epsilon or tau, a share outside
                 (0, 1), or noise too wide to be drawn.
         """
-        units = check_plan("svt", kind, (Sum,), epsilon, tau)
-        total = _non_negative("svt", kind)
+        total = cls._non_negative(kind, epsilon, tau)
         if not 0 < share < 1 or share.denominator > _MOST_SHARE:
             raise ConfigError(
                 "the share of a private bound lies in (0, 1), in steps of 1/10,000 at the finest",
@@ -263,7 +277,7 @@ class SparseBand:
             )
         check_rate(epsilon / 9 / total.events)
         bound = LevelBound(levels_of(total), total.events, epsilon / 3, share)
-        return cls(total, epsilon, tau, units, bound)
+        return cls(total, epsilon, tau, bound)
 
     @property
     def levels(self) -> tuple[int, ...]:
@@ -351,21 +365,7 @@ def _first_reached(
 
 def _capped_rows(kind: Sum, levels: tuple[int, ...]) -> tuple[Statistic, ...]:
     """Return the capped sums; one unit moves the j-th by at most events t_j."""
-    return tuple(Statistic(weight="capped", bound=t, sensitivity=kind.events * t) for t in levels)
-
-
-def _non_negative(name: str, kind: Kind) -> Sum:
-    """Return the kind as a sum of non-negative values.
-
-    Raises:
-        ConfigError: values that may be negative.
-    """
-    if not isinstance(kind, Sum) or kind.low < 0:
-        raise ConfigError(
-            f"the decider {name} needs values that are never negative",
-            hint="declare a lower bound of 0 for the summed field, or write decider: tight",
-        )
-    return kind
+    return tuple(Statistic(Weight.SUM, cap=t, sensitivity=kind.events * t) for t in levels)
 
 
 def _at_most(rate: float, x: int) -> float:

@@ -9,25 +9,28 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
 from accountant.errors import ConfigError
-from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
+from operators.conditions.weights import Statistic, Weight
 from operators.deciders.base import (
     Count,
     Kind,
+    PlannedBand,
     Quantile,
-    Statistic,
     Sum,
     check_inputs,
     check_plan,
+    counted_up_to,
     deviations,
     margin,
 )
 from operators.deciders.single import aggregate_row
-from operators.noise.source import CertifiedProbability
+from operators.noise.certified import CertifiedProbability
 from operators.single.tslm import Tslm, extremal_table
 
 if TYPE_CHECKING:
@@ -46,7 +49,7 @@ _FAR: Final = math.log(1e12) + 1  # errors are followed down to 1e-12, and a lit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TightBand:
+class TightBand(PlannedBand[Kind]):
     """The extremal curve over the signed distance to the end of the band.
 
     ``P[outside | x] = probabilities[x - lowest] / 2^64``, constant beyond the table. Here x >= 0
@@ -70,7 +73,6 @@ class TightBand:
         kind: COUNT, SUM or a quantile.
         epsilon: exact loss.
         tau: half-width of the band, in units of the aggregate, at least 1.
-        units: ``epsilon`` in loss units, rounded up.
         boundary: probability of "within" where the aggregate lies just outside.
         probabilities: shape (entries,), uint64, in units of 2^-64, increasing.
         lowest: x of the first entry.
@@ -79,14 +81,12 @@ class TightBand:
     of DP-PQD, Definition 3.1.
     """
 
-    kind: Kind
-    epsilon: Fraction
-    tau: int
-    units: int
+    name: ClassVar[str] = "tight"
+    decides: ClassVar = (Count, Sum, Quantile)
+
     boundary: Fraction
     probabilities: NDArray[np.uint64] = field(repr=False)
     lowest: int
-    name: str = field(default="tight", init=False)
 
     @classmethod
     def planned(
@@ -105,7 +105,7 @@ class TightBand:
         Raises:
             ConfigError: no epsilon or tau, or a boundary outside (0, 1).
         """
-        units = check_plan("tight", kind, (Count, Sum, Quantile), epsilon, tau)
+        check_plan(cls.name, kind, cls.decides, epsilon, tau)
         if boundary is None:
             # Rounded up: what is missing here would be missing e^epsilon times one step inside.
             boundary = Fraction(CertifiedProbability.digit(epsilon).floor(_BITS) + 1, _ONE)
@@ -115,7 +115,7 @@ class TightBand:
                 hint="write max_fnr: 0.05",
             )
         table, lowest = _curve(epsilon, boundary)
-        return cls(kind, epsilon, tau, units, boundary, table, lowest)
+        return cls(kind, epsilon, tau, boundary, table, lowest)
 
     @classmethod
     def promised(cls, kind: Kind, tau: int, promise: Promise) -> TightBand:
@@ -136,7 +136,7 @@ class TightBand:
             ConfigError: a promise that cannot be kept, is met by guessing, or spans too many steps;
                 a band of COUNT or SUM so narrow that it says nothing about any cell within.
         """
-        check_plan("tight", kind, (Count, Sum, Quantile), Fraction(1), tau)
+        check_plan(cls.name, kind, cls.decides, Fraction(1), tau)
         if not isinstance(kind, Quantile) and tau <= 2 * promise.tolerance:
             raise ConfigError(
                 "no aggregate is more than twice the tolerance inside this band: an alarm that"
@@ -233,11 +233,10 @@ class TightBand:
 
 def quantile_rows(kind: Quantile, tau: int) -> tuple[Statistic, ...]:
     """Return n, ``#(x <= reference - tau)`` and ``#(x >= reference + tau)``."""
-    one = Statistic(sensitivity=kind.events)
     return (
-        one,
-        Statistic(side="at most", bound=-tau, relative=True, sensitivity=kind.events),
-        Statistic(side="at least", bound=tau, relative=True, sensitivity=kind.events),
+        Statistic(sensitivity=kind.events),
+        counted_up_to(-tau, kind.events, relative=True),
+        Statistic(Weight.RANK, pivot=tau - 1, relative=True, sensitivity=kind.events),
     )
 
 

@@ -13,15 +13,16 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil, log, log1p
 from numbers import Rational
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 import numpy as np
 
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Promise
+from operators.conditions.condition import Rule
 from operators.conditions.formula import atom_of
 from operators.formulas.programme import Side, least_losses
-from operators.noise.source import exp_neg_bounds
+from operators.noise.certified import exp_neg_bounds
 from operators.single.tslm import MOST_STEPS, error_rates, theoretical_limit
 
 if TYPE_CHECKING:
@@ -31,10 +32,7 @@ if TYPE_CHECKING:
 
     from operators.conditions.formula import Formula
 
-__all__ = ["Apportionment", "Atom", "Rule", "apportion", "least_loss"]
-
-Rule = Literal["optimal", "probe", "equal"]
-"""How rates are shared out: least summed loss, ProBE's closed form, or equal parts."""
+__all__ = ["Apportionment", "Atom", "apportion", "least_loss"]
 
 _GRID: Final = 10**24  # rates are decimals of 24 places
 _CERTIFIED_BITS: Final = 256

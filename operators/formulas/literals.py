@@ -19,7 +19,7 @@ from operators.base import Promise
 from operators.conditions.formula import atom_of
 from operators.formulas.apportion import Atom, apportion
 from operators.noise.boundaries import finest_cut
-from operators.single.progressive import least_rate
+from operators.single.ladder import least_rate
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
@@ -228,11 +228,9 @@ def _decides_alone(condition: Condition, literal: str, steps: Mapping[str, int])
         return np.full(settings.size, distance // sensitivity >= least)
 
     formula = condition.formula
-    true = formula.evaluate_literal_arrays(
-        {one: holding(one, must_fire, 0) for one in formula.literals}
-    )
+    true = formula.evaluate_literals({one: holding(one, must_fire, 0) for one in formula.literals})
     moved = must_fire - apart if falls else must_fire + apart
-    granted = formula.evaluate_literal_arrays(
+    granted = formula.evaluate_literals(
         {one: holding(one, moved, 1 - steps[one]) for one in formula.literals}
     )
     return bool((true & ~granted).any())

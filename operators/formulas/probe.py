@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units
-from operators.base import Plan, Promise
-from operators.formulas.apportion import Rule
+from operators.base import CONDITION_KEYS, Maker, Mechanism, Plan, Promise
+from operators.conditions.condition import Rule
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
 from operators.formulas.treewalk import Rungs, Scale, Walk
 from operators.noise.boundaries import boundaries
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from operators.noise.boundaries import Cut
     from operators.noise.source import NoiseSource
 
-__all__ = ["Probe"]
+__all__ = ["PROBE", "Probe"]
 
 _ROUNDS: Final = 4  # levels from that of the first tolerance to the last, both included
 _WIDER: Final = 2  # a first look spans at least so many times the steps of the last
@@ -336,7 +336,17 @@ def _shift(rate: Fraction, bound: Fraction) -> int:
 
 def _plan(condition: Condition, aim: Aim, layouts: tuple[_Layout, ...]) -> Plan:
     return Plan(
-        mechanism="probe",
+        mechanism=PROBE.name,
         epsilon=from_loss_units(sum(layout.charges[-1] for layout in layouts)),
         limit=formula_limit(condition, aim),
     )
+
+
+PROBE: Final = Mechanism(
+    name="probe",
+    releases="which predicates ring",
+    keys=(*CONDITION_KEYS, "refine", "first_tolerance"),
+    formula=Maker(Probe.planned, Probe.priced),
+    first_phase=True,
+    colours=("#a21caf", "#e27bec"),
+)

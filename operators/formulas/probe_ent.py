@@ -6,15 +6,14 @@ answer they can still change. The proof is in ``docs/proofs/probe.md``.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
-from operators.base import Plan
+from operators.base import CONDITION_KEYS, Maker, Mechanism, Plan
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
 from operators.formulas.treewalk import Scale, Walk
-from operators.single.progressive import Grid, expected_entropy
+from operators.single.ladder import Grid, level_of_most_entropy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
 
-__all__ = ["ProbeEnt"]
+__all__ = ["PROBE_ENT", "ProbeEnt"]
 
 _REFINEMENT: Final = 3
 
@@ -127,17 +126,14 @@ class ProbeEnt:
         """
         scale, level = self.scales[at], walk.level(at)
         epsilons = (0.0, *(units / UNITS_PER_EPSILON for units in scale.charges))
-        counts, waiting = walk.counts(at), walk.needed(at).size
-        best, chosen = -math.inf, scale.last
-        for candidate in range(level + 1, scale.last + 1):
-            left = round(walk.likely_undecided(at, candidate))
-            expected = counts.tolist()
-            expected[candidate + 1] += waiting - left
-            expected[scale.last + 1] += left
-            entropy = expected_entropy(epsilons, tuple(expected))
-            if entropy > best:
-                best, chosen = entropy, candidate
-        return chosen
+        entry = level_of_most_entropy(  # the first one is for cells that never read the channel
+            epsilons,
+            walk.counts(at),
+            walk.needed(at).size,
+            range(level + 2, len(epsilons)),
+            lambda entry: walk.likely_undecided(at, entry - 1),
+        )
+        return entry - 1
 
     def _next_channel(self, walk: Walk) -> int | None:
         """Return the channel to go on with: least paid, then least to pay at worst."""
@@ -152,7 +148,17 @@ class ProbeEnt:
 
 def _plan(condition: Condition, aim: Aim, lasts: list[int]) -> Plan:
     return Plan(
-        mechanism="probe-ent",
+        mechanism=PROBE_ENT.name,
         epsilon=from_loss_units(sum(lasts)),
         limit=formula_limit(condition, aim),
     )
+
+
+PROBE_ENT: Final = Mechanism(
+    name="probe-ent",
+    releases="which predicates ring",
+    keys=(*CONDITION_KEYS, "first_tolerance"),
+    formula=Maker(ProbeEnt.planned, ProbeEnt.priced),
+    first_phase=True,
+    colours=("#0e7490", "#4cc3dc"),
+)

@@ -19,7 +19,7 @@ from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Decision
 from operators.noise.likely import likely_inside, likely_inside_afresh
 from operators.single.adapter import check_statistics
-from operators.single.progressive import Ladder
+from operators.single.ladder import Ladder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.conditions.condition import Condition
-    from operators.conditions.formula import Formula, _Node
+    from operators.conditions.formula import Formula
+    from operators.conditions.syntax import Node
     from operators.formulas.literals import Reading, Share
     from operators.noise.boundaries import Cut
     from operators.noise.gradual import GradualNoise
@@ -254,7 +255,7 @@ class Walk:
 
     def fired(self) -> NDArray[np.bool_]:
         """Return which cells would ring now, shape (cells,): what is open counts as true."""
-        return self._formula.evaluate_literal_arrays(self._possible)
+        return self._formula.evaluate_literals(self._possible)
 
     def decision(self) -> Decision:
         """Return the answers and what each cell has paid."""
@@ -314,7 +315,7 @@ def still_open(
     operator and cell by cell.
     """
     marks = {one: np.zeros_like(sure[one]) for one in formula.literals}
-    known = _known(formula.tree, sure, possible, negate=False)
+    known = _known(formula.monotone, sure, possible)
     _mark(known, np.ones_like(known.possible), marks)
     return marks
 
@@ -345,19 +346,12 @@ class _Known:
 
 
 def _known(
-    node: _Node,
-    sure: Mapping[str, NDArray[np.bool_]],
-    possible: Mapping[str, NDArray[np.bool_]],
-    *,
-    negate: bool,
+    node: Node, sure: Mapping[str, NDArray[np.bool_]], possible: Mapping[str, NDArray[np.bool_]]
 ) -> _Known:
     if node.kind == "leaf":
-        literal = f"NOT {node.name}" if negate else node.name
-        return _Known(sure[literal], possible[literal], literal)
-    if node.kind == "not":
-        return _known(node.parts[0], sure, possible, negate=not negate)
-    conjunction = (node.kind == "and") is not negate
-    parts = tuple(_known(part, sure, possible, negate=negate) for part in node.parts)
+        return _Known(sure[node.name], possible[node.name], node.name)
+    conjunction = node.kind == "and"
+    parts = tuple(_known(part, sure, possible) for part in node.parts)
     combine = np.logical_and.reduce if conjunction else np.logical_or.reduce
     return _Known(
         sure=combine([part.sure for part in parts]),

@@ -14,9 +14,10 @@ import numpy as np
 
 from accountant.costs.charges import UniformCost
 from accountant.units import from_loss_units
-from operators.base import Decision, Plan
+from operators.base import Decision, Maker, Mechanism, Plan
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
-from operators.single.adapter import check_statistics
+from operators.single.adapter import check_statistics, of_one_test
+from operators.single.tslm import Tslm
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from operators.noise.boundaries import Cut
     from operators.noise.source import NoiseSource
 
-__all__ = ["SharedTslm", "SharedValue"]
+__all__ = ["TSLM", "SharedTslm", "SharedValue"]
 
 _ONE: Final = 1 << 64
 
@@ -89,21 +90,8 @@ class SharedTslm:
             for share in apportioned(condition, aim)
         )
         epsilon = from_loss_units(sum(value.units for value in values))
-        plan = Plan(mechanism="tslm", epsilon=epsilon, limit=formula_limit(condition, aim))
+        plan = Plan(mechanism=TSLM.name, epsilon=epsilon, limit=formula_limit(condition, aim))
         return cls(condition=condition, plan=plan, values=values)
-
-    @classmethod
-    def priced(cls, condition: Condition, aim: Aim) -> Plan:
-        """Return the plan of :meth:`planned`.
-
-        Args:
-            condition: when a cell should ring.
-            aim: what the analyst asked for.
-
-        Raises:
-            ConfigError: as :meth:`planned`.
-        """
-        return cls.planned(condition, aim).plan
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide every cell of one window.
@@ -131,6 +119,15 @@ class SharedTslm:
                 coins = np.full(cells, int(cut.drop * _ONE), dtype=np.uint64)
                 drops = noise.bernoulli(coins)
                 holds[reading.literal] = (own > -cut.shift) | ((own == -cut.shift) & ~drops)
-        fired = self.condition.formula.evaluate_literal_arrays(holds)
+        fired = self.condition.formula.evaluate_literals(holds)
         units = sum(value.units for value in self.values)
         return Decision(fired=fired, cost=UniformCost(units=units, cells=cells))
+
+
+TSLM: Final = Mechanism(
+    name="tslm",
+    releases="which predicates ring",
+    single=of_one_test(Tslm.planned, Tslm.priced),
+    formula=Maker(SharedTslm.planned),
+    colours=("#2563eb", "#6ea8fe"),
+)

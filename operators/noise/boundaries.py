@@ -14,12 +14,12 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from operators.noise.source import exp_neg_bounds
+from operators.noise.certified import exp_neg_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Boundaries", "Cut", "boundaries", "crossing_bound", "finest_cut"]
+__all__ = ["Boundaries", "Cut", "boundaries", "finest_cut"]
 
 _ONE: Final = 1 << 64
 _CUT_BITS: Final = 192
@@ -43,9 +43,9 @@ class Boundaries:
     """Shifts of one side of a walk, with a certified bound on ever passing them.
 
     Guarantee: ``P(exists f: eta_f <= -shifts[f] - 1, or eta_m = -shifts[m] and the coin falls)`` is
-    at most ``crossing``, for the chain of ``GradualNoise(levels)`` and an independent coin; hence
-    no walk over the levels passes one with a higher probability. The noise is symmetric: the same
-    holds above for ``eta_f >= shifts[f] + 1``.
+    at most the sum of ``spent``, for the chain of ``GradualNoise(levels)`` and an independent coin;
+    hence no walk over the levels passes one with a higher probability. The noise is symmetric: the
+    same holds above for ``eta_f >= shifts[f] + 1``.
 
     Args:
         levels: the rates, coarsest first.
@@ -58,11 +58,6 @@ class Boundaries:
     shifts: tuple[int, ...]
     drop: Fraction
     spent: tuple[Fraction, ...]
-
-    @property
-    def crossing(self) -> Fraction:
-        """Upper bound on the probability of ever passing a boundary."""
-        return sum(self.spent, start=Fraction(0))
 
 
 def boundaries(
@@ -113,32 +108,6 @@ def boundaries(
         survivors.kill(shift, at_tie)
         shifts.append(shift)
     return Boundaries(tuple(levels), tuple(reversed(shifts)), drop, tuple(reversed(spent)))
-
-
-def crossing_bound(
-    levels: Sequence[Fraction], shifts: Sequence[int], drop: Fraction = Fraction(0)
-) -> tuple[Fraction, ...]:
-    """Return per level a certified upper bound of passing it and no finer one, for given shifts.
-
-    Args:
-        levels: the rates, strictly rising, coarsest first.
-        shifts: whole steps, >= 0, not rising from coarse to fine.
-        drop: probability of falling under the cut at exactly ``-shifts[-1]`` of the finest level.
-
-    Raises:
-        ValueError: levels that don't rise, or shifts that do.
-    """
-    _check(levels, [Fraction(1)] * len(shifts))
-    if shifts[-1] < 0 or any(coarse < fine for coarse, fine in pairwise(shifts)):
-        raise ValueError("shifts are at least 0 and don't rise from coarse to fine")
-    survivors = _Survivors(levels)
-    spent: list[Fraction] = []
-    for level in reversed(range(len(levels))):
-        at_tie = Fraction(0) if spent else drop
-        survivors.blur(level)
-        spent.append(survivors.passing(shifts[level], at_tie))
-        survivors.kill(shifts[level], at_tie)
-    return tuple(reversed(spent))
 
 
 def finest_cut(t: Fraction, steps: int, alpha: Fraction, beta: Fraction) -> Cut | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from operators.noise.source import CertifiedProbability, exp_neg_bounds
+from operators.noise.certified import CertifiedProbability, exp_neg_bounds
 
 if TYPE_CHECKING:
     from fractions import Fraction

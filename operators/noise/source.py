@@ -21,13 +21,15 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from operators.noise.certified import CertifiedProbability
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from cryptography.hazmat.primitives.ciphers import CipherContext
     from numpy.typing import NDArray
 
-__all__ = ["CertifiedProbability", "KeyedNoise", "NoiseSource", "exp_neg_bounds"]
+__all__ = ["KeyedNoise", "NoiseSource"]
 
 _BUFFER_BYTES: Final = 1 << 16
 _ZEROS: Final = bytes(_BUFFER_BYTES)
@@ -36,76 +38,6 @@ _LANE_BITS: Final = 16  # bits compared first; a lane ties once in 65,536 and is
 _LANES_PER_BLOCK: Final = 1 << 17  # fits the second cache, hides the cost of a call
 _SLOWEST_RATE: Final = Fraction(1, 1 << 40)  # below, a variate could leave int64
 _RARE_TAIL: Final = 6  # choose the width for which the tail flag is set at most exp(-6) of the time
-
-
-class CertifiedProbability:
-    """A probability known to any number of bits.
-
-    Args:
-        bounds: ``bounds(bits)`` returns integers with ``lo <= 2^bits p <= hi``, ever closer in
-            proportion as ``bits`` grows. For a dyadic ``p`` they must be exact (``lo == hi`` once
-            ``2^bits p`` is whole), else ``floor`` could not end.
-    """
-
-    __slots__ = ("_bounds", "_floors")
-
-    def __init__(self, bounds: Callable[[int], tuple[int, int]]) -> None:
-        """Keep the bounds; nothing is computed before it is asked for."""
-        self._bounds = bounds
-        self._floors: dict[int, int] = {}
-
-    @classmethod
-    def rational(cls, p: Fraction) -> CertifiedProbability:
-        """Return the probability ``p``, 0 <= p < 1."""
-        if not 0 <= p < 1:
-            raise ValueError("a probability lies in [0, 1)")
-        return cls(lambda bits: _outward(p.numerator << bits, p.numerator << bits, p.denominator))
-
-    @classmethod
-    def exp_neg(cls, t: Fraction) -> CertifiedProbability:
-        """Return ``exp(-t)``, t > 0."""
-        return cls(lambda bits: exp_neg_bounds(t, bits))
-
-    @classmethod
-    def digit(cls, t: Fraction) -> CertifiedProbability:
-        """Return ``1 / (1 + exp(t))``: the last binary digit of a geometric of rate t > 0."""
-
-        def bounds(bits: int) -> tuple[int, int]:
-            lo, hi = exp_neg_bounds(t, bits)  # q / (1 + q) grows with q
-            one = 1 << bits
-            return (lo << bits) // (one + lo), -((-hi << bits) // (one + hi))
-
-        return cls(bounds)
-
-    @classmethod
-    def nonzero(cls, t: Fraction) -> CertifiedProbability:
-        """Return ``2q / (1 + q)``, q = exp(-t): a discrete Laplace of rate t > 0 is not zero."""
-
-        def bounds(bits: int) -> tuple[int, int]:
-            lo, hi = exp_neg_bounds(t, bits)
-            one = 1 << bits
-            return (lo << bits + 1) // (one + lo), -((-hi << bits + 1) // (one + hi))
-
-        return cls(bounds)
-
-    def floor(self, bits: int) -> int:
-        """Return ``floor(2^bits p)``, exactly.
-
-        Args:
-            bits: at least 1.
-        """
-        known = self._floors.get(bits)
-        if known is None:
-            guard = 16
-            while True:
-                lo, hi = self._bounds(bits + guard)
-                known = lo >> guard
-                # An exact value certifies itself; else both bounds must share their leading bits.
-                if lo == hi or hi >> guard == known:
-                    break
-                guard *= 2
-            self._floors[bits] = known
-        return known
 
 
 class NoiseSource:
@@ -321,33 +253,6 @@ class KeyedNoise(NoiseSource):
         return hashlib.sha256(self._keys.to_bytes(8, "big") + self._seed).digest()
 
 
-def exp_neg_bounds(t: Fraction, bits: int) -> tuple[int, int]:
-    """Return certified integer bounds ``lo <= 2^bits exp(-t) <= hi``.
-
-    The bounds are the tightest there are: equal for ``t = 0``, neighbours otherwise (exp(-t) is
-    irrational for every rational t > 0).
-
-    Args:
-        t: exact, >= 0.
-        bits: at least 1.
-
-    Raises:
-        ValueError: a negative ``t`` or no bits.
-    """
-    if t < 0 or bits < 1:
-        raise ValueError("exp_neg_bounds needs t >= 0 and at least one bit")
-    if t == 0:
-        return 1 << bits, 1 << bits
-    if t >= bits:  # exp(-t) <= e^-bits < 2^-bits
-        return 0, 1
-    guard = 16
-    while True:
-        lo, hi = _exp_neg_interval(t, bits + guard)
-        if lo >> guard == hi >> guard:
-            return lo >> guard, (lo >> guard) + 1
-        guard *= 2
-
-
 @dataclass(frozen=True, slots=True)
 class _Layout:
     """How one variate is spread over lanes: [nonzero,] binary digits from the lowest, tail flag.
@@ -396,33 +301,6 @@ def _layout(t: Fraction, *, signed: bool) -> _Layout:
         unit=1 << digits,
         tail_rate=t * (1 << digits),
     )
-
-
-def _exp_neg_interval(t: Fraction, bits: int) -> tuple[int, int]:
-    """Bound ``2^bits exp(-t)``: Taylor at ``t / 2^halvings <= 1/2``, squared back, outwards."""
-    halvings = (t.numerator // t.denominator + 1).bit_length() + 1
-    work = bits + halvings + 8  # each squaring may double the width of the interval
-    numerator, denominator = t.numerator, t.denominator << halvings
-    term_lo = term_hi = lo = hi = 1 << work
-    order = 0
-    while term_hi > 1:
-        order += 1
-        term_lo = term_lo * numerator // (denominator * order)
-        term_hi = -(-term_hi * numerator // (denominator * order))
-        if order % 2:
-            lo, hi = lo - term_hi, hi - term_lo
-        else:
-            lo, hi = lo + term_lo, hi + term_hi
-    # The terms alternate and shrink, so what is left out is smaller than the last one taken in.
-    lo, hi = lo - term_hi, hi + term_hi
-    for _ in range(halvings):
-        lo, hi = lo * lo >> work, -(-hi * hi >> work)
-    spare = work - bits
-    return lo >> spare, -(-hi >> spare)
-
-
-def _outward(lo: int, hi: int, denominator: int) -> tuple[int, int]:
-    return lo // denominator, -(-hi // denominator)
 
 
 def _renew_all() -> None:

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Mechanisms of one integer test; may import base, noise and conditions."""

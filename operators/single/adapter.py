@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from operators.base import Promise
+from operators.base import Maker, Promise
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
-    from operators.base import Decision, Plan
+    from operators.base import Decision, Operator, Plan
+    from operators.conditions.atoms import IntegerTest
     from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
 
-__all__ = ["CellOperator", "Single", "check_statistics", "promise_of"]
+__all__ = ["CellOperator", "Single", "check_statistics", "of_one_test", "promise_of"]
 
 
 class CellOperator(Protocol):
@@ -66,6 +69,26 @@ class Single:
         return self.operator.decide(statistics[atom.statistic], noise)
 
 
+def of_one_test(
+    planned: Callable[[IntegerTest, Promise], CellOperator],
+    priced: Callable[[IntegerTest, Promise], Plan] | None = None,
+) -> Maker:
+    """Return how a mechanism of integer tests decides conditions of one literal.
+
+    Args:
+        planned: plans its operator.
+        priced: returns its plan alone, where that saves something.
+    """
+
+    def operator(condition: Condition, aim: Aim) -> Operator:
+        return Single(condition=condition, operator=planned(*_asked(condition, aim)))
+
+    if priced is None:
+        return Maker(operator)
+    price = priced  # known to be there
+    return Maker(operator, lambda condition, aim: price(*_asked(condition, aim)))
+
+
 def promise_of(aim: Aim) -> Promise:
     """Return an aim over one atom as the promise of an integer test."""
     return Promise(aim.max_fnr, aim.tolerances[0], aim.max_fpr)
@@ -84,3 +107,7 @@ def check_statistics(condition: Condition, statistics: NDArray[np.int64]) -> Non
     shape = (condition.statistics, condition.cells)
     if statistics.shape != shape or statistics.dtype != np.int64:
         raise ValueError("statistics are int64, one row per statistic and one column per cell")
+
+
+def _asked(condition: Condition, aim: Aim) -> tuple[IntegerTest, Promise]:
+    return condition.test(condition.formula.literals[0]), promise_of(aim)

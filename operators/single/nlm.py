@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.costs.charges import UniformCost
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
-from operators.base import Decision, Plan
-from operators.noise.source import exp_neg_bounds
+from operators.base import Decision, Mechanism, Plan
+from operators.noise.certified import exp_neg_bounds
+from operators.single.adapter import of_one_test
 from operators.single.tslm import error_rates, theoretical_limit
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from operators.conditions.atoms import IntegerTest
     from operators.noise.source import NoiseSource
 
-__all__ = ["Nlm"]
+__all__ = ["NLM", "Nlm"]
 
 _RATE_BITS: Final = 128
 
@@ -71,7 +72,7 @@ class Nlm:
         distance = -(-(promise.tolerance + 1) // test.sensitivity)
         units = _least_units(distance, min(alpha, beta))
         limit = theoretical_limit(test.steps(promise.tolerance), alpha, beta)
-        plan = Plan(mechanism="nlm", epsilon=from_loss_units(units), limit=limit)
+        plan = Plan(mechanism=NLM.name, epsilon=from_loss_units(units), limit=limit)
         return cls(test=test, plan=plan, units=units)
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
@@ -111,3 +112,11 @@ def _least_units(distance: int, rate: Fraction) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if fits(middle) else (middle, high)
     return high
+
+
+NLM: Final = Mechanism(
+    name="nlm",
+    releases="which predicates ring",
+    single=of_one_test(Nlm.planned),
+    promised=False,
+)

@@ -1,284 +1,31 @@
 """PPWLM and DPPWLM: each cell pays for no more precision than its own decision needs.
 
 All cells start at a rate that costs next to nothing. Whatever is far above or below its threshold
-is decided there; the rest goes on to finer levels of the same noise (``operators.noise.gradual``),
-and a cell pays for the level where it stopped. Boundaries on the whole grid
-(``operators.noise.boundaries``) keep the promise for every walk over it. The proof is in
-``docs/proofs/progressive.md``.
+is decided there; the rest goes on to finer levels of the same noise, and a cell pays for the level
+where it stopped (``operators.single.ladder``). The proof is in ``docs/proofs/progressive.md``.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import lru_cache
-from itertools import pairwise
-from typing import TYPE_CHECKING, Final, TypeAlias
-
-import numpy as np
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from accountant.costs.levels import LevelCosts
-from accountant.costs.minentropy import min_entropy_levels
-from accountant.errors import ConfigError
-from accountant.units import UNITS_PER_EPSILON, from_loss_units, to_loss_units
-from operators.base import Decision, Plan
-from operators.noise.boundaries import Boundaries, Cut, boundaries, finest_cut
-from operators.noise.gradual import GradualNoise
-from operators.noise.likely import likely_inside
+from accountant.units import UNITS_PER_EPSILON, from_loss_units
+from operators.base import Decision, Mechanism, Plan
+from operators.single.adapter import of_one_test
+from operators.single.ladder import Grid, Ladder, level_of_most_entropy
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    import numpy as np
     from numpy.typing import NDArray
 
     from operators.base import Promise
     from operators.conditions.atoms import IntegerTest
     from operators.noise.source import NoiseSource
 
-    _Following: TypeAlias = Callable[[int, NDArray[np.int64], NDArray[np.int64]], int]
-
-__all__ = ["Dppwlm", "Grid", "Ladder", "Ppwlm", "expected_entropy", "least_rate"]
-
-_FARTHEST: Final = np.int64(1 << 62)  # no noise carries a step count beyond int64 from here
-_NARROWEST: Final = 10  # the first level is at most the last one divided by this
-_NODES: Final = 1000  # of the min-entropy search: the bracket is closed to a few per cent anyway
-_MOST_LEVELS: Final = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Which levels there are below the last, and how the error bounds are shared among them.
-
-    Args:
-        first: rate of the coarsest level (a tenth of the last one's where that is less).
-        rounds: m, levels in geometric progression, the first and the last included.
-        refinement: m_f, equal parts that every interval between two of them is cut into.
-        finest_share: part of ``max_fnr`` and ``max_fpr`` that the last level may use; the others
-            share the rest evenly. More of it lowers the worst case, less of it the usual loss.
-
-    Raises:
-        ConfigError: a grid without levels or of more than 64, a rate that is not positive, a share
-            outside (0, 1).
-
-    Source: MIDE, Algorithm 2 line 3 and Algorithm 4 lines 4 and 5; its parameters are the defaults.
-    """
-
-    first: Fraction = Fraction(1, 100_000)
-    rounds: int = 4
-    refinement: int = 1
-    finest_share: Fraction = Fraction(1, 2)
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        if self.first <= 0 or not 0 < self.finest_share < 1:
-            raise ConfigError(
-                "the first level of a grid is above 0 and the last one's share between 0 and 1",
-                hint="leave them out for 0.00001 and 0.5",
-            )
-        if self.rounds < 1 or self.refinement < 1 or self.size > _MOST_LEVELS:
-            raise ConfigError(
-                f"a grid has between 1 and {_MOST_LEVELS} levels",
-                hint="leave rounds and refinement out for 4 and 3",
-            )
-
-    @property
-    def size(self) -> int:
-        """Number of levels."""
-        return (self.rounds - 1) * self.refinement + 1
-
-    @property
-    def shape(self) -> tuple[Fraction, ...]:
-        """Weight of every level in the error bounds, coarsest first; they add up to 1."""
-        if self.size == 1:
-            return (Fraction(1),)
-        each = (1 - self.finest_share) / (self.size - 1)
-        return (*(each for _ in range(self.size - 1)), self.finest_share)
-
-    def units(self, last: int) -> tuple[int, ...]:
-        """Return the levels as whole loss units, strictly rising up to ``last``."""
-        first = min(to_loss_units(self.first), max(1, last // _NARROWEST))
-        growth = (last / first) ** (1 / max(1, self.rounds - 1))
-        corners = [first * growth**j for j in range(self.rounds - 1)]
-        inner = [
-            round(low + (high - low) * part / self.refinement)
-            for low, high in pairwise([*corners, float(last)])
-            for part in range(self.refinement)
-        ]
-        levels = (*inner, last)
-        if any(low >= high for low, high in pairwise(levels)) or levels[0] < 1:
-            raise ConfigError(
-                "the levels of the grid are less than one loss unit (1e-12) apart",
-                hint="declare a coarser granule for the summed field, or fewer rounds",
-            )
-        return levels
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Ladder:
-    """The levels of a progressive mechanism with the boundaries of each, all public.
-
-    At level f a cell with noisy step count ``x = s' + eta_f`` is decided negative where
-    ``x < -low[f]``, positive where ``x >= high[f]``, and goes on otherwise. At the last level it
-    rings where ``x > -low``, at the tie ``x = -low`` unless the coin says drop.
-
-    Guarantee: for every walk over the levels, even one that is chosen from the noisy values, a cell
-    with s' >= 0 is missed with probability at most ``max_fnr`` and one with s' <= -k rings with
-    probability at most ``max_fpr``; a cell that stops at level f has lost exactly ``units[f]``.
-
-    Args:
-        units: cost of every level in loss units, strictly rising; level f has rate units * 1e-12.
-        below: boundaries for misses.
-        above: boundaries for false alarms, measured upwards from s' = -k.
-        steps: k.
-    """
-
-    units: tuple[int, ...]
-    below: Boundaries
-    above: Boundaries
-    steps: int
-    chain: GradualNoise = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Prepare the noise."""
-        object.__setattr__(self, "chain", GradualNoise(self.below.levels))
-
-    @classmethod
-    def planned(cls, steps: int, alpha: Fraction, beta: Fraction, grid: Grid) -> Ladder:
-        """Find the least last level that keeps the promise within its share, then the others.
-
-        Args:
-            steps: k >= 1, from "must fire" (s' = 0) down to "must not fire" (s' = -k).
-            alpha: bound on firing at s' <= -k.
-            beta: bound on missing at s' >= 0; alpha + beta < 1.
-            grid: the levels to take.
-
-        Raises:
-            ConfigError: the levels of the grid would coincide.
-        """
-        share = grid.shape[-1]
-        last, cut = least_rate(steps, alpha * share, beta * share)
-        return cls.fitted(grid.units(last), steps, alpha, beta, shape=grid.shape, cut=cut)
-
-    @classmethod
-    def fitted(
-        cls,
-        units: tuple[int, ...],
-        steps: int,
-        alpha: Fraction,
-        beta: Fraction,
-        *,
-        shape: tuple[Fraction, ...],
-        cut: Cut,
-    ) -> Ladder:
-        """Choose the boundaries on given levels.
-
-        Args:
-            units: the levels in loss units, strictly rising, coarsest first.
-            steps: k >= 1.
-            alpha: bound on firing at s' <= -k.
-            beta: bound on missing at s' >= 0; alpha + beta < 1.
-            shape: weight of every level in both bounds, coarsest first; they add up to 1.
-            cut: that of the last level, within its part of both bounds.
-
-        Raises:
-            ValueError: a cut that exceeds its part, or levels that don't rise.
-        """
-        levels = tuple(from_loss_units(level) for level in units)
-        mirrored = Cut(steps - cut.shift, 1 - cut.drop)
-        return cls(
-            units=units,
-            below=_boundaries(levels, beta, shape, cut),
-            above=_boundaries(levels, alpha, shape, mirrored),
-            steps=steps,
-        )
-
-    @property
-    def low(self) -> tuple[int, ...]:
-        """Per level, how far below zero a cell goes on."""
-        return self.below.shifts
-
-    @property
-    def high(self) -> tuple[int, ...]:
-        """Per level, from where on a cell is decided positive; not used at the last level."""
-        return tuple(shift + 1 - self.steps for shift in self.above.shifts)
-
-    def noisy(
-        self, steps: NDArray[np.int64], noise: NoiseSource
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Draw every cell's noisy values on the whole grid, and its coin.
-
-        Never released; a walk reads of them what it pays for.
-
-        Args:
-            steps: shape (cells,), int64, the step counts s'.
-            noise: the cryptographic source.
-
-        Returns:
-            Values, shape (levels, cells), int64, and whether the coin drops, shape (cells,), bool.
-        """
-        coin = self.below.drop * (1 << 64)  # finest_cut made it whole, below 2^64
-        drops = noise.bernoulli(np.full(steps.size, int(coin), dtype=np.uint64))
-        values = self.chain.draw(noise, steps.size)
-        values += np.clip(steps, -_FARTHEST, _FARTHEST)
-        return values, drops
-
-    def walk(
-        self, values: NDArray[np.int64], drops: NDArray[np.bool_], following: _Following
-    ) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
-        """Decide every cell, reading levels from coarse to fine.
-
-        Args:
-            values: shape (levels, cells), int64, as from ``noisy``.
-            drops: shape (cells,), the coins.
-            following: given the level just read, its values for the undecided cells and how many
-                cells stopped at each level so far, shape (levels,), returns the next level.
-
-        Returns:
-            Which cells ring and the level where each stopped, both of shape (cells,).
-        """
-        last = len(self.units) - 1
-        cells = values.shape[1]
-        fired = np.zeros(cells, dtype=np.bool_)
-        stopped = np.full(cells, last, dtype=np.uint8)
-        counts = np.zeros(last + 1, dtype=np.int64)
-        undecided = np.arange(cells)
-        level = 0
-        while level < last:
-            read = values[level, undecided]
-            rings = read >= self.high[level]
-            settled = rings | (read < -self.low[level])
-            fired[undecided[rings]] = True
-            stopped[undecided[settled]] = level
-            counts[level] = np.count_nonzero(settled)
-            undecided = undecided[~settled]
-            if not undecided.size:
-                return fired, stopped
-            level = following(level, read[~settled], counts)
-        read = values[last, undecided]
-        tied = read == -self.low[last]
-        fired[undecided] = np.where(tied, ~drops[undecided], read > -self.low[last])
-        return fired, stopped
-
-    def likely_undecided(self, level: int, candidate: int, read: NDArray[np.int64]) -> float:
-        """Return how many cells are expected to be undecided at a finer level.
-
-        Given the value read, the value at a finer level is less by one step of the chain (all step
-        counts being equally likely beforehand): 0 with the chain's probability, else DLap at the
-        rate of ``level``. A float: it guides the choice of levels, which any rule may make.
-
-        Args:
-            level: the level read.
-            candidate: a finer level.
-            read: values of the undecided cells at ``level``, shape (cells,), int64.
-        """
-        last = len(self.units) - 1
-        if candidate == last:
-            return 0.0
-        coarse, fine = (self.units[at] / UNITS_PER_EPSILON for at in (level, candidate))
-        low, high = -self.low[candidate], self.high[candidate]
-        return float(likely_inside(coarse, fine, low, high, read).sum())
+__all__ = ["DPPWLM", "PPWLM", "Dppwlm", "Ppwlm"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -318,7 +65,7 @@ class Ppwlm:
         Raises:
             ConfigError: a promise that cannot be kept, is met by guessing, or spans too many steps.
         """
-        plan, ladder = _planned("ppwlm", test, promise, grid or Grid())
+        plan, ladder = _planned(PPWLM, test, promise, grid or Grid())
         return cls(test=test, plan=plan, ladder=ladder)
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
@@ -371,7 +118,7 @@ class Dppwlm:
         Raises:
             ConfigError: a promise that cannot be kept, is met by guessing, or spans too many steps.
         """
-        plan, ladder = _planned("dppwlm", test, promise, grid or Grid(refinement=3))
+        plan, ladder = _planned(DPPWLM, test, promise, grid or Grid(refinement=3))
         return cls(test=test, plan=plan, ladder=ladder)
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
@@ -399,76 +146,37 @@ class Dppwlm:
             read: its values for the cells still undecided, shape (cells,), at least one.
             counts: cells that have stopped at each level, shape (levels,).
         """
-        last = len(self.ladder.units) - 1
-        epsilons = tuple(units / UNITS_PER_EPSILON for units in self.ladder.units)
-        best, chosen = -math.inf, last
-        for candidate in range(level + 1, last + 1):
-            left = round(self.ladder.likely_undecided(level, candidate, read))
-            expected = counts.tolist()
-            expected[candidate] += read.size - left
-            expected[last] += left
-            entropy = expected_entropy(epsilons, tuple(expected))
-            if entropy > best:
-                best, chosen = entropy, candidate
-        return chosen
-
-
-@lru_cache(maxsize=256)
-def least_rate(steps: int, alpha: Fraction, beta: Fraction) -> tuple[int, Cut]:
-    """Return the least rate, in whole loss units, of a single level for these bounds; its cut.
-
-    Args:
-        steps: k >= 1.
-        alpha: bound on firing at s' <= -k.
-        beta: bound on missing at s' >= 0; alpha + beta < 1.
-    """
-
-    def cut(units: int) -> Cut | None:
-        return finest_cut(from_loss_units(units), steps, alpha, beta)
-
-    guess = round(theoretical_limit(steps, alpha, beta) * UNITS_PER_EPSILON)
-    low, high, stride = 0, max(1, guess), 1
-    while (found := cut(high)) is None:
-        low, high, stride = high, high + stride, 2 * stride
-    while low < high - stride and (lower := cut(high - stride)) is not None:
-        high, found, stride = high - stride, lower, 2 * stride
-    low = max(low, high - stride)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if (lower := cut(middle)) is None:
-            low = middle
-        else:
-            high, found = middle, lower
-    return high, found
-
-
-@lru_cache(maxsize=4096)
-def expected_entropy(levels: tuple[float, ...], counts: tuple[int, ...]) -> float:
-    """Return the min-entropy that costs would leave, to a few per cent.
-
-    Remembered: windows in which little happens ask for the same one again and again.
-
-    Args:
-        levels: epsilon of every level.
-        counts: cells expected to stop at each, shape (levels,).
-    """
-    return min_entropy_levels(levels, counts, node_limit=_NODES).value
+        units = self.ladder.units
+        return level_of_most_entropy(
+            tuple(each / UNITS_PER_EPSILON for each in units),
+            counts,
+            read.size,
+            range(level + 1, len(units)),
+            lambda candidate: self.ladder.likely_undecided(level, candidate, read),
+        )
 
 
 def _planned(
-    mechanism: str, test: IntegerTest, promise: Promise, grid: Grid
+    mechanism: Mechanism, test: IntegerTest, promise: Promise, grid: Grid
 ) -> tuple[Plan, Ladder]:
     alpha, beta = error_rates(promise)
     steps = planned_steps(test, promise.tolerance)
     ladder = Ladder.planned(steps, alpha, beta, grid)
     limit = theoretical_limit(steps, alpha, beta)
     epsilon = from_loss_units(ladder.units[-1])
-    return Plan(mechanism=mechanism, epsilon=epsilon, limit=limit), ladder
+    return Plan(mechanism=mechanism.name, epsilon=epsilon, limit=limit), ladder
 
 
-@lru_cache(maxsize=256)
-def _boundaries(
-    levels: tuple[Fraction, ...], bound: Fraction, shape: tuple[Fraction, ...], cut: Cut
-) -> Boundaries:
-    """Remember boundaries: literals of a formula often ask for the same ones."""
-    return boundaries(levels, bound, shape=shape, finest=cut)
+PPWLM: Final = Mechanism(
+    name="ppwlm",
+    releases="which predicates ring",
+    single=of_one_test(Ppwlm.planned),
+    colours=("#c2570c", "#fb9a55"),
+)
+
+DPPWLM: Final = Mechanism(
+    name="dppwlm",
+    releases="which predicates ring",
+    single=of_one_test(Dppwlm.planned),
+    colours=("#15803d", "#55c27d"),
+)

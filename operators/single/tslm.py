@@ -20,7 +20,7 @@ from accountant.costs.charges import UniformCost
 from accountant.errors import ConfigError
 from accountant.units import UNITS_PER_EPSILON, from_loss_units, to_loss_units
 from operators.base import Decision, Plan
-from operators.noise.source import exp_neg_bounds
+from operators.noise.certified import exp_neg_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""Sparse vector: alarms over many windows under one noisy threshold, paid per alarm."""
+"""Sparse vector: alarms over many windows under one noisy threshold, paid per alarm.
+
+May import ``operators.single`` and what is below it.
+"""
 
 from operators.svt.correction import (
     Exponential,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-from operators.noise.source import exp_neg_bounds
+from operators.noise.certified import exp_neg_bounds
 
 __all__ = ["Difference", "OneSided", "TwoSided"]
 

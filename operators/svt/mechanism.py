@@ -8,29 +8,34 @@ like the mechanisms of single windows; decided through a run's state, which the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from accountant.costs.charges import UniformCost
+from accountant.costs.runs import RunAfter, RunTerms
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units
-from operators.base import Decision, Plan
+from operators.base import CONDITION_KEYS, Decision, Maker, Mechanism, Plan, RunStep
 from operators.single.adapter import check_statistics, promise_of
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 from operators.svt.planning import planned_terms
-from operators.svt.run import ask, open_run
+from operators.svt.run import RunState, ask, open_run
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
+    from accountant.costs.runs import StoredRun
     from operators.conditions.atoms import IntegerTest
     from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
-    from operators.svt.run import RunDecision, RunState
+    from operators.svt.run import RunDecision
     from operators.svt.terms import SvtPlan
 
-__all__ = ["Svt"]
+__all__ = ["SVT", "Svt"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,20 +95,32 @@ class Svt:
         )
         epsilon = from_loss_units(terms.epsilon_units)
         limit = theoretical_limit(steps, alpha / aim.questions, beta)
-        return cls(condition, Plan(mechanism="svt", epsilon=epsilon, limit=limit), terms)
+        return cls(condition, Plan(mechanism=SVT.name, epsilon=epsilon, limit=limit), terms)
 
-    @classmethod
-    def priced(cls, condition: Condition, aim: Aim) -> Plan:
-        """Return the plan of :meth:`planned`.
+    @property
+    def run_terms(self) -> RunTerms:
+        """What every run costs."""
+        return RunTerms(self.terms.open_units, self.terms.alarm_units, self.terms.alarms)
 
-        Args:
-            condition: of one literal.
-            aim: what the analyst asked for.
-
-        Raises:
-            ConfigError: as :meth:`planned`.
-        """
-        return cls.planned(condition, aim).plan
+    def go_on(
+        self,
+        statistics: NDArray[np.int64],
+        before: StoredRun | None,
+        noise: NoiseSource,
+        *,
+        window: int,
+    ) -> RunStep:
+        """Decide every cell of one window within a run; see :meth:`RunOperator.go_on`."""
+        state = self.open(noise) if before is None else RunState.from_bytes(before.state)
+        asked = self.ask(statistics, state, noise, window)
+        left = asked.state
+        return RunStep(
+            fired=asked.fired,
+            late=asked.late,
+            unanswered=int(np.count_nonzero(~asked.answered)),
+            units=self.cost_units(before is None, asked.rung),
+            after=RunAfter(left.to_bytes(), left.left, asked.rung, before, self.run_terms),
+        )
 
     def open(self, noise: NoiseSource) -> RunState:
         """Open a run: draw its threshold's noise, which costs ``terms.open_units``.
@@ -188,3 +205,25 @@ def _check_counts(aim: Aim) -> None:
             f"a cell is asked from 1 to {MOST_QUESTIONS:,} times",
             hint="write append: 1",
         )
+
+
+def _definition(condition: Condition, aim: Aim) -> Mapping[str, object]:
+    terms = Svt.planned(condition, aim).terms
+    return {
+        # A run's state fits the terms it was opened on, and no others.
+        "terms": [terms.open_units, terms.alarm_units, terms.correction],
+        "alarms": aim.alarms,
+        "questions": aim.questions,
+        "put_back": aim.put_back,
+        "monotone": condition.monotone,
+    }
+
+
+SVT: Final = Mechanism(
+    name="svt",
+    releases="which predicates ring, and how many were not asked as the run was spent",
+    keys=(*CONDITION_KEYS, "alarms_per_period", "append", "append_to"),
+    single=Maker(Svt.planned),
+    run=Svt.planned,
+    definition=_definition,
+)

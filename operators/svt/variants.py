@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from operators.noise.source import CertifiedProbability
+from operators.noise.certified import CertifiedProbability
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 
 from accountant.units import PrivacyUnit
-from operators.conditions.condition import Refine
-from operators.formulas.apportion import Rule
+from operators.conditions.condition import Refine, Rule
 from stream.config.scalars import (
     Address,
     CellEpsilon,

@@ -235,7 +235,7 @@ def may_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> N
             holds[literal] = values >= _moved(atom.thresholds, -2 * tolerances[name])
         else:
             holds[literal] = values < _moved(atom.thresholds, 2 * tolerances[name])
-    return condition.formula.evaluate_literal_arrays(holds)
+    return condition.formula.evaluate_literals(holds)
 
 
 def tasks_of(counted: CountedAlarm, setting: int, runs: int) -> list[Task]:

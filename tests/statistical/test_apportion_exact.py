@@ -20,13 +20,15 @@ import pytest
 from scipy.optimize import linprog
 
 from operators.conditions.formula import Formula, atom_of
-from operators.formulas.apportion import Apportionment, Atom, Rule, apportion
+from operators.formulas.apportion import Apportionment, Atom, apportion
 from tests.statistical.formula_law import random_formula
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
+
+    from operators.conditions.condition import Rule
 
 BETA = Fraction(1, 20)
 FAR = 10**7
@@ -192,13 +194,13 @@ def worst_miss(case: Case, found: Apportionment, *, twin: bool = False) -> Decim
 def table(formula: Formula, literals: list[str]) -> NDArray[np.bool_]:
     """Return the formula over its literals: one axis of length 2 per literal."""
     axes = np.indices((2,) * len(literals)).astype(np.bool_)
-    return formula.evaluate_literal_arrays(dict(zip(literals, axes, strict=True)))
+    return formula.evaluate_literals(dict(zip(literals, axes, strict=True)))
 
 
 def true_corners(case: Case, keys: list[str], values: Mapping[str, list[int]]) -> NDArray[np.bool_]:
     """Say at which corners the formula is truly true: one axis per statistic."""
     grids = dict(zip(keys, np.meshgrid(*(values[k] for k in keys), indexing="ij"), strict=True))
-    return case.formula.evaluate_arrays(
+    return case.formula.evaluate(
         {name: grids[key_of(case, name)] >= case.offsets[name] for name in case.formula.atoms}
     )
 
@@ -297,7 +299,8 @@ def test_no_coupling_of_the_literals_misses_more() -> None:
         bits = np.indices((2,) * len(literals)).reshape(len(literals), -1)
         every = product((False, True), repeat=len(case.formula.atoms))
         states = [dict(zip(case.formula.atoms, each, strict=True)) for each in every]
-        true = [each for each in states if case.formula.evaluate(each)]
+        columns = {name: np.array([each[name] for each in states]) for name in case.formula.atoms}
+        true = [states[at] for at in np.flatnonzero(case.formula.evaluate(columns))]
         for state in source.sample(true, min(3, len(true))):
             rates = [
                 1 - float(found.beta[one])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from benchmarks.papers.pqd.printed import laplace_error, laplace_threshold, race_threshold
 from operators.deciders import (
     Count,
     Decider,
@@ -24,9 +25,6 @@ from operators.deciders import (
     Sum,
     TightBand,
     exponential_threshold,
-    laplace_error,
-    laplace_threshold,
-    race_threshold,
     tau_min,
 )
 from operators.noise.source import KeyedNoise, NoiseSource

@@ -22,17 +22,15 @@ from scipy.stats import binom
 
 import operators.formulas.probe
 from accountant.units import from_loss_units
-from operators.conditions.condition import Aim, Condition, Refine, ThresholdAtom
+from operators.conditions.condition import Aim, Condition, Refine, Rule, ThresholdAtom
 from operators.conditions.formula import Formula, atom_of
-from operators.formulas.apportion import Rule
 from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
 from operators.formulas.treewalk import Rungs, Scale, Walk
 from operators.formulas.tslm import SharedTslm
-from operators.noise.boundaries import crossing_bound
 from operators.noise.source import KeyedNoise
 from operators.registry import create
-from operators.single.progressive import Grid
+from operators.single.ladder import Grid
 from tests.statistical import formula_law as distant
 from tests.statistical.chain_law import Floats, Side, laplace, worst_walk
 from tests.statistical.formula_law import (
@@ -43,6 +41,7 @@ from tests.statistical.formula_law import (
     condition_of,
     random_formula,
 )
+from tests.support.boundaries import crossing_bound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -288,8 +287,8 @@ def rates(of: FormulaLaw, found: Outcomes) -> tuple[float, float]:
             steps = reading.own(grid, slice(0, 1))
             holds[reading.literal] = steps >= 0
             granted[reading.literal] = steps > -reading.steps
-    true = condition.formula.evaluate_literal_arrays(holds)
-    false = ~condition.formula.evaluate_literal_arrays(granted)
+    true = condition.formula.evaluate_literals(holds)
+    false = ~condition.formula.evaluate_literals(granted)
     return float((1 - rings)[true].max()), float(rings[false].max())
 
 
@@ -402,7 +401,7 @@ def worst_corner(
     places = positions(condition)
     names = [each.literal for value in operator.values for each in value.share.readings]
     axes = np.indices((2,) * len(names)).astype(np.bool_)
-    missed = ~condition.formula.evaluate_literal_arrays(dict(zip(names, axes, strict=True)))
+    missed = ~condition.formula.evaluate_literals(dict(zip(names, axes, strict=True)))
     risk: NDArray[np.float64] = missed.astype(np.float64)
     for value, own in zip(operator.values, places, strict=True):
         laws = np.array([patterns(condition, operator, value, at, share_boolean) for at in own])
@@ -412,7 +411,7 @@ def worst_corner(
     statistic = {
         channel.statistic: grid for channel, grid in zip(condition.channels, grids, strict=True)
     }
-    true = condition.formula.evaluate_arrays(
+    true = condition.formula.evaluate(
         {
             name: statistic[atom.statistic] >= int(atom.thresholds[0])
             for name, atom in condition.atoms.items()
@@ -566,7 +565,7 @@ def test_optimal_plans_never_cost_more() -> None:
         aim = Aim(BETA, tree.tolerances, first_tolerances=wide)
         fresh = replace(aim, refine="fresh")
         for plan, each in (
-            (SharedTslm.priced, aim),
+            (lambda *asked: SharedTslm.planned(*asked).plan, aim),
             (Probe.priced, aim),
             (Probe.priced, fresh),
             (ProbeEnt.priced, aim),
@@ -593,7 +592,7 @@ def test_threshold_shift_loses_its_charge_and_no_more() -> None:
         near = range(-6, 9)
         names = [each.literal for value in operator.values for each in value.share.readings]
         axes = np.indices((2,) * len(names)).astype(np.bool_)
-        table = condition.formula.evaluate_literal_arrays(dict(zip(names, axes, strict=True)))
+        table = condition.formula.evaluate_literals(dict(zip(names, axes, strict=True)))
         rings: NDArray[np.float64] = table.astype(np.float64)
         for value in operator.values:
             laws = np.array([patterns(condition, operator, value, at, False) for at in near])

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from accountant.errors import ConfigError
 from operators import registry
 from operators.base import Promise
-from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Condition
 from operators.noise.source import KeyedNoise, NoiseSource
 from operators.single.nlm import Nlm

@@ -14,13 +14,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from operators.noise.source import (
-    CertifiedProbability,
-    KeyedNoise,
-    NoiseSource,
-    _layout,
-    exp_neg_bounds,
-)
+from operators.noise.certified import CertifiedProbability, exp_neg_bounds
+from operators.noise.source import KeyedNoise, NoiseSource, _layout
 from tests.statistical.enumeration import chi_square, exp_bounds, geometric_masses, laplace_masses
 from tests.support.tree import ROOT
 
@@ -195,12 +190,13 @@ def test_lane_ties_are_settled_by_further_bits(below: bool) -> None:
 
 def test_a_dyadic_probability_is_exact() -> None:
     """A coin of 3/4 fires for exactly the words below 3/4, though its later bits are all zero."""
-    coin = CertifiedProbability.rational(Fraction(3, 4))
+    coin = CertifiedProbability(lambda bits: (3 << bits - 2, 3 << bits - 2))
     edge = 3 << 62
     source = ScriptedNoise(np.array([edge - 1, edge], dtype="<u8"), bytes(7) + b"\x01")
     assert source.certified(coin, 2).tolist() == [True, False]
     assert coin.floor(1) == 1
-    assert CertifiedProbability.rational(Fraction(1, 1 << 100)).floor(64) == 0
+    rare = CertifiedProbability(lambda bits: (1 << bits >> 100, -(-1 << bits >> 100)))
+    assert rare.floor(64) == 0
 
 
 def test_bernoulli_compares_strictly() -> None:
@@ -376,15 +372,16 @@ def test_the_keyed_source_is_out_of_reach_of_the_release_path() -> None:
                 or getattr(node, "name", "")
                 for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
             }
-            assert ("KeyedNoise" in names) == (file == ROOT / "operators" / "noise.py"), file
-    tree = ast.parse((ROOT / "operators" / "noise.py").read_text(encoding="utf-8"))
-    constants = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-    assert not any(isinstance(value, float) for value in constants)
-    assert not any(isinstance(node, ast.Div) for node in ast.walk(tree))
+            assert ("KeyedNoise" in names) == (file == ROOT / "operators/noise/source.py"), file
+    for name in ("source", "certified"):
+        tree = ast.parse((ROOT / f"operators/noise/{name}.py").read_text(encoding="utf-8"))
+        constants = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        assert not any(isinstance(value, float) for value in constants)
+        assert not any(isinstance(node, ast.Div) for node in ast.walk(tree))
 
 
 def test_linked_proofs_exist() -> None:
     """Every proof page that a module of the operators names is there."""
-    for file in (ROOT / "operators").glob("*.py"):
+    for file in (ROOT / "operators").rglob("*.py"):
         for page in re.findall(r"docs/proofs/\w+\.md", file.read_text(encoding="utf-8")):
             assert (ROOT / page).is_file(), page

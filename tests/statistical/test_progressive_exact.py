@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from accountant.units import from_loss_units
 from operators.base import Promise
-from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
 from operators.noise.gradual import GradualNoise, stay_probability
 from operators.noise.source import KeyedNoise
-from operators.single.progressive import Dppwlm, Grid, Ladder, Ppwlm
+from operators.single.ladder import Grid, Ladder
+from operators.single.progressive import Dppwlm, Ppwlm
 from tests.statistical.chain_law import (
     Floats,
     Side,
@@ -97,8 +99,8 @@ def test_recursion_meets_the_lattice(
     of = ladder(grid, steps, beta, alpha)
     for side, found in ((below(of), of.below), (above(of), of.above)):
         assert ever_passed(side) == pytest.approx(list(map(float, found.spent)), abs=1e-13)
-    assert of.below.crossing <= beta
-    assert of.above.crossing <= alpha
+    assert sum(of.below.spent) <= beta
+    assert sum(of.above.spent) <= alpha
 
 
 def test_cutoff_from_the_same_noise_is_caught() -> None:

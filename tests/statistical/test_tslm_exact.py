@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units
 from operators.base import Promise
-from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
 from operators.noise.source import KeyedNoise
 from operators.single.tslm import Tslm, extremal_table, theoretical_limit
 from tests.statistical.enumeration import (
@@ -99,7 +100,7 @@ def test_promise_holds_exactly(
 ) -> None:
     """Misses at the first true value and alarms at the first forbidden one stay within bounds."""
     false_alarms = beta if alpha is None else alpha
-    for comparison in Comparison:
+    for comparison in (Comparison.GT, Comparison.GE, Comparison.LT, Comparison.LE):
         tslm = planned(sensitivity, tolerance, beta, alpha, comparison)
         assert 1 - fires(tslm, first_true(comparison)) <= beta
         assert fires(tslm, first_true(comparison, 2 * tolerance + 1)) <= false_alarms

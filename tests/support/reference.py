@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from accountant.units import Contribution, PrivacyUnit
-from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Condition
 from stream.counting.counter import WindowCounter, project
 from stream.events.decoder import Batch

@@ -16,8 +16,9 @@ from benchmarks.papers.trials import Measured, Outcome, measure, outcome
 from benchmarks.papers.workloads import QUERIES, Cells, Query
 from operators.base import Promise
 from operators.noise.source import NoiseSource
+from operators.single.ladder import Grid
 from operators.single.nlm import Nlm
-from operators.single.progressive import Dppwlm, Grid, Ppwlm
+from operators.single.progressive import Dppwlm, Ppwlm
 from operators.single.tslm import Tslm
 
 if TYPE_CHECKING:

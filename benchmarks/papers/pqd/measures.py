@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmarks.papers.pages import number, prose, table
 from benchmarks.papers.pqd.costs import NEGATIVES
+from benchmarks.papers.pqd.printed import laplace_threshold, race_threshold
 from benchmarks.papers.pqd.study import DELTA, EPSILON, thresholds
 from benchmarks.papers.pqd.words import (
     chosen,
@@ -23,9 +24,7 @@ from operators.deciders import (
     LaplaceBand,
     Sum,
     exponential_threshold,
-    laplace_threshold,
     levels_of,
-    race_threshold,
 )
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.papers.pqd.printed import laplace_error
 from benchmarks.papers.pqd.study import DELTA
-from operators.deciders import Sum, choose, laplace_error, levels_of
+from operators.deciders import Sum, choose, levels_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.papers.data import Events
-    from operators.conditions.condition import Refine
-    from operators.formulas.apportion import Rule
+    from operators.conditions.condition import Refine, Rule
 
 __all__ = [
     "BOUNDS",
@@ -236,7 +235,7 @@ def _naive_printed(case: Case) -> Callable[[], Outcome]:
             distance = (columns.statistics[at] - columns.thresholds[at]) / columns.sensitivities[at]
             fired[name], paid = tslm.decide(distance, rng)
             lost += paid
-        return Outcome.of(formula.evaluate_arrays(fired), lost)
+        return Outcome.of(formula.evaluate(fired), lost)
 
     return run
 

@@ -7,13 +7,14 @@ counted anyway; nothing new is counted.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from operators.conditions.condition import Condition, ThresholdAtom
 from operators.conditions.formula import Formula
-from operators.deciders import Count, Quantile, Statistic, Sum
+from operators.conditions.weights import Statistic, Weight
+from operators.deciders import Count, Quantile, Sum
 from stream.config.alarms.reduction import Function
 from stream.model.queries import AggregateKind, AggregateSpec
 
@@ -118,7 +119,7 @@ def reference_aggregate(measure: Measure, feed: Feed) -> AggregateSpec:
     """
     if measure.function is Function.QUANTILE:
         raise ValueError("a quantile is no sum of one weight per event")
-    statistic = Statistic("value" if measure.function is Function.SUM else "one")
+    statistic = Statistic(Weight.SUM if measure.function is Function.SUM else Weight.COUNT)
     return _spec(statistic, measure, feed, np.zeros(0, dtype=np.int64))
 
 
@@ -129,13 +130,11 @@ def _whole(decider: Decider, kind: Count | Sum) -> int:
         ValueError: none is.
     """
     for at, each in enumerate(decider.statistics):
-        if each.side != "all":
-            continue
-        if isinstance(kind, Count):
-            return at
-        uncapped = each.weight == "capped" and each.bound >= kind.high and not each.relative
-        if each.weight == "value" or uncapped:
-            return at
+        match each.weight, kind:
+            case Weight.COUNT, Count():
+                return at
+            case Weight.SUM, Sum(high=high) if each.cap is None or each.cap >= high:
+                return at
     raise ValueError("no statistic of the decider is the aggregate")
 
 
@@ -145,38 +144,34 @@ def _spec(
     """Return a decider's statistic as one of the counting.
 
     Raises:
-        ValueError: values on one side only, or a cap that differs between cells.
+        ValueError: one of another kind.
     """
-    if statistic.side == "all" and statistic.weight == "one":
-        if measure.function is Function.DISTINCT:
+    match statistic.weight:
+        case Weight.COUNT if measure.function is Function.DISTINCT:
             return AggregateSpec(AggregateKind.DISTINCT_UNITS, where=measure.where)
-        return AggregateSpec(AggregateKind.COUNT, measure.present, where=measure.where)
-    if statistic.side == "all":
-        low, high, granule = _values(measure, feed)
-        if statistic.weight == "capped":
-            if statistic.relative:
-                raise ValueError("every cell of a capped sum has the same cap")
-            high = min(high, statistic.bound)
-        return AggregateSpec(
-            AggregateKind.SUM,
-            measure.field,
-            lo=min(low, high),
-            hi=high,
-            granule=granule,
-            where=measure.where,
-        )
-    if statistic.weight != "one":
-        raise ValueError("values are summed over all events")
-    pivots = np.broadcast_to(np.int64(statistic.bound), references.shape)
-    if statistic.relative:
-        pivots = references + statistic.bound
-    match statistic.side:
-        case "at most":
-            return _rank(measure, feed, pivots, above=0, not_above=1)
-        case "at least":
-            return _rank(measure, feed, pivots - 1, above=1, not_above=0)
-        case _:
-            assert_never(statistic.side)
+        case Weight.COUNT:
+            return AggregateSpec(AggregateKind.COUNT, measure.present, where=measure.where)
+        case Weight.SUM:
+            low, high, granule = _values(measure, feed)
+            high = high if statistic.cap is None else min(high, statistic.cap)
+            return AggregateSpec(
+                AggregateKind.SUM,
+                measure.field,
+                lo=min(low, high),
+                hi=high,
+                granule=granule,
+                where=measure.where,
+            )
+        case Weight.RANK:
+            around = references if statistic.relative else np.zeros_like(references)
+            return _rank(
+                measure,
+                feed,
+                around + statistic.pivot,
+                above=statistic.above,
+                not_above=statistic.not_above,
+            )
+    raise ValueError("deciders ask for numbers, sums and ranks of values")
 
 
 def _rank(

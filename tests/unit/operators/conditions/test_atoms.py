@@ -1,13 +1,18 @@
 """The integer test: truth kept exactly, sensitivity one, no overflow."""
 
+import operator
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
+ORDERED = (Comparison.GT, Comparison.GE, Comparison.LT, Comparison.LE)
 EXTREMES = (LOWEST, LOWEST + 1, LOWEST + 2, -1, 0, 1, HIGHEST - 1, HIGHEST)
 
 int64s = st.one_of(st.integers(LOWEST, HIGHEST), st.integers(-300, 300), st.sampled_from(EXTREMES))
@@ -44,7 +49,7 @@ def exact_steps(comparison: Comparison, statistic: int, threshold: int, sensitiv
 
 
 @settings(max_examples=500, deadline=None)
-@given(st.sampled_from(Comparison), int64s, int64s, sensitivities)
+@given(st.sampled_from(ORDERED), int64s, int64s, sensitivities)
 def test_step_count_is_non_negative_exactly_where_the_comparison_is_true(
     comparison: Comparison, statistic: int, threshold: int, sensitivity: int
 ) -> None:
@@ -56,7 +61,7 @@ def test_step_count_is_non_negative_exactly_where_the_comparison_is_true(
 
 
 @settings(max_examples=500, deadline=None)
-@given(st.sampled_from(Comparison), int64s, int64s, sensitivities)
+@given(st.sampled_from(ORDERED), int64s, int64s, sensitivities)
 def test_step_count_is_the_exact_quotient_where_it_can_be_represented(
     comparison: Comparison, statistic: int, threshold: int, sensitivity: int
 ) -> None:
@@ -72,7 +77,7 @@ def test_step_count_is_the_exact_quotient_where_it_can_be_represented(
 
 
 @settings(max_examples=500, deadline=None)
-@given(st.sampled_from(Comparison), int64s, int64s, sensitivities, st.data())
+@given(st.sampled_from(ORDERED), int64s, int64s, sensitivities, st.data())
 def test_neighbours_are_at_most_one_step_apart(
     comparison: Comparison, statistic: int, threshold: int, sensitivity: int, data: st.DataObject
 ) -> None:
@@ -94,7 +99,7 @@ def test_truncating_division_would_break_the_truth() -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.sampled_from(Comparison), st.lists(st.integers(-5, 5), max_size=6), st.integers(-12, 12))
+@given(st.sampled_from(ORDERED), st.lists(st.integers(-5, 5), max_size=6), st.integers(-12, 12))
 def test_count_and_sum_over_small_multisets(
     comparison: Comparison, values: list[int], threshold: int
 ) -> None:
@@ -154,6 +159,26 @@ def test_wrong_parts_are_refused(thresholds: np.ndarray, sensitivity: int) -> No
     """Shapes, types and sensitivities that would void the guarantee are refused."""
     with pytest.raises(ValueError, match=r"thresholds|sensitivity"):
         IntegerTest(Comparison.GT, thresholds, sensitivity)
+
+
+@pytest.mark.parametrize("comparison", [Comparison.EQ, Comparison.NE])
+def test_only_ordered_comparisons_are_integer_tests(comparison: Comparison) -> None:
+    """Equality has no step count: HAVING makes two tests of it."""
+    with pytest.raises(ValueError, match=">, >=, < or <="):
+        one(comparison, 1, 1)
+
+
+@pytest.mark.parametrize("comparison", Comparison)
+def test_comparisons_mean_what_they_say(comparison: Comparison) -> None:
+    """Negation turns every truth, exchanged sides turn none; direction and strictness fit."""
+    truth = {Comparison.EQ: operator.eq, Comparison.NE: operator.ne, Comparison.LT: operator.lt}
+    truth |= {Comparison.LE: operator.le, Comparison.GT: operator.gt, Comparison.GE: operator.ge}
+    for a, b in product(range(3), repeat=2):
+        holds = truth[comparison](a, b)
+        assert truth[comparison.negated](a, b) is not holds
+        assert truth[comparison.flipped](b, a) is holds
+    assert comparison.upward == (comparison.value[0] == ">")
+    assert comparison.strict == (comparison in {Comparison.LT, Comparison.GT})
 
 
 def test_statistics_of_another_shape_or_type_are_refused() -> None:

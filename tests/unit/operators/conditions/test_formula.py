@@ -5,13 +5,17 @@ from __future__ import annotations
 import random
 import time
 from itertools import combinations, product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from operators.conditions import formula as module
 from operators.conditions import leastsets
+from operators.conditions import primes as module
 from operators.conditions.formula import MOST_ATOMS, Formula, atom_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def written(source: random.Random, names: str, depth: int = 3) -> str:
@@ -41,13 +45,18 @@ def assignments(names: tuple[str, ...]) -> list[dict[str, bool]]:
     return [dict(zip(names, each, strict=True)) for each in values]
 
 
+def columns(rows: list[dict[str, bool]]) -> dict[str, NDArray[np.bool_]]:
+    """Return assignments as one array per name."""
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
 def least_sets(formula: Formula, *, dual: bool) -> set[frozenset[str]]:
     """Return the prime implicants (or implicates) by trying every set of literals."""
     found: list[frozenset[str]] = []
     for size in range(1, len(formula.literals) + 1):
         for chosen in map(frozenset, combinations(formula.literals, size)):
             holds = {each: (each in chosen) is not dual for each in formula.literals}
-            decides = formula.evaluate_literals(holds) is not dual
+            decides = formula.evaluate_literals(columns([holds]))[0] != dual
             if decides and not any(smaller <= chosen for smaller in found):
                 found.append(chosen)
     return set(found)
@@ -109,43 +118,40 @@ def test_literals_are_counted_once_not_is_pushed_down() -> None:
 
 
 def test_truth_agrees_with_python() -> None:
-    """Atoms, literals and arrays of both give the value that Python's own operators give."""
+    """Atoms and literals give the value that Python's own operators give."""
     for formula in formulas(1, 60, "abcd"):
         every = assignments(formula.atoms)
         meant = [bool(eval(str(formula).lower(), {}, each)) for each in every]  # noqa: S307  # our own text
-        assert [formula.evaluate(each) for each in every] == meant
+        assert formula.evaluate(columns(every)).tolist() == meant
         literals = [
             {one: each[atom_of(one)] is not one.startswith("NOT ") for one in formula.literals}
             for each in every
         ]
-        assert [formula.evaluate_literals(each) for each in literals] == meant
-        arrays = {name: np.array([each[name] for each in every]) for name in formula.atoms}
-        assert formula.evaluate_arrays(arrays).tolist() == meant
-        columns = {name: np.array([each[name] for each in literals]) for name in formula.literals}
-        assert formula.evaluate_literal_arrays(columns).tolist() == meant
+        assert formula.evaluate_literals(columns(literals)).tolist() == meant
 
 
 def test_literals_have_values_of_their_own() -> None:
     """An atom and its negation may both hold, as two shifts of one noisy value allow."""
     formula = Formula.parse("(a AND b) OR (NOT a AND c)")
-    assert formula.evaluate_literals({"a": True, "NOT a": True, "b": False, "c": True})
-    assert not formula.evaluate_literals({"a": False, "NOT a": False, "b": True, "c": True})
+    both = {"a": True, "NOT a": True, "b": False, "c": True}
+    neither = {"a": False, "NOT a": False, "b": True, "c": True}
+    assert formula.evaluate_literals(columns([both, neither])).tolist() == [True, False]
 
 
 def test_values_are_checked() -> None:
     """Missing and unknown names, other types and several shapes are refused; nothing is aliased."""
     formula = Formula.parse("a OR NOT b")
-    with pytest.raises(ValueError, match="missing: b; unknown: c"):
-        formula.evaluate({"a": True, "c": True})
-    with pytest.raises(ValueError, match="missing: NOT b; unknown: b"):
-        formula.evaluate_literals({"a": True, "b": True})
     yes = np.ones(3, dtype=np.bool_)
+    with pytest.raises(ValueError, match="missing: b; unknown: c"):
+        formula.evaluate({"a": yes, "c": yes})
+    with pytest.raises(ValueError, match="missing: NOT b; unknown: b"):
+        formula.evaluate_literals({"a": yes, "b": yes})
     with pytest.raises(ValueError, match="bool"):
-        formula.evaluate_arrays({"a": yes, "b": np.ones(3)})
+        formula.evaluate({"a": yes, "b": np.ones(3)})
     with pytest.raises(ValueError, match="one shape"):
-        formula.evaluate_literal_arrays({"a": yes, "NOT b": yes[:2]})
+        formula.evaluate_literals({"a": yes, "NOT b": yes[:2]})
     single = Formula.parse("a")
-    assert single.evaluate_arrays({"a": yes}) is not yes
+    assert single.evaluate({"a": yes}) is not yes
 
 
 def test_prime_sets_agree_with_brute_force() -> None:
@@ -156,9 +162,9 @@ def test_prime_sets_agree_with_brute_force() -> None:
             primes = formula.prime_implicates() if dual else formula.prime_implicants()
             assert len(primes) == len(expected)
             assert set(primes) == expected
-            multiplied = module._multiplied(formula._monotone, formula.literals, dual=dual)
+            multiplied = module.multiplied(formula.monotone, formula.literals, dual=dual)
             assert multiplied.size == len(expected)
-            tabulated = module._tabulated(formula._monotone, formula.literals, dual=dual)
+            tabulated = module.tabulated(formula.monotone, formula.literals, dual=dual)
             assert sorted(multiplied.tolist()) == sorted(tabulated.tolist())
 
 
@@ -189,8 +195,8 @@ def test_both_algorithms_agree_on_wider_formulas() -> None:
     """Ten atoms in both polarities: products give what the truth table over literals has."""
     for formula in formulas(6, 40, "abcdefgh"):
         for dual in (False, True):
-            multiplied = module._multiplied(formula._monotone, formula.literals, dual=dual)
-            tabulated = module._tabulated(formula._monotone, formula.literals, dual=dual)
+            multiplied = module.multiplied(formula.monotone, formula.literals, dual=dual)
+            tabulated = module.tabulated(formula.monotone, formula.literals, dual=dual)
             assert sorted(multiplied.tolist()) == tabulated.tolist()
 
 
@@ -213,4 +219,4 @@ def test_work_is_counted_and_refused_early(monkeypatch: pytest.MonkeyPatch) -> N
     formula = Formula.parse(" AND ".join(clauses))
     monkeypatch.setattr(leastsets, "_MOST_COMPARISONS", 500)
     with pytest.raises(ValueError, match="too many to apportion"):
-        module._multiplied(formula._monotone, formula.literals, dual=False)
+        module.multiplied(formula.monotone, formula.literals, dual=False)

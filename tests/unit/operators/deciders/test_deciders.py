@@ -13,6 +13,7 @@ import pytest
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units
 from operators.base import Promise
+from operators.conditions.weights import Weight
 from operators.deciders import (
     DECIDERS,
     Count,
@@ -32,6 +33,7 @@ from operators.deciders import (
     tau_min,
     units_min,
 )
+from operators.deciders.base import counted_up_to
 from operators.deciders.draws import settle
 from operators.deciders.sums import correction
 from operators.deciders.tight import MOST_REACH
@@ -79,11 +81,12 @@ def test_statistics_are_what_they_say() -> None:
     """Counts, sums and caps on either side of a bound, fixed or relative to the reference."""
     values = np.array([1, 5, 5, 9])
     assert Statistic().total(values, 0) == 4
-    assert Statistic(weight="value").total(values, 0) == 20
-    assert Statistic(weight="capped", bound=4).total(values, 0) == 13
-    assert Statistic(side="at most", bound=5).total(values, 0) == 3
-    assert Statistic(side="at most", bound=-1, relative=True).total(values, 6) == 3
-    assert Statistic(side="at least", bound=3, relative=True).total(values, 6) == 1
+    assert Statistic(Weight.SUM).total(values, 0) == 20
+    assert Statistic(Weight.SUM, cap=4).total(values, 0) == 13
+    assert counted_up_to(5, 1).total(values, 0) == 3
+    assert counted_up_to(-1, 1, relative=True).total(values, 6) == 3
+    assert Statistic(Weight.RANK, pivot=2, relative=True).total(values, 6) == 1
+    assert Statistic(Weight.RANK, pivot=4, above=3, not_above=-2).total(values, 0) == 7
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)

@@ -13,9 +13,11 @@ from scipy.optimize import minimize
 from accountant.errors import ConfigError
 from accountant.units import UNITS_PER_EPSILON
 from operators.base import Promise
-from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
+from operators.conditions.condition import Rule
 from operators.conditions.formula import Formula
-from operators.formulas.apportion import Apportionment, Atom, Rule, apportion, least_loss
+from operators.formulas.apportion import Apportionment, Atom, apportion, least_loss
 from operators.single.tslm import MOST_STEPS, Tslm
 
 BETA = Fraction(1, 20)

@@ -22,10 +22,10 @@ import operators.formulas.tslm
 from accountant.costs.levels import MOST_LEVELS, LevelCosts
 from accountant.errors import ConfigError
 from operators.base import Plan, Promise
-from operators.conditions.atoms import Comparison, IntegerTest
-from operators.conditions.condition import Aim, Condition, Refine, ThresholdAtom
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
+from operators.conditions.condition import Aim, Condition, Refine, Rule, ThresholdAtom
 from operators.conditions.formula import Formula, atom_of
-from operators.formulas.apportion import Rule
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
 from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
@@ -573,9 +573,9 @@ def open_by_definition(formula: Formula, sure: dict[str, bool], open_: set[str])
         rest = sorted(open_ - {one})
         for values in product((False, True), repeat=len(rest)):
             holds = {**sure, **dict(zip(rest, values, strict=True))}
-            if formula.evaluate_literals({**holds, one: True}) != formula.evaluate_literals(
-                {**holds, one: False}
-            ):
+            columns = {each: np.array([held, held]) for each, held in holds.items()}
+            answers = formula.evaluate_literals({**columns, one: np.array([True, False])})
+            if answers[0] != answers[1]:
                 found.add(one)
                 break
     return found
@@ -621,7 +621,7 @@ def test_open_literals_never_leave_an_answer_undecided(seed: int) -> None:
         return
     sure, possible = states(formula)
     marks = still_open(formula, sure, possible)
-    settled = formula.evaluate_literal_arrays(sure) == formula.evaluate_literal_arrays(possible)
+    settled = formula.evaluate_literals(sure) == formula.evaluate_literals(possible)
     any_open = np.logical_or.reduce(list(marks.values()))
     assert np.array_equal(settled, ~any_open)
     for cell in source.sample(range(settled.size), min(15, settled.size)):

@@ -11,9 +11,11 @@ import operators.single.progressive
 from accountant.costs.levels import LevelCosts
 from accountant.errors import ConfigError
 from operators.base import Promise
-from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
 from operators.noise.source import KeyedNoise
-from operators.single.progressive import Dppwlm, Grid, Ladder, Ppwlm
+from operators.single.ladder import Grid, Ladder
+from operators.single.progressive import Dppwlm, Ppwlm
 from tests.support.tree import ROOT
 
 BETA = Fraction(1, 20)

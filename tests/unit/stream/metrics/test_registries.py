@@ -26,7 +26,8 @@ from accountant.errors import ClockError, ConfigError, DependencyError, TocsinEr
 from accountant.records import LedgerStatus, Outcome, QueryStatus, ScopeStatus, StoredDecision
 from accountant.units import UNITS_PER_EPSILON, Contribution, PrivacyUnit
 from operators.base import Plan
-from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Condition
 from stream.metrics.losses import LossFamilies, dearest, predicate_label
 from stream.metrics.registries import Metrics

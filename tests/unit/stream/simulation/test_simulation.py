@@ -22,7 +22,8 @@ from accountant.costs.minentropy import min_entropy
 from accountant.errors import ConfigError, DependencyError
 from accountant.units import Contribution, PrivacyUnit, to_loss_units
 from operators.base import Decision, Plan
-from operators.conditions.atoms import Comparison, IntegerTest
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.noise.source import NoiseSource
@@ -280,7 +281,8 @@ def test_uncertain_cells_follow_the_definition(seed: int) -> None:
             holds[literal] = (
                 value + 2 * room[name] >= bound if plain else value - 2 * room[name] < bound
             )
-        assert granted[cell] == formula.evaluate_literals(holds)
+        columns = {literal: np.array([held]) for literal, held in holds.items()}
+        assert granted[cell] == formula.evaluate_literals(columns)[0]
     assert (condition.truth(statistics) <= granted).all()
 
 

@@ -1,0 +1,90 @@
+"""Deciders as a mechanism of alarms: ring where an aggregate has left its band.
+
+The proofs are those of the deciders, in ``docs/proofs/deciders.md``: ringing is their answer
+negated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from accountant.costs.charges import UniformCost
+from accountant.units import from_loss_units
+from operators.base import Decision, Mechanism, Plan
+from operators.single.adapter import check_statistics
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from operators.base import Band
+    from operators.conditions.condition import Condition
+    from operators.noise.source import NoiseSource
+
+__all__ = ["DECIDER", "BandOperator"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BandOperator:
+    """Rings where a decider does not find the aggregate within its band.
+
+    Guarantee: the decider's own, epsilon-differential privacy per cell; ringing is its answer
+    negated.
+
+    Args:
+        condition: when a cell should ring, over all statistics of the query.
+        band: the decider, which reads the first of them, and the references.
+    """
+
+    condition: Condition
+    band: Band
+
+    @property
+    def plan(self) -> Plan:
+        """The loss as written; as it is given, the limit is the same."""
+        epsilon = from_loss_units(self.band.decider.units)
+        return Plan(DECIDER.name, epsilon, float(epsilon))
+
+    def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
+        """Decide every cell of one window.
+
+        Args:
+            statistics: shape (statistics, cells), int64.
+            noise: the cryptographic source.
+
+        Raises:
+            ValueError: statistics of another shape or type.
+        """
+        check_statistics(self.condition, statistics)
+        decider = self.band.decider
+        within = decider.decide(statistics[: len(decider.statistics)], self.band.references, noise)
+        return Decision(~within, UniformCost(decider.units, self.condition.cells))
+
+
+DECIDER: Final = Mechanism(
+    name="decider",
+    releases="which predicates have left their band",
+    keys=("decider", "epsilon", "reference", "reference_timeout"),
+    needs=("epsilon", "reference"),
+    refuses={
+        "max_fpr": (
+            "how often a cell within its band rings follows from epsilon",
+            "remove it, and write a larger epsilon for fewer false alarms",
+        ),
+        "tolerance": (
+            "a band has no tolerance beside it",
+            "remove it, and write the distance that matters as tau: ABS(... - REFERENCE) >= tau",
+        ),
+        "apportion": ("a band is one question: nothing is shared out", "remove it"),
+        "refine": ("refine is for mechanism: probe", "remove it"),
+        "first_tolerance": ("first_tolerance is for mechanism: probe or probe-ent", "remove it"),
+        "alarms_per_period": (
+            "alarms_per_period is for mechanism: svt; every window of a band is charged",
+            "remove it; decider: svt has no runs either",
+        ),
+        "append": ("append is for mechanism: svt; a band is asked about once", "remove it"),
+        "append_to": ("append_to is for mechanism: svt; a band is asked about once", "remove it"),
+    },
+    band=BandOperator,
+)

@@ -1,0 +1,128 @@
+"""Probabilities known to any number of bits, through certified integer bounds.
+
+``exp(-t)`` of a rational t is bounded by integers on both sides, as tightly as is asked for; every
+probability that is drawn, and every error that is promised, is computed from such bounds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
+
+__all__ = ["CertifiedProbability", "exp_neg_bounds"]
+
+
+class CertifiedProbability:
+    """A probability known to any number of bits.
+
+    Args:
+        bounds: ``bounds(bits)`` returns integers with ``lo <= 2^bits p <= hi``, ever closer in
+            proportion as ``bits`` grows. For a dyadic ``p`` they must be exact (``lo == hi`` once
+            ``2^bits p`` is whole), else ``floor`` could not end.
+    """
+
+    __slots__ = ("_bounds", "_floors")
+
+    def __init__(self, bounds: Callable[[int], tuple[int, int]]) -> None:
+        """Keep the bounds; nothing is computed before it is asked for."""
+        self._bounds = bounds
+        self._floors: dict[int, int] = {}
+
+    @classmethod
+    def exp_neg(cls, t: Fraction) -> CertifiedProbability:
+        """Return ``exp(-t)``, t > 0."""
+        return cls(lambda bits: exp_neg_bounds(t, bits))
+
+    @classmethod
+    def digit(cls, t: Fraction) -> CertifiedProbability:
+        """Return ``1 / (1 + exp(t))``: the last binary digit of a geometric of rate t > 0."""
+
+        def bounds(bits: int) -> tuple[int, int]:
+            lo, hi = exp_neg_bounds(t, bits)  # q / (1 + q) grows with q
+            one = 1 << bits
+            return (lo << bits) // (one + lo), -((-hi << bits) // (one + hi))
+
+        return cls(bounds)
+
+    @classmethod
+    def nonzero(cls, t: Fraction) -> CertifiedProbability:
+        """Return ``2q / (1 + q)``, q = exp(-t): a discrete Laplace of rate t > 0 is not zero."""
+
+        def bounds(bits: int) -> tuple[int, int]:
+            lo, hi = exp_neg_bounds(t, bits)
+            one = 1 << bits
+            return (lo << bits + 1) // (one + lo), -((-hi << bits + 1) // (one + hi))
+
+        return cls(bounds)
+
+    def floor(self, bits: int) -> int:
+        """Return ``floor(2^bits p)``, exactly.
+
+        Args:
+            bits: at least 1.
+        """
+        known = self._floors.get(bits)
+        if known is None:
+            guard = 16
+            while True:
+                lo, hi = self._bounds(bits + guard)
+                known = lo >> guard
+                # An exact value certifies itself; else both bounds must share their leading bits.
+                if lo == hi or hi >> guard == known:
+                    break
+                guard *= 2
+            self._floors[bits] = known
+        return known
+
+
+def exp_neg_bounds(t: Fraction, bits: int) -> tuple[int, int]:
+    """Return certified integer bounds ``lo <= 2^bits exp(-t) <= hi``.
+
+    The bounds are the tightest there are: equal for ``t = 0``, neighbours otherwise (exp(-t) is
+    irrational for every rational t > 0).
+
+    Args:
+        t: exact, >= 0.
+        bits: at least 1.
+
+    Raises:
+        ValueError: a negative ``t`` or no bits.
+    """
+    if t < 0 or bits < 1:
+        raise ValueError("exp_neg_bounds needs t >= 0 and at least one bit")
+    if t == 0:
+        return 1 << bits, 1 << bits
+    if t >= bits:  # exp(-t) <= e^-bits < 2^-bits
+        return 0, 1
+    guard = 16
+    while True:
+        lo, hi = _exp_neg_interval(t, bits + guard)
+        if lo >> guard == hi >> guard:
+            return lo >> guard, (lo >> guard) + 1
+        guard *= 2
+
+
+def _exp_neg_interval(t: Fraction, bits: int) -> tuple[int, int]:
+    """Bound ``2^bits exp(-t)``: Taylor at ``t / 2^halvings <= 1/2``, squared back, outwards."""
+    halvings = (t.numerator // t.denominator + 1).bit_length() + 1
+    work = bits + halvings + 8  # each squaring may double the width of the interval
+    numerator, denominator = t.numerator, t.denominator << halvings
+    term_lo = term_hi = lo = hi = 1 << work
+    order = 0
+    while term_hi > 1:
+        order += 1
+        term_lo = term_lo * numerator // (denominator * order)
+        term_hi = -(-term_hi * numerator // (denominator * order))
+        if order % 2:
+            lo, hi = lo - term_hi, hi - term_lo
+        else:
+            lo, hi = lo + term_lo, hi + term_hi
+    # The terms alternate and shrink, so what is left out is smaller than the last one taken in.
+    lo, hi = lo - term_hi, hi + term_hi
+    for _ in range(halvings):
+        lo, hi = lo * lo >> work, -(-hi * hi >> work)
+    spare = work - bits
+    return lo >> spare, -(-hi >> spare)
