@@ -63,6 +63,10 @@ class _Tocsin(click.Group):
             "check",
             help="Check a configuration; say every error with its place and what to write instead.",
         ),
+        Later(
+            "dump",
+            help="Write what a feed's topic holds to a Parquet file, for replays and simulations.",
+        ),
         Later("ledger", help="Look at the ledger of a configuration, or settle what it refuses."),
         Later("plan", help="Say what a configuration costs, before any data is read."),
         Later(

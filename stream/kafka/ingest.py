@@ -53,19 +53,21 @@ if TYPE_CHECKING:
     from stream.build import Runtime
     from stream.model.feeds import Feed
 
-__all__ = ["FETCH", "MAX_RECORDS", "Ingest"]
+__all__ = ["FETCH", "LOG_APPEND_TIME", "MAX_RECORDS", "Ingest"]
 
 T = TypeVar("T")
 
 FETCH: Final = {"max_partition_fetch_bytes": 8 << 20}
 """How the consumer fetches: arguments of aiokafka's."""
 
+LOG_APPEND_TIME: Final = 1
+"""How aiokafka says that the broker set a record's timestamp."""
+
 MAX_RECORDS: Final = 20_000
 """Records handed on at once: a fraction of a second's work."""
 
 _THREADS = min(os.cpu_count() or 1, 4)  # partitions are counted side by side
 _YOUNG_OBJECTS = 200_000
-_LOG_APPEND_TIME = 1
 _IDLE_CHECK_S = 0.5
 _POLL_MS = 200
 _POSITION_S = 1.0
@@ -354,7 +356,7 @@ def _columns(records: Sequence[Any]) -> Records:
         np.array(
             [-1 if record.timestamp is None else record.timestamp for record in records], np.int64
         ),
-        np.array([record.timestamp_type == _LOG_APPEND_TIME for record in records], np.bool_),
+        np.array([record.timestamp_type == LOG_APPEND_TIME for record in records], np.bool_),
         [record.value for record in records],
         [record.headers for record in records],
     )

@@ -8,7 +8,7 @@ ones and punctuation marks included. A dump holds raw events: it belongs to the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -40,7 +40,7 @@ _COLUMNS = pa.schema(
         pa.field("headers", pa.list_(pa.field("element", _HEADER, nullable=False)), nullable=False),
     ]
 )
-_HINT = "write it with `tocsin` of this version, or name the log's own files"
+_HINT = "write it with `tocsin dump` of this version, or name the log's own files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,11 @@ class LogWriter:
     """Writes a dump; a context manager. Within a partition, records are given in offset order.
 
     Args:
-        path: the file; replaced where it exists.
+        file: open for writing, or a path, replaced where it exists.
         info: topic and partition count.
     """
 
-    def __init__(self, path: Path, info: DumpInfo) -> None:
+    def __init__(self, file: Path | IO[bytes], info: DumpInfo) -> None:
         self._schema = _COLUMNS.with_metadata(
             {
                 _VERSION: str(DUMP_VERSION).encode(),
@@ -87,7 +87,7 @@ class LogWriter:
                 _PARTITIONS: str(info.partitions).encode(),
             }
         )
-        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
+        self._writer = pq.ParquetWriter(file, self._schema, compression="zstd")
         self._waiting: list[LoggedRecord] = []
 
     def __enter__(self) -> Self:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
 
 from accountant.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["check_output", "write_private"]
+__all__ = ["check_output", "private_file", "write_private"]
 
 _OWNER_ONLY = 0o600
 
@@ -34,11 +36,26 @@ def check_output(path: Path, *, force: bool) -> None:
 
 
 def write_private(path: Path, text: str, *, force: bool) -> None:
-    """Write a new file with mode 0600.
+    """Write a new text file as :func:`private_file` does.
+
+    Args:
+        path: the file.
+        text: what it will hold, in UTF-8.
+        force: replace a file that exists.
+
+    Raises:
+        ConfigError: it exists, or cannot be written.
+    """
+    with private_file(path, force=force) as file:
+        file.write(text.encode())
+
+
+@contextmanager
+def private_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
+    """Open a new file with mode 0600; it is there once the block has ended without an error.
 
     Args:
         path: the file; a symbolic link is replaced, never followed.
-        text: what it will hold, in UTF-8.
         force: replace a file that exists.
 
     Raises:
@@ -48,8 +65,8 @@ def write_private(path: Path, text: str, *, force: bool) -> None:
     try:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
         try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
+            with os.fdopen(descriptor, "wb") as file:
+                yield file
             if force:
                 partial.replace(path)
             else:

@@ -88,6 +88,23 @@ def test_history_goes_through_kafka_by_commands(broker: Broker, tmp_path: Path) 
     verified = run("ledger", path, "verify")
     assert verified.returncode == 0
     assert verified.stdout.startswith("ok\n")
+    dump = tmp_path / "log.parquet"
+    dumped = run("dump", path, "badges", dump)
+    assert (dumped.returncode, dumped.stdout.split()[1:]) == (0, ["records", "in", str(dump)])
+    assert dump.stat().st_mode & 0o777 == 0o600
+    path.write_text(path.read_text().replace("office.db", "dumped.db"))
+    again = [json.loads(line) for line in _output("run", path, "--replay", dump, "--json")]
+    counted = [line for line in again if "outcome" in line]
+    assert [(line["window_start"], line["outcome"]) for line in counted] == [
+        (line["window_start"], line["outcome"]) for line in decisions
+    ]
+
+
+def _output(*arguments: str | Path) -> list[str]:
+    """Run a command that ends well; return the lines it prints."""
+    done = run(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 def _published(path: Path) -> int:

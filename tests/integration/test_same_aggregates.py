@@ -6,10 +6,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 
 from stream.build import open_ledger
-from stream.events.decoder import Record
-from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
+from stream.cli.main import main
+from stream.events.records import Record
+from stream.replay.dumps import DumpInfo, LoggedRecord, dump_info, read_log
 from stream.replay.replay import Replay
 from tests.support.hostile import WINDOW_MS, produce_live
 from tests.support.oracle import add_up, crowd
@@ -98,15 +100,15 @@ def _replay(
 ) -> dict[int, tuple[int, ...]]:
     """Replay a dump of the topic through the embedded shell and return what it counted."""
     dump = scenario.directory / "log.parquet"
-    with LogWriter(dump, DumpInfo(scenario.topic, scenario.partitions)) as writer:
-        writer.write(
-            LoggedRecord(
-                r.partition,
-                Record(r.offset, r.timestamp, r.timestamp_type == 1, r.value),
-                r.key,
-            )
-            for r in records
+    done = CliRunner().invoke(main, ["dump", str(scenario.config), "badges", str(dump)])
+    assert (done.exit_code, done.stdout) == (0, f"{len(records)} records in {dump}\n"), done.stderr
+    assert dump_info(dump) == DumpInfo(scenario.topic, scenario.partitions)
+    assert sorted(read_log(dump), key=lambda one: (one.partition, one.record.offset)) == [
+        LoggedRecord(
+            r.partition, Record(r.offset, r.timestamp, r.timestamp_type == 1, r.value), r.key
         )
+        for r in records
+    ]
     replayed = Scenario(
         scenario.broker,
         scenario.directory / "replay",

@@ -179,13 +179,16 @@ def test_unreachable_broker_is_a_dependency(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [("run",), ("topics",), ("watch",), ("ledger", "mark-spent"), ("replay",)]
+    "command", [("run",), ("topics",), ("watch",), ("ledger", "mark-spent"), ("replay",), ("dump",)]
 )
 def test_kafka_commands_ask_for_a_kafka_section(tmp_path: Path, command: tuple[str, ...]) -> None:
     """Without ``kafka`` in the file these commands say so, with exit code 2."""
     path = configuration(tmp_path)
-    more = [events(tmp_path), "--to-kafka"] if command == ("replay",) else []
-    result = tocsin(command[0], path, *command[1:], *more)
+    more = {
+        ("replay",): [events(tmp_path), "--to-kafka"],
+        ("dump",): ["badges", str(tmp_path / "log.parquet")],
+    }
+    result = tocsin(command[0], path, *command[1:], *more.get(command, ()))
     assert result.exit_code == 2, result.stderr
     assert "hint:" in result.stderr
 
@@ -201,6 +204,8 @@ def test_kafka_commands_ask_for_a_kafka_section(tmp_path: Path, command: tuple[s
         (("topics", "FILE", "--partitions", "0"), "partitions"),
         (("ledger", "FILE", "status"), "no ledger"),
         (("frobnicate",), "No such command"),
+        (("dump", "FILE", "badges", "FILE"), "exists"),
+        (("dump", "FILE", "badges", "nowhere/log.parquet"), "no such folder"),
     ],
 )
 def test_wrong_use_is_bad_input(tmp_path: Path, arguments: tuple[str, ...], text: str) -> None:
