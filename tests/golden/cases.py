@@ -1,0 +1,897 @@
+"""Configurations that the golden records are made of: good ones, and bad ones as edits of them.
+
+Every case is data: a name, a text, the files beside it. Nothing here imports the product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["BAD", "FOREIGN_KEYS", "GOOD", "MECHANISMS", "Case", "alarm", "file"]
+
+FILES: Mapping[str, str] = {
+    "rooms.txt": "lobby\nlab\nattic\n",
+    "capacity.csv": "room,seats\nlobby,120\nlab,80\nattic,30\n",
+    "usual.csv": "room,amount\nlobby,200\nlab,150\nattic,90\n",
+    "wide.csv": "city,room,seats,chairs\nx,lobby,120,60\nx,lab,80,40\nx,attic,30,15\n",
+}
+"""Files beside every configuration."""
+
+FIELDS = """\
+      person: string
+      event: string
+      room: {domain: rooms.txt}
+      floor: {type: integer, domain: [1, 2]}
+      open: boolean
+      age: {type: integer, clip: [0, 110]}
+      owed: {type: integer, clip: [-9, 6]}
+      paid: {type: float, clip: [0, 50], granule: "0.5"}
+      free: float
+      ts: timestamp
+"""
+FEED = f"""\
+  badges:
+    topic: building.badges
+    time: ts
+    unit: person
+    fields:
+{FIELDS}"""
+FORECAST = """\
+  forecast:
+    topic: building.forecast
+    time: ts
+    unit: room
+    allowed_skew: 2d
+    fields:
+      room: {domain: rooms.txt}
+      floor: {type: integer, domain: [1, 2]}
+      open: boolean
+      paid: {type: float, clip: [0, 9000], granule: "0.5"}
+      ts: timestamp
+"""
+USER = '{unit: user, epsilon_max: "4", period: 1d}'
+WIDE = (
+    '{unit: user, epsilon_max: "40", period: 1d, '
+    "contribution: {predicates_per_window: 2, events_per_cell: 3}}"
+)
+LIFETIME = '{unit: user, epsilon_max: "9", period: lifetime}'
+EVENT = '{unit: event, epsilon_max: "4"}'
+TABLES = "tables: {capacity: capacity.csv, usual: usual.csv}\n"
+HOUR = "TUMBLE(ts, INTERVAL '1' HOUR)"
+DAY = "TUMBLE(ts, INTERVAL '1' DAY)"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A configuration and the files beside it.
+
+    Args:
+        name: of the record.
+        text: of the configuration.
+        files: beside it, besides those that stand beside every one.
+        environ: variables it may read.
+    """
+
+    name: str
+    text: str
+    files: Mapping[str, str] = field(default_factory=dict)
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> None:
+        """Write it as ``alarms.yaml``, with all files."""
+        for name, text in {**FILES, **self.files, "alarms.yaml": self.text}.items():
+            (folder / name).write_text(text, encoding="utf-8")
+
+
+def alarm(
+    name: str,
+    having: str,
+    *lines: str,
+    group: str = "room",
+    window: str = HOUR,
+    where: str = "",
+    feed: str = "badges",
+    fnr: str = "0.05",
+) -> str:
+    """Return one alarm as YAML."""
+    sql = [f"SELECT {group or 1} FROM {feed}"]  # noqa: S608  # the language under test
+    sql += [f"WHERE {where}"] if where else []
+    sql += [f"GROUP BY {group + ', ' if group else ''}{window}", f"HAVING {having}"]
+    text = [f"  {name}:", "    sql: |", *(f"      {line}" for line in sql)]
+    text += [f"    max_fnr: {fnr}", *(f"    {line}" for line in lines)]
+    return "\n".join(text) + "\n"
+
+
+def file(*alarms: str, budget: str = USER, head: str = "", feeds: str = FEED) -> str:
+    """Return a whole file."""
+    return f"{head}{TABLES}feeds:\n{feeds}budget: {budget}\nalarms:\n{''.join(alarms)}"
+
+
+def _band(name: str, aggregate: str, tau: str, *lines: str, **settings: str) -> str:
+    reference = [] if any("reference:" in line for line in lines) else ["reference: 200"]
+    keys = ["mechanism: decider", 'epsilon: "0.5"', *reference, *lines]
+    return alarm(name, f"ABS({aggregate} - REFERENCE) >= {tau}", *keys, **settings)
+
+
+_FORMULA = "(COUNT(*) > 50 AND AVG(age) > 65) OR COUNT(DISTINCT person) FILTER (WHERE open) > 80"
+_AMOUNTS = (
+    "tolerance:",
+    "  COUNT(*): 5",
+    "  AVG(age) > 65: 40",
+    "  COUNT(DISTINCT person) FILTER (WHERE open): 8",
+)
+_PAIR = "COUNT(*) > 300 AND COUNT(DISTINCT person) > 120"
+_PAST = "    history: {from: 2011-01-01, until: 2011-03-01}\n"
+_PUNCTUATED = "    clock: punctuation\n    punctuation: {every: 1m, key: 0123456789abcdef}\n"
+
+GOOD: tuple[Case, ...] = (
+    Case("tslm-user", file(alarm("crowd", "COUNT(DISTINCT person) > 120", "tolerance: 9"))),
+    Case("tslm-event", file(alarm("crowd", "COUNT(*) > 120", "tolerance: 9"), budget=EVENT)),
+    Case("tslm-tolerance-0", file(alarm("crowd", "COUNT(*) > 120"), budget=WIDE)),
+    Case(
+        "tslm-table-active-berlin",
+        file(
+            alarm(
+                "fire-code",
+                "COUNT(DISTINCT person) > capacity[room]",
+                'active: "Mon-Fri 07:00-22:00, Sat 09:00-13:00"',
+                "tolerance: 6",
+                "mechanism: tslm",
+                "max_fpr: 1/50",
+                "grace: 2m",
+                "publish_delay: 20s",
+                "decide_timeout: 5m",
+                "max_age: 2d",
+            ),
+            head='timezone: Europe/Berlin\ntick: 2s\nkafka: {bootstrap: "a:9092,b:9093"}\n',
+        ),
+    ),
+    Case(
+        "tslm-table-columns",
+        file(alarm("full", "COUNT(*) >= capacity[room]", "tolerance: 3")).replace(
+            "capacity: capacity.csv", "capacity: {file: wide.csv, key: room, value: chairs}"
+        ),
+    ),
+    Case(
+        "tslm-formula-amounts",
+        file(alarm("mixed", _FORMULA, *_AMOUNTS), budget=WIDE),
+    ),
+    Case(
+        "tslm-formula-apportion-probe",
+        file(alarm("mixed", _FORMULA, *_AMOUNTS, "apportion: probe"), budget=WIDE),
+    ),
+    Case(
+        "tslm-formula-apportion-equal",
+        file(alarm("mixed", _FORMULA, *_AMOUNTS, "apportion: equal"), budget=EVENT),
+    ),
+    Case(
+        "hop-minutes-event",
+        file(
+            alarm(
+                "sliding",
+                "COUNT(*) >= 50",
+                "tolerance: 4",
+                where="NOT open AND room IN ('lobby', 'lab')",
+                window="HOP(ts, INTERVAL '5' MINUTE, INTERVAL '1' HOUR)",
+            ),
+            budget=EVENT,
+        ),
+    ),
+    Case(
+        "hop-days-local",
+        file(
+            alarm(
+                "weekly",
+                "SUM(paid) >= 900",
+                "tolerance: 50.5",
+                group="",
+                window="HOP(ts, INTERVAL '1' DAY, INTERVAL '7' DAY)",
+                where="open AND ts >= '2011-06-01' AND age BETWEEN 18 AND 65",
+            ),
+            budget='{unit: user, epsilon_max: "6", period: 4w}',
+            head="timezone: America/New_York\n",
+        ),
+    ),
+    Case(
+        "week-local-history",
+        file(
+            alarm("weekly", "10 > COUNT(DISTINCT person)", "tolerance: 2", group="", window=DAY),
+            alarm(
+                "weeks",
+                "COUNT(*) > 400",
+                "tolerance: 30",
+                group="floor",
+                window="TUMBLE(ts, INTERVAL '1' WEEK)",
+            ),
+            budget='{unit: user, epsilon_max: "30", period: 1w}',
+            head="timezone: Europe/London\n",
+            feeds=FEED + _PAST,
+        ),
+    ),
+    Case(
+        "where-everything",
+        file(
+            alarm(
+                "picky",
+                "COUNT(age) > 40",
+                "tolerance: 4",
+                group="room, floor",
+                where=(
+                    "(floor <> 2 OR open IS NOT NULL) AND NOT (age NOT BETWEEN 3 AND 5)"
+                    " AND person NOT IN ('x', 'y') AND free > 0.5 AND ts < TIMESTAMP"
+                    " '2030-01-01T00:00:00Z' AND event IS NULL AND owed <= -2"
+                ),
+            ),
+            budget=EVENT,
+        ),
+    ),
+    Case(
+        "contradictory-alarms-one-budget",
+        file(
+            alarm("one", "COUNT(*) > 40", "tolerance: 4", where="floor = 1"),
+            alarm("two", "COUNT(*) > 60", "tolerance: 4", where="floor = 2"),
+            alarm("three", "COUNT(*) < 5", "tolerance: 2"),
+            budget=EVENT,
+        ),
+    ),
+    Case("sum-user", file(alarm("spent", "SUM(paid) > 400", "tolerance: 60"), budget=WIDE)),
+    Case("sum-negative", file(alarm("debt", "SUM(owed) < -40", "tolerance: 7"), budget=EVENT)),
+    Case("avg", file(alarm("old", "AVG(age) > 65", "tolerance: 200"), budget=EVENT)),
+    Case(
+        "quantiles",
+        file(
+            alarm(
+                "tails",
+                "QUANTILE(age, 9/10) > 80 OR MEDIAN(age) < 20"
+                " OR PERCENTILE_DISC(0.25) WITHIN GROUP (ORDER BY paid) >= 10",
+                "tolerance:",
+                "  QUANTILE(age, 0.9): 30",
+                "  MEDIAN(age): 6",
+                "  QUANTILE(paid, 0.25): 9",
+            ),
+            budget='{unit: event, epsilon_max: "20"}',
+        ),
+    ),
+    Case(
+        "min-max-between",
+        file(
+            alarm(
+                "odd",
+                "MAX(age) <= 90 AND COUNT(*) NOT BETWEEN 10 AND 500 AND MIN(paid) <> 3",
+                "tolerance: {COUNT(*): 2}",
+            ),
+            budget='{unit: event, epsilon_max: "50"}',
+        ),
+    ),
+    Case(
+        "ppwlm-event",
+        file(alarm("crowd", "COUNT(*) > 300", "mechanism: ppwlm", "tolerance: 9"), budget=EVENT),
+    ),
+    Case(
+        "ppwlm-table-user",
+        file(
+            alarm("crowd", "COUNT(*) > capacity[room]", "mechanism: ppwlm", "tolerance: 9"),
+            budget=WIDE,
+        ),
+    ),
+    Case(
+        "dppwlm-user",
+        file(alarm("crowd", "COUNT(*) > 300", "mechanism: dppwlm", "tolerance: 9"), budget=WIDE),
+    ),
+    Case(
+        "dppwlm-event-lifetime",
+        file(
+            alarm("crowd", "COUNT(*) > 300", "mechanism: dppwlm", "tolerance: 9"),
+            budget="{unit: event, epsilon_max: 7/2, period: lifetime}",
+        ),
+    ),
+    Case(
+        "probe-event",
+        file(alarm("pair", _PAIR, "mechanism: probe", "tolerance: 6"), budget=EVENT),
+    ),
+    Case(
+        "probe-fresh-first",
+        file(
+            alarm(
+                "pair",
+                _PAIR,
+                "mechanism: probe",
+                "tolerance: 6",
+                "refine: fresh",
+                "first_tolerance: 40",
+                "apportion: equal",
+            ),
+            budget=WIDE,
+        ),
+    ),
+    Case(
+        "probe-ent-user",
+        file(
+            alarm("mixed", _FORMULA, "mechanism: probe-ent", *_AMOUNTS),
+            budget='{unit: user, epsilon_max: "40", period: 12h}',
+        ),
+    ),
+    Case(
+        "probe-ent-first-amounts",
+        file(
+            alarm(
+                "pair",
+                _PAIR,
+                "mechanism: probe-ent",
+                "tolerance: 6",
+                "first_tolerance: {COUNT(*): 60, COUNT(DISTINCT person) > 120: 30}",
+            ),
+            budget=EVENT,
+        ),
+    ),
+    Case(
+        "svt-user",
+        file(
+            alarm(
+                "crowd",
+                "COUNT(DISTINCT person) > 100",
+                "mechanism: svt",
+                "tolerance: 20",
+                "max_fpr: 0.00001",
+                "alarms_per_period: 10",
+                window="TUMBLE(ts, INTERVAL '1' MINUTE)",
+            )
+        ),
+    ),
+    Case(
+        "svt-event-append",
+        file(
+            alarm(
+                "crowd",
+                "COUNT(*) > 100",
+                "mechanism: svt",
+                "tolerance: 20",
+                "append: 3",
+                "alarms_per_period: 3",
+            ),
+            budget='{unit: event, epsilon_max: "30"}',
+        ),
+    ),
+    Case(
+        "svt-run-lifetime-two-ways",
+        file(
+            alarm(
+                "low",
+                "SUM(owed) < 30",
+                "mechanism: svt",
+                "tolerance: 20",
+                "append: 3",
+                "append_to: run",
+                "alarms_per_period: 2",
+            ),
+            budget=LIFETIME,
+        ),
+    ),
+    *(
+        Case(
+            f"decider-{name}-{unit}",
+            file(_band("drift", "COUNT(*)", "50", f"decider: {name}"), budget=budget),
+        )
+        for name in ("auto", "tight", "lm", "em")
+        for unit, budget in (("user", WIDE), ("event", EVENT))
+    ),
+    *(
+        Case(
+            f"decider-{name}-sum",
+            file(_band("drift", "SUM(paid)", "400.5", f"decider: {name}"), budget=WIDE),
+        )
+        for name in ("auto", "tight", "lm", "em", "r2t", "svt")
+    ),
+    *(
+        Case(
+            f"decider-{name}-median",
+            file(
+                _band("drift", "MEDIAN(age)", "20", f"decider: {name}", "reference: 50"),
+                budget=EVENT,
+            ),
+        )
+        for name in ("auto", "tight", "hist", "em")
+    ),
+    Case(
+        "decider-quantile-table",
+        file(
+            _band(
+                "drift", "QUANTILE(paid, 0.9)", "12.5", "decider: tight", "reference: usual[room]"
+            ),
+            budget=WIDE,
+        ).replace("usual.csv", "seats.csv"),
+        files={"seats.csv": "room,amount\nlobby,20\nlab,22.5\nattic,9\n"},
+    ),
+    Case(
+        "decider-distinct-table-value",
+        file(
+            _band("drift", "COUNT(DISTINCT person)", "60", "reference: usual[room]"),
+            _band("fixed", "COUNT(*)", "30", "decider: lm", "reference: {value: 80}"),
+            budget=WIDE,
+        ),
+    ),
+    Case(
+        "decider-feed",
+        file(
+            _band(
+                "drift",
+                "SUM(paid) FILTER (WHERE open)",
+                "400",
+                "decider: tight",
+                "reference: {feed: forecast}",
+                "reference_timeout: 1h",
+            ),
+            budget=EVENT,
+            feeds=FEED + FORECAST,
+        ),
+    ),
+    Case(
+        "decider-feed-marks-history",
+        file(
+            _band("drift", "COUNT(*)", "40", "reference: {feed: forecast}"),
+            budget=EVENT,
+            feeds=FEED + _PUNCTUATED + _PAST + FORECAST + _PUNCTUATED + _PAST,
+        ),
+    ),
+    Case("decider-narrow", file(_band("drift", "COUNT(*)", "3", "reference: 0"), budget=EVENT)),
+    Case(
+        "everything-declared",
+        file(
+            alarm("crowd", "COUNT(*) > 120", "tolerance: 9"),
+            budget=WIDE,
+            head=(
+                "timezone: Asia/Kathmandu\nledger: sqlite:///${PLACE:-other}.db\ntick: 500ms\n"
+                'metrics: {public: "0.0.0.0:9000", custodian: "0.0.0.0:9001", '
+                "custodian_token: '${TOKEN}'}\n"
+                "kafka:\n  bootstrap: kafka:9092\n  group: mine\n  alarms_topic: a\n"
+                "  decisions_topic: d\n  doorbell_topic: b\n  session_timeout: 45s\n"
+                "  security: {security_protocol: SASL_SSL, sasl_mechanism: PLAIN, "
+                "sasl_username: u, sasl_password: '${TOKEN}'}\n"
+            ),
+            feeds=FEED.replace(
+                "unit: person\n",
+                "unit: person\n    id: event\n    codec: arrow\n    partitioner: crc32\n"
+                "    allowed_skew: 5s\n    broker_skew: 2s\n    idle_margin: 5s\n",
+            ),
+        ),
+        environ={"TOKEN": "hunter2"},
+    ),
+    Case(
+        "budget-too-small",
+        file(
+            alarm("crowd", "COUNT(DISTINCT person) > 120", "tolerance: 1"),
+            alarm("pair", _PAIR, "mechanism: probe", "tolerance: 2"),
+            budget='{unit: user, epsilon_max: "0.5", period: 1d}',
+        ),
+    ),
+    Case(
+        "many-mechanisms-one-budget",
+        file(
+            alarm("a", "COUNT(*) > 120", "tolerance: 9"),
+            alarm("b", "COUNT(*) > 120", "tolerance: 9", "mechanism: ppwlm"),
+            alarm("c", "COUNT(*) > 120", "tolerance: 9", "mechanism: svt"),
+            alarm("d", _PAIR, "tolerance: 9", "mechanism: probe"),
+            _band("e", "COUNT(*)", "60"),
+            budget='{unit: user, epsilon_max: "200", period: 1d}',
+        ),
+    ),
+)
+"""Configurations that can be used, if with warnings."""
+
+# --- bad ones: edits of one good file
+
+BASE = """\
+timezone: Europe/Berlin
+kafka: {bootstrap: "localhost:9092"}
+metrics: {custodian: "127.0.0.1:9465"}
+tables: {capacity: capacity.csv, usual: usual.csv}
+feeds:
+  badges:
+    topic: building.badges
+    codec: json
+    time: ts
+    unit: person
+    fields:
+      person: string
+      room: {domain: rooms.txt}
+      floor: {type: integer, domain: [1, 2]}
+      size: integer
+      open: boolean
+      age: {type: integer, clip: [0, 110]}
+      load: {type: float, clip: [-1.5, 10], granule: "0.5"}
+      free: float
+      ts: timestamp
+budget:
+  unit: user
+  epsilon_max: "4"
+  period: 1d
+  contribution: {predicates_per_window: 1, events_per_cell: 3}
+alarms:
+  fire-code:
+    sql: |
+      SELECT room FROM badges
+      WHERE floor = 1
+      GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
+      HAVING COUNT(DISTINCT person) > 120
+    active: "Mon-Fri 07:00-22:00"
+    max_fnr: 0.05
+    tolerance: 9
+    grace: 30s
+"""
+_H = "COUNT(DISTINCT person) > 120"
+_S = "SELECT room FROM badges"
+_G = "GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)"
+_W = "floor = 1"
+_M = "grace: 30s"
+_F = "open: boolean"
+_E = 'epsilon_max: "4"'
+_EDITS: tuple[tuple[str, str], ...] = (
+    # how YAML is written
+    ("codec: json", "codec: json\n    codec: arrow"),
+    ("codec: json", "codek: json"),
+    ("codec: json", "<<: {a: b}"),
+    ('"localhost:9092"}', '"localhost:9092", security: {sasl_user: x}}'),
+    ("budget:", "budgets:"),
+    ("alarms:", "alarm:"),
+    ("  period: 1d", "  [a]: 1d"),
+    ("tolerance: 9", "tolerance: 9\n   x: 1"),
+    ("tolerance: 9", "tolerance: ${UNSET_VARIABLE}"),
+    ("tolerance: 9", "tolerance: ${1BAD}"),
+    ("tolerance: 9", "tolerance: *missing"),
+    ("tolerance: 9", "tolerance: !!python/name:os.system 1"),
+    ("tolerance: 9", "tolerance: [9]"),
+    ("timezone: Europe/Berlin", "\ttimezone: Europe/Berlin"),
+    ('metrics: {custodian: "127.0.0.1:9465"}', "metrics: on"),
+    ("    sql: |\n", "    sql: {a: b}\n    other: |\n"),
+    # single values
+    ("timezone: Europe/Berlin", "timezone: Europe/Berlim"),
+    ("timezone: Europe/Berlin", "timezone: 5"),
+    ("max_fnr: 0.05", "max_fnr: 1.5"),
+    ("max_fnr: 0.05", "max_fnr: 0"),
+    ("max_fnr: 0.05", "max_fnr: often"),
+    ("max_fnr: 0.05", "max_fnr: 0.5"),
+    ("max_fnr: 0.05", "max_fnr: 1e-400"),
+    ("max_fnr: 0.05", "max_fnr: 0.05\n    max_fpr: 0.96"),
+    ("max_fnr: 0.05", "max_fnr: 0.05\n    max_fpr: 0"),
+    ("max_fnr: 0.05", "max_fnr: "),
+    ("    max_fnr: 0.05\n", ""),
+    (_M, "grace: 30"),
+    (_M, "grace: -30s"),
+    (_M, "grace: 30s\n    max_age: 0s"),
+    (_M, "grace: 30s\n    max_age: 10m"),
+    (_M, "grace: 30s\n    publish_delay: 1s"),
+    (_M, "grace: 30s\n    decide_timeout: soon"),
+    (_M, "grace: 1s\n    reference_timeout: 1h"),
+    (_M, "mechanism: svtt"),
+    (_M, "mechanism: nlm"),
+    (_M, "mechanism: tslmm"),
+    (_M, "mechanism: [tslm]"),
+    (_M, "apportion: fair"),
+    (_M, "refine: none\n    mechanism: probe"),
+    (_M, "alarms_per_period: 0\n    mechanism: svt"),
+    (_M, "alarms_per_period: 10001\n    mechanism: svt"),
+    (_M, "append: 0\n    mechanism: svt"),
+    (_M, "append: 1.5\n    mechanism: svt"),
+    (_M, "append_to: day\n    mechanism: svt"),
+    ("  fire-code:", "  fire code:"),
+    ('"Mon-Fri 07:00-22:00"', '"Mon-Fry 07:00-22:00"'),
+    ('"Mon-Fri 07:00-22:00"', '"Mon-Fri 22:00-07:00"'),
+    ('"Mon-Fri 07:00-22:00"', '"Mon-Fri 07:00-07:30"'),
+    ('"Mon-Fri 07:00-22:00"', '""'),
+    # tolerances
+    ("tolerance: 9", "tolerance: -1"),
+    ("tolerance: 9", "tolerance: 9.5"),
+    ("tolerance: 9", "tolerance: 61"),
+    ("tolerance: 9", "tolerance: 121"),
+    ("tolerance: 9", "tolerance: {COUNT(*): 5}"),
+    ("tolerance: 9", "tolerance: {COUNT(DISTINCT person): 5, COUNT(DISTINCT person) > 120: x}"),
+    ("tolerance: 9", "tolerance: {'COUNT(': 5}"),
+    ("tolerance: 9", "tolerance: {}"),
+    ("tolerance: 9", "tolerance: 400000"),
+    ("tolerance: 9", "tolerance: 9\n    first_tolerance: 12"),
+    ("tolerance: 9", "tolerance: 9\n    mechanism: probe\n    first_tolerance: 8"),
+    # budget
+    (_E, "epsilon_max: 0.5"),
+    (_E, 'epsilon_max: "-4"'),
+    (_E, 'epsilon_max: "0"'),
+    (_E, 'epsilon_max: "lots"'),
+    (_E, 'epsilon_max: "1e-13"'),
+    (_E, 'epsilon_max: "1e30"'),
+    (_E, "epsilon_max: 1/0"),
+    ("  period: 1d\n", ""),
+    ("period: 1d", "period: daily"),
+    ("period: 1d", "period: 0d"),
+    ("period: 1d", "period: 36h"),
+    ("period: 1d", "period: 30m"),
+    ("unit: user\n", "unit: person\n"),
+    ("unit: user\n", "unit: event\n"),
+    ('unit: user\n  epsilon_max: "4"\n  period: 1d\n', 'unit: event\n  epsilon_max: "4"\n'),
+    ("events_per_cell: 3", "events_per_cell: 0"),
+    ("events_per_cell: 3", "events_per_cell: 1.5"),
+    ("predicates_per_window: 1", "predicates_per_window: 4"),
+    ("events_per_cell: 3", "windows_per_period: 3"),
+    # feeds
+    ("codec: json", "codec: avro"),
+    ("codec: json", "partitioner: md5"),
+    ("codec: json", "id: nobody"),
+    ("codec: json", "id: free"),
+    ("topic: building.badges", "topic: building badges"),
+    ("time: ts", "time: when"),
+    ("time: ts", "time: person"),
+    ("unit: person\n", "unit: persn\n"),
+    ("unit: person\n", "unit: free\n"),
+    ("person: string", "person: strng"),
+    ("clip: [-1.5, 10]", "clip: [-1, -2]"),
+    ("clip: [-1.5, 10]", "clip: [-1.25, 10]"),
+    ("clip: [-1.5, 10]", "clip: [0, 4000000000]"),
+    ("clip: [-1.5, 10]", "clip: [0]"),
+    ('granule: "0.5"', 'granule: "0"'),
+    ('granule: "0.5"', 'granule: "1e-400"'),
+    (_F, "open: {type: boolean, clip: [0, 1]}"),
+    (_F, "open: {type: boolean, domain: [a]}"),
+    (_F, "open: {granule: 1}"),
+    (_F, "open: {domain: []}"),
+    ("domain: [1, 2]", "domain: [1, x]"),
+    ("domain: [1, 2]", "domain: [1, 01]"),
+    ("domain: rooms.txt", "domain: halls.txt"),
+    ("codec: json", "clock: punctuation"),
+    ("codec: json", "clock: punctuation\n    punctuation: {every: 1m, key: short}"),
+    ("codec: json", "punctuation: {key: abc}"),
+    ("codec: json", "history: {from: 2012-01-01, until: 2011-01-01}"),
+    ("codec: json", "history: {from: soon, until: 2011-01-01}"),
+    ("codec: json", "history: {from: 2011-01-01}"),
+    ("codec: json", "allowed_skew: 1.5s"),
+    # settings
+    ('"127.0.0.1:9465"', '"0.0.0.0:9465"'),
+    ('"127.0.0.1:9465"', "loopback"),
+    ('"127.0.0.1:9465"', '"127.0.0.1:99999"'),
+    ('custodian: "127.0.0.1:9465"', 'custodian: "127.0.0.1:1", public: "127.0.0.1:1"'),
+    ('"localhost:9092"', "localhost"),
+    ('"localhost:9092"', '"localhost:9092", alarms_topic: building.badges'),
+    ('"localhost:9092"', '"localhost:9092", alarms_topic: x, doorbell_topic: x'),
+    ('"localhost:9092"', '"localhost:9092", session_timeout: 10ms'),
+    ("tables: ", "ledger: mysql://host/db\ntables: "),
+    ("tables: ", 'ledger: "sqlite://"\ntables: '),
+    ("tables: ", "tick: 0s\ntables: "),
+    ("capacity: capacity.csv", "capacity: none.csv"),
+    ("capacity: capacity.csv", "capacity: {file: wide.csv, key: house, value: seats}"),
+    # what is selected, and from where
+    (_S, "SELECT room FROM badge"),
+    (_S, "SELECT rom FROM badges"),
+    (_S, "SELECT room, COUNT(*) FROM badges"),
+    (_S, "SELECT floor FROM badges"),
+    (_S, "SELECT * FROM badges"),
+    (_S, "SELECT room AS r FROM badges"),
+    (_S, "SELECT 1 FROM badges"),
+    (_S, "SELECT b.room FROM badges b"),
+    (_S, "SELECT room FROM badges JOIN badges"),
+    (_S, "SELECT room FROM (SELECT 1)"),
+    (_S, "SELECT DISTINCT room FROM badges"),
+    (_S, "DROP TABLE badges"),
+    (_S, "WITH a AS (SELECT 1) SELECT room FROM badges"),
+    # filters
+    (_W, "floor = '1'"),
+    (_W, "floor = 1 AND floor = 2"),
+    (_W, "floor > 1 AND floor < 2"),
+    (_W, "floor = 1 AND LOWER(person) = 'x'"),
+    (_W, "room = 'lab"),
+    (_W, "room = lab"),
+    (_W, "room = 'cellar'"),
+    (_W, "size = 1.5"),
+    (_W, "size = 9223372036854775808"),
+    (_W, "open = 1"),
+    (_W, "open < TRUE"),
+    (_W, "ts > 'soon'"),
+    (_W, "size"),
+    (_W, "colour = 'red'"),
+    (_W, "person LIKE 'x%'"),
+    (_W, "size + 1 = 3"),
+    (_W, "size IN (SELECT 1)"),
+    (_W, "size IS TRUE"),
+    (_W, "size = NULL"),
+    # groups and windows
+    (_G, "GROUP BY room"),
+    (_G, f"{_G}, TUMBLE(ts, INTERVAL '1' HOUR)"),
+    (_G, "GROUP BY room, person, TUMBLE(ts, INTERVAL '1' HOUR)"),
+    (_G, "GROUP BY room, room, TUMBLE(ts, INTERVAL '1' HOUR)"),
+    (_G, "GROUP BY room, CUMULATE(ts, INTERVAL '1' HOUR)"),
+    (_G, "GROUP BY room, TUMBLE(ts)"),
+    (_G, "GROUP BY room, TUMBLE(size, INTERVAL '1' HOUR)"),
+    (_G, "GROUP BY room, TUMBLE(ts, 60)"),
+    (_G, "GROUP BY room, TUMBLE(ts, INTERVAL '1' MONTH)"),
+    (_G, "GROUP BY room, TUMBLE(ts, INTERVAL '0' HOUR)"),
+    (_G, "GROUP BY room, TUMBLE(ts, INTERVAL '9999' DAY)"),
+    (_G, "GROUP BY room, HOP(ts, INTERVAL '1' HOUR)"),
+    (_G, "GROUP BY room, HOP(ts, INTERVAL '1' HOUR, INTERVAL '1' DAY)"),
+    (_G, "GROUP BY room, HOP(ts, INTERVAL '2' HOUR, INTERVAL '1' HOUR)"),
+    (f"      {_G}\n", ""),
+    # conditions
+    (f"HAVING {_H}", ""),
+    (_H, f"{_H} ORDER BY room"),
+    (_H, f"{_H}; SELECT 1"),
+    (_H, "COUNT(DISTINCT person) > 120.5"),
+    (_H, "COUNT(DISTINCT room) > 120"),
+    (_H, "SUM(load) > 7.3"),
+    (_H, "COUNT(*) > capacty[room]"),
+    (_H, "COUNT(*) > capacity[floor]"),
+    (_H, "COUNT(*) > capacity['lab']"),
+    (_H, "SUM(free) > 7"),
+    (_H, "AVG(size) > 3"),
+    (_H, "MAX(room) > 3"),
+    (_H, "COUNT(*)"),
+    (_H, "COUNT(*) IN (1, 2)"),
+    (_H, "COUNT(*) BETWEEN SYMMETRIC 3 AND 1"),
+    (_H, "room > 3"),
+    (_H, "STDDEV(age) > 3"),
+    (_H, "APPROX_QUANTILE(age, 0.9) > 3"),
+    (_H, "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY age) > 3"),
+    (_H, "COUNT(*) FILTER (WHERE colour = 'red') > 3"),
+    (_H, "QUANTILE(age, 1.5) > 3"),
+    (_H, "QUANTILE(age, 0.1234567) > 3"),
+    (_H, "COUNT(*) > '3'"),
+    (_H, "COUNT(*) > 1 + 2"),
+    (_H, "COUNT(*) > NULL"),
+    (_H, "COUNT(*) >"),
+    (_H, "COUNT(*) >= 0"),
+    (_H, "COUNT(*) < 0"),
+    (_H, "COUNT(*) > 3 AND COUNT(*) < 3"),
+    (_H, "MAX(age) > 300"),
+    (_H, "COUNT(*) > REFERENCE"),
+    (_H, "ABS(COUNT(*) - REFERENCE) >= 50"),
+    (_H, "ABS(COUNT(*) - 5) >= 50"),
+)
+_BANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("ABS(COUNT(*) - REFERENCE) < 50", ()),
+    ("ABS(COUNT(*) - REFERENCE) > 50", ()),
+    ("ABS(COUNT(*) - REFERENCE) >= 5 AND COUNT(*) > 3", ()),
+    ("ABS(REFERENCE) >= 50", ()),
+    ("ABS(AVG(load) - REFERENCE) >= 50", ()),
+    ("ABS(MAX(age) - REFERENCE) >= 50", ()),
+    ("ABS(COUNT(*) - REFERENCE) >= 0", ()),
+    ("ABS(COUNT(*) - REFERENCE) >= usual[room]", ()),
+    ("ABS(COUNT(*) - REFERENCE) >= 0.5", ()),
+    ("ABS(SUM(load) - REFERENCE) >= 0.7", ()),
+    ("ABS(COUNT(*) - REFERENCE) >= 1152921504606846976", ()),
+    ("COUNT(*) > 50", ()),
+    *(
+        ("ABS(COUNT(*) - REFERENCE) >= 50", keys)
+        for keys in (
+            ("epsilon: 0.5",),
+            ('epsilon: "0"',),
+            ("epsilon:",),
+            ('epsilon: "1e-20"',),
+            ("decider: tigth",),
+            ("decider: hist",),
+            ("decider: r2t",),
+            ("reference: many",),
+            ("reference: 1, 2",),
+            ("reference: usualy[room]",),
+            ("reference: usual[person]",),
+            ("reference: 0.5",),
+            ("reference: {}",),
+            ("reference: {fed: x}",),
+            ("reference: {feed: badges}",),
+            ("reference: {feed: nobody}",),
+            ("reference: {feed: badges, value: 2}",),
+            ("reference_timeout: 1h",),
+            ("max_fpr: 0.1",),
+            ("tolerance: 5",),
+            ("apportion: equal",),
+        )
+    ),
+    ("ABS(MEDIAN(age) - REFERENCE) >= 5", ("decider: lm",)),
+    ("ABS(MEDIAN(age) - REFERENCE) >= 5", ("reference: 125",)),
+    ("ABS(MEDIAN(age) - REFERENCE) >= 200", ("reference: 35",)),
+    ("ABS(SUM(load) - REFERENCE) >= 50", ("decider: r2t",)),
+    ("ABS(SUM(load) - REFERENCE) >= 50", ("decider: lm", 'epsilon: "1e-12"')),
+    ("ABS(QUANTILE(age, 0.12345) - REFERENCE) >= 5", ("reference: 30",)),
+    ("ABS(COUNT(*) - REFERENCE) >= 5", ("reference: -5",)),
+)
+_FILES: tuple[tuple[str, str, str], ...] = (
+    ("rooms.txt", "lobby\n  lobby\n", _H),
+    ("rooms.txt", "\n\n", _H),
+    ("capacity.csv", "room,seats\nlobby,120\nlab,8\nattic,3\ncellar,4\n", ""),
+    ("capacity.csv", "room,seats\nlobby,120\nlab,eight\nattic,3\n", ""),
+    ("capacity.csv", "room,seats\nlobby,120\nlab,80.5\nattic,3\n", ""),
+    ("capacity.csv", "room,seats\nlobby,120\nlobby,8\nattic,3\n", ""),
+    ("capacity.csv", "room,seats\nlobby,120\nlab\nattic,3\n", ""),
+    ("capacity.csv", "lobby,120\nlab,8\nattic,3\n", ""),
+    ("capacity.csv", "room\nlobby\n", ""),
+    ("capacity.csv", "room,seats\nlab,80\n", ""),
+    ("capacity.csv", "room,seats\nlobby,120\nlab,80\nattic,3\n", ""),
+    ("capacity.csv", "", ""),
+)
+
+
+def _with_band(having: str, lines: tuple[str, ...]) -> str:
+    keys = {"mechanism": "decider", "epsilon": '"0.5"', "reference": "200"}
+    keys |= {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    text = BASE.replace(_H, having).replace("    tolerance: 9\n", "")
+    return text + "".join(f"    {name}: {value}".rstrip() + "\n" for name, value in keys.items())
+
+
+def _edited(old: str, new: str) -> str:
+    if BASE.count(old) != 1:
+        raise ValueError(f"{old!r} is not once in the base")
+    return BASE.replace(old, new)
+
+
+MECHANISMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "tslm": ("COUNT(*) > 120", ()),
+    "ppwlm": ("COUNT(*) > 120", ()),
+    "dppwlm": ("COUNT(*) > 120", ()),
+    "probe": ("COUNT(*) > 120 AND SUM(paid) > 90", ()),
+    "probe-ent": ("COUNT(*) > 120 AND SUM(paid) > 90", ()),
+    "svt": ("COUNT(*) > 120", ()),
+    "decider": ("ABS(COUNT(*) - REFERENCE) >= 50", ('epsilon: "0.5"', "reference: 200")),
+}
+"""A condition that each mechanism decides, and the keys it needs."""
+
+_ALL_KEYS = (
+    "tolerance: 9", "tolerance: {COUNT(*): 9}", "max_fpr: 0.02", "apportion: equal",
+    "apportion: probe", "refine: fresh", "refine: gradual", "first_tolerance: 20",
+    "alarms_per_period: 5", "append: 2", "append_to: run", "decider: tight", 'epsilon: "0.25"',
+    "reference: 5", "reference: {feed: badges}", "reference_timeout: 1h",
+)  # fmt: skip
+
+FOREIGN_KEYS: tuple[Case, ...] = tuple(
+    Case(
+        f"{mechanism} with {line}",
+        file(
+            alarm(
+                "one",
+                having,
+                f"mechanism: {mechanism}",
+                *(one for one in needed if one.split(":")[0] != line.split(":")[0]),
+                line,
+            ),
+            budget='{unit: user, epsilon_max: "4000", period: 1d}',
+        ),
+    )
+    for mechanism, (having, needed) in MECHANISMS.items()
+    for line in _ALL_KEYS
+) + tuple(
+    Case(
+        f"{mechanism} of {other}'s condition",
+        file(
+            alarm("one", having, f"mechanism: {mechanism}", *MECHANISMS[mechanism][1]),
+            budget='{unit: user, epsilon_max: "4000", period: 1d}',
+        ),
+    )
+    for mechanism in MECHANISMS
+    for other, (having, _) in MECHANISMS.items()
+    if other in {"tslm", "probe", "decider"} and other != mechanism
+)
+"""Every key of every mechanism, written for every mechanism."""
+
+BAD: tuple[Case, ...] = (
+    *(Case(f"{n:03} {old!r} -> {new!r}", _edited(old, new)) for n, (old, new) in enumerate(_EDITS)),
+    *(
+        Case(f"band {n:02} {having} {' '.join(keys)}".rstrip(), _with_band(having, keys))
+        for n, (having, keys) in enumerate(_BANDS)
+    ),
+    *(
+        Case(
+            f"file {n:02} {name} {text!r}",
+            _edited(_H, having or "COUNT(*) > capacity[room]"),
+            {name: text},
+        )
+        for n, (name, text, having) in enumerate(_FILES)
+    ),
+    Case("an empty file", ""),
+    Case("not text", "\x00\x01"),
+    Case("a list", "- a\n- b\n"),
+    Case("several errors", BASE.replace("max_fnr: 0.05", "max_fnr: 2").replace("json", "xml")),
+    Case("two topics alike", BASE.replace("budget:", "  others:\n    topic: building.badges\n"
+         "    time: t\n    unit: u\n    fields: {u: string, t: timestamp}\nbudget:")),
+    Case("a secret is not repeated", BASE.replace('"127.0.0.1:9465"', '"${ADDRESS}"'),
+         environ={"ADDRESS": "hunter2"}),
+    Case("sql from the environment", BASE.replace(_S, "SELECT rom FROM ${FEED}"),
+         environ={"FEED": "badges"}),
+)  # fmt: skip
+"""Configurations with an error, or on the edge of one."""

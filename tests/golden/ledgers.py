@@ -1,0 +1,336 @@
+"""Ledgers that the golden records are made of, old and new, on SQLite and PostgreSQL.
+
+:func:`story` fills an empty ledger: by the command line with replays that charge windows and runs,
+refund and are refused, with a changed alarm, a retired one and a compaction; and directly with what
+only Kafka's shell does (partials, marks, reservations that are open, decisions taken over).
+:func:`restore` loads a ledger as the version of the records left it, and :func:`go_on` works on.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from tests.golden.cases import alarm
+from tests.golden.replays import Replay
+from tests.golden.surface import (
+    NOW_MS,
+    BudgetTerms,
+    Charge,
+    Ledger,
+    LevelCosts,
+    LogIdentity,
+    Outcome,
+    Partial,
+    PrivacyUnit,
+    QueryRegistration,
+    Request,
+    SeenDecision,
+    Shape,
+    StoredDecision,
+    UniformCost,
+    WindowKey,
+    entropy,
+    np,
+    tocsin,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["dumped", "go_on", "loadable", "loadable_postgres", "restore", "schema", "story"]
+
+BUDGET = (
+    '{unit: user, epsilon_max: "6.5", period: 2h, '
+    "contribution: {predicates_per_window: 2, events_per_cell: 2}}"
+)
+CROWD = alarm("crowd", "COUNT(*) > 45", "tolerance: 5")
+CHANGED = alarm("crowd", "COUNT(*) > 46", "tolerance: 5")
+LEVELS = alarm("levels", "COUNT(*) > 75", "tolerance: 6", "mechanism: ppwlm")
+RUN = alarm("run", "COUNT(*) > 40", "tolerance: 9", "mechanism: svt", "alarms_per_period: 2")
+BAND = alarm(
+    *("band", "ABS(COUNT(*) - REFERENCE) >= 20", "mechanism: decider", 'epsilon: "0.25"'),
+    "reference: usual[room]",
+)
+FRESH = alarm("fresh", "SUM(paid) > 900", "tolerance: 200", "mechanism: probe")
+FIRST, SECOND, THIRD = (
+    f"1970-01-01T{hours}:00:00" for hours in ("04", "06", "07")
+)  # the events end at six
+SIZE_MS = 20
+
+
+def story(folder: Path, url: str) -> str:
+    """Fill an empty ledger, and return what the commands said."""
+    said = [
+        _run(folder, url, CROWD + LEVELS + RUN + BAND, FIRST),
+        _ask(folder, url, "verify"),
+        _run(folder, url, CROWD + RUN + BAND, FIRST),
+        _ask(folder, url, "retire", "levels", "--yes"),
+        _run(folder, url, CHANGED + RUN + BAND, SECOND),
+        _ask(folder, url, "accept"),
+        _run(folder, url, CHANGED + RUN + BAND, SECOND),
+        _ask(folder, url, "compact", "--before", "1970-01-01T02:00:00"),
+        _ask(folder, url, "verify"),
+    ]
+    with _opened(url) as ledger:
+        said.append(_by_hand(ledger))
+    said += [_ask(folder, url, "verify"), _ask(folder, url, "status", "--json")]
+    return "".join(said)
+
+
+def go_on(folder: Path, url: str) -> str:
+    """Verify a ledger, show it, and decide further windows of old alarms and of a new one."""
+    _write(folder, url, CHANGED + RUN + BAND, SECOND)
+    said = [
+        _ask(folder, url, "verify"),
+        _ask(folder, url, "status"),
+        _ask(folder, url, "status", "--json"),
+        _ask(folder, url, "losses", "crowd", "--json"),
+        _ask(folder, url, "losses", "run", "--json"),
+        _run(folder, url, CHANGED + RUN + BAND, SECOND),
+        _run(folder, url, CHANGED + RUN + BAND + FRESH, THIRD),
+    ]
+    with _opened(url) as ledger:
+        said.append(_further(ledger))
+    said += [_ask(folder, url, "verify"), _ask(folder, url, "status", "--json")]
+    return "".join(said)
+
+
+# --- by the command line
+
+
+def _write(folder: Path, url: str, alarms: str, until: str) -> None:
+    Replay("ledger", alarms, BUDGET, head=f'ledger: "{url}"\n', until=until).write(folder)
+
+
+def _run(folder: Path, url: str, alarms: str, until: str) -> str:
+    _write(folder, url, alarms, until)
+    run = ("run", "alarms.yaml", "--replay", "badges.jsonl", "--json")
+    return tocsin(folder, *run, hidden=_hidden(url)).text()
+
+
+def _ask(folder: Path, url: str, *command: str) -> str:
+    return tocsin(folder, "ledger", "alarms.yaml", *command, hidden=_hidden(url)).text()
+
+
+def _hidden(url: str) -> dict[str, str]:
+    """Hide where a server listens, and what its database is called."""
+    if url.startswith("sqlite"):
+        return {}
+    parts = psycopg.conninfo.conninfo_to_dict(url)
+    return {url: "<url>", str(parts["dbname"]): "<database>", str(parts["host"]): "<host>"}
+
+
+# --- by hand
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[Ledger]:
+    with closing(
+        Ledger.open(url, clock_ms=lambda: NOW_MS, entropy=lambda size: entropy("hand", size))
+    ) as ledger:
+        yield ledger
+
+
+def _key(query: str, start_ms: int) -> WindowKey:
+    return WindowKey(end_ms=start_ms + SIZE_MS, query=query, start_ms=start_ms)
+
+
+def _request(query: str, start_ms: int, units: int, *, too_old: bool = False) -> Request:
+    cost = UniformCost(units=units, cells=4)
+    return Request(Charge(_key(query, start_ms), cost, cells_per_unit=1), "f1", too_old)
+
+
+def _by_hand(ledger: Ledger) -> str:
+    """Do what Kafka's shell does, under unit event and in loss units of its own."""
+    ledger.pins.register_budget(BudgetTerms("hand", PrivacyUnit.EVENT, 10, ""))
+    ledger.pins.register_log(LogIdentity("feed", "cluster", "topic-1", "topic", 2))
+    for query in ("a", "b", "c"):
+        shape = Shape(region="{}", grouping=f"by {query}")
+        ledger.pins.register_query(QueryRegistration(query, "hand", "feed", "f1", "{}", 0, shape))
+    ledger.admit("hand", [_request("a", 0, 3), _request("b", 0, 4), _request("c", 0, 9)])
+    said = [_answers(ledger, *(_key(query, 0) for query in ("a", "b", "c")))]
+    for partition, values in ((0, (3, 1)), (1, (2, 0)), (1, (2, 1))):
+        said.append(str(ledger.counts.put_partial(_partial(_key("b", 20), partition, values))))
+    ledger.counts.put_mark("feed", 0, 60_000, 17)
+    ledger.counts.put_mark("feed", 1, 60_000, 21)
+    said.append(_settled(ledger, "a", 0, (2, 0, 1, 2)))
+    said.append(_denied(ledger, "b", 0, "incomplete"))
+    said.append(_answers(ledger, _key("c", 0)))
+    later = [_request(query, 20, 5, too_old=query == "b") for query in ("a", "b", "c")]
+    ledger.admit("hand", [*later, _request("a", 40, 5), _request("c", 40, 6)])
+    said.append(_answers(ledger, *(_key(q, 20) for q in "abc"), *(_key(q, 40) for q in "ac")))
+    ledger.mark_published(_key("a", 0))
+    own = ledger.reports.status().ledger_id
+    seen = [
+        SeenDecision("0" * 32, "d", "hand", 0, SIZE_MS, 7, Outcome.DECIDED, 1, 2, SIZE_MS),
+        SeenDecision(own, "a", "hand", 40, 60, 5, Outcome.DECIDED, 2, 1, 60),
+        SeenDecision(own, "c", "hand", 0, SIZE_MS, 1, Outcome.DENIED, 0, 0, SIZE_MS),
+    ]
+    said.append(f"unknown {len(ledger.unknown_decisions(seen))}")
+    said.append(f"adopted {ledger.mark_spent(seen)}, again {ledger.mark_spent(seen)}")
+    said.append(f"marks {[ledger.counts.mark_before('feed', n, 70_000) for n in (0, 1)]}")
+    return "".join(f"{line}\n" for line in said)
+
+
+def _further(ledger: Ledger) -> str:
+    """Go on with what was begun by hand."""
+    said = [_answers(ledger, *(_key(q, 20) for q in "abc"), *(_key(q, 40) for q in "ac"))]
+    said.append(_denied(ledger, "b", 20, "too_old"))
+    said.append(_answers(ledger, _key("c", 20), _key("a", 40), _key("c", 40)))
+    said.append(_settled(ledger, "c", 20, (0, 0, 3, 1)))
+    ledger.admit("hand", [_request("a", 60, 2), _request("b", 60, 2)])
+    said.append(_answers(ledger, _key("a", 60), _key("b", 60)))
+    said += [f"unpublished {_told(one)}" for one in ledger.unpublished("a", NOW_MS)]
+    said.append(f"conflicted {ledger.counts.conflicted(_key('b', 20))}")
+    return "".join(f"{line}\n" for line in said)
+
+
+def _partial(key: WindowKey, partition: int, values: tuple[int, ...]) -> Partial:
+    return Partial(
+        key=key,
+        partition=partition,
+        fingerprint="f1",
+        topic_id="topic-1",
+        complete=True,
+        cells=4,
+        index=np.arange(len(values), dtype=np.int64),
+        value=np.array(values, dtype=np.int64),
+        first_offset=7,
+        last_offset=9,
+    )
+
+
+def _answers(ledger: Ledger, *keys: WindowKey) -> str:
+    return ", ".join(f"{key.query} {key.start_ms}: {ledger.answer(key)}" for key in keys)
+
+
+def _settled(ledger: Ledger, query: str, start_ms: int, units: tuple[int, ...]) -> str:
+    stored = ledger.settle(
+        _key(query, start_ms),
+        fingerprint="f1",
+        cost=LevelCosts.of(np.array(units, dtype=np.int64)),
+        alarms=b"[]",
+        alarm_count=0,
+        next_start_ms=start_ms + SIZE_MS,
+        release_ms=start_ms + SIZE_MS,
+    )
+    return _told(stored)
+
+
+def _denied(ledger: Ledger, query: str, start_ms: int, reason: str) -> str:
+    stored = ledger.deny(
+        _key(query, start_ms),
+        fingerprint="f1",
+        reason=reason,
+        next_start_ms=start_ms + SIZE_MS,
+        release_ms=start_ms + SIZE_MS,
+    )
+    return _told(stored)
+
+
+def _told(stored: StoredDecision) -> str:
+    key = stored.key
+    return (
+        f"{key.query} {key.start_ms}-{key.end_ms}: {stored.outcome} {stored.reason},"
+        f" {stored.epsilon_units} units, number {stored.sequence}, leaves {stored.release_ms},"
+        f" decided {stored.decided_at_ms}, published {stored.published}"
+    )
+
+
+# --- dumps
+
+
+def dumped(url: str) -> str:
+    """Return every row of every table, sorted; bytes in hexadecimal."""
+    with _connected(url) as ask:
+        tables = [name for (name,) in ask(_TABLES[_kind(url)])]
+        lines: list[str] = []
+        for table in sorted(tables):
+            lines.append(f"{table}: {', '.join(_columns(ask, url, table))}")
+            quoted = ", ".join(f'"{name}"' for name in sorted(_columns(ask, url, table)))
+            rows = ask(f'SELECT {quoted} FROM "{table}"')  # noqa: S608  # names of the schema
+            lines += sorted("  " + " | ".join(_shown(value) for value in row) for row in rows)
+    return "\n".join(lines) + "\n"
+
+
+def schema(url: str) -> str:
+    """Return the schema, sorted."""
+    with _connected(url) as ask:
+        return "".join(sorted(f"{' | '.join(map(str, row))}\n" for row in ask(_SCHEMA[_kind(url)])))
+
+
+def loadable(path: Path) -> str:
+    """Return a SQLite ledger as SQL that makes it."""
+    with closing(sqlite3.connect(path)) as connection:
+        return "\n".join(connection.iterdump()) + "\n"
+
+
+def loadable_postgres(url: str, pg_dump: Path) -> str:
+    """Return a PostgreSQL ledger as SQL that makes it."""
+    command = [pg_dump, "--inserts", "--no-owner", "--no-privileges", url]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    dropped = ("--", "\\", "SET ", "SELECT pg_catalog.set_config")
+    return "".join(f"{o}\n" for o in text.splitlines() if o and not o.startswith(dropped))
+
+
+def restore(url: str, script: str) -> None:
+    """Make a ledger from SQL."""
+    if _kind(url) == "sqlite":
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+            connection.executescript(script)
+        return
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(script.encode())
+
+
+_TABLES = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'tocsin%'",
+    "postgresql": "SELECT tablename FROM pg_tables WHERE schemaname = 'public'",
+}
+_SCHEMA = {
+    "sqlite": "SELECT type, name, tbl_name, sql FROM sqlite_master",
+    "postgresql": """
+        SELECT 'column', table_name, column_name, data_type, is_nullable, column_default
+        FROM information_schema.columns WHERE table_schema = 'public'
+        UNION ALL SELECT 'index', tablename, indexname, indexdef, '', ''
+        FROM pg_indexes WHERE schemaname = 'public'
+        UNION ALL SELECT 'constraint', conrelid::regclass::text, conname,
+            pg_get_constraintdef(oid), '', ''
+        FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+    """,
+}
+
+
+def _kind(url: str) -> str:
+    return url.partition(":")[0]
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[Any]:
+    if _kind(url) == "sqlite":
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+            yield lambda text: connection.execute(text).fetchall()
+        return
+    with psycopg.connect(url) as server:
+        yield lambda text: server.execute(text).fetchall()
+
+
+def _columns(ask: Any, url: str, table: str) -> list[str]:
+    if _kind(url) == "sqlite":
+        return sorted(row[1] for row in ask(f'PRAGMA table_info("{table}")'))
+    text = f"SELECT column_name FROM information_schema.columns WHERE table_name = '{table}'"  # noqa: S608
+    return sorted(name for (name,) in ask(text))
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bytes | memoryview):
+        return f"x{bytes(value).hex()}"
+    if isinstance(value, bool):  # SQLite has whole numbers
+        return str(int(value))
+    return "NULL" if value is None else str(value).replace("\n", "\\n")

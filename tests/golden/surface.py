@@ -1,0 +1,209 @@
+"""How the golden records reach the product: its command line, in this process, with a frozen world.
+
+This is the only module of the golden tests that imports the product; when modules move, adapt the
+imports below and nothing else. What comes from the world is injected here, and nowhere else:
+
+- randomness: every request for ``n`` bytes of the operating system gets the same bytes, so that
+  every noise source, ledger id and hash key is a function of a label. Sources do not depend on the
+  order in which they are made.
+- the wall clock: ``time.time`` and ``time.time_ns`` stand still at :data:`NOW_MS`.
+- environment and width of the terminal: a fixed, small set of variables.
+- the folder: commands run in it, and its path reads ``<dir>`` in what they print.
+
+Two things cannot be injected, as they follow a monotonic clock that servers and threads need:
+
+- how long a decision took: the buckets and the sum of ``tocsin_decision_seconds`` read ``<time>``;
+- where the pulse of a progress bar without a total stands: ``writing FEED`` is followed by
+  ``<bar>``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import numpy as np
+from click.testing import CliRunner
+from prometheus_client import CollectorRegistry, generate_latest
+
+# --- the product, as far as it is imported at all: adapt these lines to moved modules
+from accountant.costs.charges import Charge, UniformCost, WindowKey
+from accountant.costs.levels import LevelCosts
+from accountant.ledger.ledger import Ledger
+from accountant.records import (
+    BudgetTerms,
+    LogIdentity,
+    Outcome,
+    Partial,
+    QueryRegistration,
+    Request,
+    SeenDecision,
+    StoredDecision,
+)
+from accountant.regions.shapes import Shape
+from accountant.units import PrivacyUnit
+from stream.cli.main import main
+from tests.support.postgres import Postgres
+
+# --- until here
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = [
+    "NOW_MS",
+    "ROOT",
+    "Answer",
+    "BudgetTerms",
+    "Charge",
+    "Ledger",
+    "LevelCosts",
+    "LogIdentity",
+    "Outcome",
+    "Partial",
+    "Postgres",
+    "PrivacyUnit",
+    "QueryRegistration",
+    "Request",
+    "SeenDecision",
+    "Shape",
+    "StoredDecision",
+    "UniformCost",
+    "WindowKey",
+    "entropy",
+    "frozen",
+    "inside",
+    "np",
+    "tocsin",
+]
+
+ROOT = Path(__file__).resolve().parents[2]
+"""The checkout, for its examples."""
+
+NOW_MS = 1_767_225_600_000
+"""Where the wall clock stands: 2026-01-01, midnight UTC."""
+
+_ENVIRONMENT = {
+    "COLUMNS": "110",
+    "LINES": "50",
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "HOME": "/nonexistent",
+    "PATH": "/usr/bin:/bin",
+}
+_TIMED = re.compile(r"^(tocsin_decision_seconds_(?:bucket\{[^}]*\}|sum)) .*$", re.MULTILINE)
+
+_BAR = re.compile(r"^(writing \w+) .*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command printed, how it ended, and the two metrics pages it left behind."""
+
+    command: str
+    code: int
+    out: str
+    err: str
+    public: str = ""
+    custodian: str = ""
+
+    def text(self, *, metrics: bool = False) -> str:
+        """Return all of it as one text."""
+        parts = [f"$ tocsin {self.command}\nexit {self.code}\n"]
+        shown = {"out": self.out, "err": self.err}
+        if metrics:
+            shown |= {"public metrics": self.public, "custodian metrics": self.custodian}
+        parts += [f"--- {name}\n{text}" for name, text in shown.items() if text]
+        return "".join(part if part.endswith("\n") else part + "\n" for part in parts)
+
+
+def entropy(label: str, size: int) -> bytes:
+    """Return the bytes that the operating system gives under a label, always the same."""
+    blocks = range(-(-size // 32))
+    made = b"".join(hashlib.sha256(f"{label}:{size}:{n}".encode()).digest() for n in blocks)
+    return made[:size]
+
+
+@contextlib.contextmanager
+def frozen(label: str, *, now_ms: int = NOW_MS) -> Iterator[None]:
+    """Let time stand still and randomness repeat itself."""
+    with (
+        mock.patch.object(os, "urandom", lambda size: entropy(label, size)),
+        mock.patch.object(time, "time", return_value=now_ms / 1000),
+        mock.patch.object(time, "time_ns", return_value=now_ms * 1_000_000),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def inside(folder: Path) -> Iterator[None]:
+    """Work in a folder."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def tocsin(
+    folder: Path,
+    *arguments: str,
+    label: str = "golden",
+    now_ms: int = NOW_MS,
+    environ: Mapping[str, str] | None = None,
+    hidden: Mapping[str, str] | None = None,
+) -> Answer:
+    """Run the command in a folder of the frozen world.
+
+    Args:
+        folder: where the command runs.
+        arguments: what stands behind ``tocsin``.
+        label: what randomness is a function of.
+        now_ms: where the wall clock stands.
+        environ: further variables.
+        hidden: further texts to write differently, as addresses of databases.
+    """
+    registries: list[CollectorRegistry] = []
+    made = CollectorRegistry.__init__
+
+    def noted(self: CollectorRegistry, *args: Any, **settings: Any) -> None:
+        made(self, *args, **settings)
+        registries.append(self)
+
+    variables: dict[str, str | None] = dict.fromkeys(os.environ)
+    variables |= _ENVIRONMENT | dict(environ or {})
+    with (
+        inside(folder),
+        frozen(label, now_ms=now_ms),
+        mock.patch.object(CollectorRegistry, "__init__", noted),
+    ):
+        result = CliRunner().invoke(
+            main, arguments, env=variables, prog_name="tocsin", catch_exceptions=False
+        )
+    pages = [_TIMED.sub(r"\1 <time>", generate_latest(one).decode()) for one in registries]
+    hide = {str(folder): "<dir>", **(hidden or {})}
+    return Answer(
+        command=_hidden(" ".join(arguments), hide),
+        code=result.exit_code,
+        out=_hidden(result.stdout, hide),
+        err=_BAR.sub(r"\1 <bar>", _hidden(result.stderr, hide)),
+        public="".join(page for page in pages if "tocsin_build_info" in page),
+        custodian="".join(page for page in pages if "tocsin_build_info" not in page),
+    )
+
+
+def _hidden(text: str, hide: Mapping[str, str]) -> str:
+    for old, new in hide.items():
+        text = text.replace(old, new)
+    return text
