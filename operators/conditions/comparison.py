@@ -38,6 +38,11 @@ class Comparison(StrEnum):
         """Whether it, ``<`` or ``>``, leaves the right-hand side itself out."""
         return self in {Comparison.GT, Comparison.LT}
 
+    @property
+    def after(self) -> bool:
+        """Whether its cut lies after its right-hand side c (``>`` and ``<=``), not before it."""
+        return self.strict is self.upward
+
 
 _OPPOSITES: Final = (
     (Comparison.EQ, Comparison.NE),

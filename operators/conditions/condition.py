@@ -125,12 +125,10 @@ class Condition:
         Raises:
             ValueError: a threshold at the end of int64.
         """
-        negated = not test.comparison.upward
-        beyond = test.comparison.strict is not negated  # s > c is s >= c + 1
-        thresholds = test.thresholds + beyond
-        if beyond and (thresholds < test.thresholds).any():
+        thresholds = test.thresholds + test.comparison.after
+        if test.comparison.after and (thresholds < test.thresholds).any():
             raise ValueError("a threshold lies at the end of int64")
-        formula = Formula.parse("NOT a" if negated else "a")
+        formula = Formula.parse("a" if test.comparison.upward else "NOT a")
         return cls(formula, {"a": ThresholdAtom(0, thresholds)}, (test.sensitivity,))
 
     @property

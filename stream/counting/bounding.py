@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.units import PrivacyUnit
-from stream.model.queries import AggregateKind
+from operators.conditions.weights import Weight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -150,7 +150,7 @@ class Bounds:
         """Return the rules that a configuration asks for."""
         return Bounds(
             per_user=budget.unit is PrivacyUnit.USER,
-            distinct=tuple(spec.kind is AggregateKind.DISTINCT_UNITS for spec in query.aggregates),
+            distinct=tuple(spec.kind is Weight.DISTINCT_UNITS for spec in query.aggregates),
             deduplicate=query.feed.id is not None,
             predicates_per_window=budget.contribution.predicates_per_window,
             events_per_cell=budget.contribution.events_per_cell,

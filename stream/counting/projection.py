@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from stream.model.queries import AggregateKind
+from operators.conditions.weights import Weight
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,10 +33,10 @@ __all__ = ["ONE_EACH", "WEIGHT_LIMIT", "Rows", "check_weights", "project"]
 WEIGHT_LIMIT: Final = 2**62
 """No weight and no sum passes this: beyond it they saturate."""
 
-ONE_EACH: Final = (AggregateKind.COUNT, AggregateKind.DISTINCT_UNITS)
+ONE_EACH: Final = (Weight.COUNT, Weight.DISTINCT_UNITS)
 """Statistics to which every event that counts adds 1."""
 
-_WITH_PIVOTS: Final = (AggregateKind.OFFSET, AggregateKind.RANK)
+_WITH_PIVOTS: Final = (Weight.OFFSET, Weight.RANK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +173,10 @@ def check_weights(spec: AggregateSpec, cells: int) -> None:
             raise ValueError("a statistic with pivots has one int64 for every predicate")
         if max(abs(int(pivots.min())), abs(int(pivots.max()))) > WEIGHT_LIMIT:
             raise ValueError("a statistic's pivots lie within 2**62")
-    if spec.kind is AggregateKind.OFFSET and not 1 <= spec.scale <= WEIGHT_LIMIT:
+    if spec.kind is Weight.OFFSET and not 1 <= spec.scale <= WEIGHT_LIMIT:
         raise ValueError("the scale of an offset lies between 1 and 2**62")
     # The product is checked apart: the difference from a pivot may be small where it is not.
-    scale = spec.scale if spec.kind is AggregateKind.OFFSET else 1
+    scale = spec.scale if spec.kind is Weight.OFFSET else 1
     if max(scale * abs(spec.lo), scale * abs(spec.hi), spec.largest) > WEIGHT_LIMIT:
         raise ValueError("a statistic's weights lie within 2**62")
 
@@ -228,12 +228,12 @@ def _weights(
     spec: AggregateSpec, granules: NDArray[np.int64], cell: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return what each row's value weighs in its cell; rows of no cell may get any weight."""
-    if spec.kind is AggregateKind.SUM:
+    if spec.kind is Weight.SUM:
         return granules
     if spec.pivots is None:
         raise ValueError("a statistic with pivots has one int64 for every predicate")
     pivots = spec.pivots.take(cell, mode="clip")
-    if spec.kind is AggregateKind.RANK:
+    if spec.kind is Weight.RANK:
         return np.where(granules > pivots, np.int64(spec.above), np.int64(spec.not_above))
     return granules * spec.scale - pivots
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from operators.conditions.comparison import Comparison
 from stream.model.feeds import FieldType
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["And", "Comparator", "Compare", "IsIn", "IsNull", "Literal", "Not", "Or", "Where"]
+__all__ = ["And", "Compare", "FieldValue", "IsIn", "IsNull", "Not", "Or", "Where"]
 
-Literal = str | int | float | bool
+FieldValue = str | int | float | bool
 """A literal of a field's type; timestamps are integer milliseconds since the Unix epoch."""
 
 _TYPES: dict[FieldType, Any] = {
@@ -36,17 +36,6 @@ _TYPES: dict[FieldType, Any] = {
     FieldType.BOOLEAN: pa.bool_(),
     FieldType.TIMESTAMP: pa.int64(),
 }
-
-
-class Comparator(StrEnum):
-    """How a field is compared with a literal."""
-
-    EQ = "="
-    NE = "<>"
-    LT = "<"
-    LE = "<="
-    GT = ">"
-    GE = ">="
 
 
 class Where:
@@ -87,14 +76,14 @@ class Compare(Where):
     Args:
         field: the field's name.
         type: its declared type.
-        comparator: the comparison.
+        comparison: how they are compared.
         value: the literal, of the field's type.
     """
 
     field: str
     type: FieldType
-    comparator: Comparator
-    value: Literal
+    comparison: Comparison
+    value: FieldValue
 
     @property
     def fields(self) -> frozenset[str]:
@@ -103,11 +92,11 @@ class Compare(Where):
 
     def describe(self) -> str:
         """Return ``field < literal``."""
-        return f"{_name(self.field)} {self.comparator.value} {_literal(self.value)}"
+        return f"{_name(self.field)} {self.comparison.value} {_literal(self.value)}"
 
     def truth(self, rows: pa.RecordBatch) -> Any:
         """Compare the column with the literal."""
-        return _COMPARE[self.comparator](
+        return _COMPARE[self.comparison](
             _column(rows, self.field), pa.scalar(self.value, _TYPES[self.type])
         )
 
@@ -124,7 +113,7 @@ class IsIn(Where):
 
     field: str
     type: FieldType
-    values: tuple[Literal, ...]
+    values: tuple[FieldValue, ...]
 
     @property
     def fields(self) -> frozenset[str]:
@@ -238,13 +227,13 @@ class Or(_Joined):
     fold = staticmethod(pc.or_kleene)
 
 
-_COMPARE: dict[Comparator, Any] = {
-    Comparator.EQ: pc.equal,
-    Comparator.NE: pc.not_equal,
-    Comparator.LT: pc.less,
-    Comparator.LE: pc.less_equal,
-    Comparator.GT: pc.greater,
-    Comparator.GE: pc.greater_equal,
+_COMPARE: dict[Comparison, Any] = {
+    Comparison.EQ: pc.equal,
+    Comparison.NE: pc.not_equal,
+    Comparison.LT: pc.less,
+    Comparison.LE: pc.less_equal,
+    Comparison.GT: pc.greater,
+    Comparison.GE: pc.greater_equal,
 }
 
 
@@ -258,7 +247,7 @@ def _name(field: str) -> str:
     return f'"{escaped}"'
 
 
-def _literal(value: Literal) -> str:
+def _literal(value: FieldValue) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):

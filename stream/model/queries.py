@@ -7,10 +7,10 @@ milliseconds since the Unix epoch, statistics are integers (see ``operators.cond
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from operators.conditions.weights import Weight
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from stream.windows.calendars import Calendar
 
 __all__ = [
-    "AggregateKind",
     "AggregateSpec",
     "Band",
     "FirstTolerances",
@@ -35,21 +34,6 @@ __all__ = [
 ]
 
 _FIRST_FACTOR: Final = 5
-
-
-class AggregateKind(StrEnum):
-    """What a cell's integer statistic adds up, x being a field's value in granules."""
-
-    COUNT = "count"
-    """1 per event."""
-    DISTINCT_UNITS = "distinct_units"
-    """1 per privacy unit."""
-    SUM = "sum"
-    """Clipped x."""
-    OFFSET = "offset"
-    """``scale`` times clipped x, less the cell's pivot: the sign of a mean's distance to it."""
-    RANK = "rank"
-    """``above`` where clipped x exceeds the cell's pivot, else ``not_above``: for quantiles."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +54,7 @@ class AggregateSpec:
         not_above: weight at the pivot and below, of RANK.
     """
 
-    kind: AggregateKind
+    kind: Weight
     field: str | None = None
     lo: int = 0
     hi: int = 0
@@ -81,10 +65,28 @@ class AggregateSpec:
     above: int = 1
     not_above: int = 0
 
+    def weight(self, value: int, at: int) -> int:
+        """Return what an event weighs (the definition; the counting does the same on arrays).
+
+        Args:
+            value: x, clipped, in granules.
+            at: index of the pivot that applies.
+        """
+        pivot = 0 if self.pivots is None else int(self.pivots[at])
+        match self.kind:
+            case Weight.SUM:
+                return value
+            case Weight.OFFSET:
+                return self.scale * value - pivot
+            case Weight.RANK:
+                return self.above if value > pivot else self.not_above
+            case _:
+                return 1
+
     @property
     def per_unit(self) -> Fraction:
         """What one unit of it is in the field's own unit (1 for counts and ranks)."""
-        if self.kind in {AggregateKind.SUM, AggregateKind.OFFSET}:
+        if self.kind in {Weight.SUM, Weight.OFFSET}:
             return (self.granule or Fraction(1)) / self.scale
         return Fraction(1)
 
@@ -92,27 +94,27 @@ class AggregateSpec:
     def never_negative(self) -> bool:
         """Whether it has no negative weights: an empty cell is then its least value."""
         match self.kind:
-            case AggregateKind.SUM:
+            case Weight.SUM:
                 return self.lo >= 0
-            case AggregateKind.RANK:
+            case Weight.RANK:
                 return min(self.above, self.not_above) >= 0
             case kind:
-                return kind is not AggregateKind.OFFSET
+                return kind is not Weight.OFFSET
 
     @property
     def largest(self) -> int:
         """No event weighs more than this in magnitude; at least 1."""
         match self.kind:
-            case AggregateKind.COUNT | AggregateKind.DISTINCT_UNITS:
+            case Weight.COUNT | Weight.DISTINCT_UNITS:
                 return 1
-            case AggregateKind.SUM:
+            case Weight.SUM:
                 return max(abs(self.lo), abs(self.hi), 1)
-            case AggregateKind.OFFSET:
+            case Weight.OFFSET:
                 if self.pivots is None:
                     raise ValueError("an offset has pivots")
                 least, most = int(self.pivots.min()), int(self.pivots.max())
                 return max(abs(self.scale * self.hi - least), abs(most - self.scale * self.lo), 1)
-            case AggregateKind.RANK:
+            case Weight.RANK:
                 return max(abs(self.above), abs(self.not_above), 1)
 
 

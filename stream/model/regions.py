@@ -20,14 +20,15 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from accountant.regions.regions import Region, Value, ValueSet
+from operators.conditions.comparison import Comparison
 from stream.model.feeds import FieldType
-from stream.model.filters import And, Comparator, Compare, IsIn, IsNull, Not, Or
+from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from stream.model.feeds import Feed
-    from stream.model.filters import Literal, Where
+    from stream.model.filters import FieldValue, Where
     from stream.model.queries import Query
 
 __all__ = ["FEED", "attribute_of", "cells_of", "group_by_of", "region_of"]
@@ -129,7 +130,7 @@ class _Reader:
                 values = _listed(node.type, node.values)
                 return self._leaf(node.field, values, null=False, truth=truth)
             case Compare():
-                values = _compared(node.type, node.comparator, node.value)
+                values = _compared(node.type, node.comparison, node.value)
                 return self._leaf(node.field, values, null=False, truth=truth)
             case _:
                 return {}
@@ -205,25 +206,25 @@ def _integer(text: str) -> int | str:
     return number if str(number) == text else text
 
 
-def _listed(kind: FieldType, values: Iterable[Literal]) -> ValueSet:
+def _listed(kind: FieldType, values: Iterable[FieldValue]) -> ValueSet:
     """Return the set of some literals of a type."""
     if kind in _WHOLE:
         return ValueSet.integers(*(value for value in values if isinstance(value, int)))
     return ValueSet.of(*values)
 
 
-def _compared(kind: FieldType, comparator: Comparator, value: Literal) -> ValueSet:
+def _compared(kind: FieldType, comparison: Comparison, value: FieldValue) -> ValueSet:
     """Return the values for which a comparison with a literal is true."""
     equal = _listed(kind, (value,))
-    if comparator in (Comparator.EQ, Comparator.NE):
-        return equal if comparator is Comparator.EQ else ~equal
+    if comparison in (Comparison.EQ, Comparison.NE):
+        return equal if comparison is Comparison.EQ else ~equal
     below = ValueSet.between(None, value)
-    match comparator:
-        case Comparator.LT:
+    match comparison:
+        case Comparison.LT:
             return below
-        case Comparator.LE:
+        case Comparison.LE:
             return below | equal
-        case Comparator.GT:
+        case Comparison.GT:
             return ~(below | equal)
-        case Comparator.GE:
+        case Comparison.GE:
             return ~below

@@ -20,12 +20,13 @@ from accountant.units import Contribution, PrivacyUnit
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Condition
+from operators.conditions.weights import Weight
 from stream.counting.counter import WindowCounter, project
 from stream.events.decoder import Batch
 from stream.model.alarms import Budget
 from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
-from stream.model.filters import Comparator, Compare, Where
-from stream.model.queries import AggregateKind, AggregateSpec, FirstTolerances, Query
+from stream.model.filters import Compare, Where
+from stream.model.queries import AggregateSpec, FirstTolerances, Query
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
 from stream.windows.schedule import Schedule
@@ -93,12 +94,12 @@ class Filter:
 
 FILTERS = (
     Filter(
-        Compare("amount", FieldType.FLOAT, Comparator.GE, 0.25),
+        Compare("amount", FieldType.FLOAT, Comparison.GE, 0.25),
         lambda event: event.amount is not None and event.amount >= 0.25,
     ),
-    Filter(Compare("open", FieldType.BOOLEAN, Comparator.EQ, value=True), lambda event: event.open),
+    Filter(Compare("open", FieldType.BOOLEAN, Comparison.EQ, value=True), lambda event: event.open),
     Filter(
-        Compare("size", FieldType.INTEGER, Comparator.NE, 3),
+        Compare("size", FieldType.INTEGER, Comparison.NE, 3),
         lambda event: event.size is not None and event.size != 3,
     ),
 )
@@ -162,7 +163,7 @@ def scenes() -> list[Scene]:
 
 def make_query(
     scene: Scene,
-    *statistics: AggregateKind | AggregateSpec,
+    *statistics: Weight | AggregateSpec,
     grace: int = 0,
     skew: int = 0,
     ids: bool = False,
@@ -213,12 +214,12 @@ def make_query(
     )
 
 
-def spec_of(kind: AggregateKind, span: tuple[int, int] = (-3, 4)) -> AggregateSpec:
+def spec_of(kind: Weight, span: tuple[int, int] = (-3, 4)) -> AggregateSpec:
     """Return a statistic over ``amount``, or over all events where it reads no value."""
-    if kind in {AggregateKind.COUNT, AggregateKind.DISTINCT_UNITS}:
+    if kind in {Weight.COUNT, Weight.DISTINCT_UNITS}:
         return AggregateSpec(kind)
     spec = AggregateSpec(kind, "amount", *span, GRANULE)
-    if kind is AggregateKind.SUM:
+    if kind is Weight.SUM:
         return spec
     pivots = np.array([0, 2, -1, 5], np.int64)
     return replace(spec, pivots=pivots, scale=2, above=2, not_above=-3)
@@ -226,9 +227,9 @@ def spec_of(kind: AggregateKind, span: tuple[int, int] = (-3, 4)) -> AggregateSp
 
 def random_spec(rng: random.Random) -> AggregateSpec:
     """Return a statistic of any kind, over any field that its kind reads, often filtered."""
-    kind = rng.choice(list(AggregateKind))
+    kind = rng.choice(list(Weight))
     where = cast("Any", rng.choice((None, None, *FILTERS)))
-    if kind in {AggregateKind.COUNT, AggregateKind.DISTINCT_UNITS}:
+    if kind in {Weight.COUNT, Weight.DISTINCT_UNITS}:
         return AggregateSpec(kind, rng.choice((None, None, "amount", "size", "room")), where=where)
     lo = rng.randrange(-4, 3)
     weights = rng.choice(((1, -1), (1, 0), (0, 1), (9, -1)))
@@ -374,13 +375,13 @@ def weight_of(spec: AggregateSpec, event: Event, cell: int) -> int | None:
     value = getattr(event, spec.field) if spec.field else 1
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return None
-    if spec.kind in {AggregateKind.COUNT, AggregateKind.DISTINCT_UNITS}:
+    if spec.kind in {Weight.COUNT, Weight.DISTINCT_UNITS}:
         return 1
     x = min(max(round(Fraction(value) / spec.granule), spec.lo), spec.hi)
-    if spec.kind is AggregateKind.SUM:
+    if spec.kind is Weight.SUM:
         return x
     pivot = int(spec.pivots[cell])
-    if spec.kind is AggregateKind.OFFSET:
+    if spec.kind is Weight.OFFSET:
         return spec.scale * x - pivot
     return spec.above if x > pivot else spec.not_above
 
@@ -439,7 +440,7 @@ def statistics(query: Query, counted: Sequence[Sequence[Event]]) -> dict[int, in
             place = at * len(ROOMS) + cell
             totals[place] = totals.get(place, 0) + weights[at]
             units.setdefault(place, set()).add(event.unit)
-        if spec.kind is AggregateKind.DISTINCT_UNITS:
+        if spec.kind is Weight.DISTINCT_UNITS:
             totals |= {place: len(people) for place, people in units.items()}
     return {place: total for place, total in sorted(totals.items()) if total}
 

@@ -12,15 +12,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from operators.conditions.condition import Aim
+from operators.conditions.weights import Weight
 from operators.registry import PHASED, RUN_MECHANISMS
 from operators.single.tslm import theoretical_limit
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
 from stream.config.alarms.bands import BAND_KEYS
-from stream.config.alarms.reduction import LARGEST_STATISTIC, Relation
+from stream.config.alarms.reduction import LARGEST_STATISTIC
 from stream.config.alarms.tolerances import mapping_text
 from stream.config.sql.nodes import SqlProblem
 from stream.model.numbers import decimal, whole_steps
-from stream.model.queries import AggregateKind, FirstTolerances
+from stream.model.queries import FirstTolerances
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["AimReader"]
 
 _FIRST_SHARE: Final = Fraction(3, 10)
-_ADDED_UP: Final = frozenset({AggregateKind.COUNT, AggregateKind.DISTINCT_UNITS, AggregateKind.SUM})
-_AFTER: Final = frozenset({Relation.GT, Relation.LE})
+_ADDED_UP: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS, Weight.SUM})
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +185,9 @@ class AimReader:
             spec = self.counting.spec_of(atom)
             if counted.guard:
                 continue
-            if spec.kind in {AggregateKind.SUM, AggregateKind.OFFSET}:
+            if spec.kind in {Weight.SUM, Weight.OFFSET}:
                 units.add(("sum", spec.field))
-            elif spec.kind is AggregateKind.RANK and spec.largest > 1:
+            elif spec.kind is Weight.RANK and spec.largest > 1:
                 units.add(("rank", spec.above, spec.not_above))
             else:
                 units.add(("count",))
@@ -218,7 +218,7 @@ class AimReader:
         if hint:
             message = f"the {word} {decimal(value)} is not a multiple of {decimal(unit)}, the"
             message += " step that sums count in"
-            if spec.kind not in {AggregateKind.SUM, AggregateKind.OFFSET}:
+            if spec.kind not in {Weight.SUM, Weight.OFFSET}:
                 message = f"the {word} of a count is a whole number, not {decimal(value)}"
             self.findings.wrong(at, message, hint)
         elif value / unit >= LARGEST_STATISTIC:
@@ -330,7 +330,7 @@ def _default_first(counting: Counting) -> FirstTolerances:
             shares.append(None)
             continue
         bounds = condition.atoms[condition.formula.atoms[atom]].thresholds
-        after = int(counted.asked[0].relation in _AFTER)  # s > c is s >= c + 1
+        after = int(counted.asked[0].comparison.after)  # s > c is s >= c + 1
         ends = (int(bounds.max()) - after, int(bounds.min()) - after)
         shares.append(int(_FIRST_SHARE * max(map(abs, ends))))
     return FirstTolerances((None,) * len(shares), tuple(shares))

@@ -16,7 +16,7 @@ from operators.conditions.formula import Formula
 from operators.conditions.weights import Statistic, Weight
 from operators.deciders import Count, Quantile, Sum
 from stream.config.alarms.reduction import Function
-from stream.model.queries import AggregateKind, AggregateSpec
+from stream.model.queries import AggregateSpec
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -148,14 +148,14 @@ def _spec(
     """
     match statistic.weight:
         case Weight.COUNT if measure.function is Function.DISTINCT:
-            return AggregateSpec(AggregateKind.DISTINCT_UNITS, where=measure.where)
+            return AggregateSpec(Weight.DISTINCT_UNITS, where=measure.where)
         case Weight.COUNT:
-            return AggregateSpec(AggregateKind.COUNT, measure.present, where=measure.where)
+            return AggregateSpec(Weight.COUNT, measure.present, where=measure.where)
         case Weight.SUM:
             low, high, granule = _values(measure, feed)
             high = high if statistic.cap is None else min(high, statistic.cap)
             return AggregateSpec(
-                AggregateKind.SUM,
+                Weight.SUM,
                 measure.field,
                 lo=min(low, high),
                 hi=high,
@@ -179,7 +179,7 @@ def _rank(
 ) -> AggregateSpec:
     low, high, granule = _values(measure, feed)
     return AggregateSpec(
-        AggregateKind.RANK,
+        Weight.RANK,
         measure.field,
         lo=low,
         hi=high,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from stream.config.alarms.reduction import Function, Relation
+from stream.config.alarms.reduction import Function
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,6 @@ MOST_COMBINATIONS: Final = 1 << 16
 
 _MOST_TRIED: Final = 1 << 22
 _COUNTS: Final = frozenset({Function.COUNT, Function.DISTINCT})
-_NEGATED: Final = frozenset({Relation.LT, Relation.LE})
 
 _Cut = tuple[Fraction | int, int]
 """A place between values: before (0) or after (1) a number."""
@@ -72,7 +71,7 @@ def constant_comparisons(
         for asked, row in zip(ranked.asked, ranked.rows, strict=True):
             for at_or_above, where in ((True, row <= ranked.least), (False, row >= ranked.most)):
                 if where.any():
-                    outcome = at_or_above is not (asked.relation in _NEGATED)
+                    outcome = at_or_above is asked.comparison.upward
                     found[asked] = Constant(outcome, int(where.argmax()), bool(where.all()))
     return found
 
@@ -145,7 +144,7 @@ class _Ranked:
         """Return the combinations of outcomes that values can give."""
         cuts = [min(max(int(row[profile]), self.least), self.most) for row in self.rows]
         places = {self.least, *(cut for cut in cuts if cut < self.most)}
-        flips = [asked.relation in _NEGATED for asked in self.asked]
+        flips = [not asked.comparison.upward for asked in self.asked]
         found = {
             tuple((place >= cut) is not flip for cut, flip in zip(cuts, flips, strict=True))
             for place in places
@@ -181,7 +180,7 @@ def _ranked(
 
 def _cut(value: Fraction, asked: Asked) -> _Cut:
     """Return the cut whose upper side a comparison (or its negation) asks for."""
-    after = asked.relation in {Relation.GT, Relation.LE}
+    after = asked.comparison.after
     if asked.measure.function is Function.AVG:
         return value, int(after)
     return (floor(value) + 1 if after else ceil(value)), 0  # all else is whole granules

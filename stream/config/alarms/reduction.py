@@ -1,12 +1,12 @@
 """Every comparison of every aggregate as integer tests ``s >= threshold``.
 
-``s`` adds up one integer per event (:class:`Weights`): an empty cell has ``s = 0``, and one event
-moves ``s`` by a known amount. A comparison becomes a literal on such an ``s``, two of them for
-``=`` and ``<>``. Values and thresholds are counted in granules of the field: values are integers,
-thresholds any fractions.
+``s`` adds up one integer per event (``stream.model.queries.AggregateSpec``): an empty cell has
+``s = 0``, and one event moves ``s`` by a known amount. A comparison becomes a bound on such an
+``s``, two of them for ``=`` and ``<>``. Values and thresholds are counted in granules of the field:
+values are integers, thresholds any fractions.
 
 An average, quantile, least or largest value of nothing is NULL, and no comparison with NULL holds:
-a literal that would hold at ``s = 0`` is joined by a guard, the test that anything was counted. NOT
+a bound that would hold at ``s = 0`` is joined by a guard, the test that anything was counted. NOT
 is pushed to the comparisons before they come here (``NOT AVG(x) > 5`` is ``AVG(x) <= 5``, which
 NULL does not meet either).
 
@@ -23,6 +23,10 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import numpy as np
 
+from operators.conditions.comparison import Comparison
+from operators.conditions.weights import Weight
+from stream.model.queries import AggregateSpec
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -32,12 +36,9 @@ __all__ = [
     "LARGEST_SCALE",
     "LARGEST_STATISTIC",
     "Aggregate",
+    "Bound",
     "Function",
-    "Literal",
-    "Relation",
     "Tree",
-    "WeightKind",
-    "Weights",
     "reduce",
 ]
 
@@ -48,27 +49,6 @@ LARGEST_SCALE: Final = 10**6
 
 L = TypeVar("L")
 M = TypeVar("M")
-
-
-class Relation(StrEnum):
-    """How an aggregate, on the left, is compared."""
-
-    GT = ">"
-    GE = ">="
-    LT = "<"
-    LE = "<="
-    EQ = "="
-    NE = "<>"
-
-    @property
-    def negated(self) -> Relation:
-        """What holds of a number exactly where this does not."""
-        return _NEGATED[self]
-
-    @property
-    def flipped(self) -> Relation:
-        """The same with the sides exchanged."""
-        return _FLIPPED.get(self, self)
 
 
 class Function(StrEnum):
@@ -105,66 +85,18 @@ class Aggregate:
         return self.function not in _ZERO_WHEN_EMPTY
 
 
-class WeightKind(StrEnum):
-    """How an event's weight follows from its value."""
-
-    ONE = "one"
-    """1 per event (or per privacy unit)."""
-    VALUE = "value"
-    """The clipped value x."""
-    OFFSET = "offset"
-    """``scale * x - pivot``."""
-    RANK = "rank"
-    """``above`` where x exceeds the pivot, else ``not_above``."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Weights:
-    """What a statistic adds up.
-
-    Args:
-        kind: the rule.
-        pivots: shape (thresholds,), int64; of OFFSET in granules over ``scale``, of RANK in
-            granules; ``None`` otherwise.
-        scale: of OFFSET, 1 to ``LARGEST_SCALE``.
-        above: of RANK.
-        not_above: of RANK.
-    """
-
-    kind: WeightKind
-    pivots: NDArray[np.int64] | None = None
-    scale: int = 1
-    above: int = 1
-    not_above: int = 0
-
-    def weight(self, value: int, at: int) -> int:
-        """Return what an event weighs (the definition; pipelines do the same on arrays).
-
-        Args:
-            value: x, clipped, in granules.
-            at: index of the threshold whose pivot applies.
-        """
-        if self.kind is WeightKind.ONE:
-            return 1
-        if self.kind is WeightKind.VALUE or self.pivots is None:
-            return value
-        if self.kind is WeightKind.OFFSET:
-            return self.scale * value - int(self.pivots[at])
-        return self.above if value > self.pivots[at] else self.not_above
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Literal:
+class Bound:
     """``s >= threshold``, or its negation.
 
     Args:
-        weights: what ``s`` adds up.
+        weights: what ``s`` adds up; its pivots are per threshold.
         thresholds: shape (thresholds,), int64.
         negated: whether it holds where ``s < threshold``.
         guard: whether it only says that anything was counted.
     """
 
-    weights: Weights
+    weights: AggregateSpec
     thresholds: NDArray[np.int64]
     negated: bool = False
     guard: bool = False
@@ -222,16 +154,16 @@ class Tree(Generic[L]):
 
 
 def reduce(
-    aggregate: Aggregate, relation: Relation, thresholds: Sequence[Fraction]
-) -> Tree[Literal]:
-    """Return a comparison as literals on integer statistics, exactly.
+    aggregate: Aggregate, comparison: Comparison, thresholds: Sequence[Fraction]
+) -> Tree[Bound]:
+    """Return a comparison as bounds on integer statistics, exactly.
 
     Guarantee: for every multiset of values within [lo, hi], the empty one included, the tree is
     true iff SQL's comparison is, null values having been left out.
 
     Args:
         aggregate: the left-hand side.
-        relation: how it is compared.
+        comparison: how it is compared.
         thresholds: right-hand sides in granules, at least one; one per cell, or per group of cells
             that share theirs.
 
@@ -242,67 +174,55 @@ def reduce(
         ValueError: a threshold beyond 62 bits, a quantile outside (0, 1), an average whose
             thresholds need a scale beyond ``LARGEST_SCALE``, or weights beyond 62 bits.
     """
-    match relation:
-        case Relation.EQ | Relation.NE:
-            equal = relation is Relation.EQ
-            ends = (Relation.GE, Relation.LE) if equal else (Relation.GT, Relation.LT)
-            parts = [reduce(aggregate, end, thresholds) for end in ends]
-            return Tree.joined(parts, conjunction=equal)
-        case Relation.LT | Relation.LE:
-            upper = _above(aggregate, thresholds, strict=relation is Relation.LE)
-            literal = replace(upper, negated=not upper.negated)
-        case _:
-            literal = _above(aggregate, thresholds, strict=relation is Relation.GT)
-    if aggregate.nullable and literal.holds(0, 0):
+    if comparison in {Comparison.EQ, Comparison.NE}:
+        equal = comparison is Comparison.EQ
+        ends = (Comparison.GE, Comparison.LE) if equal else (Comparison.GT, Comparison.LT)
+        parts = [reduce(aggregate, end, thresholds) for end in ends]
+        return Tree.joined(parts, conjunction=equal)
+    bound = _above(aggregate, thresholds, strict=comparison.after)
+    if not comparison.upward:
+        bound = replace(bound, negated=not bound.negated)
+    if aggregate.nullable and bound.holds(0, 0):
         ones = np.ones(len(thresholds), dtype=np.int64)
-        guard = Literal(Weights(WeightKind.ONE), ones, guard=True)
-        return Tree.joined([Tree(literal), Tree(guard)], conjunction=True)
-    return Tree(literal)
+        guard = Bound(AggregateSpec(Weight.COUNT), ones, guard=True)
+        return Tree.joined([Tree(bound), Tree(guard)], conjunction=True)
+    return Tree(bound)
 
 
-_NEGATED: Final = {
-    Relation.GT: Relation.LE,
-    Relation.GE: Relation.LT,
-    Relation.LT: Relation.GE,
-    Relation.LE: Relation.GT,
-    Relation.EQ: Relation.NE,
-    Relation.NE: Relation.EQ,
-}
-_FLIPPED: Final = {
-    Relation.GT: Relation.LT,
-    Relation.GE: Relation.LE,
-    Relation.LT: Relation.GT,
-    Relation.LE: Relation.GE,
-}
 _ZERO_WHEN_EMPTY: Final = frozenset({Function.COUNT, Function.DISTINCT, Function.SUM})
 
 
-def _above(aggregate: Aggregate, thresholds: Sequence[Fraction], *, strict: bool) -> Literal:
+def _above(aggregate: Aggregate, thresholds: Sequence[Fraction], *, strict: bool) -> Bound:
     """Return ``aggregate > threshold`` (``>=`` unless strict) where anything was counted."""
+    clipped = AggregateSpec(Weight.SUM, lo=aggregate.lo, hi=aggregate.hi)
     match aggregate.function:
-        case Function.COUNT | Function.DISTINCT:
-            return Literal(Weights(WeightKind.ONE), _first_integers(thresholds, strict=strict))
+        case Function.COUNT:
+            return Bound(AggregateSpec(Weight.COUNT), _first_integers(thresholds, strict=strict))
+        case Function.DISTINCT:
+            return Bound(
+                AggregateSpec(Weight.DISTINCT_UNITS), _first_integers(thresholds, strict=strict)
+            )
         case Function.SUM:
-            return Literal(Weights(WeightKind.VALUE), _first_integers(thresholds, strict=strict))
+            return Bound(clipped, _first_integers(thresholds, strict=strict))
         case Function.AVG:
-            weights = _offsets(aggregate, thresholds)
-            return Literal(weights, np.full(len(thresholds), int(strict), dtype=np.int64))
+            weights = _offsets(clipped, thresholds)
+            return Bound(weights, np.full(len(thresholds), int(strict), dtype=np.int64))
         case Function.MIN:  # no value lies below
-            weights = _ranks(thresholds, strict=strict, above=0, not_above=1)
-            return Literal(weights, np.ones(len(thresholds), dtype=np.int64), negated=True)
+            weights = _ranks(clipped, thresholds, strict=strict, above=0, not_above=1)
+            return Bound(weights, np.ones(len(thresholds), dtype=np.int64), negated=True)
         case Function.MAX:
-            weights = _ranks(thresholds, strict=strict, above=1, not_above=0)
+            weights = _ranks(clipped, thresholds, strict=strict, above=1, not_above=0)
         case Function.QUANTILE:
             # The ceil(n a/b)-th smallest is above c iff fewer than n a/b values are not: with g
             # values above and m not, b m < a (g + m).
             a, b = aggregate.quantile.as_integer_ratio()
             if not 0 < a < b <= LARGEST_SCALE:
                 raise ValueError(f"a quantile is a/b in (0, 1), b at most {LARGEST_SCALE}")
-            weights = _ranks(thresholds, strict=strict, above=a, not_above=a - b)
-    return Literal(weights, np.ones(len(thresholds), dtype=np.int64))
+            weights = _ranks(clipped, thresholds, strict=strict, above=a, not_above=a - b)
+    return Bound(weights, np.ones(len(thresholds), dtype=np.int64))
 
 
-def _offsets(aggregate: Aggregate, thresholds: Sequence[Fraction]) -> Weights:
+def _offsets(clipped: AggregateSpec, thresholds: Sequence[Fraction]) -> AggregateSpec:
     """Return weights whose sum has the sign of the average's distance to the threshold."""
     scale = 1
     for threshold in thresholds:
@@ -312,19 +232,23 @@ def _offsets(aggregate: Aggregate, thresholds: Sequence[Fraction]) -> Weights:
                 f"the thresholds of an average split a granule into at most {LARGEST_SCALE} parts"
             )
     pivots = _integers(scale * threshold for threshold in thresholds)
-    least, most = int(pivots.min()), int(pivots.max())
-    if (
-        max(abs(scale * aggregate.hi - least), abs(most - scale * aggregate.lo))
-        >= LARGEST_STATISTIC
-    ):
+    weights = replace(clipped, kind=Weight.OFFSET, pivots=pivots, scale=scale)
+    if weights.largest >= LARGEST_STATISTIC:
         raise ValueError("an average's weights lie within 62 bits")
-    return Weights(WeightKind.OFFSET, pivots, scale)
+    return weights
 
 
-def _ranks(thresholds: Sequence[Fraction], *, strict: bool, above: int, not_above: int) -> Weights:
+def _ranks(
+    clipped: AggregateSpec,
+    thresholds: Sequence[Fraction],
+    *,
+    strict: bool,
+    above: int,
+    not_above: int,
+) -> AggregateSpec:
     """Return weights that tell values above (at or above, unless strict) from the others."""
     pivots = _first_integers(thresholds, strict=strict) - 1
-    return Weights(WeightKind.RANK, pivots, above=above, not_above=not_above)
+    return replace(clipped, kind=Weight.RANK, pivots=pivots, above=above, not_above=not_above)
 
 
 def _first_integers(thresholds: Sequence[Fraction], *, strict: bool) -> NDArray[np.int64]:

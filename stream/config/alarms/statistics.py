@@ -10,21 +10,20 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
+from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Condition, ThresholdAtom
 from operators.conditions.formula import MOST_ATOMS, Formula
+from operators.conditions.weights import Weight
 from stream.config.alarms.reduction import (
     LARGEST_STATISTIC,
     Aggregate,
+    Bound,
     Function,
-    Literal,
-    Relation,
     Tree,
-    WeightKind,
     reduce,
 )
 from stream.config.sql.comparisons import Asked, Threshold
 from stream.config.sql.nodes import SqlProblem
-from stream.model.queries import AggregateKind, AggregateSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,20 +34,13 @@ if TYPE_CHECKING:
     from stream.config.alarms.thresholds import Levels, Profiles
     from stream.config.sql.comparisons import Measure
     from stream.model.feeds import Feed
+    from stream.model.queries import AggregateSpec
 
 __all__ = ["MOST_TESTS", "CountedAtom", "Counting", "aggregate_of", "assemble"]
 
 MOST_TESTS: Final = 64
 """Most tests that HAVING may come to, repeated ones included: listing the ways to be true of a
 longer condition could take minutes."""
-
-_KINDS: Final = {
-    WeightKind.ONE: AggregateKind.COUNT,
-    WeightKind.VALUE: AggregateKind.SUM,
-    WeightKind.OFFSET: AggregateKind.OFFSET,
-    WeightKind.RANK: AggregateKind.RANK,
-}
-_ONE: Final = Fraction(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +86,7 @@ def aggregate_of(measure: Measure, feed: Feed) -> Aggregate:
     if measure.function in {Function.COUNT, Function.DISTINCT}:
         return Aggregate(measure.function)
     field = feed.fields[measure.field or ""]
-    granule = field.granule or _ONE
+    granule = field.granule or Fraction(1)
     lo, hi = (int((bound or 0) / granule) for bound in (field.lo, field.hi))
     return Aggregate(measure.function, lo, hi, measure.quantile)
 
@@ -130,7 +122,7 @@ def assemble(
         for spec in assembler.specs
     ]
     sensitivities = tuple(
-        spec.largest * (1 if spec.kind is AggregateKind.DISTINCT_UNITS else cap) for spec in specs
+        spec.largest * (1 if spec.kind is Weight.DISTINCT_UNITS else cap) for spec in specs
     )
     if max(sensitivities) >= LARGEST_STATISTIC:
         raise SqlProblem("one neighbour moves a statistic by 2^62", "narrow the clips", -1)
@@ -171,16 +163,16 @@ def assemble(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Placed:
-    """A literal of a comparison, arrays per profile."""
+    """A bound of a comparison, arrays per profile."""
 
     asked: Asked
-    literal: Literal
+    bound: Bound
 
     @property
     def fails_when_empty(self) -> bool:
         """Whether it is false in every cell where nothing was counted for it."""
-        literal = self.literal
-        return not ((literal.thresholds <= 0) != literal.negated).any()
+        bound = self.bound
+        return not ((bound.thresholds <= 0) != bound.negated).any()
 
     def implies(self, guard: _Placed) -> bool:
         """Tell whether it needs an event that the guard counts."""
@@ -217,23 +209,23 @@ class _Assembler:
         return [f"a{number}" for number in range(1, len(self.atoms) + 1)]
 
     def placed(self, asked: Asked, levels: Levels) -> Tree[_Placed]:
-        """Return the literals of a comparison, per profile."""
+        """Return the bounds of a comparison, per profile."""
         aggregate = aggregate_of(asked.measure, self.feed)
         try:
-            tree = reduce(aggregate, asked.relation, levels.values)
+            tree = reduce(aggregate, asked.comparison, levels.values)
         except ValueError as error:
             hint = "write thresholds with fewer decimals, or use a coarser granule"
             raise SqlProblem(str(error), hint, asked.threshold.offset) from None
-        guard = Asked(asked.measure.counted, Relation.GT, Threshold(0, Fraction(0)))
+        guard = Asked(asked.measure.counted, Comparison.GT, Threshold(0, Fraction(0)))
 
-        def spread(literal: Literal) -> Tree[_Placed]:
-            weights, axis = literal.weights, levels.axis
+        def spread(bound: Bound) -> Tree[_Placed]:
+            weights, axis = bound.weights, levels.axis
             if weights.pivots is not None:
                 pivots = self.profiles.spread(weights.pivots, axis)
                 weights = replace(weights, pivots=pivots)
-            thresholds = self.profiles.spread(literal.thresholds, axis)
-            literal = replace(literal, weights=weights, thresholds=thresholds)
-            return Tree(_Placed(guard if literal.guard else asked, literal))
+            thresholds = self.profiles.spread(bound.thresholds, axis)
+            bound = replace(bound, weights=weights, thresholds=thresholds)
+            return Tree(_Placed(guard if bound.guard else asked, bound))
 
         return tree.mapped(spread)
 
@@ -241,37 +233,24 @@ class _Assembler:
         """Return the tree as a formula over the atoms' names."""
         if tree.leaf is not None:
             name = self._atom(tree.leaf)
-            return f"NOT {name}" if tree.leaf.literal.negated else name
+            return f"NOT {name}" if tree.leaf.bound.negated else name
         word = " AND " if tree.conjunction else " OR "
         return f"({word.join(self.written(part) for part in tree.parts)})"
 
     def _atom(self, placed: _Placed) -> str:
-        literal, asked = placed.literal, placed.asked
+        bound, asked = placed.bound, placed.asked
         statistic = self._statistic(placed)
-        key = (statistic, literal.thresholds.tobytes())
-        made = self.atoms.setdefault(key, _Atom(statistic, literal.thresholds, asked, []))
-        if not literal.guard and asked not in made.asked:
+        key = (statistic, bound.thresholds.tobytes())
+        made = self.atoms.setdefault(key, _Atom(statistic, bound.thresholds, asked, []))
+        if not bound.guard and asked not in made.asked:
             made.asked.append(asked)
         return f"a{list(self.atoms).index(key) + 1}"
 
     def _statistic(self, placed: _Placed) -> int:
-        measure, weights = placed.asked.measure, placed.literal.weights
-        kind = _KINDS[weights.kind]
-        spec = AggregateSpec(kind, measure.field, where=measure.where)
-        if measure.function is Function.DISTINCT:
-            spec = replace(spec, kind=AggregateKind.DISTINCT_UNITS)
-        elif kind is not AggregateKind.COUNT:
-            aggregate = aggregate_of(measure, self.feed)
-            spec = replace(
-                spec,
-                lo=aggregate.lo,
-                hi=aggregate.hi,
-                granule=self.feed.fields[measure.field or ""].granule,
-                pivots=weights.pivots,
-                scale=weights.scale,
-                above=weights.above,
-                not_above=weights.not_above,
-            )
+        measure = placed.asked.measure
+        spec = replace(placed.bound.weights, field=measure.field, where=measure.where)
+        if spec.kind not in {Weight.COUNT, Weight.DISTINCT_UNITS}:
+            spec = replace(spec, granule=self.feed.fields[measure.field or ""].granule)
         pivots = b"" if spec.pivots is None else spec.pivots.tobytes()
         ranks = (spec.scale, spec.above, spec.not_above)
         key = (spec.kind, spec.field, measure.filter, *ranks, pivots)
@@ -293,11 +272,11 @@ def _without_needless_guards(tree: Tree[_Placed], known: Sequence[_Placed]) -> T
     parts = list(tree.parts)
     if tree.conjunction:
         leaves = [part.leaf for part in parts if part.leaf is not None]
-        known = [*known, *(leaf for leaf in leaves if not leaf.literal.guard)]
+        known = [*known, *(leaf for leaf in leaves if not leaf.bound.guard)]
         parts = []
         for part in tree.parts:
             leaf = part.leaf
-            if leaf is not None and leaf.literal.guard:
+            if leaf is not None and leaf.bound.guard:
                 if any(each.implies(leaf) for each in known):
                     continue
                 known = [*known, leaf]

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.errors import ConfigError
-from stream.config.alarms.reduction import LARGEST_STATISTIC, Function, Relation
+from operators.conditions.comparison import Comparison
+from stream.config.alarms.reduction import LARGEST_STATISTIC, Function
 from stream.config.scalars import closest
 from stream.config.tables import canonical
 from stream.model.numbers import decimal, whole_steps
@@ -215,20 +216,20 @@ class ThresholdReader:
         field = self.feed.fields[asked.measure.field or ""]
         lo, hi = field.lo or Fraction(0), field.hi or Fraction(0)
         always, never = {
-            Relation.GT: (number < lo, number >= hi),
-            Relation.GE: (number <= lo, number > hi),
-            Relation.LT: (number > hi, number <= lo),
-            Relation.LE: (number >= hi, number < lo),
-        }[asked.relation]
+            Comparison.GT: (number < lo, number >= hi),
+            Comparison.GE: (number <= lo, number > hi),
+            Comparison.LT: (number > hi, number <= lo),
+            Comparison.LE: (number >= hi, number < lo),
+        }[asked.comparison]
         if not always and not never:
             if abs(value) >= LARGEST_STATISTIC - 1:
                 return "the threshold is beyond 62 bits", "write a smaller number"
             return "", ""
         clip = f"[{decimal(lo)}, {decimal(hi)}]"
-        aggregate, end = asked.measure.text, f"{asked.relation.value} {decimal(number)}"
+        aggregate, end = asked.measure.text, f"{asked.comparison.value} {decimal(number)}"
         outcome = "always" if always else "never"
         inside = f"from {decimal(lo)} on, but below {decimal(hi)}"
-        if asked.relation in {Relation.GE, Relation.LT}:
+        if asked.comparison in {Comparison.GE, Comparison.LT}:
             inside = f"above {decimal(lo)}, up to {decimal(hi)}"
         alone = "leave this comparison out, or " if always and not asked.threshold.table else ""
         return (

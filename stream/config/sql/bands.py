@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from stream.config.alarms.reduction import Function, Relation
-from stream.config.sql.having import RELATIONS, is_aggregate
-from stream.config.sql.nodes import SqlProblem, first_extra, named, numeric, start, unwrapped
+from operators.conditions.comparison import Comparison
+from stream.config.alarms.reduction import Function
+from stream.config.sql.having import is_aggregate
+from stream.config.sql.nodes import (
+    COMPARISONS,
+    SqlProblem,
+    first_extra,
+    named,
+    numeric,
+    start,
+    unwrapped,
+)
 from stream.config.sql.text import select_of
 from stream.model.numbers import decimal
 
@@ -68,18 +77,18 @@ def band_of(node: exp.Expr, reader: HavingReader) -> BandAsked | None:
         node, negated = unwrapped(node.this), not negated
     if isinstance(node, exp.And | exp.Or):
         raise SqlProblem("a band stands alone in HAVING", "write one alarm for each", offset)
-    relation = RELATIONS.get(type(node))
-    if relation is None:
+    comparison = COMPARISONS.get(type(node))
+    if comparison is None:
         raise SqlProblem("REFERENCE belongs into a band", BAND_SHAPE, offset)
     left, right = unwrapped(node.this), unwrapped(node.expression)
     if isinstance(right, exp.Abs) and not isinstance(left, exp.Abs):
-        left, right, relation = right, left, relation.flipped
+        left, right, comparison = right, left, comparison.flipped
     if not isinstance(left, exp.Abs) or first_extra(left, "this") is not None:
         raise SqlProblem("REFERENCE belongs into a band", BAND_SHAPE, offset)
     measure = _measure(left, reader)
     tau = _tau(right)
-    relation = relation.negated if negated else relation
-    _check_relation(relation, tau, measure, start(node))
+    comparison = comparison.negated if negated else comparison
+    _check_comparison(comparison, tau, measure, start(node))
     return BandAsked(measure, tau, start(left), start(right))
 
 
@@ -156,11 +165,11 @@ def _tau(node: exp.Expr) -> Fraction:
     return value
 
 
-def _check_relation(relation: Relation, tau: Fraction, measure: Measure, offset: int) -> None:
+def _check_comparison(comparison: Comparison, tau: Fraction, measure: Measure, offset: int) -> None:
     written = f"ABS({measure.text} - REFERENCE) >= {decimal(tau)}"
-    if relation is Relation.GE:
+    if comparison is Comparison.GE:
         return
     message = "a band is left at tau and beyond: its comparison is >="
-    if relation in {Relation.LT, Relation.LE}:
+    if comparison in {Comparison.LT, Comparison.LE}:
         message = "an alarm rings when its band is left, not while it is kept"
     raise SqlProblem(message, f"write {written}", offset)

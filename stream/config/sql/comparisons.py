@@ -11,7 +11,7 @@ from stream.config.alarms.reduction import Function
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
-    from stream.config.alarms.reduction import Relation
+    from operators.conditions.comparison import Comparison
     from stream.model.filters import Where
 
 __all__ = ["Asked", "Key", "Measure", "Threshold"]
@@ -89,23 +89,23 @@ class Asked:
 
     Args:
         measure: the aggregate, on the left.
-        relation: one of >, >=, <, <=.
+        comparison: one of >, >=, <, <=.
         threshold: the right-hand side.
     """
 
     measure: Measure
-    relation: Relation
+    comparison: Comparison
     threshold: Threshold
 
     @property
     def negated(self) -> Asked:
         """The comparison that NOT makes of it."""
-        return replace(self, relation=self.relation.negated)
+        return replace(self, comparison=self.comparison.negated)
 
     @property
     def text(self) -> str:
         """The comparison as SQL."""
-        return f"{self.measure.text} {self.relation.value} {self.threshold.text}"
+        return f"{self.measure.text} {self.comparison.value} {self.threshold.text}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from stream.config.alarms.reduction import LARGEST_SCALE, Function, Relation, Tree
+from operators.conditions.comparison import Comparison
+from stream.config.alarms.reduction import LARGEST_SCALE, Function, Tree
 from stream.config.scalars import article, closest
 from stream.config.sql.comparisons import Asked, Key, Measure, Threshold
 from stream.config.sql.nodes import (
+    COMPARISONS,
     SqlProblem,
     column,
     first_extra,
@@ -28,7 +30,7 @@ from stream.config.sql.nodes import (
     unwrapped,
 )
 from stream.config.sql.text import select_of
-from stream.config.sql.where import ConditionReader
+from stream.config.sql.where import WhereReader
 from stream.model.feeds import Field, FieldType
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
     from stream.model.feeds import Feed
 
-__all__ = ["AGGREGATES", "RELATIONS", "HavingReader", "is_aggregate"]
+__all__ = ["AGGREGATES", "HavingReader", "is_aggregate"]
 
 AGGREGATES: Final = (
     "COUNT(*), COUNT(DISTINCT {unit}), COUNT(field), SUM(field), AVG(field), MEDIAN(field), "
@@ -45,20 +47,10 @@ AGGREGATES: Final = (
 )
 """The aggregates of HAVING, for hints."""
 
-RELATIONS: Final[dict[type[exp.Expr], Relation]] = {
-    exp.GT: Relation.GT,
-    exp.GTE: Relation.GE,
-    exp.LT: Relation.LT,
-    exp.LTE: Relation.LE,
-    exp.EQ: Relation.EQ,
-    exp.NEQ: Relation.NE,
-}
-"""Comparisons as sqlglot reads them."""
-
 _DEEPEST: Final = 60
 _ENDS: Final = {
-    Relation.EQ: (Relation.GE, Relation.LE),
-    Relation.NE: (Relation.GT, Relation.LT),
+    Comparison.EQ: (Comparison.GE, Comparison.LE),
+    Comparison.NE: (Comparison.GT, Comparison.LT),
 }
 _OF_A_FIELD: Final[dict[type[exp.Expr], tuple[str, Function]]] = {
     exp.Sum: ("SUM", Function.SUM),
@@ -122,7 +114,7 @@ class HavingReader:
         node = unwrapped(clause.this)
         if is_aggregate(node):
             return Key(self.measure_of(node))
-        if not isinstance(node, exp.Between) and type(node) not in RELATIONS:
+        if not isinstance(node, exp.Between) and type(node) not in COMPARISONS:
             raise SqlProblem("not one comparison", "", 0)
         asked = tuple(self.read(node).leaves())
         return Key(asked[0].measure, asked)
@@ -141,13 +133,13 @@ class HavingReader:
             return Tree.joined(parts, conjunction=isinstance(node, exp.And) is not negate)
         if isinstance(node, exp.Between):
             return self._between(node, negate=negate)
-        relation = RELATIONS.get(type(node))
-        if relation is None:
+        comparison = COMPARISONS.get(type(node))
+        if comparison is None:
             raise self._unreadable(node)
         left, right = unwrapped(node.this), unwrapped(node.expression)
         if not is_aggregate(left) and is_aggregate(right):
-            left, right, relation = right, left, relation.flipped
-        return self._compared(left, relation.negated if negate else relation, right)
+            left, right, comparison = right, left, comparison.flipped
+        return self._compared(left, comparison.negated if negate else comparison, right)
 
     def _unreadable(self, node: exp.Expr) -> SqlProblem:
         hint = f"compare {self._supported.replace(' and ', ' or ')} with a number or table[field]"
@@ -172,28 +164,28 @@ class HavingReader:
             raise SqlProblem(message, "write the lower bound first", start(node))
         measure = self.measure_of(unwrapped(node.this))
         ends = (
-            (relation, self.threshold_of(unwrapped(node.args[end])))
-            for relation, end in ((Relation.GE, "low"), (Relation.LE, "high"))
+            (comparison, self.threshold_of(unwrapped(node.args[end])))
+            for comparison, end in ((Comparison.GE, "low"), (Comparison.LE, "high"))
         )
-        parts = [Asked(measure, relation, threshold) for relation, threshold in ends]
+        parts = [Asked(measure, comparison, threshold) for comparison, threshold in ends]
         kept = [part for part in parts if not self._says_nothing(part)] or parts
         return Tree.joined(
             [Tree(part.negated if negate else part) for part in kept], conjunction=not negate
         )
 
-    def _compared(self, left: exp.Expr, relation: Relation, right: exp.Expr) -> Tree[Asked]:
+    def _compared(self, left: exp.Expr, comparison: Comparison, right: exp.Expr) -> Tree[Asked]:
         measure = self.measure_of(unwrapped(left))
         threshold = self.threshold_of(unwrapped(right))
-        parts = [Asked(measure, end, threshold) for end in _ENDS.get(relation, (relation,))]
-        if relation in _ENDS:
+        parts = [Asked(measure, end, threshold) for end in _ENDS.get(comparison, (comparison,))]
+        if comparison in _ENDS:
             parts = [part for part in parts if not self._says_nothing(part)] or parts
-        return Tree.joined(map(Tree, parts), conjunction=relation is not Relation.NE)
+        return Tree.joined(map(Tree, parts), conjunction=comparison is not Comparison.NE)
 
     def _says_nothing(self, asked: Asked) -> bool:
         """Tell whether it, or its negation, only asks for values within the aggregate's range."""
         least, most = self._range(asked.measure)
         number = asked.threshold.number
-        if asked.relation in {Relation.GE, Relation.LT}:
+        if asked.comparison in {Comparison.GE, Comparison.LT}:
             return number is not None and number == least
         return number is not None and number == most
 
@@ -220,7 +212,7 @@ class HavingReader:
                 raise SqlProblem(
                     "FILTER takes a condition", "write FILTER (WHERE ...)", start(node)
                 )
-            reader = ConditionReader(self.feed.fields, self.timezone, self.notes)
+            reader = WhereReader(self.feed.fields, self.timezone, self.notes)
             where = reader.read(clause.this)
             suffix = f" FILTER({clause.sql(comments=False).strip()})"
         measure = self._call(call)

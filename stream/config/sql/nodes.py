@@ -6,10 +6,11 @@ and columns of the YAML file.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
+from operators.conditions.comparison import Comparison
 from stream.config.scalars import closest
 from stream.model.numbers import LONGEST_NUMBER, number
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from stream.model.feeds import Field
 
 __all__ = [
+    "COMPARISONS",
     "SqlProblem",
     "column",
     "first_extra",
@@ -29,6 +31,16 @@ __all__ = [
     "start",
     "unwrapped",
 ]
+
+COMPARISONS: Final[dict[type[exp.Expr], Comparison]] = {
+    exp.EQ: Comparison.EQ,
+    exp.NEQ: Comparison.NE,
+    exp.LT: Comparison.LT,
+    exp.LTE: Comparison.LE,
+    exp.GT: Comparison.GT,
+    exp.GTE: Comparison.GE,
+}
+"""Comparisons as sqlglot reads them."""
 
 # Set by sqlglot itself on every COUNT; says nothing about the query.
 _INTERNAL = frozenset({"big_int"})

@@ -24,7 +24,7 @@ from stream.config.sql.bands import band_of
 from stream.config.sql.having import HavingReader
 from stream.config.sql.nodes import SqlProblem, column, first_extra, named, numeric, start
 from stream.config.sql.text import SHAPE, select_of
-from stream.config.sql.where import ConditionReader
+from stream.config.sql.where import WhereReader
 from stream.model.feeds import required_fields
 
 if TYPE_CHECKING:
@@ -160,11 +160,7 @@ class _Reader:
         self._check_selected(group)
         where = select.args.get("where")
         fields, notes = self.feed.fields, self.notes
-        tree = (
-            None
-            if where is None
-            else ConditionReader(fields, self.timezone, notes).read(where.this)
-        )
+        tree = None if where is None else WhereReader(fields, self.timezone, notes).read(where.this)
         having = self._having()
         present = required_fields(self.feed) | set(group)
         reader = HavingReader(self.feed, group, present, self.tables, self.timezone, notes)

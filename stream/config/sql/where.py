@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from operators.conditions.comparison import Comparison
 from stream.config.scalars import article, closest
 from stream.config.sql.nodes import (
+    COMPARISONS,
     SqlProblem,
     column,
     first_extra,
@@ -24,7 +26,7 @@ from stream.config.sql.nodes import (
     unwrapped,
 )
 from stream.model.feeds import Field, FieldType
-from stream.model.filters import And, Comparator, Compare, IsIn, IsNull, Literal, Not, Or, Where
+from stream.model.filters import And, Compare, FieldValue, IsIn, IsNull, Not, Or, Where
 from stream.windows.instants import instant_ms
 
 if TYPE_CHECKING:
@@ -32,26 +34,12 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from zoneinfo import ZoneInfo
 
-__all__ = ["ConditionReader"]
+__all__ = ["WhereReader"]
 
 _SUPPORTED = (
     "WHERE supports =, <>, <, >, <=, >=, IN, BETWEEN, IS [NOT] NULL, AND, OR, NOT and parentheses, "
     "between a declared field and literals"
 )
-_COMPARATORS: dict[type[exp.Expr], Comparator] = {
-    exp.EQ: Comparator.EQ,
-    exp.NEQ: Comparator.NE,
-    exp.LT: Comparator.LT,
-    exp.LTE: Comparator.LE,
-    exp.GT: Comparator.GT,
-    exp.GTE: Comparator.GE,
-}
-_FLIPPED = {
-    Comparator.LT: Comparator.GT,
-    Comparator.LE: Comparator.GE,
-    Comparator.GT: Comparator.LT,
-    Comparator.GE: Comparator.LE,
-}
 _INT64 = 2**63
 _WANTED = {
     FieldType.STRING: "a string in single quotes",
@@ -70,7 +58,7 @@ _EXAMPLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class ConditionReader:
+class WhereReader:
     """Reads the condition of one query.
 
     Args:
@@ -108,8 +96,8 @@ class ConditionReader:
                 where = self._null_test(node)
             case exp.Column():
                 where = self._flag(node)
-            case _ if type(node) in _COMPARATORS:
-                where = self._comparison(node, _COMPARATORS[type(node)])
+            case _ if type(node) in COMPARISONS:
+                where = self._comparison(node, COMPARISONS[type(node)])
             case _:
                 raise SqlProblem(f"WHERE cannot take {named(node)}", _SUPPORTED, start(node))
         return where
@@ -120,8 +108,8 @@ class ConditionReader:
         low, high = (self._literal(node.args[end], field) for end in ("low", "high"))
         return And(
             (
-                Compare(field.name, field.type, Comparator.GE, low),
-                Compare(field.name, field.type, Comparator.LE, high),
+                Compare(field.name, field.type, Comparison.GE, low),
+                Compare(field.name, field.type, Comparison.LE, high),
             )
         )
 
@@ -130,7 +118,7 @@ class ConditionReader:
             hint = f"write {field.name} = TRUE or {field.name} = FALSE"
             raise SqlProblem(f"`{field.name}` is boolean: it has no order", hint, start(node))
 
-    def _comparison(self, node: exp.Expr, comparator: Comparator) -> Compare:
+    def _comparison(self, node: exp.Expr, comparison: Comparison) -> Compare:
         left, right = unwrapped(node.this), unwrapped(node.expression)
         if isinstance(left, exp.Column) and isinstance(right, exp.Column):
             raise SqlProblem(
@@ -139,11 +127,11 @@ class ConditionReader:
                 start(right),
             )
         if isinstance(right, exp.Column):
-            left, right, comparator = right, left, _FLIPPED.get(comparator, comparator)
+            left, right, comparison = right, left, comparison.flipped
         field = column(left, self.fields, "WHERE compares")
-        if comparator not in (Comparator.EQ, Comparator.NE):
+        if comparison not in (Comparison.EQ, Comparison.NE):
             self._refuse_order(field, left)
-        return Compare(field.name, field.type, comparator, self._literal(right, field))
+        return Compare(field.name, field.type, comparison, self._literal(right, field))
 
     def _null_test(self, node: exp.Is) -> IsNull:
         if not isinstance(node.expression, exp.Null) or not isinstance(node.this, exp.Column):
@@ -161,16 +149,16 @@ class ConditionReader:
             raise SqlProblem(
                 f"`{field.name}` is {article(field.type.value)}, not a condition", hint, start(node)
             )
-        return Compare(field.name, field.type, Comparator.EQ, value=True)
+        return Compare(field.name, field.type, Comparison.EQ, value=True)
 
-    def _literal(self, node: exp.Expr, field: Field) -> Literal:
+    def _literal(self, node: exp.Expr, field: Field) -> FieldValue:
         """Return a literal as a value of the field's type."""
         node = unwrapped(node)
         if isinstance(node, exp.Null):
             raise SqlProblem(
                 "no comparison with NULL is ever true", f"write {field.name} IS NULL", start(node)
             )
-        value: Literal | None = None
+        value: FieldValue | None = None
         match field.type:
             case FieldType.STRING:
                 value = _string(node)

@@ -18,12 +18,12 @@ import pytest
 from accountant.errors import ConfigError
 from accountant.units import Contribution, PrivacyUnit
 from operators.conditions.condition import Aim
+from operators.conditions.weights import Weight
 from stream.config.keys import MODELS
 from stream.config.loading import check, examine, load
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
 from stream.model.filters import And
 from stream.model.fingerprints import definition, definition_json, fingerprint
-from stream.model.queries import AggregateKind
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
 from tests.support.tree import ROOT
@@ -350,7 +350,7 @@ def test_the_design_example_is_what_it_says(tmp_path: Path) -> None:
     assert query.calendar.size_ms == 3_600_000
     assert query.calendar.schedule is not None
     (aggregate,) = query.aggregates
-    assert aggregate.kind is AggregateKind.DISTINCT_UNITS
+    assert aggregate.kind is Weight.DISTINCT_UNITS
     assert str(query.condition.formula) == "a1"
     assert query.condition.atoms["a1"].thresholds.tolist() == [121, 121, 121]
     assert query.condition.sensitivities == (1,)

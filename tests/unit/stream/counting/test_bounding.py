@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accountant.units import PrivacyUnit
+from operators.conditions.weights import Weight
 from stream.counting import bounding
 from stream.counting.bounding import Bounds, Contributions, grouped
-from stream.model.queries import AggregateKind
 from tests.support import reference
 from tests.support.reference import ROOMS, Counted, Event, cell_and_weights, is_member, statistics
 
@@ -62,7 +62,7 @@ def breach(
     events = budget.contribution.events_per_cell if user else 1
     cells_allowed = budget.contribution.predicates_per_window if user else 1
     most = [
-        spec.largest * (1 if spec.kind is AggregateKind.DISTINCT_UNITS else events)
+        spec.largest * (1 if spec.kind is Weight.DISTINCT_UNITS else events)
         for spec in query.aggregates
     ]
     full = count(query, budget, log, scene.indexes)
@@ -99,7 +99,7 @@ def random_case(
     unit: PrivacyUnit,
     *,
     ids: bool,
-    kind: AggregateKind | None = None,
+    kind: Weight | None = None,
     statistics: int = 0,
 ) -> Case:
     """Return a scene, a query, a budget and a log.
@@ -111,7 +111,7 @@ def random_case(
     several = [reference.random_spec(rng) for _ in range(statistics)]
     query = reference.make_query(
         scene,
-        *(several or [kind or rng.choice(list(AggregateKind))]),
+        *(several or [kind or rng.choice(list(Weight))]),
         grace=rng.randrange(4),
         skew=rng.randrange(4),
         ids=ids,
@@ -207,10 +207,10 @@ def caps_before_membership(
     st.integers(0, 2**32),
     st.sampled_from(PrivacyUnit),
     st.booleans(),
-    st.sampled_from(list(AggregateKind)),
+    st.sampled_from(list(Weight)),
 )
 def test_one_neighbour_moves_only_its_own_cells(
-    seed: int, unit: PrivacyUnit, ids: bool, kind: AggregateKind
+    seed: int, unit: PrivacyUnit, ids: bool, kind: Weight
 ) -> None:
     """No event, and no person within one period, moves more than sensitivity says."""
     case = random_case(seed, unit, ids=ids, kind=kind)
@@ -223,7 +223,7 @@ def test_one_neighbour_moves_only_its_own_cells_on_real_calendars(
     scene: reference.Scene, unit: PrivacyUnit
 ) -> None:
     """The same holds over schedules, clock changes and skipped days."""
-    query = reference.make_query(scene, AggregateKind.COUNT, grace=1, skew=1, ids=True)
+    query = reference.make_query(scene, Weight.COUNT, grace=1, skew=1, ids=True)
     budget = reference.make_budget(unit, scene.periods, 2, 2)
     log = reference.random_log(scene, 15, random.Random(11))
     assert not breach(reference.count, scene, query, budget, log)
@@ -269,7 +269,7 @@ def test_the_check_catches_duplicates_across_periods() -> None:
                      (id a)  (id a)         broken: the second attic is a copy, bar gets its place
     """
     scene = SMALL[0]
-    query = reference.make_query(scene, AggregateKind.COUNT, ids=True)
+    query = reference.make_query(scene, Weight.COUNT, ids=True)
     budget = reference.make_budget(PrivacyUnit.USER, scene.periods, 1, 1)
     log = [
         Event(at, time_ms, time_ms, "P", name, room, 1.0, open=True)
@@ -311,7 +311,7 @@ def test_caps_in_one_window() -> None:
                                            room    event
     """
     scene = SMALL[0]
-    query = reference.make_query(scene, AggregateKind.COUNT)
+    query = reference.make_query(scene, Weight.COUNT)
     budget = reference.make_budget(PrivacyUnit.USER, scene.periods, 2, 2)
     visits = [(0, "P", "attic"), (1, "P", "bar"), (2, "P", "attic"), (3, "Q", "bar")]
     visits += [(4, "P", "cellar"), (5, "P", "attic"), (7, "P", "attic")]
@@ -326,7 +326,7 @@ def test_caps_in_one_window() -> None:
 def test_event_ids_name_duplicates_of_one_person_cell_and_weight_only() -> None:
     """A copy is removed; the same id from another person, room or amount is another event."""
     scene = SMALL[0]
-    query = reference.make_query(scene, AggregateKind.SUM, ids=True)
+    query = reference.make_query(scene, Weight.SUM, ids=True)
     event = Event(0, 3, 3, "P", "a", b"bar", 1.0, open=True)
     others = [{}, {"unit": "Q"}, {"room": b"attic"}, {"amount": 0.5}, {"id": "b"}]
     log = [event, *(reference.replace(event, offset=1, **other) for other in others)]

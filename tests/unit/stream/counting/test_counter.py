@@ -14,12 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accountant.units import PrivacyUnit
+from operators.conditions.comparison import Comparison
+from operators.conditions.weights import Weight
 from stream.counting.counter import Rows, WindowCounter, project
 from stream.counting.projection import _integer_granules, _positions
 from stream.counting.sums import SUM_LIMIT, Sums
 from stream.model.feeds import Domain, FieldType
-from stream.model.filters import Comparator, Compare
-from stream.model.queries import AggregateKind, AggregateSpec
+from stream.model.filters import Compare
+from stream.model.queries import AggregateSpec
 from stream.windows.calendars import FixedCalendar
 from tests.support import reference
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 SCENES = reference.scenes()
 TUMBLING = SCENES[0]
-KINDS = list(AggregateKind)
+KINDS = list(Weight)
 
 
 @st.composite
@@ -108,7 +110,7 @@ def test_a_late_row_counts_only_in_the_windows_still_open() -> None:
         appended                         *            12 = end of 0: too late for -1 and 0
     """
     scene = SCENES[2]
-    query = reference.make_query(scene, AggregateKind.COUNT)
+    query = reference.make_query(scene, Weight.COUNT)
     budget = reference.make_budget(PrivacyUnit.EVENT)
     event = reference.Event(7, 6, 12, "P", "a", b"bar", 1.0, open=True)
     found = reference.count(query, budget, [event], range(-4, 4))
@@ -120,7 +122,7 @@ def test_a_late_row_counts_only_in_the_windows_still_open() -> None:
 def test_drops_are_counted_by_reason() -> None:
     """Rows that no window counts are counted for the custodian, each under one reason."""
     scene = SCENES[3]  # windows [0, 5), [8, 13)
-    query = reference.make_query(scene, AggregateKind.COUNT, skew=1)
+    query = reference.make_query(scene, Weight.COUNT, skew=1)
     counter = WindowCounter(query, reference.make_budget(PrivacyUnit.EVENT))
     times = [(0, 0), (-1, 0), (3, -1), (3, 1), (6, 6), (3, 5)]
     log = [
@@ -134,7 +136,7 @@ def test_drops_are_counted_by_reason() -> None:
 
 def test_projection_reports_its_drops() -> None:
     """Filtered rows, unknown rooms and numbers that are none are dropped alone and counted."""
-    query = reference.make_query(TUMBLING, AggregateKind.SUM, filtered=True)
+    query = reference.make_query(TUMBLING, Weight.SUM, filtered=True)
     rows = [
         (b"attic", 1.0, True),
         (b"attic", 1.0, False),
@@ -163,8 +165,8 @@ def test_whole_numbers_sum_exactly_and_nulls_do_not_count() -> None:
     amounts = pa.array([big, None, -(2**63), 5, 7], pa.int64())
     rows = batch.rows.set_column(1, "amount", amounts)
     query = reference.replace(
-        reference.make_query(TUMBLING, AggregateKind.SUM),
-        aggregates=(AggregateSpec(AggregateKind.SUM, "amount", -4, 2**60, Fraction(2)),),
+        reference.make_query(TUMBLING, Weight.SUM),
+        aggregates=(AggregateSpec(Weight.SUM, "amount", -4, 2**60, Fraction(2)),),
     )
     projected, drops = project(query, reference.replace(batch, rows=rows))
     assert drops == {"bad_value": 1}
@@ -173,8 +175,8 @@ def test_whole_numbers_sum_exactly_and_nulls_do_not_count() -> None:
 
 def test_filters_of_the_sql_parser_are_understood() -> None:
     """A real WHERE keeps the rows for which it is true, unknown is not true."""
-    where = Compare(field="amount", type=FieldType.FLOAT, comparator=Comparator.GT, value=0.5)
-    query = reference.replace(reference.make_query(TUMBLING, AggregateKind.COUNT), where=where)
+    where = Compare(field="amount", type=FieldType.FLOAT, comparison=Comparison.GT, value=0.5)
+    query = reference.replace(reference.make_query(TUMBLING, Weight.COUNT), where=where)
     event = reference.Event(0, 0, 0, "P", "a", b"bar", 1.0, open=True)
     amounts = (1.0, 0.5, None, 2.0)
     log = [reference.replace(event, amount=amount) for amount in amounts]
@@ -246,7 +248,7 @@ def test_sums_saturate_only_when_read(
 
 def test_rows_out_of_log_order_are_refused() -> None:
     """A row that comes twice, or again after a seek, cannot be counted twice."""
-    query = reference.make_query(TUMBLING, AggregateKind.COUNT)
+    query = reference.make_query(TUMBLING, Weight.COUNT)
     counter = WindowCounter(query, reference.make_budget(PrivacyUnit.EVENT))
     counter.add(_rows(offsets=[4, 4, 5]))
     counter.add(_rows(offsets=[5]))
@@ -259,7 +261,7 @@ def test_rows_out_of_log_order_are_refused() -> None:
 def test_misuse_is_refused() -> None:
     """Forgotten windows, missing ids, missing periods and boundless weights raise ValueError."""
     event, user = (reference.make_budget(unit) for unit in (PrivacyUnit.EVENT, PrivacyUnit.USER))
-    query = reference.make_query(TUMBLING, AggregateKind.COUNT, ids=True)
+    query = reference.make_query(TUMBLING, Weight.COUNT, ids=True)
     counter = WindowCounter(query, event)
     with pytest.raises(ValueError, match="event ids"):
         counter.add(_rows(offsets=[1]))
@@ -269,14 +271,14 @@ def test_misuse_is_refused() -> None:
         counter.cut(4)
     with pytest.raises(ValueError, match="periods"):
         WindowCounter(query, user)
-    boundless = reference.make_query(TUMBLING, AggregateKind.SUM, span=(0, 2**62 + 1))
+    boundless = reference.make_query(TUMBLING, Weight.SUM, span=(0, 2**62 + 1))
     with pytest.raises(ValueError, match="granules"):
         WindowCounter(boundless, event)
 
 
 def test_memory_is_bounded_by_people_and_cells() -> None:
     """A hundred thousand events of three people leave no more rows than caps allow."""
-    query = reference.make_query(TUMBLING, AggregateKind.COUNT)
+    query = reference.make_query(TUMBLING, Weight.COUNT)
     budget = reference.make_budget(PrivacyUnit.USER, TUMBLING.periods, 1, 2)
     counter = WindowCounter(query, budget)
     rng = np.random.default_rng(5)
@@ -330,7 +332,7 @@ def test_high_rates() -> None:
         None,
     )
     domain = Domain(("room",), (tuple(str(room) for room in range(1_000)),))
-    for kind, limit_s in ((AggregateKind.COUNT, 0.5), (AggregateKind.DISTINCT_UNITS, 3.0)):
+    for kind, limit_s in ((Weight.COUNT, 0.5), (Weight.DISTINCT_UNITS, 3.0)):
         query = reference.replace(
             reference.make_query(scene, kind, grace=1_000),
             domain=domain,

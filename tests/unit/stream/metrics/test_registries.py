@@ -29,12 +29,13 @@ from operators.base import Plan
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Condition
+from operators.conditions.weights import Weight
 from stream.metrics.losses import LossFamilies, dearest, predicate_label
 from stream.metrics.registries import Metrics
 from stream.metrics.server import serve
 from stream.model.alarms import Alarms, Budget, Settings
 from stream.model.feeds import Codec, Domain, Feed
-from stream.model.queries import AggregateKind, AggregateSpec, FirstTolerances, Query
+from stream.model.queries import AggregateSpec, FirstTolerances, Query
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _alarms(unit: PrivacyUnit = PrivacyUnit.USER, **address: Any) -> Alarms:
             domain=domain,
             calendar=cast("Any", None),  # metrics know no windows
             where=None,
-            aggregates=(AggregateSpec(AggregateKind.COUNT),),
+            aggregates=(AggregateSpec(Weight.COUNT),),
             condition=Condition.single(
                 IntegerTest(Comparison.GT, np.zeros(len(domain), dtype=np.int64), 1)
             ),

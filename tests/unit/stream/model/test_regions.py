@@ -14,14 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accountant.regions.regions import Not, Region, ValueSet
+from operators.conditions.comparison import Comparison
+from operators.conditions.weights import Weight
 from stream.config.sql.select import SqlProblem, parse_sql
 from stream.counting.counter import project
 from stream.decisions.registration import shape_of
 from stream.events.columns import declared_schema
 from stream.events.decoder import Batch
 from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
-from stream.model.filters import And, Comparator, Compare, Where
-from stream.model.queries import AggregateKind
+from stream.model.filters import And, Compare, Where
 from stream.model.regions import attribute_of, cells_of, group_by_of, region_of
 from tests.support import reference
 
@@ -100,7 +101,7 @@ GROUPS = st.sampled_from([("room",), ("floor",), ("floor", "room"), ()])
 def query(where: str | Where = "", group: tuple[str, ...] = ("room",)) -> Query:
     """Return a query that filters and groups so, its text read by the real parser."""
     return replace(
-        reference.make_query(reference.scenes()[0], AggregateKind.COUNT),
+        reference.make_query(reference.scenes()[0], Weight.COUNT),
         feed=BADGES,
         where=read(where, group) if isinstance(where, str) else where,
         domain=Domain(group, tuple(BADGES.fields[name].domain or () for name in group)),
@@ -285,7 +286,7 @@ def test_other_feeds_share_no_event() -> None:
 def test_another_type_of_a_field_keeps_no_rows_apart() -> None:
     """One event's value is a string, or an instant, as its field is declared: it is in both."""
     text = replace(
-        query("", ()), where=Compare("ts", FieldType.STRING, Comparator.EQ, "2011-06-02T08:00:00Z")
+        query("", ()), where=Compare("ts", FieldType.STRING, Comparison.EQ, "2011-06-02T08:00:00Z")
     )
     text = replace(
         text,
@@ -298,7 +299,7 @@ def test_another_type_of_a_field_keeps_no_rows_apart() -> None:
     whole = query(f"size = {2**53 + 1}", ())  # as a float it is the number before
     rounded = replace(
         query("", ()),
-        where=Compare("size", FieldType.FLOAT, Comparator.EQ, float(2**53)),
+        where=Compare("size", FieldType.FLOAT, Comparison.EQ, float(2**53)),
         feed=replace(BADGES, fields={**BADGES.fields, "size": Field("size", FieldType.FLOAT)}),
     )
     assert shape_of(whole).as_region.overlaps(shape_of(rounded).as_region)
@@ -311,7 +312,7 @@ def test_a_filter_of_an_unknown_form_leaves_all_open() -> None:
     class Odd(Where):
         __slots__ = ()
 
-    size = Compare("size", FieldType.INTEGER, Comparator.GT, 3)
+    size = Compare("size", FieldType.INTEGER, Comparison.GT, 3)
     assert region_of(query(And((Odd(), size)), ())) == region_of(query("size > 3", ()))
     assert region_of(query(Odd(), ())) == Region.where(feed="badges")
 

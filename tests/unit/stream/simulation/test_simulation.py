@@ -26,12 +26,13 @@ from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
+from operators.conditions.weights import Weight
 from operators.noise.source import NoiseSource
 from operators.registry import create
 from stream.cli import simulate as command
 from stream.model.alarms import Alarms, Budget, Settings
 from stream.model.feeds import Codec, Domain, Feed
-from stream.model.queries import AggregateKind, AggregateSpec, FirstTolerances, Query
+from stream.model.queries import AggregateSpec, FirstTolerances, Query
 from stream.simulation import history, trials
 from stream.simulation.advice import CAVEAT, advice_on
 from stream.simulation.crew import try_out
@@ -87,7 +88,7 @@ def alarm(cells: int, *, tolerance: int = 9, mechanism: str = "tslm") -> Query:
         domain=Domain(("room",), (tuple(f"room {at}" for at in range(cells)),)),
         calendar=FixedCalendar(HOUR_MS, HOUR_MS),
         where=None,
-        aggregates=(AggregateSpec(AggregateKind.COUNT),),
+        aggregates=(AggregateSpec(Weight.COUNT),),
         condition=Condition.single(
             IntegerTest(Comparison.GT, np.full(cells, THRESHOLD, dtype=np.int64), 1)
         ),

@@ -13,6 +13,7 @@ from accountant.costs.charges import WindowKey
 from accountant.errors import ConfigChangedError, LogChangedError
 from accountant.records import REFERENCE_PARTITIONS, LogIdentity, Partial, PartialStatus
 from accountant.units import PrivacyUnit
+from operators.conditions.weights import Weight
 from operators.noise.source import NoiseSource
 from stream.build import Runtime, assemble, open_ledger
 from stream.config.loading import examine, load
@@ -22,7 +23,6 @@ from stream.events.decoder import Record
 from stream.events.marks import Mark, encode_mark
 from stream.kafka.topics import plan
 from stream.model.fingerprints import definition
-from stream.model.queries import AggregateKind
 from stream.model.references import FARTHEST_REFERENCE, counted_on, public_feeds, waited_ms
 from tests.support.decoding import HASH_KEY
 
@@ -477,4 +477,4 @@ def test_statistics_of_the_reference_are_one_aggregate(tmp_path: Path) -> None:
     assert len(alarms.queries["drift"].aggregates) > 1
     ((reference,), _) = counted_on(alarms.feeds["forecast"], alarms)
     (spec,) = reference.aggregates
-    assert (spec.kind, spec.lo, spec.hi) == (AggregateKind.SUM, 0, 18_000)
+    assert (spec.kind, spec.lo, spec.hi) == (Weight.SUM, 0, 18_000)

@@ -19,6 +19,7 @@ import pytest
 from accountant.costs.charges import UniformCost
 from accountant.units import to_loss_units
 from operators.base import Plan
+from operators.conditions.weights import Weight
 from operators.deciders import Quantile, tau_min
 from operators.noise.source import NoiseSource
 from stream.config.alarms.bands import MOST_STATISTICS
@@ -27,7 +28,6 @@ from stream.counting.partition import PartitionReader, ReadStart
 from stream.decisions.mechanisms import DECIDER, operator_of, plans_of, price_of
 from stream.events.decoder import Record
 from stream.model.fingerprints import definition
-from stream.model.queries import AggregateKind
 from stream.planning.budget import budget_plan
 from tests.support.decoding import HASH_KEY
 from tests.support.tree import ROOT
@@ -151,16 +151,16 @@ def test_a_table_gives_every_predicate_its_reference(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("band", "unit", "sensitivity", "kind"),
     [
-        ("COUNT(*)", EVENT, 1, AggregateKind.COUNT),
-        ("COUNT(*)", USER, 2, AggregateKind.COUNT),
-        ("COUNT(DISTINCT person)", USER, 1, AggregateKind.DISTINCT_UNITS),
-        ("COUNT(age)", USER, 2, AggregateKind.COUNT),
-        ("SUM(paid)", EVENT, 40, AggregateKind.SUM),
-        ("SUM(owed)", USER, 18, AggregateKind.SUM),
+        ("COUNT(*)", EVENT, 1, Weight.COUNT),
+        ("COUNT(*)", USER, 2, Weight.COUNT),
+        ("COUNT(DISTINCT person)", USER, 1, Weight.DISTINCT_UNITS),
+        ("COUNT(age)", USER, 2, Weight.COUNT),
+        ("SUM(paid)", EVENT, 40, Weight.SUM),
+        ("SUM(owed)", USER, 18, Weight.SUM),
     ],
 )
 def test_sensitivities_are_those_under_the_caps(
-    tmp_path: Path, band: str, unit: str, sensitivity: int, kind: AggregateKind
+    tmp_path: Path, band: str, unit: str, sensitivity: int, kind: Weight
 ) -> None:
     """One event counts once; one person as often as the cap allows, but is one person."""
     query = query_of(tmp_path, f"ABS({band} - REFERENCE) >= 60", budget=unit)

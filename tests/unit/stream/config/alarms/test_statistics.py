@@ -18,12 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accountant.units import PrivacyUnit
+from operators.conditions.weights import Weight
 from stream.counting.counter import Rows, WindowCounter, project
 from stream.counting.partition import PartitionReader, ReadStart
 from stream.counting.projection import check_weights
 from stream.events.decoder import Record
 from stream.model.feeds import Field, FieldType
-from stream.model.queries import AggregateKind, AggregateSpec
+from stream.model.queries import AggregateSpec
 from tests.support import reference
 from tests.support.reference import ROOMS, Event, cell_and_weights, weight_of
 from tests.unit.stream.counting.test_bounding import (
@@ -38,12 +39,12 @@ if TYPE_CHECKING:
     from stream.model.queries import Query
 
 TUMBLING = reference.scenes()[0]
-COUNT, DISTINCT, SUM, OFFSET, RANK = AggregateKind
+COUNT, DISTINCT, SUM, OFFSET, RANK = Weight
 OPEN = reference.FILTERS[1]
 EVENT = Event(0, 3, 3, "P", "a", b"attic", 1.0, open=True)
 
 
-def spec(kind: AggregateKind, **parts: object) -> AggregateSpec:
+def spec(kind: Weight, **parts: object) -> AggregateSpec:
     """Return a statistic over ``amount``, with some parts replaced."""
     return replace(reference.spec_of(kind), **parts)
 

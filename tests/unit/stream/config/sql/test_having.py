@@ -17,17 +17,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from operators.conditions.comparison import Comparison
+from operators.conditions.weights import Weight
 from stream.config.alarms.contradictions import constant_condition
-from stream.config.alarms.reduction import Function, Relation, Tree
+from stream.config.alarms.reduction import Function, Tree
 from stream.config.alarms.statistics import Counting, aggregate_of, assemble
 from stream.config.alarms.thresholds import Levels, Profiles
 from stream.config.sql.comparisons import Asked
 from stream.config.sql.select import ParsedQuery, SqlProblem, parse_sql
 from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
-from stream.model.queries import AggregateKind, AggregateSpec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from stream.model.queries import AggregateSpec
 
 MARK = "⟦"
 BEFORE = "SELECT room FROM badges GROUP BY room, floor, TUMBLE(ts, INTERVAL '1' HOUR) HAVING "
@@ -255,7 +258,7 @@ def test_statistics_and_atoms_are_shared() -> None:
         " OR (QUANTILE(age, 0.5) > 3.25 AND COUNT(DISTINCT person) > 2)"
     )
     kinds = [spec.kind for spec in made.aggregates]
-    assert kinds == [AggregateKind.COUNT, AggregateKind.RANK, AggregateKind.DISTINCT_UNITS]
+    assert kinds == [Weight.COUNT, Weight.RANK, Weight.DISTINCT_UNITS]
     assert str(made.condition.formula) == "a1 AND a2 OR NOT a1 AND a3 OR a2 AND a4"
     assert [atom.text for atom in made.atoms] == [
         "COUNT(*) > 50",
@@ -426,11 +429,11 @@ def asks(asked: Asked, events: list[EVENT], room: int) -> bool:
     return (
         left is not None
         and {
-            Relation.GT: left > right,
-            Relation.GE: left >= right,
-            Relation.LT: left < right,
-            Relation.LE: left <= right,
-        }[asked.relation]
+            Comparison.GT: left > right,
+            Comparison.GE: left >= right,
+            Comparison.LT: left < right,
+            Comparison.LE: left <= right,
+        }[asked.comparison]
     )
 
 
@@ -444,11 +447,11 @@ def counts_of(spec: AggregateSpec, events: list[EVENT]) -> NDArray[np.int64]:
         x = int(Fraction(value) / (spec.granule or 1))
         pivots = np.zeros_like(cells) if spec.pivots is None else spec.pivots
         cells += {
-            AggregateKind.COUNT: np.ones_like(cells),
-            AggregateKind.DISTINCT_UNITS: np.ones_like(cells),
-            AggregateKind.SUM: np.full_like(cells, x),
-            AggregateKind.OFFSET: spec.scale * x - pivots,
-            AggregateKind.RANK: np.where(x > pivots, spec.above, spec.not_above),
+            Weight.COUNT: np.ones_like(cells),
+            Weight.DISTINCT_UNITS: np.ones_like(cells),
+            Weight.SUM: np.full_like(cells, x),
+            Weight.OFFSET: spec.scale * x - pivots,
+            Weight.RANK: np.where(x > pivots, spec.above, spec.not_above),
         }[spec.kind]
     return cells
 
@@ -475,7 +478,7 @@ def random_having(source: random.Random, depth: int) -> str:
         number = "seats[room]"
     if source.random() < 0.1:
         return f"{aggregate} BETWEEN 1 AND 2"
-    return f"{aggregate} {source.choice(list(Relation)).value} {number}"
+    return f"{aggregate} {source.choice(list(Comparison)).value} {number}"
 
 
 def test_conditions_decide_as_sql_does() -> None:
@@ -556,7 +559,7 @@ def test_texts_of_comparisons_can_be_read_back(text: str) -> None:
     again = parsed.reader.read_key(asked.text)
     assert again.among({asked}) == {asked}
     assert again.among({asked.negated}) == {asked.negated}
-    guard = Asked(asked.measure.counted, Relation.GT, asked.threshold)
+    guard = Asked(asked.measure.counted, Comparison.GT, asked.threshold)
     assert parsed.reader.read_key(guard.text).among({guard}) == {guard}
 
 

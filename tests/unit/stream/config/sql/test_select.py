@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream.config.alarms.reduction import Function, Relation
+from operators.conditions.comparison import Comparison
+from stream.config.alarms.reduction import Function
 from stream.config.sql.select import ParsedQuery, Span, SqlProblem, parse_sql
 from stream.model.feeds import Codec, Feed, Field, FieldType
-from stream.model.filters import And, Comparator, Compare, IsIn, IsNull, Not, Or
+from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
 
 MARK = "⟦"
 FIELDS = (
@@ -61,10 +62,10 @@ def test_a_query_is_read_into_its_parts() -> None:
     assert parsed.feed is BADGES
     assert parsed.group == ("room",)
     assert parsed.size == parsed.step == Span(milliseconds=3_600_000)
-    assert parsed.where == Compare("size", FieldType.INTEGER, Comparator.GT, 3)
+    assert parsed.where == Compare("size", FieldType.INTEGER, Comparison.GT, 3)
     (asked,) = parsed.having.leaves()
     assert (asked.measure.function, asked.measure.field) == (Function.SUM, "paid")
-    assert asked.relation is Relation.GE
+    assert asked.comparison is Comparison.GE
     assert (asked.threshold.table, asked.threshold.field) == ("capacity", "room")
     assert parsed.notes == ()
 
@@ -93,14 +94,14 @@ STRING, INTEGER, FLOAT = FieldType.STRING, FieldType.INTEGER, FieldType.FLOAT
 @pytest.mark.parametrize(
     ("where", "tree"),
     [
-        ("room = 'lab'", Compare("room", STRING, Comparator.EQ, "lab")),
-        ("'it''s' <> person", Compare("person", STRING, Comparator.NE, "it's")),
-        ("3 < size", Compare("size", INTEGER, Comparator.GT, 3)),
-        ("size <= -3", Compare("size", INTEGER, Comparator.LE, -3)),
-        ("raw >= 0.5", Compare("raw", FLOAT, Comparator.GE, 0.5)),
-        ("raw = 1", Compare("raw", FLOAT, Comparator.EQ, 1.0)),
-        ("open", Compare("open", FieldType.BOOLEAN, Comparator.EQ, value=True)),
-        ("open = FALSE", Compare("open", FieldType.BOOLEAN, Comparator.EQ, value=False)),
+        ("room = 'lab'", Compare("room", STRING, Comparison.EQ, "lab")),
+        ("'it''s' <> person", Compare("person", STRING, Comparison.NE, "it's")),
+        ("3 < size", Compare("size", INTEGER, Comparison.GT, 3)),
+        ("size <= -3", Compare("size", INTEGER, Comparison.LE, -3)),
+        ("raw >= 0.5", Compare("raw", FLOAT, Comparison.GE, 0.5)),
+        ("raw = 1", Compare("raw", FLOAT, Comparison.EQ, 1.0)),
+        ("open", Compare("open", FieldType.BOOLEAN, Comparison.EQ, value=True)),
+        ("open = FALSE", Compare("open", FieldType.BOOLEAN, Comparison.EQ, value=False)),
         ("size IN (1, 2)", IsIn("size", INTEGER, (1, 2))),
         ("size NOT IN (1)", Not(IsIn("size", INTEGER, (1,)))),
         ("person IS NULL", IsNull("person")),
@@ -109,8 +110,8 @@ STRING, INTEGER, FLOAT = FieldType.STRING, FieldType.INTEGER, FieldType.FLOAT
             "size BETWEEN 1 AND 2",
             And(
                 (
-                    Compare("size", INTEGER, Comparator.GE, 1),
-                    Compare("size", INTEGER, Comparator.LE, 2),
+                    Compare("size", INTEGER, Comparison.GE, 1),
+                    Compare("size", INTEGER, Comparison.LE, 2),
                 )
             ),
         ),
@@ -118,28 +119,28 @@ STRING, INTEGER, FLOAT = FieldType.STRING, FieldType.INTEGER, FieldType.FLOAT
             "open OR person IS NULL AND NOT (open AND open) OR (open)",
             Or(
                 (
-                    Compare("open", FieldType.BOOLEAN, Comparator.EQ, value=True),
+                    Compare("open", FieldType.BOOLEAN, Comparison.EQ, value=True),
                     And(
                         (
                             IsNull("person"),
                             Not(
-                                And((Compare("open", FieldType.BOOLEAN, Comparator.EQ, True),) * 2)
+                                And((Compare("open", FieldType.BOOLEAN, Comparison.EQ, True),) * 2)
                             ),
                         )
                     ),
-                    Compare("open", FieldType.BOOLEAN, Comparator.EQ, value=True),
+                    Compare("open", FieldType.BOOLEAN, Comparison.EQ, value=True),
                 )
             ),
         ),
         (
             "ts >= '2011-06-01'",
-            Compare("ts", FieldType.TIMESTAMP, Comparator.GE, 1_306_879_200_000),
+            Compare("ts", FieldType.TIMESTAMP, Comparison.GE, 1_306_879_200_000),
         ),
         (
             "ts < TIMESTAMP '2011-06-01T00:00:00.250Z'",
-            Compare("ts", FieldType.TIMESTAMP, Comparator.LT, 1_306_886_400_250),
+            Compare("ts", FieldType.TIMESTAMP, Comparison.LT, 1_306_886_400_250),
         ),
-        ("\"a.b\" = 'x'", Compare("a.b", STRING, Comparator.EQ, "x")),
+        ("\"a.b\" = 'x'", Compare("a.b", STRING, Comparison.EQ, "x")),
     ],
 )
 def test_conditions_become_typed_trees(where: str, tree: object) -> None:

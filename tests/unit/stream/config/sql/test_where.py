@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from operators.conditions.comparison import Comparison
 from stream.model.feeds import FieldType
-from stream.model.filters import And, Comparator, Compare, IsIn, IsNull, Not, Or, Where
+from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or, Where
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,13 +41,13 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "open": st.booleans(),
     "ts": st.sampled_from([0, 1, 2**40]),
 }
-DIRECT: dict[Comparator, Callable[[Any, Any], bool]] = {
-    Comparator.EQ: operator.eq,
-    Comparator.NE: operator.ne,
-    Comparator.LT: operator.lt,
-    Comparator.LE: operator.le,
-    Comparator.GT: operator.gt,
-    Comparator.GE: operator.ge,
+DIRECT: dict[Comparison, Callable[[Any, Any], bool]] = {
+    Comparison.EQ: operator.eq,
+    Comparison.NE: operator.ne,
+    Comparison.LT: operator.lt,
+    Comparison.LE: operator.le,
+    Comparison.GT: operator.gt,
+    Comparison.GE: operator.ge,
 }
 
 
@@ -55,7 +56,7 @@ def evaluate(where: Where, row: dict[str, Any]) -> bool | None:
     match where:
         case Compare():
             value = row[where.field]
-            return None if value is None else DIRECT[where.comparator](value, where.value)
+            return None if value is None else DIRECT[where.comparison](value, where.value)
         case IsIn():
             value = row[where.field]
             return None if value is None else any(value == known for known in where.values)
@@ -83,7 +84,7 @@ def leaves(draw: st.DrawFn) -> Where:
     if form == 1:
         values = tuple(draw(st.lists(VALUES[name], min_size=1, max_size=3)))
         return IsIn(name, TYPES[name], values)
-    comparator = draw(st.sampled_from(list(Comparator)))
+    comparator = draw(st.sampled_from(list(Comparison)))
     return Compare(name, TYPES[name], comparator, draw(VALUES[name]))
 
 
@@ -122,7 +123,7 @@ def test_a_row_passes_on_its_own_merits(where: Where, rows: list[dict[str, Any]]
 
 def test_a_broken_kleene_and_is_caught() -> None:
     """The check has power: an AND that treats unknown as false differs under NOT."""
-    size = Compare("size", FieldType.INTEGER, Comparator.GT, 0)
+    size = Compare("size", FieldType.INTEGER, Comparison.GT, 0)
     where = Not(And((size, IsNull("size"))))
     batch = pa.RecordBatch.from_pylist([dict.fromkeys(SCHEMA.names)], schema=SCHEMA)
     assert where.mask(batch).tolist() == [False]
@@ -130,8 +131,8 @@ def test_a_broken_kleene_and_is_caught() -> None:
     assert broken is True
 
 
-@pytest.mark.parametrize("comparator", list(Comparator))
-def test_bytes_that_are_not_utf8_fail_no_mask(comparator: Comparator) -> None:
+@pytest.mark.parametrize("comparator", list(Comparison))
+def test_bytes_that_are_not_utf8_fail_no_mask(comparator: Comparison) -> None:
     """Strings are compared without decoding: a broken one harms no other row."""
     raw = pa.array([b"a", b"\xff\xfe", None, b"b"], pa.binary())
     broken = pa.Array.from_buffers(pa.string(), 4, raw.buffers(), raw.null_count)
@@ -151,12 +152,12 @@ def test_an_empty_batch_has_an_empty_mask() -> None:
 
 def test_descriptions_are_canonical_and_tell_filters_apart() -> None:
     """Equal filters read alike; quotes inside names and literals cannot fake structure."""
-    size = Compare("size", FieldType.INTEGER, Comparator.GE, 3)
+    size = Compare("size", FieldType.INTEGER, Comparison.GE, 3)
     both = And((size, Not(IsIn("name", FieldType.STRING, ("b", "a", "b")))))
     assert both.describe() == """("size" >= 3) AND (NOT ("name" IN ('a', 'b')))"""
     assert both.fields == {"size", "name"}
     assert Or((both, IsNull("ts"))).fields == {"size", "name", "ts"}
-    sly = Compare('a" = 1 OR "b', FieldType.STRING, Comparator.EQ, "it's")
+    sly = Compare('a" = 1 OR "b', FieldType.STRING, Comparison.EQ, "it's")
     assert sly.describe() == '"a"" = 1 OR ""b" = \'it\'\'s\''
-    truth = Compare("open", FieldType.BOOLEAN, Comparator.EQ, value=True)
+    truth = Compare("open", FieldType.BOOLEAN, Comparison.EQ, value=True)
     assert truth.describe() == '"open" = TRUE'
