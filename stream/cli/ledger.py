@@ -17,10 +17,9 @@ from stream.build import open_ledger, wall_clock_ms
 from stream.cli.console import ledger_place, losses_table, status_tables
 from stream.cli.shared import BAD_INPUT, CONFIG, echo_json, load_alarms, require_ledger_file
 from stream.custody.anchors import anchor_line, base_problems, chain_ends, read_anchors
-from stream.custody.changes import accept_changes
+from stream.custody.changes import accept_changes, orphan_warning, orphans
 from stream.custody.export import write_parquet
 from stream.custody.losses import predicate_losses
-from stream.custody.orphans import orphan_warning, orphans
 from stream.decisions.records import epsilon_text
 from stream.decisions.registration import registration, scopes_of, terms_of
 from stream.windows.instants import instant_ms, iso_utc

@@ -1,17 +1,18 @@
-"""Taking a changed configuration on, at a window boundary of every changed alarm."""
+"""Where ledger and configuration differ: changed alarms are taken on, removed ones are told."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stream.decisions.registration import registration
+from stream.decisions.registration import registration, scopes_of
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
+    from accountant.records import LedgerStatus
     from stream.model.alarms import Alarms
 
-__all__ = ["accept_changes"]
+__all__ = ["accept_changes", "orphan_warning", "orphans"]
 
 
 def accept_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
@@ -37,3 +38,27 @@ def accept_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
         opened.pins.accept_change(registration(query, alarms, 0), from_ms)
         lines.append(f"{query.id}: accepted, in force from {iso_utc(from_ms)}")
     return lines
+
+
+def orphans(alarms: Alarms, status: LedgerStatus) -> list[str]:
+    """Return the alarms that draw on this configuration's budgets and are not in it, by name.
+
+    Nobody decides their windows: what is reserved for them is held, later windows whose answer
+    depends on how they end wait for ever, and nothing after them is compacted. Retired alarms are
+    none: their reservations were given back.
+    """
+    budgets = set(scopes_of(alarms))
+    return [
+        query.query
+        for query in status.queries.values()
+        if not query.retired and query.scope in budgets and query.query not in alarms.queries
+    ]
+
+
+def orphan_warning(alarm: str) -> str:
+    """Return what the custodian is told about one of :func:`orphans`."""
+    return (
+        f"alarm {alarm!r} is in the ledger and not in the configuration: other windows may wait "
+        "for ever for what it reserved, and nothing is compacted past it; "
+        f"put it back, or end it with `tocsin ledger FILE retire {alarm}`"
+    )

@@ -74,14 +74,6 @@ class Calendar(Protocol):
         """Return the smallest index whose window starts at ``time_ms`` or later."""
         ...
 
-    def index_of(self, start_ms: int) -> int:
-        """Return the window that starts at ``start_ms``, the inverse of ``bounds``.
-
-        Raises:
-            ValueError: no window starts then.
-        """
-        ...
-
     def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the first and the last window that contain each instant.
 
@@ -154,13 +146,6 @@ class FixedCalendar:
     def first_starting_at(self, time_ms: int) -> int:
         """Return the smallest index whose start is not before ``time_ms``."""
         return -(-time_ms // self.step_ms)
-
-    def index_of(self, start_ms: int) -> int:
-        """Return the window that starts at ``start_ms`` (ValueError: none does)."""
-        index, rest = divmod(start_ms, self.step_ms)
-        if rest:
-            raise ValueError("no window starts at this time")
-        return index
 
     def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the first and the last window that contain each instant."""
@@ -247,16 +232,6 @@ class LocalCalendar:
         """Return the smallest index whose start is not before ``time_ms``."""
         day = self._day(time_ms - 1) + 1 - self._first_day
         return -(-day // self.step_days)
-
-    def index_of(self, start_ms: int) -> int:
-        """Return the window that starts at ``start_ms`` (ValueError: none does).
-
-        Where two do, because a day was skipped, it is the later one, which may be active.
-        """
-        index = (self._day(start_ms) - self._first_day) // self.step_days
-        if self.bounds(index)[0] != start_ms:
-            raise ValueError("no window starts at this time")
-        return index
 
     def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the first and the last window that contain each instant."""

@@ -18,7 +18,7 @@ from accountant.records import Request
 from stream.build import open_ledger
 from stream.cli.main import main
 from stream.config.loading import load
-from stream.custody.orphans import orphans
+from stream.custody.changes import orphans
 from tests.support.commands import HOUR_MS, configuration, events, json_lines, tocsin
 
 if TYPE_CHECKING:

@@ -237,7 +237,7 @@ def test_first_refusal_is_the_filters(tmp_path: Path, mix: Mapping[str, Alarm], 
     assert alarms.budget.periods is not None
     assert alarms.budget.periods.calendar is not None
     calendar = alarms.budget.periods.calendar
-    end_ms = calendar.bounds(calendar.index_of(refusal.since_ms))[1]
+    end_ms = calendar.bounds(calendar.first_starting_at(refusal.since_ms))[1]
     losses = losses_of(alarms, plans)
     found, granted = refused_by_hand(alarms, losses, refusal.since_ms, end_ms)
     assert found is not None
