@@ -21,7 +21,8 @@ from accountant.costs.levels import LevelCosts
 from accountant.ledger.ledger import Ledger
 from accountant.records import Answer
 from accountant.store import chain
-from accountant.store.entries import ChargeRow, ChargeState, PeriodTotal
+from accountant.store.tables.charged import ChargeRow, ChargeState, LinkKind, PeriodTotal
+from accountant.store.tables.windows import window_columns
 from accountant.units import PrivacyUnit
 from benchmarks import report
 from tests.support.ledgers import Series, set_up
@@ -113,17 +114,17 @@ def _fill(ledger: Ledger, series: Series, charges: int) -> None:
     with ledger._store.write() as tx:  # noqa: SLF001  # a million commits would take hours
         for first in range(0, charges, 10_000):
             rows = list(_settled(series, range(first, min(first + 10_000, charges))))
-            tx.add_charges(rows)
-            tx.append_links("s", [chain.of_charge(row, chain.LinkKind.ENDED) for row in rows])
+            tx.charges.add(*rows)
+            tx.links.append("s", [chain.of_charge(row, LinkKind.ENDED) for row in rows])
             held: dict[int, PeriodTotal] = {}
             for row in rows:
                 for period in row.periods:
                     before = held.get(period, PeriodTotal())
                     total = before.held + row.total.held
                     held[period] = PeriodTotal(total, total)
-            tx.add_to_totals("s", held)
-        tx.update_query("q", cursor_ms=series.key(charges).start_ms)
-        scope = tx.scope("s")
+            tx.totals.add("s", held)
+        tx.queries.change({"query": "q"}, cursor_ms=series.key(charges).start_ms)
+        scope = tx.scopes.get(scope="s")
         if scope is None:
             raise RuntimeError("the benchmark's budget is not registered")
         serve(tx, scope, [series.request(charges - 1)])
@@ -134,7 +135,7 @@ def _settled(series: Series, indices: range) -> Iterator[ChargeRow]:
         request = series.request(index)
         charge = request.charge
         yield ChargeRow(
-            key=charge.key,
+            **window_columns(charge.key),
             scope="s",
             admission=Answer.RESERVED,
             state=ChargeState.SETTLED,

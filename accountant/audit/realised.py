@@ -17,7 +17,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import WindowKey
     from accountant.costs.minentropy import MinEntropy
-    from accountant.store.chargerows import FinalLosses
-    from accountant.store.entries import QueryRow, ScopeRow
-    from accountant.store.rows import Transaction
+    from accountant.store.finals import FinalLosses
+    from accountant.store.tables.decided import AdoptedRow
+    from accountant.store.tables.pinned import QueryRow, ScopeRow
+    from accountant.store.transaction import Transaction
 
 __all__ = ["MOST_CELLS_READ", "Realised", "RealisedLosses"]
 
@@ -118,8 +119,8 @@ class RealisedLosses:
         with self._lock:
             adopted = [
                 row
-                for row in tx.adopted_rows(scope.terms.scope)
-                if row["query"] == query.query and row["outcome"] == Outcome.DECIDED
+                for row in tx.adopted.after(scope.terms.scope)
+                if row.query == query.query and row.outcome is Outcome.DECIDED
             ]
             # Taken out while it changes: an error halfway would leave it with some charges twice.
             kept = self._sums.pop(query.query, None)
@@ -134,7 +135,7 @@ class RealisedLosses:
             last = added.last
             # A sum only grows, and the min-entropy that was computed with it is worth keeping.
             if last is None or (last.windows, last.complete) != (windows, complete):
-                base_units = added.base_units + sum(row["epsilon_units"] for row in beside)
+                base_units = added.base_units + sum(row.epsilon_units for row in beside)
                 last = Realised(
                     query=query.query,
                     period=added.target if by_user else None,
@@ -154,7 +155,7 @@ class RealisedLosses:
         *,
         cells: int,
         period: int | None,
-        adopted: Iterable[dict[str, Any]],
+        adopted: Iterable[AdoptedRow],
         kept: _Sum | None,
     ) -> _Sum:
         """Return the sum with every charge that has ended, apart from those to unpack."""
@@ -162,12 +163,12 @@ class RealisedLosses:
         layout = (query.fingerprint, cells)
         if kept is None or kept.layout != layout or kept.link < scope.base_link:
             kept = None
-            latest, news = tx.latest_final(query.query), []
+            latest, news = tx.finals.latest(query.query), []
         else:
-            latest, news = kept.latest, tx.final_losses_since(name, query.query, kept.link)
+            latest, news = kept.latest, tx.finals.since(name, query.query, kept.link)
         ends = [latest, *((row.latest_ms, row.periods) for row in news)]
         newest = max((one for one in ends if one is not None), default=None)
-        seen = [(row["start_ms"], row["periods"]) for row in adopted]
+        seen = [(row.start_ms, row.periods) for row in adopted]
         target = period
         if period is None and (newest is not None or seen):
             start_ms, periods = max(seen if newest is None else [newest, *seen])
@@ -178,7 +179,7 @@ class RealisedLosses:
             kept = _Sum(layout, target, _lost(tx, scope, target))
             if target is not None:
                 by_ms = None if by_user else target
-                news = tx.final_losses(name, query.query, end_ms=target, by_ms=by_ms)
+                news = tx.finals.of(name, query.query, end_ms=target, by_ms=by_ms)
         kept.add(tx, query, (row for row in news if not by_user or target in row.periods))
         kept.link, kept.latest = max(kept.link, scope.chain_link), newest
         return kept
@@ -232,7 +233,7 @@ class _Sum:
         """Add what waits, window by window, as far as one reading goes."""
         cells, room = self.layout[1], MOST_CELLS_READ
         while self.waiting and (room >= cells or room == MOST_CELLS_READ):
-            charge = tx.charge(self.waiting[0])
+            charge = tx.charges.at(self.waiting[0])
             if charge is None or charge.costs is None:
                 self.lost = True  # compacted since it was put down
             else:
@@ -250,11 +251,11 @@ class _Sum:
             room -= cells
 
 
-def _adds(row: dict[str, Any], target: int | None, *, by_user: bool) -> bool:
+def _adds(row: AdoptedRow, target: int | None, *, by_user: bool) -> bool:
     """Whether an adopted decision was charged to the period, or covers the instant."""
     if target is None:
         return False
-    return target in row["periods"] if by_user else row["start_ms"] <= target < row["end_ms"]
+    return target in row.periods if by_user else row.start_ms <= target < row.end_ms
 
 
 def _limited(vector: NDArray[np.int64] | None, base_units: int, cells: int) -> NDArray[np.int64]:
@@ -272,12 +273,12 @@ def _lost(tx: Transaction, scope: ScopeRow, target: int | None) -> bool:
         return False
     if scope.terms.unit is PrivacyUnit.EVENT:
         return target is None or horizon_ms > target
-    left = tx.compacted(scope.terms.scope)
+    left = tx.totals.compacted(scope.terms.scope)
     return bool(left) if target is None else target in left
 
 
 def _same_cells(tx: Transaction, query: QueryRow, fingerprint: str) -> bool:
     """Whether a former configuration had the same cells under the same numbers."""
-    shapes = tx.shapes()
+    shapes = tx.all_shapes()
     now, then = (shapes.get((query.query, one)) for one in (query.fingerprint, fingerprint))
     return now is not None and then is not None and now.grouping == then.grouping != ""

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from accountant.charging import runs
 from accountant.records import Outcome
-from accountant.store.entries import ChargeRow, ChargeState
+from accountant.store.tables.charged import ChargeRow, ChargeState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from accountant.costs.charges import WindowKey
     from accountant.costs.runs import StoredRun
-    from accountant.store.entries import QueryRow
+    from accountant.store.tables.pinned import QueryRow
 
 __all__ = ["charge_problems", "run_problems"]
 
@@ -59,17 +59,17 @@ def run_problems(
         what = f"the run of {name!r}"
         if query is None or query.retired or query.fingerprint != run.fingerprint:
             yield f"{what} outlived its configuration"
-        if run.left < 0 or run.rung < 0 or min(run.open_units, run.alarm_units) < 1:
+        if run.left < 0 or run.alarms_rung < 0 or min(run.open_units, run.alarm_units) < 1:
             yield f"{what} has impossible terms"
         mine = [one for one in decided[name] if one["start_ms"] >= run.opened_start_ms]
         starts = [one["start_ms"] for one in mine]
         if not starts or (starts[0], starts[-1]) != (run.opened_start_ms, run.last_start_ms):
             yield f"{what} does not begin and end with a decided window"
-        if sum(one["alarm_count"] for one in mine) > run.rung:
+        if sum(one["alarm_count"] for one in mine) > run.alarms_rung:
             yield f"{what} gave more alarms than it says"
         if run.periods:
             spent = sum(one["epsilon_units"] for one in mine)
-            due = run.open_units + run.rung * run.alarm_units
+            due = run.open_units + run.alarms_rung * run.alarm_units
             if spent != due:
                 yield f"{what} cost {spent} units, its alarms say {due}"
         yield from _window_problems(what, run, mine, charges)
@@ -87,7 +87,7 @@ def _window_problems(
         charge = by_place.get((one["query"], one["start_ms"], one["end_ms"]))
         if charge is None:
             continue
-        whole = run.open_units + (run.left + run.rung) * run.alarm_units
+        whole = run.open_units + (run.left + run.alarms_rung) * run.alarm_units
         if charge.periods != run.periods or charge.in_run is not bool(run.periods):
             yield f"{what} holds a window of other periods, at {charge.key.start_ms} ms"
         if charge.in_run and charge.units != whole:

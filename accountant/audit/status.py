@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +9,16 @@ from accountant.charging.standing import Standings, held_now
 from accountant.loss.overlap import worst_loss
 from accountant.records import LedgerStatus, Outcome, QueryStatus, ScopeStatus
 from accountant.store.chain import anchor_text
-from accountant.store.entries import ChargeState
+from accountant.store.tables.charged import ChargeState
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from accountant.costs.runs import StoredRun
-    from accountant.store.entries import ChargeRow, QueryRow, ScopeRow
-    from accountant.store.rows import Transaction
+    from accountant.store.tables.charged import ChargeRow
+    from accountant.store.tables.pinned import QueryRow, ScopeRow
+    from accountant.store.transaction import Transaction
 
 __all__ = ["export", "status"]
 
@@ -27,15 +27,19 @@ PERIODS_SHOWN = 64
 
 def status(tx: Transaction) -> LedgerStatus:
     """Return how much of every wall is left, and how far every query is."""
-    counts, numbers, runs = tx.counts(), tx.sequences(), tx.runs()
+    counts, numbers, runs = (
+        tx.decisions.counts(),
+        tx.sequences.last(),
+        {run.query: run for run in tx.runs.each()},
+    )
     return LedgerStatus(
         ledger_id=tx.ledger().ledger_id,
-        scopes={scope.terms.scope: _scope_status(tx, scope) for scope in tx.scopes()},
+        scopes={scope.terms.scope: _scope_status(tx, scope) for scope in tx.scopes.all()},
         queries={
             query.query: _query_status(
                 query, counts, numbers.get(query.query, 0), runs.get(query.query)
             )
-            for query in tx.queries()
+            for query in tx.queries.all()
         },
     )
 
@@ -46,28 +50,16 @@ def export(tx: Transaction) -> Iterator[dict[str, Any]]:
     Alarms are text (JSON); hashes and costs are base64. A run's state would give its threshold
     away.
     """
-    row = tx.ledger()
-    yield {"record": "ledger", "ledger_id": row.ledger_id, "clock_ms": row.clock_ms}
-    kinds = ("scopes", "logs", "queries", "shapes", "charges", "decisions", "adopted")
-    for kind in (*kinds, "sequences", "gaps", "totals", "compacted", "links"):
-        for one in tx.rows(kind):
-            yield {"record": kind, **{name: _readable(name, each) for name, each in one.items()}}
-
-
-def _readable(name: str, value: Any) -> Any:
-    if not isinstance(value, bytes):
-        return value
-    if name == "alarms":
-        return value.decode("utf-8", "backslashreplace")
-    return base64.b64encode(value).decode()
+    for table, row in tx.exported():
+        yield {"record": table, **row}
 
 
 def _scope_status(tx: Transaction, scope: ScopeRow) -> ScopeStatus:
     name = scope.terms.scope
-    reserved = tx.charges_in(name, ChargeState.RESERVED)
+    reserved = tx.charges.in_state(name, ChargeState.RESERVED)
     periods: dict[int, int] = {}
     if scope.terms.unit is PrivacyUnit.USER:
-        periods = {at: total.held for at, total in tx.totals(name).items() if total.held}
+        periods = {at: total.held for at, total in tx.totals.of(name).items() if total.held}
         spent = max(periods.values(), default=0)
         periods = dict(sorted(periods.items())[-PERIODS_SHOWN:])
     else:
@@ -83,7 +75,7 @@ def _scope_status(tx: Transaction, scope: ScopeRow) -> ScopeStatus:
         periods=periods,
         reserved_units=_reserved_units(tx, scope, reserved),
         reservations=len(reserved),
-        pending=len(tx.charges_in(name, ChargeState.PENDING)),
+        pending=len(tx.charges.in_state(name, ChargeState.PENDING)),
         anchor=anchor_text(scope.chain_link, scope.chain_hash),
     )
 
@@ -117,5 +109,5 @@ def _query_status(
         sequence=sequence,
         retired=query.retired,
         alarms_left=None if run is None else run.left,
-        alarms_rung=None if run is None else run.rung,
+        alarms_rung=None if run is None else run.alarms_rung,
     )

@@ -20,15 +20,24 @@ from accountant.loss.overlap import worst_loss
 from accountant.records import Answer, Outcome
 from accountant.regions.shapes import row_classes
 from accountant.store import chain
-from accountant.store.entries import ENDED, FINAL, ChargeRow, ChargeState, PeriodTotal, read_key
+from accountant.store.tables.charged import (
+    ENDED,
+    FINAL,
+    ChargeRow,
+    ChargeState,
+    LinkKind,
+    PeriodTotal,
+)
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from accountant.costs.charges import CellCosts, WindowKey
-    from accountant.store.entries import ScopeRow
-    from accountant.store.rows import Transaction
+    from accountant.store.tables.charged import LinkRow
+    from accountant.store.tables.decided import AdoptedRow
+    from accountant.store.tables.pinned import ScopeRow
+    from accountant.store.transaction import Transaction
 
 __all__ = ["problems"]
 
@@ -49,10 +58,10 @@ def problems(tx: Transaction, anchors: Mapping[str, Mapping[int, bytes]]) -> lis
 
 
 def _problems(tx: Transaction, anchors: Mapping[str, Mapping[int, bytes]]) -> list[str]:
-    charges = {charge.key: charge for charge in tx.charge_rows()}
-    decisions = list(tx.rows("decisions"))
+    charges = {charge.key: charge for charge in tx.charges.each()}
+    decisions = list(tx.decisions.raw())
     unreadable = _unreadable_costs(charges.values())
-    runs = tx.runs()
+    runs = {run.query: run for run in tx.runs.each()}
     found = [
         *unreadable.values(),
         *_sequence_problems(tx, decisions),
@@ -63,12 +72,12 @@ def _problems(tx: Transaction, anchors: Mapping[str, Mapping[int, bytes]]) -> li
             for charge in charges.values()
             for line in runchecks.charge_problems(charge, runs.get(charge.key.query))
         ),
-        *runchecks.run_problems(runs, tx.queries(), charges, decisions),
+        *runchecks.run_problems(runs, tx.queries.all(), charges, decisions),
         *_cursor_problems(tx, charges, decisions),
     ]
     for key in unreadable:
         charges[key] = replace(charges[key], costs=None)
-    for scope in tx.scopes():
+    for scope in tx.scopes.all():
         mine = sorted(
             (one for one in charges.values() if one.scope == scope.terms.scope),
             key=lambda one: one.key,
@@ -97,12 +106,12 @@ def _unreadable_costs(charges: Iterable[ChargeRow]) -> dict[WindowKey, str]:
 
 
 def _sequence_problems(tx: Transaction, decisions: Rows) -> Iterator[str]:
-    numbers = tx.sequences()
+    numbers = tx.sequences.last()
     used: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for one in decisions:
         used[one["query"]][one["sequence"]] += 1
-    for gap in tx.rows("gaps"):
-        used[gap["query"]].update(range(gap["first_sequence"], gap["last_sequence"] + 1))
+    for gap in tx.sequences.gaps.each():
+        used[gap.query].update(range(gap.first_sequence, gap.last_sequence + 1))
     for query in sorted(numbers.keys() | used.keys()):
         last, mine = numbers.get(query, 0), used[query]
         missing = [number for number in range(1, last + 1) if number not in mine]
@@ -173,7 +182,7 @@ def _decision_problems(charges: dict[Any, ChargeRow], decisions: Rows) -> Iterat
 def _cursor_problems(
     tx: Transaction, charges: dict[Any, ChargeRow], decisions: Rows
 ) -> Iterator[str]:
-    cursors = {query.query: query for query in tx.queries()}
+    cursors = {query.query: query for query in tx.queries.all()}
     turns: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for one in decisions:
         turns[one["query"]].append((one["sequence"], one["start_ms"]))
@@ -222,7 +231,7 @@ def _user_problems(
     tx: Transaction, scope: ScopeRow, standings: Standings, charges: list[ChargeRow]
 ) -> Iterator[str]:
     name, wall = scope.terms.scope, scope.terms.epsilon_max_units
-    held, final = Counter(tx.compacted(name)), Counter(tx.compacted(name))
+    held, final = Counter(tx.totals.compacted(name)), Counter(tx.totals.compacted(name))
     for charge in charges:
         held.update(dict.fromkeys(charge.periods, charge.total.held))
         final.update(dict.fromkeys(charge.periods, charge.total.final))
@@ -232,7 +241,7 @@ def _user_problems(
     for seen in standings.adopted():
         held.update(dict.fromkeys(seen.periods, seen.held.loss_units))
         final.update(dict.fromkeys(seen.periods, seen.held.loss_units))
-    stored = tx.totals(name)
+    stored = tx.totals.of(name)
     for period_ms in sorted(stored.keys() | held.keys()):
         kept = stored.get(period_ms, PeriodTotal())
         if kept != (held[period_ms], final[period_ms]):
@@ -251,38 +260,38 @@ def _chain_problems(
     tx: Transaction, scope: ScopeRow, charges: list[ChargeRow], anchors: Mapping[int, bytes]
 ) -> Iterator[str]:
     """Follow the chain, and ask it for every charge and adopted decision."""
-    adopted = {one["digest"]: one for one in tx.adopted_rows(scope.terms.scope)}
-    told: dict[WindowKey, chain.LinkKind] = {}
+    adopted = {one.digest: one for one in tx.adopted.after(scope.terms.scope)}
+    told: dict[WindowKey, LinkKind] = {}
     vouched: set[str | None] = set()
-    for link in tx.links(scope.terms.scope):
-        if link.kind is chain.LinkKind.ADOPTED:
+    for link in tx.links.each(scope=scope.terms.scope):
+        if link.kind is LinkKind.ADOPTED:
             vouched.add(link.told)
-        elif link.kind is chain.LinkKind.STATE:
+        elif link.kind is LinkKind.STATE:
             continue
-        elif told.get(link.key) in {link.kind, chain.LinkKind.ENDED}:
-            yield f"{_window(link.key)}: link {link.number} tells of it once more"
+        elif told.get(link.key) in {link.kind, LinkKind.ENDED}:
+            yield f"{_window(link.key)}: link {link.link} tells of it once more"
         else:
             told[link.key] = link.kind
     yield from _link_problems(tx, scope, {one.key: one for one in charges}, adopted, anchors)
     for charge in charges:
-        kind = chain.LinkKind.ENDED if charge.state in ENDED else chain.LinkKind.SERVED
+        kind = LinkKind.ENDED if charge.state in ENDED else LinkKind.SERVED
         if told.get(charge.key) is not kind:
             yield f"{_where(charge)}: the chain does not tell how it is {charge.state.value}"
-    if tx.last_state(scope.terms.scope) != vouching.state_text(tx, scope):
+    if tx.links.last_state(scope.terms.scope) != vouching.state_text(tx, scope):
         yield (
             f"budget {scope.terms.scope!r}: its terms, its queries' rows or what compaction left "
             "are not what its chain vouches for"
         )
     if not scope.base_link:  # compaction drops the links of adopted decisions, and keeps these
         for digest in sorted(adopted.keys() - vouched):
-            yield f"{_window(read_key(adopted[digest]))}: the chain does not tell of its adoption"
+            yield f"{_window(adopted[digest].key)}: the chain does not tell of its adoption"
 
 
 def _link_problems(
     tx: Transaction,
     scope: ScopeRow,
     charges: Mapping[WindowKey, ChargeRow],
-    adopted: Mapping[str, dict[str, Any]],
+    adopted: Mapping[str, AdoptedRow],
     anchors: Mapping[int, bytes],
 ) -> Iterator[str]:
     """Compare hashes; a link that does not fit is named and taken as it stands."""
@@ -290,16 +299,16 @@ def _link_problems(
     number, last = scope.base_link, scope.base_hash
     if anchors.get(number, last) != last:
         yield f"{budget}: link {number} is not the one that was noted"
-    for link in tx.links(scope.terms.scope):
+    for link in tx.links.each(scope=scope.terms.scope):
         number += 1
-        if link.number != number:
+        if link.link != number:
             yield f"{budget}: link {number} of the chain is missing"
-            number = link.number
+            number = link.link
         happened = _happened(link, charges, adopted)
-        what = f"{budget}, its state" if link.kind is chain.LinkKind.STATE else _window(link.key)
+        what = f"{budget}, its state" if link.kind is LinkKind.STATE else _window(link.key)
         if happened is None:
             yield f"{what}: link {number} tells of it, and it is not there"
-        elif chain.extend(number - 1, last, [happened])[0].hash != link.hash:
+        elif chain.extend(link.scope, number - 1, last, [happened])[0].hash != link.hash:
             yield f"{what}: it is not what link {number} of the chain vouches for"
         if anchors.get(number, link.hash) != link.hash:
             yield f"{budget}: link {number} is not the one that was noted"
@@ -311,15 +320,12 @@ def _link_problems(
 
 
 def _happened(
-    link: chain.Link, charges: Mapping[WindowKey, ChargeRow], adopted: Mapping[str, dict[str, Any]]
+    link: LinkRow, charges: Mapping[WindowKey, ChargeRow], adopted: Mapping[str, AdoptedRow]
 ) -> chain.Happening | None:
-    if link.kind is chain.LinkKind.ADOPTED:
+    if link.kind is LinkKind.ADOPTED:
         row = adopted.get(link.told or "")
-        if row is None:
-            return None
-        vouched = (row["scope"], row["digest"], row["loss_units"], row["periods"])
-        return chain.of_adopted(read_key(row), *vouched)
-    if link.kind is chain.LinkKind.STATE:
+        return None if row is None else chain.of_adopted(row)
+    if link.kind is LinkKind.STATE:
         return None if link.told is None else chain.of_state(link.told)
     charge = charges.get(link.key)
     return None if charge is None else chain.of_charge(charge, link.kind)

@@ -19,7 +19,15 @@ from accountant.errors import ConfigChangedError, LedgerError
 from accountant.loss.overlap import worst_instant, worst_loss
 from accountant.records import Answer, Request
 from accountant.store import chain
-from accountant.store.entries import ENDED, FINAL, ChargeRow, ChargeState, PeriodTotal
+from accountant.store.tables.charged import (
+    ENDED,
+    FINAL,
+    ChargeRow,
+    ChargeState,
+    LinkKind,
+    PeriodTotal,
+)
+from accountant.store.tables.windows import window_columns
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -28,8 +36,8 @@ if TYPE_CHECKING:
     from accountant.budget.filter import BudgetFilter
     from accountant.costs.charges import CellCosts, WindowKey
     from accountant.loss.overlap import Held
-    from accountant.store.entries import QueryRow, ScopeRow
-    from accountant.store.rows import Transaction
+    from accountant.store.tables.pinned import QueryRow, ScopeRow
+    from accountant.store.transaction import Transaction
 
 __all__ = [
     "LARGEST_LOSS_UNITS",
@@ -53,9 +61,9 @@ LARGEST_LOSS_UNITS = 2**62
 def serve(tx: Transaction, scope: ScopeRow, fresh: Sequence[Request]) -> None:
     """Answer requests beyond the frontier, in order, and move it."""
     terms = scope.terms
-    queries = {row.query: row for row in tx.queries()}
+    queries = {row.query: row for row in tx.queries.all()}
     since_ms = min(request.charge.key.start_ms for request in fresh)
-    near = tx.charges_after(terms.scope, since_ms)
+    near = tx.charges.after(terms.scope, since_ms)
     standings = Standings(tx, scope)
     over = {charge.key for charge in near} | standings.adopted_keys(since_ms)
     judge = standings.judge(
@@ -82,10 +90,12 @@ def serve(tx: Transaction, scope: ScopeRow, fresh: Sequence[Request]) -> None:
             judge.hold(standing)
         turns.take(row)
         rows.append(row)
-    tx.add_charges(rows)
+    tx.charges.add(*rows)
     _add_to_totals(tx, terms.scope, ((PeriodTotal(), row) for row in rows))
-    tx.append_links(terms.scope, [chain.as_served(row) for row in rows])
-    tx.move_frontier(terms.scope, fresh[-1].charge.key)
+    tx.links.append(terms.scope, [chain.as_served(row) for row in rows])
+    last = fresh[-1].charge.key
+    frontier = {f"frontier_{name}": value for name, value in window_columns(last).items()}
+    tx.scopes.change({"scope": terms.scope}, **frontier)
 
 
 def check_reservation(
@@ -134,13 +144,13 @@ def supersede(tx: Transaction, charge: ChargeRow) -> None:
 def end_unserved(tx: Transaction, scope: str, key: WindowKey, fingerprint: str) -> None:
     """Keep a later request from reserving for a window that is over."""
     row = _unserved(key, scope, fingerprint)
-    tx.add_charges([row])
-    tx.append_links(scope, [chain.as_served(row)])
+    tx.charges.add(row)
+    tx.links.append(scope, [chain.as_served(row)])
 
 
 def withdraw(tx: Transaction, scope: ScopeRow, query: QueryRow) -> None:
     """Give back what is open of a query whose configuration is no longer in force."""
-    tx.drop_run(query.query)
+    tx.runs.drop(query=query.query)
     # Answers wait for the last of them: one given in between would be taken back by the next.
     for charge in _open(tx, query):
         _store(tx, charge, _released(charge, Answer.MISSED))
@@ -153,7 +163,7 @@ def end_run(tx: Transaction, query: QueryRow) -> None:
     A window that is reserved inside it has nothing left to go on from, and no room to open another:
     later windows were answered above what it holds. Callers end with :func:`adopted`.
     """
-    tx.drop_run(query.query)
+    tx.runs.drop(query=query.query)
     for charge in _open(tx, query):
         if charge.held_units is not None and charge.held_units < charge.loss_units:
             _store(tx, charge, _released(charge, Answer.MISSED))
@@ -190,8 +200,8 @@ def adopted(tx: Transaction, scope: ScopeRow, seen: Sequence[Held], since_ms: in
                 compacted_worst_units=worst,
                 settled_worst_units=max(worst, scope.settled_worst_units),
             )
-            tx.update_scope(
-                scope.terms.scope,
+            tx.scopes.change(
+                {"scope": scope.scope},
                 compacted_worst_units=scope.compacted_worst_units,
                 settled_worst_units=scope.settled_worst_units,
             )
@@ -205,12 +215,12 @@ def answers(tx: Transaction, scope: ScopeRow) -> Iterator[tuple[ChargeRow, Charg
     Each with what becomes of it. Whatever ends a window answers them, so that none is found later.
     """
     name = scope.terms.scope
-    pending = tx.charges_in(name, ChargeState.PENDING)
+    pending = tx.charges.in_state(name, ChargeState.PENDING)
     if not pending:
         return
     first = pending[0].key
     since_ms = min(first.end_ms - 1, *(one.key.start_ms for one in pending))
-    near = sorted(tx.charges_after(name, since_ms), key=lambda one: one.key)
+    near = sorted(tx.charges.after(name, since_ms), key=lambda one: one.key)
     later = [one for one in near if one.key >= first]
     standings, turns = Standings(tx, scope), Turns(tx, name, before=first)
     judge = standings.judge(
@@ -264,10 +274,10 @@ def _store(tx: Transaction, before: ChargeRow, after: ChargeRow) -> None:
         for name in _CHANGING
         if getattr(after, name) != getattr(before, name)
     }
-    tx.update_charge(before.key, **changed)
+    tx.charges.change(window_columns(before.key), **changed)
     _add_to_totals(tx, after.scope, [(before.total, after)])
     if after.state in ENDED:
-        tx.append_links(after.scope, [chain.of_charge(after, chain.LinkKind.ENDED)])
+        tx.links.append(after.scope, [chain.of_charge(after, LinkKind.ENDED)])
 
 
 def _add_to_totals(
@@ -279,7 +289,7 @@ def _add_to_totals(
         for period in row.periods if held or final else ():
             so_far = grown[period]
             grown[period] = PeriodTotal(so_far.held + held, so_far.final + final)
-    tx.add_to_totals(scope, grown)
+    tx.totals.add(scope, grown)
 
 
 def _passed(key: WindowKey, query: QueryRow, scope: ScopeRow) -> bool:
@@ -291,7 +301,7 @@ def _passed(key: WindowKey, query: QueryRow, scope: ScopeRow) -> bool:
 def _asked(request: Request, scope: str, admission: Answer = Answer.PENDING) -> ChargeRow:
     charge = request.charge
     return ChargeRow(
-        key=charge.key,
+        **window_columns(charge.key),
         scope=scope,
         admission=admission,
         state=_OPEN_STATES.get(admission, ChargeState.RELEASED),
@@ -323,25 +333,22 @@ def _released(charge: ChargeRow, admission: Answer | None = None) -> ChargeRow:
 
 
 def _open(tx: Transaction, query: QueryRow) -> list[ChargeRow]:
-    both = [
-        *tx.charges_in(query.scope, ChargeState.RESERVED),
-        *tx.charges_in(query.scope, ChargeState.PENDING),
-    ]
-    return [charge for charge in both if charge.key.query == query.query]
+    both = tx.charges.in_state(query.scope, ChargeState.RESERVED, ChargeState.PENDING)
+    return [charge for charge in both if charge.query == query.query]
 
 
 def _raise_settled_worst(
     tx: Transaction, scope: ScopeRow, start_ms: int, end_ms: int | None
 ) -> None:
     """Settled charges are never taken back: only rows of the new one can have lost more."""
-    charges = tx.charges_after(scope.terms.scope, start_ms, starting_before_ms=end_ms)
+    charges = tx.charges.after(scope.terms.scope, start_ms, starting_before_ms=end_ms)
     standings = Standings(tx, scope)
     found = [standings.of(one) for one in charges if one.state in FINAL]
     found += standings.adopted(start_ms)
     final = [one.held for one in found if one is not None]
     worst = worst_loss(final, within=None if end_ms is None else (start_ms, end_ms))
     if worst > scope.settled_worst_units:
-        tx.update_scope(scope.terms.scope, settled_worst_units=worst)
+        tx.scopes.change({"scope": scope.terms.scope}, settled_worst_units=worst)
 
 
 _CHANGING = (

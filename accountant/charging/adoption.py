@@ -12,15 +12,15 @@ from accountant.charging import admission, vouching
 from accountant.errors import LedgerError
 from accountant.loss.overlap import Held
 from accountant.store import chain
-from accountant.store.entries import ENDED, PeriodTotal
+from accountant.store.tables.charged import ENDED, PeriodTotal
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from accountant.records import SeenDecision, StoredDecision
-    from accountant.store.entries import QueryRow, ScopeRow
-    from accountant.store.rows import Transaction
+    from accountant.store.tables.pinned import QueryRow, ScopeRow
+    from accountant.store.transaction import Transaction
 
 __all__ = ["adopt", "unknown"]
 
@@ -28,12 +28,12 @@ __all__ = ["adopt", "unknown"]
 def unknown(tx: Transaction, seen: Sequence[SeenDecision], *, ledger_id: str) -> list[SeenDecision]:
     """Return what this ledger lacks or holds differently, by ledger and window."""
     found: dict[str, SeenDecision] = {}
-    adopted = tx.adopted_digests(one.ledger_id for one in seen)
+    adopted = tx.adopted.digests(one.ledger_id for one in seen)
     for query in sorted({one.query for one in seen}):
         mine = [one for one in seen if one.query == query]
         first = min(one.start_ms for one in mine)
         last = max(one.start_ms for one in mine)
-        known = tx.decisions(query, first, last, ledger_id=ledger_id)
+        known = tx.decisions.between(query, first, last, ledger_id=ledger_id)
         released = {_released(one) for one in known}
         for one in mine:
             if _released(one) not in released and one.digest not in adopted:
@@ -67,16 +67,15 @@ def adopt(
         scope = scopes[one.scope]
         if (scope.terms.unit is PrivacyUnit.USER) != bool(one.periods):
             raise ValueError("a decision names its periods under unit user, and only there")
-        totals = tx.totals(one.scope, one.periods).values()
+        totals = tx.totals.of(one.scope, one.periods).values()
         before = max((total.held for total in totals), default=0)
         if not 0 <= one.loss_units < admission.LARGEST_LOSS_UNITS - before:
             raise LedgerError(f"the loss of {one.query!r} does not fit into the ledger")
-        tx.add_adopted(one, adopted_at_ms=now_ms)
+        tx.adopted.store(one, adopted_at_ms=now_ms)
         spent = PeriodTotal(one.loss_units, one.loss_units)
-        tx.add_to_totals(one.scope, dict.fromkeys(one.periods, spent))
-        vouched = (one.key, one.scope, one.digest, one.loss_units, one.periods)
-        tx.append_links(one.scope, [chain.of_adopted(*vouched)])
-        twin = tx.charge(one.key)
+        tx.totals.add(one.scope, dict.fromkeys(one.periods, spent))
+        tx.links.append(one.scope, [chain.of_adopted(one)])
+        twin = tx.charges.at(one.key)
         if twin is not None and twin.state not in ENDED:
             admission.supersede(tx, twin)
     for query in queries.values():
@@ -87,8 +86,8 @@ def adopt(
     for name in sorted({one.query for one in fresh}):
         own = (one for one in fresh if one.query == name and one.ledger_id == ledger_id)
         last = max((one.sequence for one in own), default=0)
-        if last > tx.last_sequence(name):
-            tx.skip_sequences(name, last, declared_at_ms=now_ms)
+        if last > tx.sequences.last_of(name):
+            tx.sequences.skip(name, last, declared_at_ms=now_ms)
     for name, scope in scopes.items():
         seen = (one for one in fresh if one.scope == name)
         held = [Held(one.start_ms, one.end_ms, one.loss_units) for one in seen]
@@ -101,8 +100,8 @@ def _pass_over(tx: Transaction, query: QueryRow, next_starts_ms: Sequence[int]) 
     cursor_ms = max(next_starts_ms, default=query.cursor_ms)
     if cursor_ms <= query.cursor_ms:
         return
-    tx.update_query(query.query, cursor_ms=cursor_ms)
-    tx.drop_partials_before(query.query, cursor_ms)
+    tx.queries.change({"query": query.query}, cursor_ms=cursor_ms)
+    tx.partials.drop_before(query.query, cursor_ms)
     admission.spend(tx, query, cursor_ms)
 
 

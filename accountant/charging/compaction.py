@@ -11,11 +11,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from accountant.charging import vouching
-from accountant.store.entries import ChargeState
+from accountant.store.tables.charged import ChargeState
 
 if TYPE_CHECKING:
-    from accountant.store.entries import ScopeRow
-    from accountant.store.rows import Transaction
+    from accountant.store.tables.pinned import ScopeRow
+    from accountant.store.transaction import Transaction
 
 __all__ = ["compact"]
 
@@ -32,25 +32,26 @@ def compact(tx: Transaction, scope: ScopeRow, before_ms: int) -> int:
     """
     name = scope.terms.scope
     starts = [
-        query.cursor_ms for query in tx.queries() if query.scope == name and not query.retired
+        query.cursor_ms for query in tx.queries.all() if query.scope == name and not query.retired
     ]
     for state in (ChargeState.PENDING, ChargeState.RESERVED):
-        starts += [charge.key.start_ms for charge in tx.charges_in(name, state)]
+        starts += [charge.key.start_ms for charge in tx.charges.in_state(name, state)]
     horizon_ms = min(before_ms, *starts) if starts else before_ms
-    base = tx.last_compactable_link(name, horizon_ms)
+    base = tx.links.last_compactable(name, horizon_ms)
     if base is None or base[0] <= scope.base_link:
         return 0
-    gone = tx.charges_ended_by_link(name, base[0])
+    gone = tx.charges.ended_by_link(name, base[0])
     if not gone:
         return 0
     vouching.check_state(tx, scope)
     left: Counter[int] = Counter()
     for charge in gone:
         left.update(dict.fromkeys(charge.periods, charge.final_units))
-    tx.add_to_compacted(name, +left)
-    tx.drop_charges_by_link(name, base[0])
-    tx.update_scope(
-        name,
+    tx.totals.add_compacted(name, +left)
+    tx.charges.drop_by_link(name, base[0])
+    tx.links.drop_up_to(name, base[0])
+    tx.scopes.change(
+        {"scope": name},
         base_link=base[0],
         base_hash=base[1],
         compacted_before_ms=max(horizon_ms, scope.compacted_before_ms or horizon_ms),

@@ -11,7 +11,6 @@ from accountant.errors import (
     LedgerError,
     LogChangedError,
 )
-from accountant.store.entries import QueryRow
 from accountant.units import PrivacyUnit, from_loss_units
 
 if TYPE_CHECKING:
@@ -20,12 +19,12 @@ if TYPE_CHECKING:
     from accountant.costs.charges import WindowKey
     from accountant.records import BudgetTerms, LogIdentity, QueryRegistration, Request
     from accountant.regions.shapes import Shape
+    from accountant.store.tables.pinned import QueryRow
 
 __all__ = [
     "all_known",
     "in_turn",
     "never_watched",
-    "new_query",
     "one_budget",
     "requested",
     "same_budget",
@@ -44,20 +43,6 @@ NEW_LEDGER = (
 MOST_DIFFERENCES = 5
 EVENT_TIME = ("feed", "time")
 """Where a definition names the field that dates events."""
-
-
-def new_query(registration: QueryRegistration) -> QueryRow:
-    """Return the row of a query registered for the first time."""
-    return QueryRow(
-        query=registration.query,
-        scope=registration.scope,
-        feed=registration.feed,
-        fingerprint=registration.fingerprint,
-        definition=registration.definition,
-        cursor_ms=registration.first_start_ms,
-        effective_from_ms=None,
-        retired=False,
-    )
 
 
 def same_budget(stored: BudgetTerms, given: BudgetTerms) -> None:

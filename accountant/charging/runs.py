@@ -13,7 +13,7 @@ from accountant.errors import LedgerError
 if TYPE_CHECKING:
     from accountant.costs.charges import CellCosts
     from accountant.costs.runs import RunAfter
-    from accountant.store.entries import ChargeRow
+    from accountant.store.tables.charged import ChargeRow
 
 __all__ = ["continued", "held_units", "usable"]
 
@@ -90,7 +90,7 @@ def continued(
         open_units=terms.open_units,
         alarm_units=terms.alarm_units,
         left=after.left,
-        rung=after.rung + (0 if found is None else found.rung),
+        alarms_rung=after.rung + (0 if found is None else found.alarms_rung),
         opened_start_ms=charge.key.start_ms if found is None else found.opened_start_ms,
         last_start_ms=charge.key.start_ms,
         state=after.state,

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accountant.budget.filter import Standing, filter_for
 from accountant.charging import runs
-from accountant.costs.charges import UniformCost, WindowKey
+from accountant.costs.charges import UniformCost
 from accountant.costs.levels import LevelCosts, StoredCosts
 from accountant.loss.overlap import Held
 from accountant.records import FinalCharge
 from accountant.regions.shapes import ANYWHERE, Shape
-from accountant.store.entries import ENDED, FINAL, ChargeState, read_key
+from accountant.store.tables.charged import ENDED, FINAL, ChargeState
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from accountant.budget.filter import BudgetFilter
-    from accountant.costs.charges import CellCosts
-    from accountant.store.entries import ChargeRow, ScopeRow
-    from accountant.store.rows import Transaction
+    from accountant.costs.charges import CellCosts, WindowKey
+    from accountant.store.tables.charged import ChargeRow
+    from accountant.store.tables.decided import AdoptedRow
+    from accountant.store.tables.pinned import ScopeRow
+    from accountant.store.transaction import Transaction
 
 __all__ = ["Standings", "Turns", "adopted_charge", "final_charge", "held_now"]
 
@@ -59,9 +61,9 @@ class Standings:
             found = (self.of(charge) for charge in ended_or_open)
             standing = [*self.adopted(since_ms), *(one for one in found if one is not None)]
         else:
-            for period, total in self._tx.totals(name, periods).items():
+            for period, total in self._tx.totals.of(name, periods).items():
                 most_units[period], least_units[period] = total
-            for charge in self._tx.charges_in(name, ChargeState.PENDING):
+            for charge in self._tx.charges.in_state(name, ChargeState.PENDING):
                 _add(most_units, charge.periods, charge.loss_units)
             for charge in without:
                 pending = charge.state is ChargeState.PENDING
@@ -86,20 +88,16 @@ class Standings:
 
     def adopted(self, since_ms: int = -(2**63)) -> list[Standing]:
         """Return what decisions of other timelines hold, of windows that end after an instant."""
-        rows = self._tx.adopted_rows(self._terms.scope, since_ms)
         return [
             Standing(
-                Held(row["start_ms"], row["end_ms"], row["loss_units"]),
-                open=False,
-                periods=row["periods"],
+                Held(row.start_ms, row.end_ms, row.loss_units), open=False, periods=row.periods
             )
-            for row in rows
+            for row in self._tx.adopted.after(self._terms.scope, since_ms)
         ]
 
     def adopted_keys(self, since_ms: int) -> set[WindowKey]:
         """Return the windows that other timelines decided and that end after an instant."""
-        rows = self._tx.adopted_rows(self._terms.scope, since_ms)
-        return {WindowKey(row["end_ms"], row["query"], row["start_ms"]) for row in rows}
+        return {row.key for row in self._tx.adopted.after(self._terms.scope, since_ms)}
 
     def shape(self, query: str, fingerprint: str) -> Shape:
         """Return which rows a query covers under a configuration."""
@@ -124,7 +122,7 @@ class Standings:
     @cached_property
     def _shapes(self) -> dict[tuple[str, str], Shape]:
         # Whatever rows a query covers, one person may have some of them.
-        return self._tx.shapes() if self._terms.unit is PrivacyUnit.EVENT else {}
+        return self._tx.all_shapes() if self._terms.unit is PrivacyUnit.EVENT else {}
 
 
 class Turns:
@@ -147,7 +145,7 @@ class Turns:
         query = charge.key.query
         if query in self._taken or query in self._open:
             return None
-        return runs.held_units(self._tx.run(query), charge)
+        return runs.held_units(self._tx.runs.get(query=query), charge)
 
     def take(self, charge: ChargeRow) -> None:
         """Note a charge that comes before all that will be asked about."""
@@ -156,14 +154,14 @@ class Turns:
 
     @cached_property
     def _open(self) -> set[str]:
-        found = (one.key for state in _OPEN for one in self._tx.charges_in(self._scope, state))
+        found = (one.key for one in self._tx.charges.in_state(self._scope, *_OPEN))
         return {key.query for key in found if self._before is None or key < self._before}
 
 
 def held_now(tx: Transaction, scope: ScopeRow, since_ms: int) -> list[Held]:
     """Return what windows that end after an instant hold: realised, or reserved at worst."""
     standings = Standings(tx, scope)
-    charges = tx.charges_after(scope.terms.scope, since_ms)
+    charges = tx.charges.after(scope.terms.scope, since_ms)
     granted = [standings.of(one) for one in charges if one.state is not ChargeState.PENDING]
     found = [*granted, *standings.adopted(since_ms)]
     return [one.held for one in found if one is not None]
@@ -179,9 +177,9 @@ def final_charge(charge: ChargeRow) -> FinalCharge:
     return FinalCharge(charge.key, charge.fingerprint, cost)
 
 
-def adopted_charge(row: Mapping[str, Any]) -> FinalCharge:
-    """Return what a decision of another timeline lost at worst, given as a row."""
-    return FinalCharge(read_key(row), "", UniformCost(row["loss_units"], 1))
+def adopted_charge(row: AdoptedRow) -> FinalCharge:
+    """Return what a decision of another timeline lost at worst."""
+    return FinalCharge(row.key, "", UniformCost(row.loss_units, 1))
 
 
 def _add(units: dict[int, int], periods: Iterable[int], change: int) -> None:

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 from accountant.errors import LedgerCorruptError
 from accountant.store import chain
-from accountant.store.entries import read_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from accountant.store.entries import ScopeRow
-    from accountant.store.rows import Transaction
+    from accountant.store.tables.pinned import ScopeRow
+    from accountant.store.transaction import Transaction
 
 __all__ = ["check_state", "state_text", "vouch", "vouch_if_changed"]
 
@@ -32,7 +31,7 @@ def state_text(tx: Transaction, scope: ScopeRow) -> str:
             "shapes": _digest(_shapes(tx, terms.scope)),
             "base": [scope.base_link, scope.base_hash.hex()],
             "compacted": [scope.compacted_before_ms, scope.compacted_worst_units],
-            "left": _digest(tx.compacted(terms.scope).items()),
+            "left": _digest(tx.totals.compacted(terms.scope).items()),
             "adopted": _digest(_adopted(tx, terms.scope)),
         },
         separators=(",", ":"),
@@ -45,7 +44,7 @@ def check_state(tx: Transaction, scope: ScopeRow) -> None:
     Raises:
         LedgerCorruptError: it was changed behind the ledger's back.
     """
-    if tx.last_state(scope.terms.scope) != state_text(tx, scope):
+    if tx.links.last_state(scope.terms.scope) != state_text(tx, scope):
         raise LedgerCorruptError(
             f"the terms or the queries of budget {scope.terms.scope!r}, or what compaction left of "
             "it, are not what its chain vouches for",
@@ -55,34 +54,32 @@ def check_state(tx: Transaction, scope: ScopeRow) -> None:
 
 def vouch(tx: Transaction, scope: str) -> None:
     """Add a state link; the budget is locked, and was checked before it was changed."""
-    row = tx.scope(scope)
+    row = tx.scopes.get(scope=scope)
     if row is None:
         raise LookupError(scope)
-    tx.append_links(scope, [chain.of_state(state_text(tx, row))])
+    tx.links.append(scope, [chain.of_state(state_text(tx, row))])
 
 
 def vouch_if_changed(tx: Transaction, scope: str) -> None:
     """Add a state link unless the last one still holds; as :func:`vouch`."""
-    row = tx.scope(scope)
-    if row is not None and tx.last_state(scope) != state_text(tx, row):
+    row = tx.scopes.get(scope=scope)
+    if row is not None and tx.links.last_state(scope) != state_text(tx, row):
         vouch(tx, scope)
 
 
 def _shapes(tx: Transaction, scope: str) -> Iterator[tuple[str, ...]]:
-    mine = {query.query for query in tx.queries() if query.scope == scope}
-    for (query, fingerprint), shape in tx.shapes().items():
+    mine = {query.query for query in tx.queries.all() if query.scope == scope}
+    for (query, fingerprint), shape in tx.all_shapes().items():
         if query in mine:
             yield query, fingerprint, shape.region, shape.grouping
 
 
 def _adopted(tx: Transaction, scope: str) -> Iterator[str]:
     """Yield the adopted decisions whose own links are gone."""
-    told = tx.adoptions_told(scope)
-    for row in tx.adopted_rows(scope):
-        if row["digest"] not in told:
-            yield chain.of_adopted(
-                read_key(row), scope, row["digest"], row["loss_units"], row["periods"]
-            ).text
+    told = tx.links.adoptions_told(scope)
+    for row in tx.adopted.after(scope):
+        if row.digest not in told:
+            yield chain.of_adopted(row).text
 
 
 def _digest(items: Iterable[object]) -> str:

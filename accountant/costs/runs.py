@@ -55,7 +55,7 @@ class StoredRun:
         open_units: loss of opening it, in loss units.
         alarm_units: loss of one alarm, in loss units.
         left: alarms it can still give.
-        rung: alarms it has given.
+        alarms_rung: alarms it has given.
         opened_start_ms: start of the window that opened it.
         last_start_ms: start of the last window decided in it.
         state: the mechanism's own, in its encoding; private, and in no text of this record.
@@ -67,7 +67,7 @@ class StoredRun:
     open_units: int
     alarm_units: int
     left: int
-    rung: int
+    alarms_rung: int
     opened_start_ms: int
     last_start_ms: int
     state: bytes = field(repr=False)

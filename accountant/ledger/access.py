@@ -10,9 +10,9 @@ from accountant.errors import ClockError, LedgerError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accountant.store.entries import QueryRow, ScopeRow
-    from accountant.store.rows import Transaction
     from accountant.store.store import Store
+    from accountant.store.tables.pinned import QueryRow, ScopeRow
+    from accountant.store.transaction import Transaction
 
 __all__ = ["CLOCK_GRAIN_MS", "Access", "registered_query", "registered_scope"]
 
@@ -61,7 +61,7 @@ def registered_scope(tx: Transaction, name: str, *, lock: bool = False) -> Scope
     Raises:
         LedgerError: it is not registered.
     """
-    row = tx.scope(name, lock=lock)
+    row = tx.scopes.get("update" if lock else "", scope=name)
     if row is None:
         raise LedgerError(f"budget {name!r} is not registered")
     return row
@@ -75,7 +75,7 @@ def registered_query(
     Raises:
         LedgerError: it is not registered.
     """
-    row = tx.query(name, lock=lock, share=share)
+    row = tx.queries.get("update" if lock else "share" if share else "", query=name)
     if row is None:
         raise LedgerError(f"query {name!r} is not registered")
     return row

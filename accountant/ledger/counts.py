@@ -8,6 +8,7 @@ from accountant.charging import refusals
 from accountant.errors import LogChangedError
 from accountant.ledger.access import CLOCK_GRAIN_MS, registered_query
 from accountant.records import REFERENCE_PARTITIONS, PartialStatus
+from accountant.store.tables.counted import MarkRow
 
 if TYPE_CHECKING:
     from accountant.costs.charges import WindowKey
@@ -41,7 +42,7 @@ class Counts:
         with self._store.write() as tx:
             query = registered_query(tx, key.query, share=True)
             refusals.same_fingerprint(query, partial.fingerprint)
-            log = tx.log(feed or query.feed)
+            log = tx.logs.get(feed=feed or query.feed)
             if log is None or log.topic_id != partial.topic_id:
                 raise LogChangedError(
                     f"a count of {key.query!r} comes from a log that is not registered for "
@@ -51,8 +52,8 @@ class Counts:
             if key.start_ms < max(query.cursor_ms, query.effective_from_ms or 0):
                 return PartialStatus.DECIDED
             status = PartialStatus.STORED
-            if not tx.add_partial(partial):
-                same = tx.matches_partial(partial)
+            if not tx.partials.store(partial):
+                same = tx.partials.matches(partial)
                 status = PartialStatus.DUPLICATE if same else PartialStatus.CONFLICT
             self._access.tick(tx, grain_ms=CLOCK_GRAIN_MS)
             return status
@@ -60,20 +61,20 @@ class Counts:
     def partials(self, key: WindowKey) -> list[Partial]:
         """Return a window's partials by partition."""
         with self._store.read() as tx:
-            return tx.partials(key)
+            return tx.partials.of(key)
 
     def conflicted(self, key: WindowKey) -> bool:
         """Whether two different partials came for one partition of the window."""
         with self._store.read() as tx:
-            return tx.conflicted(key)
+            return tx.partials.conflicted(key)
 
     def put_mark(self, feed: str, partition: int, time_ms: int, offset: int) -> None:
         """Remember where a punctuation mark lies in a partition; the first one stored stays."""
         with self._store.write() as tx:
-            tx.add_mark(feed, partition, time_ms, offset)
+            tx.marks.add_new(MarkRow(feed, partition, time_ms, offset))
             self._access.tick(tx, grain_ms=CLOCK_GRAIN_MS)
 
     def mark_before(self, feed: str, partition: int, time_ms: int) -> int | None:
         """Return the offset of the newest stored mark at or before an instant."""
         with self._store.read() as tx:
-            return tx.mark_before(feed, partition, time_ms)
+            return tx.marks.before(feed, partition, time_ms)

@@ -26,8 +26,10 @@ from accountant.records import (
     Outcome,
     StoredDecision,
 )
-from accountant.store.entries import ENDED, ChargeState, LedgerRow
 from accountant.store.store import Store
+from accountant.store.tables.charged import ENDED, ChargeState
+from accountant.store.tables.pinned import LedgerRow
+from accountant.store.tables.windows import window_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -35,8 +37,8 @@ if TYPE_CHECKING:
     from accountant.costs.charges import CellCosts, WindowKey
     from accountant.costs.runs import RunAfter, StoredRun
     from accountant.records import Request, SeenDecision
-    from accountant.store.entries import QueryRow
-    from accountant.store.rows import Transaction
+    from accountant.store.tables.pinned import QueryRow
+    from accountant.store.transaction import Transaction
 
 __all__ = ["Ledger"]
 
@@ -88,7 +90,7 @@ class Ledger:
         try:
             with store.write() as tx:
                 now_ms = clock_ms()
-                tx.add_ledger(LedgerRow(entropy(16).hex(), entropy(32), now_ms))
+                tx.identity.add_new(LedgerRow(1, entropy(16).hex(), entropy(32), now_ms, now_ms))
                 row = tx.ledger()
         except BaseException:
             store.close()
@@ -144,7 +146,7 @@ class Ledger:
         with self._store.write() as tx:
             row = registered_scope(tx, scope, lock=True)
             if alarms is not None:
-                refusals.all_known(tx.queries(), scope, alarms)
+                refusals.all_known(tx.queries.all(), scope, alarms)
             fresh = [
                 request
                 for request in requests
@@ -162,7 +164,7 @@ class Ledger:
         """
         with self._store.read() as tx:
             query = registered_query(tx, key.query)
-            charge = tx.charge(key)
+            charge = tx.charges.at(key)
             if charge is not None:
                 return charge.admission
             frontier = registered_scope(tx, query.scope).frontier
@@ -173,12 +175,11 @@ class Ledger:
     def awaited(self, key: WindowKey) -> WindowKey | None:
         """Return the oldest open window of the budget if a window waits for the end of others."""
         with self._store.read() as tx:
-            charge = tx.charge(key)
+            charge = tx.charges.at(key)
             if charge is None or charge.state is not ChargeState.PENDING:
                 return None
             both = (ChargeState.PENDING, ChargeState.RESERVED)
-            keys = [one.key for state in both for one in tx.charges_in(charge.scope, state)]
-            return min(keys)
+            return min(one.key for one in tx.charges.in_state(charge.scope, *both))
 
     # --- decisions
 
@@ -210,7 +211,7 @@ class Ledger:
         """
         with self._store.read() as tx:
             registered_query(tx, query)
-            return runs.usable(tx.run(query), fingerprint, periods)
+            return runs.usable(tx.runs.get(query=query), fingerprint, periods)
 
     def settle(
         self,
@@ -252,15 +253,17 @@ class Ledger:
             refusals.same_fingerprint(query, fingerprint)
             refusals.in_turn(query, key, next_start_ms, deny=False)
             scope = registered_scope(tx, query.scope, lock=True)
-            charge = admission.check_reservation(tx.charge(key), key, fingerprint, cost)
-            if tx.conflicted(key):
+            charge = admission.check_reservation(tx.charges.at(key), key, fingerprint, cost)
+            if tx.partials.conflicted(key):
                 raise LedgerError(
                     f"partials of {key.query!r} contradict each other",
                     hint="deny the window: one log slice gave two counts",
                 )
             if run is not None or charge.in_run:
-                stored = tx.run(key.query)
-                tx.put_run(runs.continued(stored, charge, cost, run, alarm_count))
+                stored = tx.runs.get(query=key.query)
+                after = runs.continued(stored, charge, cost, run, alarm_count)
+                tx.runs.drop(query=key.query)
+                tx.runs.add(after)
             admission.settle(tx, scope, charge, cost)
             return self._conclude(
                 tx,
@@ -307,7 +310,7 @@ class Ledger:
             refusals.same_fingerprint(query, fingerprint)
             refusals.in_turn(query, key, next_start_ms, deny=True)
             scope = registered_scope(tx, query.scope, lock=True)
-            charge = tx.charge(key)
+            charge = tx.charges.at(key)
             if charge is None:
                 admission.end_unserved(tx, query.scope, key, fingerprint)
             elif charge.state not in ENDED:
@@ -335,13 +338,13 @@ class Ledger:
     ) -> list[StoredDecision]:
         """Return the decisions that may leave by an instant, in order of their windows."""
         with self._store.read() as tx:
-            return tx.unpublished(query, released_by_ms, limit, ledger_id=self.ledger_id)
+            return tx.decisions.unpublished(query, released_by_ms, limit, ledger_id=self.ledger_id)
 
     def mark_published(self, *keys: WindowKey) -> None:
         """Remember that decisions have left; idempotent."""
         with self._store.write() as tx:
             for key in keys:
-                tx.mark_published(key)
+                tx.decisions.change(window_columns(key), published=True)
             self._access.tick(tx, grain_ms=CLOCK_GRAIN_MS)
 
     @contextmanager
@@ -374,9 +377,9 @@ class Ledger:
         """
         with self._store.write() as tx:
             drawn_on = {one.scope for one in seen}
-            beside = {row.query for row in tx.queries() if row.scope in drawn_on}
+            beside = {row.query for row in tx.queries.all() if row.scope in drawn_on}
             names = sorted({one.query for one in seen} | beside)
-            rows = [tx.query(name, lock=True) for name in names]
+            rows = [tx.queries.get("update", query=name) for name in names]
             queries = {row.query: row for row in rows if row is not None}
             budgets = {one.scope for one in seen} | {row.scope for row in queries.values()}
             scopes = {name: registered_scope(tx, name, lock=True) for name in sorted(budgets)}
@@ -402,7 +405,7 @@ class Ledger:
         """
         with self._store.write() as tx:
             # Sorted here: a database may order names differently, and locks have one order.
-            for name in sorted(one.query for one in tx.queries() if one.scope == scope):
+            for name in sorted(one.query for one in tx.queries.all() if one.scope == scope):
                 registered_query(tx, name, lock=True)
             gone = compaction.compact(tx, registered_scope(tx, scope, lock=True), before_ms)
             self._access.tick(tx)
@@ -411,7 +414,7 @@ class Ledger:
     # --- one transaction's steps
 
     def _decision(self, tx: Transaction, key: WindowKey) -> StoredDecision | None:
-        return tx.decision(key, ledger_id=self.ledger_id) or tx.adopted(key)
+        return tx.decisions.of(key, ledger_id=self.ledger_id) or tx.adopted.of(key)
 
     def _existing(
         self, tx: Transaction, query: QueryRow, key: WindowKey, next_start_ms: int
@@ -419,8 +422,8 @@ class Ledger:
         found = self._decision(tx, key)
         if found is not None and query.cursor_ms == key.start_ms < next_start_ms:
             # Adopted before the query was registered: it still has to be passed over.
-            tx.update_query(query.query, cursor_ms=next_start_ms)
-            tx.drop_partials_before(query.query, next_start_ms)
+            tx.queries.change({"query": query.query}, cursor_ms=next_start_ms)
+            tx.partials.drop_before(query.query, next_start_ms)
         return found
 
     def _conclude(
@@ -431,16 +434,16 @@ class Ledger:
         next_start_ms: int,
         **fields: Any,
     ) -> StoredDecision:
-        tx.drop_partials(key.query, key)
-        tx.update_query(key.query, cursor_ms=next_start_ms)
+        tx.partials.drop(**window_columns(key))
+        tx.queries.change({"query": key.query}, cursor_ms=next_start_ms)
         # Nothing here is shared among scopes but the clock's mark, and that moves in steps.
         decision = StoredDecision(
             key=key,
-            sequence=tx.next_sequence(key.query),
+            sequence=tx.sequences.take(key.query),
             ledger_id=self.ledger_id,
             decided_at_ms=self._access.tick(tx, grain_ms=CLOCK_GRAIN_MS),
             published=False,
             **fields,
         )
-        tx.add_decision(decision)
+        tx.decisions.store(decision)
         return decision

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 from accountant.charging import admission, refusals, vouching
 from accountant.errors import LedgerError
 from accountant.ledger.access import registered_query, registered_scope
+from accountant.store import chain
+from accountant.store.declaration import made_from
+from accountant.store.tables.pinned import QueryRow, ScopeRow, ShapeRow
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from accountant.ledger.access import Access
     from accountant.records import BudgetTerms, LogIdentity, QueryRegistration
-    from accountant.store.entries import QueryRow, ScopeRow
-    from accountant.store.rows import Transaction
+    from accountant.store.transaction import Transaction
 
 __all__ = ["Pins"]
 
@@ -40,7 +42,7 @@ class Pins:
         if not 0 <= terms.epsilon_max_units < admission.LARGEST_LOSS_UNITS:
             raise LedgerError(f"epsilon_max of {terms.scope!r} does not fit into the ledger")
         with self._store.write() as tx:
-            added = tx.add_scope(terms)
+            added = tx.scopes.add_new(_new_budget(terms))
             scope = registered_scope(tx, terms.scope, lock=True)
             refusals.same_budget(scope.terms, terms)
             if added:
@@ -56,8 +58,8 @@ class Pins:
             LogChangedError: it is another log.
         """
         with self._store.write() as tx:
-            tx.add_log(identity)
-            refusals.same_log(tx.log(identity.feed), identity)
+            tx.logs.add_new(identity)
+            refusals.same_log(tx.logs.get(feed=identity.feed), identity)
             self._access.tick(tx)
 
     def register_query(self, registration: QueryRegistration) -> int:
@@ -69,15 +71,15 @@ class Pins:
             LedgerCorruptError: the ledger holds other rows to be covered by it.
         """
         with self._store.write() as tx:
-            tx.add_query(refusals.new_query(registration))
+            tx.queries.add_new(_new_query(registration))
             row = registered_query(tx, registration.query)
             refusals.same_query(row, registration)
             _pin_shape(tx, registered_scope(tx, registration.scope, lock=True), registration)
             self._access.tick(tx)
             # The clock's row is locked now: who registers another query at the same time is seen.
-            queries = tx.queries()
+            queries = tx.queries.all()
             refusals.same_time(queries, registration)
-            refusals.one_budget(tx.log(row.feed), tx.logs(), queries, registration)
+            refusals.one_budget(tx.logs.get(feed=row.feed), tx.logs.all(), queries, registration)
             return row.cursor_ms
 
     def accept_change(self, registration: QueryRegistration, effective_from_ms: int) -> None:
@@ -100,7 +102,7 @@ class Pins:
             if row.fingerprint == registration.fingerprint:
                 return
             refusals.same_home(row, registration)
-            refusals.same_time(tx.queries(), registration)
+            refusals.same_time(tx.queries.all(), registration)
             if effective_from_ms < row.cursor_ms:
                 raise LedgerError(
                     f"query {row.query!r} is decided up to {row.cursor_ms} ms; "
@@ -110,13 +112,13 @@ class Pins:
             scope = registered_scope(tx, row.scope, lock=True)
             admission.withdraw(tx, scope, row)
             _pin_shape(tx, registered_scope(tx, row.scope), registration)
-            tx.update_query(
-                row.query,
+            tx.queries.change(
+                {"query": row.query},
                 fingerprint=registration.fingerprint,
                 definition=registration.definition,
                 effective_from_ms=effective_from_ms,
             )
-            tx.drop_partials(row.query)
+            tx.partials.drop(query=row.query)
             self._access.tick(tx)
 
     def retire_query(self, query: str) -> None:
@@ -125,19 +127,19 @@ class Pins:
             row = registered_query(tx, query, lock=True)
             scope = registered_scope(tx, row.scope, lock=True)
             admission.withdraw(tx, scope, row)
-            tx.drop_partials(query)
-            tx.update_query(query, retired=True)
+            tx.partials.drop(query=query)
+            tx.queries.change({"query": query}, retired=True)
             self._access.tick(tx)
 
     def budgets(self) -> list[ScopeRow]:
         """Return every budget as it stands, by name."""
         with self._store.read() as tx:
-            return tx.scopes()
+            return tx.scopes.all()
 
     def queries(self) -> list[QueryRow]:
         """Return every query as it stands, by name."""
         with self._store.read() as tx:
-            return tx.queries()
+            return tx.queries.all()
 
     def refuse_changes(
         self,
@@ -160,9 +162,9 @@ class Pins:
             LedgerError: alarms that are not given draw on one of the budgets, too.
         """
         with self._store.read() as tx:
-            walls = {row.terms.scope: row.terms for row in tx.scopes()}
-            identities = {log.feed: log for log in tx.logs()}
-            known = {row.query: row for row in tx.queries()}
+            walls = {row.terms.scope: row.terms for row in tx.scopes.all()}
+            identities = {log.feed: log for log in tx.logs.all()}
+            known = {row.query: row for row in tx.queries.all()}
         for terms in budgets:
             if terms.scope in walls:
                 refusals.same_budget(walls[terms.scope], terms)
@@ -194,10 +196,34 @@ class Pins:
                 refusals.same_home(known[query.query], query)
 
 
+def _new_budget(terms: BudgetTerms) -> ScopeRow:
+    start = chain.genesis(terms.scope)
+    return made_from(
+        ScopeRow,
+        terms,
+        frontier_end_ms=None,
+        frontier_query=None,
+        frontier_start_ms=None,
+        settled_worst_units=0,
+        chain_link=0,
+        chain_hash=start,
+        base_link=0,
+        base_hash=start,
+        compacted_before_ms=None,
+        compacted_worst_units=0,
+    )
+
+
+def _new_query(given: QueryRegistration) -> QueryRow:
+    cursor_ms = given.first_start_ms
+    return made_from(QueryRow, given, cursor_ms=cursor_ms, effective_from_ms=None, retired=False)
+
+
 def _pin_shape(tx: Transaction, scope: ScopeRow, registration: QueryRegistration) -> None:
     """Store which rows a query covers the first time, later compare; its budget is locked."""
-    if tx.shape(registration.query, registration.fingerprint) is None:
+    of = {"query": registration.query, "fingerprint": registration.fingerprint}
+    if tx.shapes.get(**of) is None:
         vouching.check_state(tx, scope)
-        tx.add_shape(registration.query, registration.fingerprint, registration.shape)
+        tx.shapes.add(made_from(ShapeRow, registration.shape, **of))
         vouching.vouch(tx, scope.terms.scope)
     refusals.same_shape(tx.shape(registration.query, registration.fingerprint), registration)

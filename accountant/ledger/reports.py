@@ -8,7 +8,7 @@ from accountant.audit import status, verify
 from accountant.audit.realised import RealisedLosses
 from accountant.charging.standing import adopted_charge, final_charge
 from accountant.ledger.access import registered_query, registered_scope
-from accountant.store.entries import FINAL
+from accountant.store.tables.charged import FINAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,8 +65,8 @@ class Reports:
         at its worst, as of a configuration that nobody knows.
         """
         with self._store.read() as tx:
-            near = tx.charges_after(scope, from_ms, starting_before_ms=until_ms)
-            adopted = [one for one in tx.adopted_rows(scope, from_ms) if one["start_ms"] < until_ms]
+            near = tx.charges.after(scope, from_ms, starting_before_ms=until_ms)
+            adopted = [one for one in tx.adopted.after(scope, from_ms) if one.start_ms < until_ms]
         found = [final_charge(one) for one in near if one.state in FINAL]
         return [*found, *(adopted_charge(one) for one in adopted)]
 

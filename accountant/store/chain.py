@@ -12,23 +12,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from enum import StrEnum
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from accountant.costs.charges import WindowKey
-from accountant.store.entries import ENDED
+from accountant.store.tables.charged import ENDED, LinkKind, LinkRow
+from accountant.store.tables.windows import window_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from accountant.store.entries import ChargeRow
+    from accountant.records import SeenDecision
+    from accountant.store.tables.charged import ChargeRow
+    from accountant.store.tables.decided import AdoptedRow
 
 __all__ = [
     "HASH_BYTES",
     "Happening",
-    "Link",
-    "LinkKind",
     "anchor_text",
     "as_served",
     "extend",
@@ -41,16 +41,6 @@ __all__ = [
 
 HASH_BYTES = 16
 _NO_WINDOW = WindowKey(end_ms=1, query="", start_ms=0)
-
-
-class LinkKind(StrEnum):
-    """What a link tells of."""
-
-    SERVED = "served"
-    ENDED = "ended"
-    ADOPTED = "adopted"
-    STATE = "state"
-    """Of the budget as a whole: its terms, its queries' rows, what compaction left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +59,6 @@ class Happening:
     key: WindowKey
     text: str
     told: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """One link as stored; ``hash`` covers the link before it and the happening's text."""
-
-    number: int
-    kind: LinkKind
-    key: WindowKey
-    told: str | None
-    hash: bytes
 
 
 def genesis(scope: str) -> bytes:
@@ -107,12 +86,12 @@ def of_charge(charge: ChargeRow, kind: LinkKind) -> Happening:
     return Happening(kind, charge.key, _text(kind, charge.key, asked, became))
 
 
-def of_adopted(
-    key: WindowKey, scope: str, digest: str, loss_units: int, periods: Sequence[int]
-) -> Happening:
+def of_adopted(seen: SeenDecision | AdoptedRow) -> Happening:
     """Return what a link says about a decision of another timeline."""
-    vouched = (scope, digest, loss_units, tuple(periods))
-    return Happening(LinkKind.ADOPTED, key, _text(LinkKind.ADOPTED, key, vouched), digest)
+    vouched = (seen.scope, seen.digest, seen.loss_units, seen.periods)
+    return Happening(
+        LinkKind.ADOPTED, seen.key, _text(LinkKind.ADOPTED, seen.key, vouched), seen.digest
+    )
 
 
 def of_state(text: str) -> Happening:
@@ -142,12 +121,13 @@ def as_served(charge: ChargeRow) -> Happening:
     return of_charge(charge, LinkKind.ENDED if charge.state in ENDED else LinkKind.SERVED)
 
 
-def extend(number: int, last: bytes, happened: Iterable[Happening]) -> list[Link]:
-    """Return the links that follow link ``number`` with hash ``last``."""
+def extend(scope: str, number: int, last: bytes, happened: Iterable[Happening]) -> list[LinkRow]:
+    """Return the links that follow link ``number`` with hash ``last`` in a budget's chain."""
     links = []
     for one in happened:
         number, last = number + 1, _hash(last, f"{number + 1} {one.text}")
-        links.append(Link(number, one.kind, one.key, one.told, last))
+        window = window_columns(one.key)
+        links.append(LinkRow(scope, number, one.kind, **window, told=one.told, hash=last))
     return links
 
 

@@ -1,316 +1,164 @@
-"""The ledger's rows, read and written inside one transaction of :mod:`accountant.store.store`.
+"""The rows of one table within one transaction of :mod:`accountant.store.store`.
 
 Nothing is decided here: every method is one statement or two. Locks last until the transaction
 ends and are taken in the order queries, scopes, ledger; they are FOR NO KEY UPDATE, so that a row
 that refers to a locked one can be inserted. SQLite's write transaction holds the whole database, so
 they cost nothing there.
+
+Building a statement takes longer than running it: those that every window needs are built once.
 """
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 
-from accountant.records import LogIdentity
-from accountant.store import chain, schema
-from accountant.store.chargerows import ChargeRows
-from accountant.store.entries import (
-    LedgerRow,
-    QueryRow,
-    ScopeRow,
-    read_decision,
-    read_partial,
-    read_run,
-    read_scope,
-)
-from accountant.store.statements import (
-    advance_clock,
-    delete_by,
-    fields,
-    given,
-    next_sequence,
-    select_by,
-    window_columns,
-)
+from accountant.store.declaration import Record, stored
+from accountant.store.schema import table_of
+from accountant.store.tables.windows import window_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from accountant.costs.charges import WindowKey
-    from accountant.costs.runs import StoredRun
-    from accountant.records import BudgetTerms, Partial, StoredDecision
+    from accountant.store.declaration import Table
 
-__all__ = ["Transaction"]
+__all__ = ["CHUNK", "Rows", "same_window"]
+
+CHUNK = 1_000
+"""Rows that one statement inserts."""
 
 
-class Transaction(ChargeRows):
-    """Rows within one transaction."""
+class Rows(Generic[Record]):
+    """Rows of one table.
 
-    # --- the ledger itself
+    Args:
+        connection: in a transaction.
+        declared: the table.
+    """
 
-    def add_ledger(self, row: LedgerRow) -> None:
-        """Give the ledger its identity, unless it has one."""
-        table = schema.ledger
-        values = {"id": 1, "created_ms": row.clock_ms, **fields(row)}
-        self._connection.execute(self._insert(table).values(values).on_conflict_do_nothing())
-
-    def ledger(self, *, lock: bool = False) -> LedgerRow:
-        """Return the ledger's row."""
-        found = self._get(schema.ledger, {"id": 1}, lock="update" if lock else "") or {}
-        return LedgerRow(**{name: found[name] for name in LedgerRow.__dataclass_fields__})
-
-    def advance(self, *, clock_ms: int) -> None:
-        """Move the clock's mark, never back."""
-        self._connection.execute(advance_clock(), {"now_ms": clock_ms})
-
-    # --- numbers of decisions, by query: touched only while its scope is locked
-
-    def next_sequence(self, query: str) -> int:
-        """Take the next number of a query."""
-        found = self._one(next_sequence(self._insert), {"of_query": query}) or {}
-        return int(found["last_sequence"])
-
-    def last_sequence(self, query: str) -> int:
-        """Return the number of a query's last decision; 0 before the first."""
-        found = self._get(schema.sequences, {"query": query})
-        return 0 if found is None else int(found["last_sequence"])
-
-    def sequences(self) -> dict[str, int]:
-        """Return the last number of every query that has one."""
-        return {row["query"]: row["last_sequence"] for row in self.rows("sequences")}
-
-    def skip_sequences(self, query: str, last: int, *, declared_at_ms: int) -> None:
-        """Declare the numbers up to ``last`` as used by another timeline of this ledger."""
-        first = self.last_sequence(query) + 1
-        gap = {"query": query, "first_sequence": first, "last_sequence": last}
-        values = {**gap, "declared_at_ms": declared_at_ms}
-        self._connection.execute(schema.gaps.insert().values(values))
-        upsert = self._insert(schema.sequences).values(query=query, last_sequence=last)
-        upsert = upsert.on_conflict_do_update(
-            index_elements=["query"], set_={"last_sequence": upsert.excluded.last_sequence}
-        )
-        self._connection.execute(upsert)
-
-    # --- scopes, logs, queries
-
-    def add_scope(self, terms: BudgetTerms) -> bool:
-        """Store a budget's terms unless it has some; say whether they were stored."""
-        start = chain.genesis(terms.scope)
-        values = {
-            **fields(terms),
-            "settled_worst_units": 0,
-            "chain_link": 0,
-            "chain_hash": start,
-            "base_link": 0,
-            "base_hash": start,
-            "compacted_worst_units": 0,
-        }
-        statement = self._insert(schema.scopes).values(values).on_conflict_do_nothing()
-        return self._one(statement.returning(schema.scopes.c.scope)) is not None
-
-    def scope(self, name: str, *, lock: bool = False) -> ScopeRow | None:
-        """Return a budget."""
-        found = self._get(schema.scopes, {"scope": name}, lock="update" if lock else "")
-        return None if found is None else read_scope(found)
-
-    def scopes(self) -> list[ScopeRow]:
-        """Return every budget by name."""
-        return [read_scope(row) for row in self.rows("scopes")]
-
-    def update_scope(self, name: str, **values: Any) -> None:
-        """Set columns of a budget."""
-        self._set(schema.scopes, {"scope": name}, values)
-
-    def move_frontier(self, name: str, key: WindowKey) -> None:
-        """Set the last window that was served."""
-        self.update_scope(
-            name,
-            frontier_end_ms=key.end_ms,
-            frontier_query=key.query,
-            frontier_start_ms=key.start_ms,
+    def __init__(self, connection: sa.Connection, declared: Table[Record]) -> None:
+        self._connection = connection
+        self._declared = declared
+        self._table = table_of(declared)
+        self._insert: Any = (
+            sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
         )
 
-    def add_log(self, identity: LogIdentity) -> None:
-        """Store a log's identity unless the feed has one."""
-        statement = self._insert(schema.logs).values(fields(identity)).on_conflict_do_nothing()
-        self._connection.execute(statement)
+    def get(self, lock: str = "", **by: Any) -> Record | None:
+        """Return the first row with these columns.
 
-    def log(self, feed: str) -> LogIdentity | None:
-        """Return the log of a feed."""
-        found = self._get(schema.logs, {"feed": feed})
-        return None if found is None else LogIdentity(**found)
-
-    def add_query(self, row: QueryRow) -> None:
-        """Register a query unless it is."""
-        statement = self._insert(schema.queries).values(fields(row)).on_conflict_do_nothing()
-        self._connection.execute(statement)
-
-    def query(self, name: str, *, lock: bool = False, share: bool = False) -> QueryRow | None:
-        """Return a query; ``share`` keeps it from changing, ``lock`` also from being shared."""
-        how = "share" if share else "update" if lock else ""
-        found = self._get(schema.queries, {"query": name}, lock=how)
-        return None if found is None else QueryRow(**found)
-
-    def queries(self) -> list[QueryRow]:
-        """Return every query by name."""
-        return [QueryRow(**row) for row in self.rows("queries")]
-
-    def update_query(self, name: str, **values: Any) -> None:
-        """Set columns of a query."""
-        self._set(schema.queries, {"query": name}, values)
-
-    def logs(self) -> list[LogIdentity]:
-        """Return the log of every feed."""
-        return [LogIdentity(**row) for row in self.rows("logs")]
-
-    # --- runs
-
-    def run(self, query: str) -> StoredRun | None:
-        """Return a query's newest run."""
-        found = self._get(schema.runs, {"query": query})
-        return None if found is None else read_run(found)
-
-    def runs(self) -> dict[str, StoredRun]:
-        """Return every query's newest run."""
-        return {row["query"]: read_run(row) for row in self.rows("runs")}
-
-    def put_run(self, run: StoredRun) -> None:
-        """Store a query's run in place of the one before."""
-        values = {**fields(run), "alarms_rung": run.rung, "periods": json.dumps(run.periods)}
-        del values["rung"]
-        self.drop_run(run.query)
-        self._connection.execute(schema.runs.insert().values(values))
-
-    def drop_run(self, query: str) -> None:
-        """Forget a query's run."""
-        by = {"query": query}
-        self._connection.execute(delete_by(schema.runs, tuple(by)), given(by))
-
-    # --- partials
-
-    def add_partial(self, partial: Partial) -> bool:
-        """Store a partial unless its place is taken; say whether it was stored."""
-        values = {
-            **window_columns(partial.key),
-            "partition": partial.partition,
-            "fingerprint": partial.fingerprint,
-            "topic_id": partial.topic_id,
-            "complete": partial.complete,
-            "cells": partial.cells,
-            "cell_index": partial.index.astype("<i8").tobytes(),
-            "cell_value": partial.value.astype("<i8").tobytes(),
-            "first_offset": partial.first_offset,
-            "last_offset": partial.last_offset,
-            "digest": partial.digest,
-            "conflicted": False,
-        }
-        table = schema.partials
-        statement = self._insert(table).values(values).on_conflict_do_nothing()
-        # A row comes back only if it was inserted; row counts differ between drivers.
-        return self._one(statement.returning(table.c.partition)) is not None
-
-    def matches_partial(self, partial: Partial) -> bool:
-        """Whether the stored partial stands; one that contradicts it is marked as in conflict.
-
-        A recount of a slice that retention has cut short since says nothing against the whole one.
+        Args:
+            lock: ``share`` keeps it from changing, ``update`` also from being shared.
+            by: the columns.
         """
-        place = {**window_columns(partial.key), "partition": partial.partition}
-        found = self._get(schema.partials, place)
-        if found is None or found["conflicted"]:
-            return False
-        if found["digest"] == partial.digest or (found["complete"] and not partial.complete):
-            return True
-        self._set(schema.partials, place, {"conflicted": True})
-        return False
+        statement = _select(self._table, tuple(by), lock)
+        found = self._connection.execute(statement, _given(by)).first()
+        return None if found is None else self._declared.read(found)
 
-    def partials(self, key: WindowKey) -> list[Partial]:
-        """Return a window's partials by partition."""
-        statement = select_by(schema.partials, tuple(window_columns(key)), "").order_by("partition")
-        return [read_partial(row) for row in self._all(statement, given(window_columns(key)))]
+    def at(self, key: WindowKey) -> Record | None:
+        """Return the row of a window."""
+        return self.get(**window_columns(key))
 
-    def conflicted(self, key: WindowKey) -> bool:
-        """Whether two different partials came for one place of the window."""
-        return self._get(schema.partials, {**window_columns(key), "conflicted": True}) is not None
+    def all(self, **by: Any) -> list[Record]:
+        """Return the rows with these columns, or all, by primary key."""
+        return list(self.each(**by))
 
-    def drop_partials(self, query: str, key: WindowKey | None = None) -> None:
-        """Delete a window's partials, or all of a query's."""
-        by = {"query": query} if key is None else window_columns(key)
-        self._connection.execute(delete_by(schema.partials, tuple(by)), given(by))
+    def each(self, **by: Any) -> Iterator[Record]:
+        """Yield the rows with these columns, or all, by primary key."""
+        yield from map(self._declared.read, self._ordered(by))
 
-    def drop_partials_before(self, query: str, start_ms: int) -> None:
-        """Delete the partials of a query's windows that start before an instant."""
-        table = schema.partials
-        past = (table.c.query == query, table.c.start_ms < start_ms)
-        self._connection.execute(table.delete().where(*past))
+    def raw(self) -> Iterator[dict[str, Any]]:
+        """Yield every row as it is stored, by primary key."""
+        for row in self._ordered({}).mappings():
+            yield {str(name): value for name, value in row.items()}
 
-    # --- punctuation marks
+    def add(self, *rows: Record) -> None:
+        """Store new rows."""
+        values = [self._declared.values(row) for row in rows]
+        for first in range(0, len(values), CHUNK):
+            self._connection.execute(self._table.insert(), values[first : first + CHUNK])
 
-    def add_mark(self, feed: str, partition: int, time_ms: int, offset: int) -> None:
-        """Store where a mark lies unless it is known."""
-        values = {"feed": feed, "partition": partition, "time_ms": time_ms, "log_offset": offset}
-        self._connection.execute(self._insert(schema.marks).values(values).on_conflict_do_nothing())
+    def add_new(self, row: Record) -> bool:
+        """Store a row unless its place is taken; say whether it was stored."""
+        statement = _insert_new(self._insert, self._table)
+        # A row comes back only if it was inserted; row counts differ between drivers.
+        return self._connection.execute(statement, self._declared.values(row)).first() is not None
 
-    def mark_before(self, feed: str, partition: int, time_ms: int) -> int | None:
-        """Return the offset of the newest mark at or before an instant."""
-        table = schema.marks
-        place = (table.c.feed == feed, table.c.partition == partition)
-        statement = (
-            sa.select(table.c.log_offset)
-            .where(*place, table.c.time_ms <= time_ms)
-            .order_by(table.c.time_ms.desc())
-            .limit(1)
-        )
-        found = self._one(statement)
-        return None if found is None else int(found["log_offset"])
+    def add_up(self, rows: Iterable[Record], *added: str) -> None:
+        """Store rows; where one is there under the same key, add to its columns ``added``."""
+        values = [self._declared.values(row) for row in rows]
+        if values:
+            self._connection.execute(_add_up(self._insert, self._table, added), values)
 
-    # --- decisions
+    def change(self, by: Mapping[str, Any], **values: Any) -> None:
+        """Set columns of the rows with the columns ``by``."""
+        statement = _update(self._table, tuple(by), tuple(values))
+        self._connection.execute(statement, {**_given(by), **_given(values, "new_")})
 
-    def decision(self, key: WindowKey, *, ledger_id: str) -> StoredDecision | None:
-        """Return a window's decision by this ledger."""
-        found = self._get(schema.decisions, window_columns(key))
-        return None if found is None else read_decision(found, ledger_id)
+    def drop(self, **by: Any) -> None:
+        """Delete the rows with these columns."""
+        self._connection.execute(_delete(self._table, tuple(by)), _given(by))
 
-    def add_decision(self, decision: StoredDecision) -> None:
-        """Store a decision of this ledger."""
-        values = {**fields(decision), **window_columns(decision.key), "archived": False}
-        del values["key"], values["ledger_id"]
-        self._connection.execute(schema.decisions.insert().values(values))
+    def _read(self, statement: Any, **bound: Any) -> list[Record]:
+        """Return the rows that a statement selects, all columns of them."""
+        return [self._declared.read(row) for row in self._connection.execute(statement, bound)]
 
-    def decisions(
-        self, query: str, first_start_ms: int, last_start_ms: int, *, ledger_id: str
-    ) -> list[StoredDecision]:
-        """Return a query's decisions by this ledger, by range of window starts (inclusive)."""
-        table = schema.decisions
-        between = table.c.start_ms.between(first_start_ms, last_start_ms)
-        statement = sa.select(table).where(table.c.query == query, between)
-        return [read_decision(row, ledger_id) for row in self._all(statement)]
+    def _ordered(self, by: Mapping[str, Any]) -> sa.CursorResult[Any]:
+        statement = _select(self._table, tuple(by), "", ordered=True)
+        return self._connection.execute(statement, _given(by))
 
-    def unpublished(
-        self, query: str, released_by_ms: int, limit: int, *, ledger_id: str
-    ) -> list[StoredDecision]:
-        """Return the decisions that may leave now, in order; none passes an earlier one."""
-        table = schema.decisions
-        statement = (
-            sa.select(table)
-            .where(table.c.query == query, sa.text("NOT published"))
-            .order_by(table.c.sequence)
-            .limit(limit)
-        )
-        ready: list[StoredDecision] = []
-        for row in self._all(statement):
-            if row["release_ms"] > released_by_ms:
-                break
-            ready.append(read_decision(row, ledger_id))
-        return ready
 
-    def mark_published(self, key: WindowKey) -> None:
-        """Remember that a decision has left."""
-        self._set(schema.decisions, window_columns(key), {"published": True})
+def same_window(one: sa.Table, other: sa.Table) -> Any:
+    """Say of a row of each of two tables that they are of one window."""
+    return sa.and_(*(one.c[name] == other.c[name] for name in ("query", "start_ms", "end_ms")))
 
-    def counts(self) -> list[tuple[str, str, str | None, int, int]]:
-        """Return (query, outcome, reason, decisions, unpublished) for every combination."""
-        table = schema.decisions
-        waiting = sa.func.sum(sa.case((table.c.published, 0), else_=1))
-        by = (table.c.query, table.c.outcome, table.c.reason)
-        statement = sa.select(*by, sa.func.count(), waiting).group_by(*by)
-        return [tuple(row) for row in self._connection.execute(statement)]
+
+@cache
+def _select(table: sa.Table, by: tuple[str, ...], lock: str, *, ordered: bool = False) -> Any:
+    statement = sa.select(table).where(*_equal(table, by))
+    if ordered:
+        statement = statement.order_by(*table.primary_key.columns)
+    if not lock:
+        return statement
+    # An admission holds its scope and refers to queries that a decision holds while it waits for
+    # that scope: FOR UPDATE would block the foreign key's check, and the two would deadlock.
+    return statement.with_for_update(read=lock == "share", key_share=lock == "update")
+
+
+@cache
+def _insert_new(insert: Any, table: sa.Table) -> Any:
+    return insert(table).on_conflict_do_nothing().returning(*table.primary_key.columns)
+
+
+@cache
+def _add_up(insert: Any, table: sa.Table, added: tuple[str, ...]) -> Any:
+    statement = insert(table)
+    new = statement.excluded
+    return statement.on_conflict_do_update(
+        index_elements=[column.name for column in table.primary_key.columns],
+        set_={name: table.c[name] + new[name] for name in added},
+    )
+
+
+@cache
+def _update(table: sa.Table, by: tuple[str, ...], names: tuple[str, ...]) -> Any:
+    new: dict[str, Any] = {name: sa.bindparam(f"new_{name}") for name in names}
+    return table.update().where(*_equal(table, by)).values(new)
+
+
+@cache
+def _delete(table: sa.Table, by: tuple[str, ...]) -> Any:
+    return table.delete().where(*_equal(table, by))
+
+
+def _equal(table: sa.Table, by: tuple[str, ...]) -> list[Any]:
+    return [table.c[name] == sa.bindparam(f"is_{name}") for name in by]
+
+
+def _given(values: Mapping[str, Any], prefix: str = "is_") -> dict[str, Any]:
+    """Return values under the names that statements bind them by."""
+    return {f"{prefix}{name}": stored(value) for name, value in values.items()}

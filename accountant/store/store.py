@@ -1,8 +1,8 @@
 """SQLite and PostgreSQL under one roof: connections, transactions, locks, migrations.
 
-The rows themselves are read and written by :mod:`accountant.store.rows`; what they mean is decided
-by :mod:`accountant.ledger.ledger`. Every write is one short transaction that holds its locks to the
-end:
+The rows themselves are read and written by :mod:`accountant.store.transaction`; what they mean is
+decided by :mod:`accountant.ledger.ledger`. Every write is one short transaction that holds its
+locks to the end:
 
 - SQLite: ``BEGIN IMMEDIATE`` on a WAL database with ``synchronous=FULL``; one host.
 - PostgreSQL: ``READ COMMITTED`` with row locks, always taken in the order queries, scopes, ledger,
@@ -29,8 +29,8 @@ from sqlalchemy import event, exc
 
 from accountant.errors import DependencyError, LedgerCorruptError, LedgerError
 from accountant.retrying import retrying
-from accountant.store.rows import Transaction
 from accountant.store.schema import HEAD, VERSION_TABLE
+from accountant.store.transaction import Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

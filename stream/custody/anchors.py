@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from accountant.ledger.ledger import Ledger
-    from accountant.store.entries import ScopeRow
+    from accountant.store.tables.pinned import ScopeRow
 
 __all__ = ["ChainEnds", "anchor_line", "base_problems", "chain_ends", "read_anchors"]
 

@@ -1,9 +1,10 @@
 """A ledger's rows as Parquet: one file per kind of record, each with a fixed schema.
 
-The columns are those of the JSON lines, which stay the reference: losses are whole loss units
-(int64, a trillionth of an epsilon), times milliseconds since the Unix epoch (int64), costs and
-hashes bytes (base64 in JSON), periods a list of period starts (a JSON array in JSON lines).
-Raw counts and the hash key are in neither.
+The columns are declared with the tables (:mod:`accountant.store.tables`). They are those of the
+JSON lines, which stay the reference: losses are whole loss units (int64, a trillionth of an
+epsilon), times milliseconds since the Unix epoch (int64), costs and hashes bytes (base64 in JSON),
+periods a list of period starts (a JSON array in JSON lines). Raw counts and the hash key are in
+neither.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from accountant.errors import ConfigError, LedgerCorruptError
+from accountant.store.declaration import Kind
+from accountant.store.tables import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,106 +36,23 @@ _LAST = "ledger"
 """This file is put in place last: where it is missing, an export is not complete."""
 
 
-def _schema(*columns: str, **types: pa.DataType) -> pa.Schema:
-    """Return a schema; the columns named first may be null."""
-    fields = [pa.field(name, kind, nullable=name in columns) for name, kind in types.items()]
-    return pa.schema(fields, metadata=_MARK)
-
-
-_TEXT, _WHOLE, _BYTES, _TRUTH = pa.string(), pa.int64(), pa.binary(), pa.bool_()
-_MANY = pa.list_(pa.field("item", pa.int64(), nullable=False))
-_WINDOW: Final = {"query": _TEXT, "start_ms": _WHOLE, "end_ms": _WHOLE}
+_TYPES: Final[Mapping[Kind, pa.DataType]] = {
+    Kind.TEXT: pa.string(),
+    Kind.WHOLE: pa.int64(),
+    Kind.SMALL: pa.int32(),
+    Kind.TRUTH: pa.bool_(),
+    Kind.BYTES: pa.binary(),
+    Kind.ENCODED: pa.string(),
+    Kind.WHOLES: pa.list_(pa.field("item", pa.int64(), nullable=False)),
+}
 
 SCHEMAS: Final[Mapping[str, pa.Schema]] = {
-    "ledger": _schema(ledger_id=_TEXT, clock_ms=_WHOLE),
-    "scopes": _schema(
-        *("frontier_end_ms", "frontier_query", "frontier_start_ms", "compacted_before_ms"),
-        scope=_TEXT,
-        unit=_TEXT,
-        epsilon_max_units=_WHOLE,
-        period=_TEXT,
-        frontier_end_ms=_WHOLE,
-        frontier_query=_TEXT,
-        frontier_start_ms=_WHOLE,
-        settled_worst_units=_WHOLE,
-        chain_link=_WHOLE,
-        chain_hash=_BYTES,
-        base_link=_WHOLE,
-        base_hash=_BYTES,
-        compacted_before_ms=_WHOLE,
-        compacted_worst_units=_WHOLE,
-    ),
-    "logs": _schema(
-        feed=_TEXT, cluster_id=_TEXT, topic_id=_TEXT, topic=_TEXT, partitions=pa.int32()
-    ),
-    "queries": _schema(
-        "effective_from_ms",
-        query=_TEXT,
-        scope=_TEXT,
-        feed=_TEXT,
-        fingerprint=_TEXT,
-        definition=_TEXT,
-        cursor_ms=_WHOLE,
-        effective_from_ms=_WHOLE,
-        retired=_TRUTH,
-    ),
-    "shapes": _schema(query=_TEXT, fingerprint=_TEXT, region=_TEXT, grouping=_TEXT),
-    "charges": _schema(
-        *("settled_units", "settled_loss_units", "costs", "held_units"),
-        **_WINDOW,
-        scope=_TEXT,
-        admission=_TEXT,
-        state=_TEXT,
-        fingerprint=_TEXT,
-        units=_WHOLE,
-        cells=_WHOLE,
-        cells_per_unit=_WHOLE,
-        loss_units=_WHOLE,
-        settled_units=_WHOLE,
-        settled_loss_units=_WHOLE,
-        costs=_BYTES,
-        periods=_MANY,
-        in_run=_TRUTH,
-        held_units=_WHOLE,
-    ),
-    "decisions": _schema(
-        "reason",
-        **_WINDOW,
-        sequence=_WHOLE,
-        outcome=_TEXT,
-        reason=_TEXT,
-        alarms=_TEXT,
-        alarm_count=_WHOLE,
-        epsilon_units=_WHOLE,
-        release_ms=_WHOLE,
-        decided_at_ms=_WHOLE,
-        published=_TRUTH,
-        fingerprint=_TEXT,
-        archived=_TRUTH,
-    ),
-    "adopted": _schema(
-        digest=_TEXT,
-        ledger_id=_TEXT,
-        sequence=_WHOLE,
-        **_WINDOW,
-        scope=_TEXT,
-        outcome=_TEXT,
-        epsilon_units=_WHOLE,
-        cells_per_unit=_WHOLE,
-        loss_units=_WHOLE,
-        periods=_MANY,
-        alarm_count=_WHOLE,
-        adopted_at_ms=_WHOLE,
-    ),
-    "sequences": _schema(query=_TEXT, last_sequence=_WHOLE),
-    "gaps": _schema(
-        query=_TEXT, first_sequence=_WHOLE, last_sequence=_WHOLE, declared_at_ms=_WHOLE
-    ),
-    "totals": _schema(scope=_TEXT, period_ms=_WHOLE, held_units=_WHOLE, final_units=_WHOLE),
-    "compacted": _schema(scope=_TEXT, period_ms=_WHOLE, final_units=_WHOLE),
-    "links": _schema(
-        "told", scope=_TEXT, link=_WHOLE, kind=_TEXT, **_WINDOW, told=_TEXT, hash=_BYTES
-    ),
+    table.name: pa.schema(
+        [pa.field(one.name, _TYPES[one.kind], nullable=one.nullable) for one in table.shown],
+        metadata=_MARK,
+    )
+    for table in TABLES
+    if table.shown
 }
 """Columns of every kind of record, in order."""
 

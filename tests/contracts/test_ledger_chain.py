@@ -14,9 +14,10 @@ from accountant.audit import verify
 from accountant.costs.levels import LevelCosts
 from accountant.errors import LedgerCorruptError
 from accountant.records import SeenDecision
-from accountant.store import chain, schema
-from accountant.store.chain import LinkKind, read_anchor
-from accountant.store.entries import read_charge
+from accountant.store import chain
+from accountant.store.chain import read_anchor
+from accountant.store.tables.charged import LINKS, LinkKind
+from accountant.store.tables.decided import ADOPTED
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import Series, deny, registration, requests, set_up, settle, terms
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
-    from accountant.store.rows import Transaction
+    from accountant.store.transaction import Transaction
 
 WALL = 12
 HOUR = 100
@@ -85,7 +86,7 @@ def problems(tx: Transaction, anchors: dict[int, bytes] | None = None) -> str:
 
 def run(tx: Transaction, statement: str, **values: object) -> None:
     """Run a statement."""
-    tx._connection.execute(sa.text(statement), values)
+    tx.connection.execute(sa.text(statement), values)
 
 
 COLUMNS: dict[str, object] = {
@@ -154,7 +155,7 @@ def test_an_invented_charge_is_not_told_of(told: Ledger) -> None:
 
 def test_adopted_decisions_are_vouched_for(told: Ledger) -> None:
     """What was taken over as spent stays spent, and an adoption put in by hand is none."""
-    names = [column.name for column in schema.adopted.columns]
+    names = [column.name for column in ADOPTED.columns]
     other = ["'z'" if name == "digest" else name for name in names]
     changes = (
         "UPDATE tocsin_adopted SET loss_units = 0",
@@ -271,29 +272,24 @@ def test_a_changed_budget_is_not_vouched_for_anew(ledger: Ledger) -> None:
 
 
 def _copy_link(tx: Transaction, source: int, target: int) -> None:
-    columns = [column.name for column in schema.links.columns]
-    names = ", ".join(name for name in columns if name != "link")
+    names = ", ".join(column.name for column in LINKS.columns if column.name != "link")
     statement = f"INSERT INTO tocsin_links (link, {names}) SELECT {target}, {names}"
     run(tx, f"{statement} FROM tocsin_links WHERE link = {source}")
 
 
 def _rewrite(tx: Transaction) -> None:
     """Make a new chain over what the rows say now."""
-    charges = {
-        charge.key: charge for charge in (read_charge(row) for row in list(tx.rows("charges")))
-    }
+    charges = {charge.key: charge for charge in tx.charges.all()}
     number, last = 0, chain.genesis("s")
-    for link in list(tx.links("s")):
+    for link in tx.links.all(scope="s"):
         if link.kind is LinkKind.ADOPTED:
-            (row,) = tx.adopted_rows("s")
-            happened = chain.of_adopted(
-                link.key, "s", row["digest"], row["loss_units"], row["periods"]
-            )
+            (row,) = tx.adopted.after("s")
+            happened = chain.of_adopted(row)
         elif link.kind is LinkKind.STATE:
             happened = chain.of_state(link.told or "")
         else:
             happened = chain.of_charge(charges[link.key], link.kind)
-        (new,) = chain.extend(number, last, [happened])
-        number, last = new.number, new.hash
+        (new,) = chain.extend("s", number, last, [happened])
+        number, last = new.link, new.hash
         run(tx, "UPDATE tocsin_links SET hash = :hash WHERE link = :link", hash=last, link=number)
-    tx.update_scope("s", chain_link=number, chain_hash=last)
+    tx.scopes.change({"scope": "s"}, chain_link=number, chain_hash=last)

@@ -28,7 +28,7 @@ from accountant.records import (
 )
 from accountant.regions.regions import Region
 from accountant.regions.shapes import Shape
-from accountant.store.rows import Transaction
+from accountant.store.decisions import Sequences
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
     TOPIC_ID,
@@ -603,8 +603,8 @@ def test_numbers_over_the_whole_ledger_are_caught(
     fresh: Callable[[], Ledger], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Broken twin: one series of numbers for all queries tells the order of storage."""
-    own = Transaction.next_sequence
-    monkeypatch.setattr(Transaction, "next_sequence", lambda tx, _query: own(tx, "all"))
+    own = Sequences.take
+    monkeypatch.setattr(Sequences, "take", lambda numbers, _query: own(numbers, "all"))
     monkeypatch.setattr(verify, "problems", lambda _tx, _anchors: [])
     with pytest.raises(AssertionError):
         numbers_tell_no_order(fresh)
@@ -656,10 +656,10 @@ def test_admission_looks_at_no_history(ledger: Ledger) -> None:
     set_up(ledger, PrivacyUnit.EVENT, 4, [A, HOP])
     ledger.admit("s", requests([A, HOP], 20_000))
     with ledger._store.read() as tx:
-        near = tx.charges_after("s", 19_980, starting_before_ms=20_000)
+        near = tx.charges.after("s", 19_980, starting_before_ms=20_000)
         assert len(near) <= 6
         if ledger._store._sqlite:
-            plan = tx._connection.exec_driver_sql(
+            plan = tx.connection.exec_driver_sql(
                 "EXPLAIN QUERY PLAN SELECT * FROM tocsin_charges WHERE scope = 's' AND end_ms > 9"
             ).fetchall()
             assert "tocsin_charges_by_end" in str(plan)
@@ -737,7 +737,7 @@ def test_tampering_is_found(ledger: Ledger, unit: PrivacyUnit) -> None:
     assert ledger.reports.verify() == []
     for name, statement in changes.items():
         with suppress(_Undo), ledger._store.write() as tx:
-            tx._connection.exec_driver_sql(statement)
+            tx.connection.exec_driver_sql(statement)
             assert verify.problems(tx, {}), name
             raise _Undo
     assert ledger.reports.verify() == []

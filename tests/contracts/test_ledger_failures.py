@@ -70,7 +70,7 @@ def test_migrations_lead_to_the_schema(ledger: Ledger) -> None:
 def test_a_newer_schema_is_refused(opened: Callable[[], Ledger]) -> None:
     """A ledger written by a later version is left alone."""
     with opened()._store.write() as tx:
-        tx._connection.exec_driver_sql("UPDATE tocsin_version SET version_num = '9999'")
+        tx.connection.exec_driver_sql("UPDATE tocsin_version SET version_num = '9999'")
     with pytest.raises(LedgerError, match="9999, newer than"):
         opened()
 
@@ -283,9 +283,9 @@ def test_decisions_of_two_budgets_do_not_wait_for_each_other(postgres: Postgres)
         ledger.admit("t", requests([b], 20))
         event.listen(ledger._store._engine, "checkout", _impatient)
         with ledger._store.write() as tx:  # as far as a decision of A gets before it is committed
-            tx.query("a", lock=True)
-            tx.scope("s", lock=True)
-            assert tx.next_sequence("a") == 1
+            tx.queries.get("update", query="a")
+            tx.scopes.get("update", scope="s")
+            assert tx.sequences.take("a") == 1
             ledger._access.tick(tx, grain_ms=CLOCK_GRAIN_MS)
             assert settle(ledger, b, 0).sequence == 1
 
@@ -296,7 +296,7 @@ def test_an_admission_does_not_wait_for_a_decision_that_waits_for_it(postgres: P
         set_up(ledger, PrivacyUnit.EVENT, 5, [A])
         event.listen(ledger._store._engine, "checkout", _impatient)
         with ledger._store.write() as tx:  # as far as a decision gets before it has the budget
-            tx.query("a", lock=True)
+            tx.queries.get("update", query="a")
             ledger.admit("s", requests([A], 20))
         assert ledger.answer(A.key(1)) is Answer.RESERVED
 
@@ -308,6 +308,6 @@ def _impatient(connection: Any, *_: object) -> None:
 
 def _write_while_connections_drop(ledger: Ledger, postgres: Postgres, url: str) -> None:
     with ledger._store.write() as tx:
-        tx.update_query("a", cursor_ms=50)
+        tx.queries.change({"query": "a"}, cursor_ms=50)
         postgres.drop_connections(url)
-        tx.update_query("a", cursor_ms=60)
+        tx.queries.change({"query": "a"}, cursor_ms=60)

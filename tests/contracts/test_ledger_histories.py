@@ -16,7 +16,7 @@ from accountant.charging import admission
 from accountant.charging import standing as standing_module
 from accountant.costs.levels import LevelCosts
 from accountant.records import Answer, Outcome, SeenDecision
-from accountant.store.entries import ChargeRow
+from accountant.store.tables.charged import ChargeRow
 from accountant.units import PrivacyUnit
 from tests.support.exports import charge_units, replayed
 from tests.support.ledgers import Series, deny, open_ledger, requests, set_up, settle

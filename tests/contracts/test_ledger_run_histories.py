@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import CellCosts, WindowKey
     from accountant.ledger.ledger import Ledger
-    from accountant.store.entries import ChargeRow
+    from accountant.store.tables.charged import ChargeRow
 
 LAST_MS = 120
 PLAYS = {"sqlite": 6, "postgresql": 2}
@@ -299,7 +299,7 @@ def answers_before_its_turn(patch: pytest.MonkeyPatch) -> None:
     """Broken twin: takes the run as it stands when a window is asked for."""
 
     def reservation(self: Turns, charge: ChargeRow) -> int:
-        return runs.held_units(self._tx.run(charge.key.query), charge)
+        return runs.held_units(self._tx.runs.get(query=charge.query), charge)
 
     patch.setattr(Turns, "reservation", reservation)
 

@@ -6,19 +6,20 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy import event
 
 from accountant.audit import verify
 from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter, RunTerms
 from accountant.errors import LedgerError
 from accountant.records import Answer, Request, SeenDecision
-from accountant.store.rows import Transaction
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
     CELLS,
@@ -32,7 +33,7 @@ from tests.support.ledgers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from accountant.costs.runs import StoredRun
@@ -266,7 +267,7 @@ def test_the_first_of_two_deciders_wins(ledger: Ledger, opened: Callable[[], Led
     assert ring(other, 1, 0, previous=before, **dropped) == kept
     after = now(other, 2)
     assert after is not None
-    assert (after.state, after.left, after.rung) == (b"first", 2, 1)
+    assert (after.state, after.left, after.alarms_rung) == (b"first", 2, 1)
     assert held(ledger) == 11
 
 
@@ -370,26 +371,39 @@ def test_the_state_shows_nowhere(ledger: Ledger) -> None:
     assert "c2VjcmV0" not in text  # base64
 
 
-def test_a_settlement_that_fails_on_its_way_writes_nothing(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Run, charge and decision are one transaction, whichever step it dies at."""
+@contextmanager
+def dying_at(ledger: Ledger, step: int) -> Iterator[None]:
+    """Interrupt whoever writes to the ledger before their write number ``step``."""
+    left = count(step, -1)
+
+    def before(_connection: Any, _cursor: Any, statement: str, *_: object) -> None:
+        if not statement.startswith(("SELECT", "PRAGMA", "BEGIN")) and next(left) == 0:
+            raise KeyboardInterrupt
+
+    engine = ledger._store._engine
+    event.listen(engine, "before_cursor_execute", before)
+    try:
+        yield
+    finally:
+        event.remove(engine, "before_cursor_execute", before)
+
+
+def test_a_settlement_that_fails_on_its_way_writes_nothing(ledger: Ledger) -> None:
+    """Run, charge and decision are one transaction, whichever write it dies at."""
     set_up(ledger, USER, WHOLE, [RUN])
     ask(ledger, 30)
     ring(ledger, 0, 1)
     before = (now(ledger, 1), list(ledger.reports.export()))
 
-    def die(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    steps = ("drop_run", "put_run", "update_charge", "add_to_totals", "append_links")
-    for step in (*steps, "drop_partials", "update_query", "next_sequence", "add_decision"):
-        with monkeypatch.context() as patch:
-            patch.setattr(Transaction, step, die)
-            with pytest.raises(KeyboardInterrupt):
-                ring(ledger, 1, 1)
+    # The run twice, its charge with total, link and head, the next one's answer with its total,
+    # then partials, cursor, number and decision.
+    writes = 12
+    for step in range(writes):
+        with dying_at(ledger, step), pytest.raises(KeyboardInterrupt):
+            ring(ledger, 1, 1)
         assert (now(ledger, 1), list(ledger.reports.export())) == before, step
-    ring(ledger, 1, 1)
+    with dying_at(ledger, writes):
+        ring(ledger, 1, 1)
     assert ledger.reports.verify() == []
 
 
@@ -453,7 +467,7 @@ def test_tampering_with_runs_is_told(ledger: Ledger) -> None:
     assert ledger.reports.verify() == []
     for change, word in TAMPERED:
         with suppress(_Undo), ledger._store.write() as tx:
-            tx._connection.execute(sa.text(change))
+            tx.connection.execute(sa.text(change))
             assert word in "\n".join(verify.problems(tx, {})), change
             raise _Undo
     assert ledger.reports.verify() == []

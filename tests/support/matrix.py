@@ -181,7 +181,7 @@ def _decisions(ledger: Ledger, query: str) -> list[StoredDecision]:
 def run_states(ledger: Ledger) -> dict[tuple[str, int], RunState]:
     """Return the private state of every query's run, by query and start of the run."""
     with ledger._store.read() as tx:
-        runs = [tx.run(query) for query in ledger.reports.status().queries]
+        runs = [tx.runs.get(query=query) for query in ledger.reports.status().queries]
     return {
         (run.query, run.opened_start_ms): RunState.from_bytes(run.state)
         for run in runs

@@ -24,7 +24,8 @@ from accountant.records import (
     SeenDecision,
 )
 from accountant.regions.shapes import ANYWHERE, Shape
-from accountant.store.entries import ChargeRow, ChargeState
+from accountant.store.tables.charged import ChargeRow, ChargeState
+from accountant.store.tables.windows import window_columns
 from accountant.units import UNITS_PER_EPSILON, PrivacyUnit
 
 if TYPE_CHECKING:
@@ -288,24 +289,20 @@ def test_uniform_charges_are_added_up_in_the_database(ledger: Ledger) -> None:
     life = _Life(ledger, PrivacyUnit.USER)
     cost = (MOST, CELLS, 1, MOST, 7, 7, None, (0,))
     with ledger._store.write() as tx:
-        tx.add_charges(
-            [
+        tx.charges.add(
+            *(
                 ChargeRow(
-                    WindowKey(i + 1, "q", i),
-                    "s",
-                    Answer.RESERVED,
-                    ChargeState.SETTLED,
-                    "f1",
+                    *("q", i, i + 1, "s", Answer.RESERVED, ChargeState.SETTLED, "f1"),
                     *cost,
                 )
                 for i in range(20_000)
-            ]
+            )
         )
-        assert len(tx.final_losses("s", "q", end_ms=0)) == 1
+        assert len(tx.finals.of("s", "q", end_ms=0)) == 1
     found = life.realised()
     assert (found.windows, found.worst_units) == (20_000, 140_000)
     with ledger._store.read() as tx:
-        assert tx.final_losses_since("s", "q", 0) == []
+        assert tx.finals.since("s", "q", 0) == []
 
 
 # ── Compaction, changes, other timelines ─────────────────────────────────────────────────────────
@@ -465,13 +462,13 @@ def test_damaged_costs_name_their_window_and_nothing_is_counted_twice(ledger: Le
     life.settle(7)
     life.settle(1, 2, 3, 4, 5)
     with ledger._store.write() as tx:
-        stored = tx.charge(life.key(2))
+        stored = tx.charges.at(life.key(2))
         assert stored is not None
-        tx.update_charge(life.key(2), costs=b"damaged")
+        tx.charges.change(window_columns(life.key(2)), costs=b"damaged")
     for _ in range(2):
         with pytest.raises(LedgerError, match=r"window \[20, 30\) of 'q'.*damaged") as caught:
             life.realised()
         assert "verify" in str(caught.value)
     with ledger._store.write() as tx:
-        tx.update_charge(life.key(2), costs=stored.costs)
+        tx.charges.change(window_columns(life.key(2)), costs=stored.costs)
     life.check()

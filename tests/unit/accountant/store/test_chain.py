@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from accountant.costs.charges import WindowKey
-from accountant.records import Answer
+from accountant.records import Answer, Outcome
 from accountant.store.chain import (
     HASH_BYTES,
     Happening,
-    LinkKind,
     anchor_text,
     as_served,
     extend,
@@ -21,18 +20,21 @@ from accountant.store.chain import (
     of_charge,
     read_anchor,
 )
-from accountant.store.entries import ChargeRow, ChargeState
+from accountant.store.tables.charged import ChargeRow, ChargeState, LinkKind
+from accountant.store.tables.decided import AdoptedRow
 
 KEY = WindowKey(20, "q", 10)
 OPEN = ChargeRow(
-    *(KEY, "s", Answer.RESERVED, ChargeState.RESERVED, "f", 2, 4, 1, 2, None, None, None),
+    *("q", 10, 20, "s", Answer.RESERVED, ChargeState.RESERVED, "f", 2, 4, 1, 2, None, None, None),
     periods=(0, 10),
 )
 SETTLED = replace(
     OPEN, state=ChargeState.SETTLED, settled_units=1, settled_loss_units=1, costs=b"c"
 )
 CHANGES: dict[str, Any] = {
-    "key": WindowKey(21, "q", 10),
+    "query": "p",
+    "start_ms": 9,
+    "end_ms": 21,
     "scope": "t",
     "admission": Answer.REFUSED,
     "state": ChargeState.SPENT,
@@ -80,35 +82,38 @@ def test_what_was_asked_for_stands_whatever_becomes_of_it() -> None:
 
 def test_adoptions_are_told_of_in_full() -> None:
     """A changed loss, period, budget or digest is another text."""
-    vouched = (KEY, "s", "digest", 3, (0,))
-    told = of_adopted(*vouched)
-    others = [
-        *((KEY, "t", "digest", 3, (0,)), (KEY, "s", "other", 3, (0,))),
-        *((KEY, "s", "digest", 4, (0,)), (KEY, "s", "digest", 3, (0, 1))),
+    row = AdoptedRow("digest", "l", 1, "q", 10, 20, "s", Outcome.DECIDED, 3, 1, 3, (0,), 0, 30)
+    told = of_adopted(row)
+    others: list[dict[str, Any]] = [
+        {"query": "p"},
+        {"scope": "t"},
+        {"digest": "other"},
+        {"loss_units": 4},
+        {"periods": (0, 1)},
     ]
-    assert told.told == "digest"
-    assert told.text not in {of_adopted(*one).text for one in others}
+    assert (told.told, told.key) == ("digest", KEY)
+    assert told.text not in {of_adopted(replace(row, **one)).text for one in others}
 
 
 def test_a_hash_covers_all_before_it() -> None:
     """Splitting what happens changes nothing; changing, dropping or swapping any of it does."""
     happened = [Happening(LinkKind.SERVED, KEY, f"text {number}") for number in range(4)]
     start = genesis("s")
-    whole = extend(0, start, happened)
-    assert [link.number for link in whole] == [1, 2, 3, 4]
+    whole = extend("s", 0, start, happened)
+    assert [link.link for link in whole] == [1, 2, 3, 4]
     assert {len(link.hash) for link in whole} == {HASH_BYTES}
-    first = extend(0, start, happened[:2])
-    assert first + extend(2, first[-1].hash, happened[2:]) == whole
+    first = extend("s", 0, start, happened[:2])
+    assert first + extend("s", 2, first[-1].hash, happened[2:]) == whole
     others = [
         [happened[1], happened[0], *happened[2:]],
         happened[1:],
         [*happened, happened[0]],
         [happened[0], *happened],
     ]
-    last = {extend(0, start, other)[-1].hash for other in others}
-    assert whole[-1].hash not in last | {extend(1, start, happened)[-1].hash}
-    assert extend(0, genesis("t"), happened)[-1].hash != whole[-1].hash
-    assert extend(7, start, []) == []
+    last = {extend("s", 0, start, other)[-1].hash for other in others}
+    assert whole[-1].hash not in last | {extend("s", 1, start, happened)[-1].hash}
+    assert extend("s", 0, genesis("t"), happened)[-1].hash != whole[-1].hash
+    assert extend("s", 7, start, []) == []
 
 
 def test_anchors_read_back() -> None:

@@ -1,0 +1,21 @@
+"""The ledger's rows and tables, as the newest migration leaves them: each declared here, once.
+
+Every loss is a 64-bit integer of loss units, every time a 64-bit integer of milliseconds. What a
+row means is decided by :mod:`accountant.ledger.ledger`.
+"""
+
+from typing import Any, Final
+
+from accountant.store.declaration import Table
+from accountant.store.tables.charged import CHARGES, COMPACTED, LINKS, RUNS, TOTALS
+from accountant.store.tables.counted import MARKS, PARTIALS
+from accountant.store.tables.decided import ADOPTED, DECISIONS, GAPS, SEQUENCES
+from accountant.store.tables.pinned import LEDGER, LOGS, QUERIES, SCOPES, SHAPES
+
+__all__ = ["TABLES"]
+
+TABLES: Final[tuple[Table[Any], ...]] = (
+    *(LEDGER, SCOPES, LOGS, QUERIES, SHAPES, PARTIALS, MARKS, CHARGES, RUNS, DECISIONS, ADOPTED),
+    *(SEQUENCES, GAPS, TOTALS, COMPACTED, LINKS),
+)
+"""All of them, in the order of an export."""

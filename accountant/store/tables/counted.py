@@ -1,0 +1,58 @@
+"""What was counted: partials of undecided windows, and punctuation marks."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from accountant.store.declaration import Kind, Table
+from accountant.store.tables.windows import WINDOW, OfWindow
+
+__all__ = ["MARKS", "PARTIALS", "MarkRow", "PartialRow"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartialRow(OfWindow):
+    """One :class:`accountant.records.Partial`; its vectors are little-endian 64-bit integers."""
+
+    query: str
+    start_ms: int
+    end_ms: int
+    partition: int
+    fingerprint: str
+    topic_id: str
+    complete: bool
+    cells: int
+    cell_index: bytes
+    cell_value: bytes
+    first_offset: int
+    last_offset: int
+    digest: str
+    conflicted: bool
+
+
+PARTIALS: Final = Table(
+    "partials",
+    PartialRow,
+    key=[*WINDOW, "partition"],
+    refers={"query": "queries"},
+    kinds={"partition": Kind.SMALL},
+    private=None,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkRow:
+    """Where a punctuation mark lies."""
+
+    feed: str
+    partition: int
+    time_ms: int
+    log_offset: int
+
+
+MARKS: Final = Table(
+    "marks",
+    MarkRow,
+    key=["feed", "partition", "time_ms"],
+    kinds={"partition": Kind.SMALL},
+    private=None,
+)

@@ -1,0 +1,113 @@
+"""What was decided, here and on other timelines, and the numbers of decisions."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from accountant.records import Outcome
+from accountant.store.declaration import Index, Kind, Table
+from accountant.store.tables.windows import WINDOW, OfWindow
+
+__all__ = [
+    "ADOPTED",
+    "DECISIONS",
+    "GAPS",
+    "SEQUENCES",
+    "AdoptedRow",
+    "DecisionRow",
+    "GapRow",
+    "SequenceRow",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRow(OfWindow):
+    """One :class:`accountant.records.StoredDecision` of this ledger.
+
+    ``archived`` says that its charge was compacted.
+    """
+
+    query: str
+    start_ms: int
+    end_ms: int
+    sequence: int
+    outcome: Outcome
+    reason: str | None
+    alarms: bytes
+    alarm_count: int
+    epsilon_units: int
+    release_ms: int
+    decided_at_ms: int
+    published: bool
+    fingerprint: str
+    archived: bool
+
+
+DECISIONS: Final = Table(
+    "decisions",
+    DecisionRow,
+    key=WINDOW,
+    refers={"query": "queries"},
+    kinds={"alarms": Kind.ENCODED},
+    unique=["query", "sequence"],
+    indexes=[Index("decisions_outbox", ("query", "sequence"), "NOT published")],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptedRow(OfWindow):
+    """One :class:`accountant.records.SeenDecision` that was taken over as spent."""
+
+    digest: str
+    ledger_id: str
+    sequence: int
+    query: str
+    start_ms: int
+    end_ms: int
+    scope: str
+    outcome: Outcome
+    epsilon_units: int
+    cells_per_unit: int
+    loss_units: int
+    periods: tuple[int, ...]
+    alarm_count: int
+    adopted_at_ms: int
+
+
+ADOPTED: Final = Table(
+    "adopted",
+    AdoptedRow,
+    key=["digest"],
+    refers={"scope": "scopes"},
+    indexes=[
+        Index("adopted_by_end", ("scope", "end_ms")),
+        Index("adopted_by_window", ("query", "start_ms")),
+    ],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceRow:
+    """The number of a query's last decision.
+
+    It refers to no query: a decision of one that this copy of the ledger never registered may be
+    adopted.
+    """
+
+    query: str
+    last_sequence: int
+
+
+SEQUENCES: Final = Table("sequences", SequenceRow, key=["query"])
+
+
+@dataclass(frozen=True, slots=True)
+class GapRow:
+    """Numbers of a query that another timeline of this ledger used."""
+
+    query: str
+    first_sequence: int
+    last_sequence: int
+    declared_at_ms: int
+
+
+GAPS: Final = Table("gaps", GapRow, key=["query", "first_sequence"])
