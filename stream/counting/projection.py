@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from operators.conditions.weights import Weight
+from stream.counting.filtering import passing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -193,7 +194,7 @@ class _Columns:
     def passing(self, where: Where) -> _Mask:
         """Return for which rows a filter is true."""
         if where not in self._passing:
-            self._passing[where] = where.mask(self._rows)
+            self._passing[where] = passing(where, self._rows)
         return self._passing[where]
 
     def present(self, field: str) -> _Mask:

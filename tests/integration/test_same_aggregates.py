@@ -54,9 +54,10 @@ def test_layouts_and_the_embedded_shell_count_alike(
                 scenario.start_worker()
         for scenario in scenarios.values():
             wait_until("a worker runs", lambda s=scenario: bool(s.cursor_ms()), timeout_s=180)
-        now_ms = wall_clock_ms() // WINDOW_MS * WINDOW_MS  # cursors of a slow machine lie behind
-        first_ms = max(now_ms, *(scenario.cursor_ms() for scenario in scenarios.values()))
-        starts_ms = [first_ms + WINDOW_MS * index for index in range(1, _WINDOWS + 1)]
+        cursor_ms = max(scenario.cursor_ms() for scenario in scenarios.values())
+        # On a slow machine cursors lie behind, and the first events come late.
+        first_ms = max(cursor_ms, wall_clock_ms() // WINDOW_MS * WINDOW_MS) + 2 * WINDOW_MS
+        starts_ms = [first_ms + WINDOW_MS * index for index in range(_WINDOWS)]
         topics = sorted({scenario.topic for scenario in scenarios.values()})
         until_ms = starts_ms[-1] + 2 * WINDOW_MS
         sent = produce_live(broker.bootstrap, topics, until_ms=until_ms, seed=7)

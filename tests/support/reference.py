@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +33,7 @@ from stream.windows.schedule import Schedule
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -71,38 +71,17 @@ class Scene:
     periods: Periods = field(default_factory=Periods.lifetime)
 
 
-@dataclass(frozen=True)
-class OpenOnly:
-    """A row filter of the least kind: the field ``open`` is true."""
-
-    def mask(self, rows: pa.RecordBatch) -> np.ndarray:
-        """Return which rows pass."""
-        return rows.column("open").to_numpy(zero_copy_only=False)
-
-
-@dataclass(frozen=True)
-class Filter:
-    """A filter of the SQL parser, and the same said of one event."""
-
-    where: Where
-    passes: Callable[[Event], bool]
-
-    def mask(self, rows: pa.RecordBatch) -> np.ndarray:
-        """Return which rows pass."""
-        return self.where.mask(rows)
-
-
-FILTERS = (
-    Filter(
-        Compare("amount", FieldType.FLOAT, Comparison.GE, 0.25),
-        lambda event: event.amount is not None and event.amount >= 0.25,
+OPEN = Compare("open", FieldType.BOOLEAN, Comparison.EQ, value=True)
+FILTERS: Mapping[Where, Callable[[Event], bool]] = {
+    Compare("amount", FieldType.FLOAT, Comparison.GE, 0.25): lambda event: (
+        event.amount is not None and event.amount >= 0.25
     ),
-    Filter(Compare("open", FieldType.BOOLEAN, Comparison.EQ, value=True), lambda event: event.open),
-    Filter(
-        Compare("size", FieldType.INTEGER, Comparison.NE, 3),
-        lambda event: event.size is not None and event.size != 3,
+    OPEN: lambda event: event.open,
+    Compare("size", FieldType.INTEGER, Comparison.NE, 3): lambda event: (
+        event.size is not None and event.size != 3
     ),
-)
+}
+"""Filters, and the same said of one event."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +177,7 @@ def make_query(
         feed=feed,
         domain=Domain(("room",), (ROOMS,)),
         calendar=scene.calendar,
-        where=cast("Any", OpenOnly()) if filtered else None,
+        where=OPEN if filtered else None,
         aggregates=aggregates,
         condition=Condition.single(IntegerTest(Comparison.GT, np.zeros(len(ROOMS), np.int64), 1)),
         aim=Aim(Fraction(1, 20), (0,)),
@@ -228,7 +207,7 @@ def spec_of(kind: Weight, span: tuple[int, int] = (-3, 4)) -> AggregateSpec:
 def random_spec(rng: random.Random) -> AggregateSpec:
     """Return a statistic of any kind, over any field that its kind reads, often filtered."""
     kind = rng.choice(list(Weight))
-    where = cast("Any", rng.choice((None, None, *FILTERS)))
+    where = rng.choice((None, None, *FILTERS))
     if kind in {Weight.COUNT, Weight.DISTINCT_UNITS}:
         return AggregateSpec(kind, rng.choice((None, None, "amount", "size", "room")), where=where)
     lo = rng.randrange(-4, 3)
@@ -370,7 +349,7 @@ def cell_and_weights(query: Query, event: Event) -> tuple[int, tuple[int | None,
 
 def weight_of(spec: AggregateSpec, event: Event, cell: int) -> int | None:
     """Return what an event of a cell weighs in one statistic; ``None`` where it does not count."""
-    if spec.where is not None and not cast("Filter", spec.where).passes(event):
+    if spec.where is not None and not FILTERS[spec.where](event):
         return None
     value = getattr(event, spec.field) if spec.field else 1
     if value is None or (isinstance(value, float) and not math.isfinite(value)):

@@ -23,7 +23,15 @@ main(sys.argv[1:], standalone_mode=False)
 print(*sys.modules, sep="\\n", file=sys.stderr)
 """
 KAFKA = {"faust", "aiokafka", "kafka"}
-CHECKING = {*KAFKA, "matplotlib", "sqlalchemy", "alembic", "scipy.optimize", "scipy.signal"}
+CHECKING = {
+    *KAFKA,
+    "matplotlib",
+    "sqlalchemy",
+    "alembic",
+    "pyarrow",
+    "scipy.optimize",
+    "scipy.signal",
+}
 
 
 def imported(*arguments: str) -> set[str]:
@@ -42,11 +50,11 @@ def test_help_imports_neither_a_command_nor_what_it_stands_on() -> None:
     """The list of commands is shown by click and one small file."""
     found = imported("--help")
     assert {one for one in found if one.startswith("stream.cli.")} == {"stream.cli.main"}
-    assert not found & {*CHECKING, "accountant", "operators", "numpy", "scipy", "pyarrow", "rich"}
+    assert not found & {*CHECKING, "accountant", "operators", "numpy", "scipy", "rich"}
 
 
 def test_check_imports_what_reads_a_configuration(tmp_path: Path) -> None:
-    """No database, no client of Kafka, no solver of scipy."""
+    """No database, no client of Kafka, no columns of events, no solver of scipy."""
     found = imported("check", configuration(tmp_path))
     assert "stream.config.loading" in found
     assert not found & CHECKING

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 TUMBLING = reference.scenes()[0]
 COUNT, DISTINCT, SUM, OFFSET, RANK = Weight
-OPEN = reference.FILTERS[1]
+OPEN = reference.OPEN
 EVENT = Event(0, 3, 3, "P", "a", b"attic", 1.0, open=True)
 
 
