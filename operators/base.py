@@ -39,6 +39,7 @@ __all__ = [
     "Plan",
     "Promise",
     "RunOperator",
+    "RunOutlook",
     "RunStep",
 ]
 
@@ -145,12 +146,45 @@ class RunStep:
     after: RunAfter
 
 
+@dataclass(frozen=True, slots=True)
+class RunOutlook:
+    """What a run does, from configuration alone; distances in steps of the statistic.
+
+    Args:
+        alarms: how many it rings before it is spent.
+        threshold_scale: of the run's own noise.
+        question_scale: of the noise of a question.
+        correction: added to the threshold; may be negative.
+        questions: how often a cell is asked, at most.
+    """
+
+    alarms: int
+    threshold_scale: Fraction
+    question_scale: Fraction
+    correction: int
+    questions: int
+
+
 class RunOperator(Operator, Protocol):
     """A mechanism whose windows share runs: each goes on from where the one before it stopped."""
 
     @property
     def run_terms(self) -> RunTerms:
         """What every run costs."""
+        ...
+
+    @property
+    def outlook(self) -> RunOutlook:
+        """What every run does."""
+        ...
+
+    def accuracy(self, negatives: int, beta: float) -> float:
+        """Return from how many steps on a run's answers are all right but with probability beta.
+
+        Args:
+            negatives: cells met before an alarm, asked as often as they may be.
+            beta: in (0, 1).
+        """
         ...
 
     def go_on(
@@ -272,7 +306,7 @@ class Mechanism:
         refuses: keys that it has its own reason not to read: what is wrong, and a hint.
         single: makes operators for conditions of one literal; ``None`` where ``formula`` does.
         formula: for conditions of any number of literals; ``None`` where it takes one only.
-        band: for bands; a mechanism with this takes nothing else.
+        bands: for bands; a mechanism with this takes nothing else.
         run: where windows share a run, makes the operator that goes on with one.
         first_phase: whether it looks twice, first with wider tolerances.
         promised: whether it keeps ``max_fnr``; what does not is for experiments, and never for a
@@ -289,12 +323,17 @@ class Mechanism:
     refuses: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     single: Maker | None = None
     formula: Maker | None = None
-    band: Callable[[Condition, Band], Operator] | None = None
+    bands: Callable[[Condition, Band], Operator] | None = None
     run: Callable[[Condition, Aim], RunOperator] | None = None
     first_phase: bool = False
     promised: bool = True
     definition: Callable[[Condition, Aim], Mapping[str, object]] = lambda _condition, _aim: {}
     colours: tuple[str, str] = ("#6b7280", "#a3abb8")
+
+    @property
+    def by_window(self) -> bool:
+        """Whether it decides conditions, each window for itself."""
+        return self.run is None and self.bands is None
 
     def operator(self, condition: Condition, aim: Aim, band: Band | None = None) -> Operator:
         """Plan the operator of one query.
@@ -308,8 +347,8 @@ class Mechanism:
             ConfigError: a condition it does not take, or an aim it cannot keep.
             ValueError: not one tolerance per atom.
         """
-        if self.band is not None and band is not None:
-            return self.band(condition, band)
+        if self.bands is not None and band is not None:
+            return self.bands(condition, band)
         return self._maker(condition, aim).planned(condition, aim)
 
     def price(self, condition: Condition, aim: Aim, band: Band | None = None) -> Plan:
@@ -324,7 +363,7 @@ class Mechanism:
             ConfigError: as :meth:`operator`.
             ValueError: as :meth:`operator`.
         """
-        if self.band is None:
+        if self.bands is None:
             priced = self._maker(condition, aim).priced
             if priced is not None:
                 return priced(condition, aim)
@@ -336,7 +375,7 @@ class Mechanism:
         one = len(condition.formula.literals) == 1
         maker = self.single if one and self.single is not None else self.formula
         if maker is None:
-            if self.band is not None:
+            if self.bands is not None:
                 raise ConfigError(
                     f"mechanism {self.name!r} takes a band around a reference", hint=FOR_FORMULAS
                 )

@@ -23,7 +23,7 @@ __all__ = [
     "ALL",
     "DEFAULT",
     "MECHANISMS",
-    "PHASED",
+    "OFFERED",
     "RUN_MECHANISMS",
     "create",
     "mechanism_of",
@@ -48,14 +48,13 @@ ALL: Final[Mapping[str, Mechanism]] = {
 DEFAULT: Final = TSLM
 """What decides where nothing else is written: no other keeps the promise of one window for less."""
 
-_OF_CONDITIONS: Final = [one for one in ALL.values() if one.promised and one.band is None]
+OFFERED: Final = {name: one for name, one in ALL.items() if one.promised}
+"""Those that a configuration may name."""
 
-MECHANISMS: Final = tuple(one.name for one in _OF_CONDITIONS if one.run is None)
+MECHANISMS: Final = tuple(name for name, one in OFFERED.items() if one.by_window)
 """Names of those that keep the promise on misses, window by window."""
-RUN_MECHANISMS: Final = tuple(one.name for one in _OF_CONDITIONS if one.run is not None)
+RUN_MECHANISMS: Final = tuple(name for name, one in OFFERED.items() if one.run is not None)
 """Names of those that keep it question by question and share a budget between windows."""
-PHASED: Final = frozenset(one.name for one in ALL.values() if one.first_phase)
-"""Names of those that look twice."""
 
 
 def mechanism_of(name: str) -> Mechanism:

@@ -9,6 +9,7 @@ from operators.base import Decider
 from operators.conditions.weights import Statistic
 from operators.deciders.base import Count, Kind, Quantile, Sum
 from operators.deciders.effectiveness import (
+    DECIDER_NAMES,
     DECIDERS,
     Choice,
     choose,
@@ -26,6 +27,7 @@ from operators.deciders.tight import TightBand
 
 __all__ = [
     "DECIDERS",
+    "DECIDER_NAMES",
     "Choice",
     "Count",
     "Decider",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DECIDERS",
+    "DECIDER_NAMES",
     "Choice",
     "choose",
     "effective_from",
@@ -57,6 +58,12 @@ _PLANNERS: Final[Mapping[type, Mapping[str, Any]]] = {
 
 DECIDERS: Final = {kind: tuple(planners) for kind, planners in _PLANNERS.items()}
 """Names that ``decider:`` may hold per aggregate, besides ``auto``."""
+
+DECIDER_NAMES: Final = tuple(
+    each.name
+    for each in (TightBand, LaplaceBand, ExponentialBand, RaceBand, SparseBand, HistogramBand)
+)
+"""All of them, as they are listed."""
 
 
 @dataclass(frozen=True, slots=True)

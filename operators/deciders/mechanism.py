@@ -86,5 +86,5 @@ DECIDER: Final = Mechanism(
         "append": ("append is for mechanism: svt; a band is asked about once", "remove it"),
         "append_to": ("append_to is for mechanism: svt; a band is asked about once", "remove it"),
     },
-    band=BandOperator,
+    bands=BandOperator,
 )

@@ -16,12 +16,12 @@ from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter, RunTerms
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units
-from operators.base import CONDITION_KEYS, Decision, Maker, Mechanism, Plan, RunStep
+from operators.base import CONDITION_KEYS, Decision, Maker, Mechanism, Plan, RunOutlook, RunStep
 from operators.single.adapter import check_statistics, promise_of
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 from operators.svt.planning import planned_terms
 from operators.svt.run import RunState, ask, open_run
-from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
+from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS, accuracy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,6 +101,22 @@ class Svt:
     def run_terms(self) -> RunTerms:
         """What every run costs."""
         return RunTerms(self.terms.open_units, self.terms.alarm_units, self.terms.alarms)
+
+    @property
+    def outlook(self) -> RunOutlook:
+        """What every run does."""
+        terms = self.terms
+        return RunOutlook(
+            alarms=terms.alarms,
+            threshold_scale=1 / terms.threshold_rate,
+            question_scale=1 / terms.query_rate,
+            correction=terms.correction,
+            questions=terms.questions,
+        )
+
+    def accuracy(self, negatives: int, beta: float) -> float:
+        """Return from how many steps on answers are all right; see :meth:`RunOperator.accuracy`."""
+        return accuracy(self.terms, negatives, beta)
 
     def go_on(
         self,

@@ -21,7 +21,7 @@ from rich.progress import (
 )
 
 from accountant.errors import ConfigError
-from operators.registry import MECHANISMS
+from operators.registry import mechanism_of
 from stream.cli.shared import CONFIG, load_alarms, paths_by_feed
 from stream.decisions.mechanisms import plans_of
 from stream.model.alarms import cells_per_unit, scope_of
@@ -32,7 +32,7 @@ from stream.simulation.history import count_history
 from stream.simulation.outputs import check_output, write_private
 from stream.simulation.report import report
 from stream.simulation.results import AlarmResults, Measured, Simulation
-from stream.simulation.settings import BASELINES, FACTORS, Setting, Untried, settings_of
+from stream.simulation.settings import BASELINES, FACTORS, TRIED, Setting, Untried, settings_of
 from stream.simulation.tables import simulation_tables
 from stream.simulation.trials import Bench
 
@@ -86,7 +86,7 @@ class _Mechanisms(click.ParamType):
         if not isinstance(value, str):
             return tuple(value)
         names = tuple(dict.fromkeys(each.strip() for each in value.split(",")))
-        known = (*MECHANISMS, *BASELINES)
+        known = (*TRIED, *BASELINES)
         for name in names:
             if name not in known:
                 self.fail(f"{name!r}: write one or more of {', '.join(known)}", param, ctx)
@@ -109,7 +109,7 @@ class _Mechanisms(click.ParamType):
 @click.option(
     "--mechanisms",
     type=_Mechanisms(),
-    help=f"Default: all of {','.join(MECHANISMS)} that can answer; nlm is a baseline.",
+    help=f"Default: all of {','.join(TRIED)} that can answer; {','.join(BASELINES)} is a baseline.",
 )
 @click.option(
     "--tolerance-factors",
@@ -273,13 +273,14 @@ def _chosen(alarms: Alarms, names: Sequence[str]) -> Alarms:
                 f"there is no alarm {name!r}", hint=f"alarms: {', '.join(alarms.queries)}"
             )
     queries = {name: query for name, query in alarms.queries.items() if name in (names or [name])}
-    bands = [name for name, query in queries.items() if query.band is not None]
+    tried = {name: q for name, q in queries.items() if mechanism_of(q.mechanism).bands is None}
+    bands = [name for name in queries if name not in tried]
     if bands:
         message = f"{', '.join(bands)}: the band of a decider has no mechanism or tolerance to try"
         if len(bands) == len(queries):
             raise ConfigError(message, hint="`tocsin check` says what its decider can tell apart")
         click.echo(f"note: left out: {message}", err=True)
-    return replace(alarms, queries={n: q for n, q in queries.items() if q.band is None})
+    return replace(alarms, queries=tried)
 
 
 def _page() -> Callable[[Simulation], str]:

@@ -14,6 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 
 from accountant.units import PrivacyUnit
 from operators.conditions.condition import Refine, Rule
+from operators.deciders import DECIDER_NAMES
+from operators.registry import DEFAULT
 from stream.config.scalars import (
     Address,
     CellEpsilon,
@@ -49,7 +51,6 @@ __all__ = [
     "AppendTo",
     "BudgetModel",
     "ContributionModel",
-    "DeciderName",
     "FeedModel",
     "FieldModel",
     "FileModel",
@@ -64,9 +65,8 @@ __all__ = [
 _DAY_MS = 86_400_000
 
 
-def _word_of(kind: Any) -> Callable[[Any], str]:
-    """Return a validator that takes one of a type's literal words."""
-    known = get_args(kind)
+def _word_of(known: tuple[str, ...]) -> Callable[[Any], str]:
+    """Return a validator that takes one of these words."""
 
     def check(value: Any) -> str:
         word = value.text.strip() if isinstance(value, Scalar) else ""
@@ -87,9 +87,6 @@ def _by_text(value: Any) -> Any:
 
 AppendTo = Literal["window", "run"]
 """Where a cell that did not ring is asked again: at once, or among the next window's cells."""
-
-DeciderName = Literal["auto", "tight", "lm", "em", "r2t", "svt", "hist"]
-"""Which decider tells whether a band is left; ``auto`` takes the most effective one."""
 
 Amounts = Annotated[dict[str, Exact], BeforeValidator(_by_text)]
 """One number, under "", or one per aggregate or comparison by its SQL."""
@@ -228,14 +225,14 @@ class AlarmModel(_Model):
     max_fnr: Probability
     max_fpr: Probability | None = None
     tolerance: Amounts = Field(default_factory=lambda: {"": Fraction(0)})
-    mechanism: Text = "tslm"
-    apportion: Annotated[Rule, PlainValidator(_word_of(Rule))] = "optimal"
-    refine: Annotated[Refine, PlainValidator(_word_of(Refine))] | None = None
+    mechanism: Text = DEFAULT.name
+    apportion: Annotated[Rule, PlainValidator(_word_of(get_args(Rule)))] = "optimal"
+    refine: Annotated[Refine, PlainValidator(_word_of(get_args(Refine)))] | None = None
     first_tolerance: Amounts | None = None
     alarms_per_period: Whole | None = None
     append: Whole | None = None
-    append_to: Annotated[AppendTo, PlainValidator(_word_of(AppendTo))] | None = None
-    decider: Annotated[DeciderName, PlainValidator(_word_of(DeciderName))] | None = None
+    append_to: Annotated[AppendTo, PlainValidator(_word_of(get_args(AppendTo)))] | None = None
+    decider: Annotated[str, PlainValidator(_word_of(("auto", *DECIDER_NAMES)))] | None = None
     epsilon: CellEpsilon | None = None
     reference: ReferenceModel | None = None
     reference_timeout: DurationMs | None = None
@@ -291,5 +288,7 @@ EXAMPLES = {
     "epsilon_max": 'epsilon_max: "4"',
     "sql": "sql: SELECT ... FROM ... GROUP BY ... HAVING ...",
     "max_fnr": "max_fnr: 0.05",
+    "epsilon": 'epsilon: "0.5"',
+    "reference": "reference: 200",
 }
 """How a missing key is written."""

@@ -24,7 +24,7 @@ from stream.config.tables import Table, read_table
 from stream.config.yamlfile import Document, load_document
 from stream.model.alarms import Alarms, scope_of
 from stream.model.feeds import Clock
-from stream.model.references import reference_feed, waited_ms
+from stream.model.references import waited_ms
 from stream.windows.localtime import load_zone
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _refuse_watched_references(alarms: Alarms, findings: Findings) -> None:
     """Refuse references counted on a feed whose events some alarm protects."""
     watched = {query.feed.name: query.id for query in alarms.queries.values()}
     for query in alarms.queries.values():
-        reference = reference_feed(query)
+        reference = query.reference
         if reference is not None and reference.feed.name in watched:
             name = reference.feed.name
             findings.wrong(

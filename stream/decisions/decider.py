@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountant.costs.charges import Charge, UniformCost, WindowKey
-from accountant.costs.runs import RunAfter, RunTerms
 from accountant.records import Answer, Request
 from accountant.units import to_loss_units
-from operators.svt import RunState, Svt
-from stream.decisions.mechanisms import BandOperator, operator_of
+from stream.decisions.mechanisms import operator_of, run_of
 from stream.decisions.release import encode_fired
 from stream.decisions.steps import Step, no_step
 from stream.model.alarms import cells_per_unit, has_runs, scope_of
 from stream.model.feeds import Clock
-from stream.model.references import WindowPartials, reference_feed
+from stream.model.references import WindowPartials, around
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.costs.charges import CellCosts
+    from accountant.costs.runs import RunAfter
     from accountant.ledger.ledger import Ledger
     from accountant.records import Partial, StoredDecision
     from operators.base import Operator, Plan
@@ -69,12 +68,13 @@ class Decider:
         self._clock_ms = clock_ms
         self._partitions = partitions
         self._step = step
+        queries = alarms.queries.values()
+        self._runs = {query.id: run for query in queries if (run := run_of(query)) is not None}
         self._operators: dict[str, Operator] = {
-            query.id: operator_of(query) for query in alarms.queries.values()
+            query.id: self._runs.get(query.id) or operator_of(query) for query in queries
         }
         self._charges = {
-            query.id: to_loss_units(self._operators[query.id].plan.epsilon)
-            for query in alarms.queries.values()
+            query.id: to_loss_units(self._operators[query.id].plan.epsilon) for query in queries
         }
 
     @property
@@ -147,36 +147,23 @@ class Decider:
 
     def _draw(self, query: Query, index: int, partials: WindowPartials) -> _Drawn:
         """Decide the cells of a window; of a run, go on from where the ledger says it stands."""
-        operator = self._operators[query.id]
         cells = len(query.domain)
         statistics = _statistics(partials.own, query.condition.statistics, cells)
-        if reference_feed(query) is not None and isinstance(operator, BandOperator):
-            operator = operator.around(_statistics(partials.reference, 1, cells)[0])
-        if not isinstance(operator, Svt):
+        run = self._runs.get(query.id)
+        if run is None:
+            operator = self._operators[query.id]
+            if query.reference is not None:
+                operator = operator_of(around(query, _statistics(partials.reference, 1, cells)[0]))
             decided = operator.decide(statistics, self._noise)
             return _Drawn(decided.fired, decided.cost)
         periods = self._periods(*query.calendar.bounds(index))
         before = self._ledger.run(query.id, periods, query.fingerprint)
-        opening = before is None
-        state = RunState.from_bytes(before.state) if before else operator.open(self._noise)
-        asked = operator.ask(statistics, state, self._noise, window=index)
-        units = operator.cost_units(opening, asked.rung)
-        if not has_runs(query, self._alarms.budget):
-            # Whatever window of a run an event lies in, it bears the loss of the whole run.
-            units = operator.terms.epsilon_units
-        return _Drawn(
-            fired=asked.fired,
-            cost=UniformCost(units, len(query.domain)),
-            late=asked.late,
-            unanswered=int(np.count_nonzero(~asked.answered)),
-            run=RunAfter(
-                state=asked.state.to_bytes(),
-                left=asked.state.left,
-                rung=asked.rung,
-                previous=before,
-                terms=_run_terms(operator),
-            ),
-        )
+        asked = run.go_on(statistics, before, self._noise, window=index)
+        # Under unit `event`, an event bears the loss of a whole run in whatever window it lies.
+        shared = has_runs(query, self._alarms.budget)
+        units = asked.units if shared else self._charges[query.id]
+        cost = UniformCost(units, cells)
+        return _Drawn(asked.fired, cost, asked.late, asked.unanswered, asked.after)
 
     def _periods(self, start_ms: int, end_ms: int) -> tuple[int, ...]:
         """Return the budget periods that a window touches."""
@@ -188,7 +175,7 @@ class Decider:
         live = query.feed.clock is Clock.APPEND_TIME
         late_ms = self._clock_ms() - (key.end_ms + query.grace_ms) if live else 0
         missing, unreferenced = self._missing(query, partials)
-        reference = reference_feed(query)
+        reference = query.reference
         reasons = {
             "reconfigured": key.start_ms < self._ledger.effective_from(query.id),
             "conflict": self._ledger.counts.conflicted(key),
@@ -203,7 +190,7 @@ class Decider:
 
     def _missing(self, query: Query, partials: WindowPartials) -> tuple[bool, bool]:
         """Tell whether partitions of the alarm's own feed are missing, and of its reference's."""
-        reference = reference_feed(query)
+        reference = query.reference
         wanted = 0 if reference is None else self._partitions[reference.feed.name]
         return (
             len(partials.own) < self._partitions[query.feed.name],
@@ -226,11 +213,9 @@ class Decider:
 
     def _requests(self, query: Query, last: WindowKey) -> Iterator[Request]:
         """Yield the public schedule of one query from its oldest undecided window to ``last``."""
-        budget, operator = self._alarms.budget, self._operators[query.id]
+        budget, operator = self._alarms.budget, self._runs.get(query.id)
         cost = UniformCost(units=self._charges[query.id], cells=len(query.domain))
-        run = None
-        if isinstance(operator, Svt) and has_runs(query, budget):
-            run = _run_terms(operator)
+        run = operator.run_terms if operator is not None and has_runs(query, budget) else None
         index = self._oldest(query)
         now_ms = self._clock_ms()
         while True:
@@ -269,11 +254,6 @@ _DENIALS = {
     Answer.TOO_OLD: "too_old",
     Answer.MISSED: "not_admitted",
 }
-
-
-def _run_terms(operator: Svt) -> RunTerms:
-    terms = operator.terms
-    return RunTerms(terms.open_units, terms.alarm_units, terms.alarms)
 
 
 def _too_old(query: Query, end_ms: int, now_ms: int) -> bool:

@@ -1,79 +1,18 @@
-"""Which operator decides an alarm, and at what price: the one place that knows them all.
-
-Most mechanisms are made from condition and aim (``operators.registry``). A band is decided by a
-decider, planned when the configuration was read; here it becomes an operator like any other.
-"""
+"""What an alarm's mechanism makes of it: the operator that decides it, and its price."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from accountant.costs.charges import UniformCost
-from accountant.units import from_loss_units
-from operators.base import Decision, Plan
-from operators.registry import create, price
-from operators.single.adapter import check_statistics
-from stream.model.references import clamped
+from operators.registry import create, mechanism_of, price
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from operators.base import Operator
-    from operators.conditions.condition import Aim, Condition
-    from operators.noise.source import NoiseSource
+    from operators.base import Operator, Plan, RunOperator
+    from operators.conditions.condition import Aim
     from stream.model.alarms import Alarms
-    from stream.model.queries import Band, Query
+    from stream.model.queries import Query
 
-__all__ = ["DECIDER", "BandOperator", "operator_of", "plans_of", "price_of"]
-
-DECIDER: Final = "decider"
-"""The mechanism of bands, as configurations name it."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BandOperator:
-    """Rings where a decider does not find the aggregate within its band.
-
-    Guarantee: the decider's own, epsilon-differential privacy per cell; ringing is its answer
-    negated.
-
-    Args:
-        condition: when a cell should ring, over all statistics of the query.
-        band: the decider, which reads the first of them, and the references.
-    """
-
-    condition: Condition
-    band: Band
-
-    @property
-    def plan(self) -> Plan:
-        """The loss as written; as it is given, the limit is the same."""
-        epsilon = from_loss_units(self.band.decider.units)
-        return Plan(DECIDER, epsilon, float(epsilon))
-
-    def around(self, references: NDArray[np.int64]) -> BandOperator:
-        """Return the same around the references of one window, shape (cells,), int64.
-
-        They are clamped to what deciders take.
-        """
-        return replace(self, band=replace(self.band, references=clamped(references)))
-
-    def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
-        """Decide every cell of one window.
-
-        Args:
-            statistics: shape (statistics, cells), int64.
-            noise: the cryptographic source.
-
-        Raises:
-            ValueError: statistics of another shape or type.
-        """
-        check_statistics(self.condition, statistics)
-        decider = self.band.decider
-        within = decider.decide(statistics[: len(decider.statistics)], self.band.references, noise)
-        return Decision(~within, UniformCost(decider.units, self.condition.cells))
+__all__ = ["operator_of", "plans_of", "price_of", "run_of"]
 
 
 def operator_of(query: Query) -> Operator:
@@ -82,9 +21,17 @@ def operator_of(query: Query) -> Operator:
     Raises:
         ConfigError: its aim cannot be kept.
     """
-    if query.band is not None:
-        return BandOperator(query.condition, query.band)
-    return create(query.mechanism, query.condition, query.aim)
+    return create(query.mechanism, query.condition, query.aim, band=query.band)
+
+
+def run_of(query: Query) -> RunOperator | None:
+    """Plan the operator of an alarm whose windows share runs; ``None`` for any other.
+
+    Raises:
+        ConfigError: its aim cannot be kept.
+    """
+    planned = mechanism_of(query.mechanism).run
+    return None if planned is None else planned(query.condition, query.aim)
 
 
 def price_of(query: Query, aim: Aim | None = None) -> Plan:
@@ -97,9 +44,7 @@ def price_of(query: Query, aim: Aim | None = None) -> Plan:
     Raises:
         ConfigError: the aim cannot be kept.
     """
-    if query.band is not None:
-        return BandOperator(query.condition, query.band).plan
-    return price(query.mechanism, query.condition, query.aim if aim is None else aim)
+    return price(query.mechanism, query.condition, aim or query.aim, band=query.band)
 
 
 def plans_of(alarms: Alarms) -> dict[str, Plan]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
-from operators.registry import RUN_MECHANISMS
+from operators.registry import mechanism_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,7 +127,7 @@ def has_runs(query: Query, budget: Budget) -> bool:
 
     Under unit ``event`` nothing is shared between windows: each is charged as if it were a run.
     """
-    return budget.unit is PrivacyUnit.USER and query.mechanism in RUN_MECHANISMS
+    return budget.unit is PrivacyUnit.USER and mechanism_of(query.mechanism).run is not None
 
 
 def cells_per_unit(query: Query, budget: Budget) -> int:

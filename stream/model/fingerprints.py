@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from operators.registry import RUN_MECHANISMS
-from operators.svt import Svt
+from operators.registry import mechanism_of
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Condition
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed, Field
-    from stream.model.queries import AggregateSpec, Band, Query, ReferenceFeed
+    from stream.model.queries import AggregateSpec, Query, ReferenceFeed
     from stream.windows.calendars import Calendar
 
 __all__ = ["SCHEMA_VERSION", "definition", "definition_json", "fingerprint"]
@@ -65,10 +64,10 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
             "first_tolerances": list(aim.first_tolerances),
             "apportion": aim.apportion,
             "refine": aim.refine,
-            **_run(query),
+            **mechanism_of(query.mechanism).definition(query.condition, aim),
         },
         "mechanism": query.mechanism,
-        **({} if query.band is None else {"band": _band(query.band)}),
+        **_band(query),
         "grace_ms": query.grace_ms,
         "privacy": {
             "unit": budget.unit.value,
@@ -121,29 +120,20 @@ def _aggregate(spec: AggregateSpec) -> dict[str, Any]:
     }
 
 
-def _run(query: Query) -> dict[str, Any]:
-    """Return what only mechanisms with runs read; others keep the fingerprints they had."""
-    if query.mechanism not in RUN_MECHANISMS:
+def _band(query: Query) -> dict[str, Any]:
+    """Return what is watched of a band; other alarms keep the fingerprints they had."""
+    band = query.band
+    if band is None:
         return {}
-    aim, terms = query.aim, Svt.planned(query.condition, query.aim).terms
+    references = {} if query.reference is None else {"reference": _reference(query.reference)}
     return {
-        # A run's state fits the terms it was opened on, and no others.
-        "terms": [terms.open_units, terms.alarm_units, terms.correction],
-        "alarms": aim.alarms,
-        "questions": aim.questions,
-        "put_back": aim.put_back,
-        "monotone": query.condition.monotone,
-    }
-
-
-def _band(band: Band) -> dict[str, Any]:
-    """Return what only mechanism ``decider`` reads; others keep the fingerprints they had."""
-    return {
-        "decider": band.decider.name,
-        "epsilon": _ratio(band.epsilon),
-        "tau": band.tau,
-        "references": _digest_of_numbers(band.references),
-        **({} if band.feed is None else {"reference": _reference(band.feed)}),
+        "band": {
+            "decider": band.decider.name,
+            "epsilon": _ratio(band.decider.epsilon),
+            "tau": band.decider.tau,
+            "references": _digest_of_numbers(band.references),
+            **references,
+        }
     }
 
 

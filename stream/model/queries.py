@@ -19,15 +19,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from operators.base import Band
     from operators.conditions.condition import Aim, Condition
-    from operators.deciders import Decider
     from stream.model.feeds import Domain, Feed
     from stream.model.filters import Where
     from stream.windows.calendars import Calendar
 
 __all__ = [
     "AggregateSpec",
-    "Band",
     "FirstTolerances",
     "Query",
     "ReferenceFeed",
@@ -135,32 +134,6 @@ class ReferenceFeed:
     timeout_ms: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Band:
-    """What an alarm watches that rings when its aggregate leaves a band around a reference.
-
-    Args:
-        decider: answers "within"; reads the first of the query's statistics, in order.
-        epsilon: its loss per cell as written.
-        tau: half-width of the band, in units of the aggregate.
-        references: shape (cells,), int64, public, in units of the aggregate; made read-only.
-        feed: where they are counted window by window; ``references`` are 0 then, and the query's
-            condition is about the distance to them.
-    """
-
-    decider: Decider
-    epsilon: Fraction
-    tau: int
-    references: NDArray[np.int64]
-    feed: ReferenceFeed | None = None
-
-    def __post_init__(self) -> None:
-        """Freeze the references."""
-        frozen = self.references.copy()
-        frozen.setflags(write=False)
-        object.__setattr__(self, "references", frozen)
-
-
 @dataclass(frozen=True, slots=True)
 class FirstTolerances:
     """What a configuration says of the first phase, per atom, in units of its statistic.
@@ -205,7 +178,9 @@ class Query:
         max_age_ms: at catch-up, a window cut longer ago than this is denied.
         sql: the text it came from.
         fingerprint: hex digest of everything that changes its decisions.
-        band: of mechanism ``decider``, whose condition says when the band is left; else ``None``.
+        band: what is watched, where the condition says when a band is left; else ``None``.
+        reference: where the references of the band are counted, window by window: those in ``band``
+            are 0 then, and the condition is about the distance to them.
     """
 
     id: str
@@ -226,6 +201,7 @@ class Query:
     sql: str
     fingerprint: str
     band: Band | None = None
+    reference: ReferenceFeed | None = None
 
     @property
     def tolerance(self) -> str | dict[str, str]:

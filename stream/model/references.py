@@ -25,17 +25,16 @@ if TYPE_CHECKING:
     from accountant.records import Partial
     from stream.model.alarms import Alarms
     from stream.model.feeds import Feed
-    from stream.model.queries import Query, ReferenceFeed
+    from stream.model.queries import Query
 
 __all__ = [
     "FARTHEST_REFERENCE",
     "WindowPartials",
-    "clamped",
+    "around",
     "counted_on",
     "feeds_in_use",
     "feeds_of",
     "public_feeds",
-    "reference_feed",
     "waited_ms",
 ]
 
@@ -77,7 +76,7 @@ def counted_on(feed: Feed, alarms: Alarms) -> tuple[list[Query], Budget]:
         return [q for q in alarms.queries.values() if q.feed.name == feed.name], alarms.budget
     found = []
     for query in alarms.queries.values():
-        reference = reference_feed(query)
+        reference = query.reference
         if reference is not None and reference.feed.name == feed.name:
             found.append(
                 replace(
@@ -98,27 +97,29 @@ def feeds_in_use(alarms: Alarms) -> list[Feed]:
 
 def feeds_of(query: Query) -> list[Feed]:
     """Return the feeds whose counts decide an alarm: its own, and that of its references."""
-    reference = reference_feed(query)
-    return [query.feed] if reference is None else [query.feed, reference.feed]
+    return [query.feed] if query.reference is None else [query.feed, query.reference.feed]
 
 
 def public_feeds(alarms: Alarms) -> set[str]:
     """Return the names of the feeds that references are counted on; no alarm watches them."""
-    found = (reference_feed(query) for query in alarms.queries.values())
+    found = (query.reference for query in alarms.queries.values())
     return {reference.feed.name for reference in found if reference is not None}
-
-
-def reference_feed(query: Query) -> ReferenceFeed | None:
-    """Return where the references of an alarm are counted; ``None`` where they are not."""
-    return None if query.band is None else query.band.feed
 
 
 def waited_ms(query: Query) -> int:
     """Return how long after its cut a window waits for counts, at most."""
-    reference = reference_feed(query)
-    return max(query.decide_timeout_ms, 0 if reference is None else reference.timeout_ms)
+    reference_ms = 0 if query.reference is None else query.reference.timeout_ms
+    return max(query.decide_timeout_ms, reference_ms)
 
 
-def clamped(references: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return references that deciders take."""
-    return np.clip(references, -FARTHEST_REFERENCE, FARTHEST_REFERENCE)
+def around(query: Query, references: NDArray[np.int64]) -> Query:
+    """Return an alarm whose band lies around the references of one window, clamped.
+
+    Args:
+        query: of a band whose references are counted.
+        references: shape (cells,), int64.
+    """
+    if query.band is None:
+        raise ValueError("only a band has references")
+    clamped = np.clip(references, -FARTHEST_REFERENCE, FARTHEST_REFERENCE)
+    return replace(query, band=replace(query.band, references=clamped))

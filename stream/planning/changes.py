@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from accountant.budget.plan import epsilon_needed, loads_of, room_units, worst_of
 from accountant.errors import ConfigError
 from accountant.units import to_loss_units
-from operators.registry import PHASED, RUN_MECHANISMS
+from operators.registry import mechanism_of
 from stream.config.alarms.tolerances import aim_with, highest_tolerance, tolerance_text
 from stream.decisions.mechanisms import price_of
 from stream.model.alarms import has_runs
@@ -98,7 +98,7 @@ def smallest_changes(
     everyone = range(len(queries))
     for chosen in [*([at] for at in everyone), *([list(everyone)] if len(queries) > 1 else [])]:
         changes += [bench.tolerance(chosen), bench.max_fnr(chosen), bench.window(chosen)]
-        if any(queries[at].mechanism in RUN_MECHANISMS for at in chosen):
+        if any(_keeps_runs(queries[at]) for at in chosen):
             changes.append(bench.alarms_per_period(chosen))
     return (*changes, bench.epsilon_max())
 
@@ -204,11 +204,7 @@ class _Bench:
     def alarms_per_period(self, chosen: Sequence[int]) -> Change:
         """Take alarms from the runs of some alarms; of several, from all that have most."""
         chosen_aims = {at: self._queries[at].aim for at in chosen}
-        aims = {
-            at: aim
-            for at, aim in chosen_aims.items()
-            if self._queries[at].mechanism in RUN_MECHANISMS
-        }
+        aims = {at: aim for at, aim in chosen_aims.items() if _keeps_runs(self._queries[at])}
         most = max(aim.alarms for aim in aims.values())
 
         def fits(fewer: int) -> bool:
@@ -339,7 +335,7 @@ class _Bench:
         ):
             most = (_MOST_STEPS * query.condition.sensitivity_of(name) - 1) // 2
             most = min(most, highest_tolerance(query, name))
-            if first is not None and query.mechanism in PHASED:
+            if first is not None and mechanism_of(query.mechanism).first_phase:
                 most = min(most, first)
             highest.append(max(tolerance, most))
         return tuple(highest)
@@ -367,6 +363,10 @@ class _Bench:
             return guess[0]
         width = Fraction(2 * guess[0] + 1) * tried / room
         return min(math.ceil((width - 1) / 2), highest[0])
+
+
+def _keeps_runs(query: Query) -> bool:
+    return mechanism_of(query.mechanism).run is not None
 
 
 def _last_resort(change: Change) -> int:

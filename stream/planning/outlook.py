@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.registry import RUN_MECHANISMS
+from operators.registry import mechanism_of
 from stream.decisions.mechanisms import plans_of
 from stream.planning.budget import budget_plan
 from stream.planning.changes import recommended, smallest_changes
@@ -58,7 +58,7 @@ def outlook(alarms: Alarms) -> tuple[ScopeOutlook, ...]:
                 runs=tuple(
                     run_outlook(query, alarms.budget)
                     for query in queries
-                    if query.mechanism in RUN_MECHANISMS
+                    if mechanism_of(query.mechanism).run is not None
                 ),
             )
         )

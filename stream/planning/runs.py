@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from accountant.units import PrivacyUnit, to_loss_units
-from operators.registry import price
-from operators.svt import Svt, accuracy
+from operators.registry import DEFAULT, price
+from stream.decisions.mechanisms import run_of
 from stream.model.alarms import cells_per_unit
 from stream.planning.budget import period_table
 from stream.planning.occupancy import ActiveWindows
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from stream.model.queries import Query
 
 __all__ = ["RunOutlook", "run_outlook"]
-
-_TSLM = "tslm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,29 +76,32 @@ def run_outlook(query: Query, budget: Budget) -> RunOutlook:
 
     Raises:
         ConfigError: its aim cannot be kept.
+        ValueError: it has no runs.
     """
     aim = query.aim
-    terms = Svt.planned(query.condition, aim).terms
-    step = _step(query)
+    run, step = run_of(query), _step(query)
+    if run is None:
+        raise ValueError("only a mechanism with runs has an outlook on them")
+    looked = run.outlook
     windows = _most_windows(query, budget)
     cells = None if windows is None else windows * len(query.domain)
-    alone = price(_TSLM, query.condition, aim)
+    alone = price(DEFAULT.name, query.condition, aim)
     reached = query.calendar.overlap if budget.unit is PrivacyUnit.EVENT else windows
-    per_window = cells_per_unit(replace(query, mechanism=_TSLM), budget)
+    per_window = cells_per_unit(replace(query, mechanism=DEFAULT.name), budget)
     each = per_window * to_loss_units(alone.epsilon)
     return RunOutlook(
         query=query.id,
-        alarms=terms.alarms,
-        threshold_scale=float(step / terms.threshold_rate),
-        question_scale=float(step / terms.query_rate),
-        correction=float(step * terms.correction),
+        alarms=looked.alarms,
+        threshold_scale=float(step * looked.threshold_scale),
+        question_scale=float(step * looked.question_scale),
+        correction=float(step * looked.correction),
         windows=windows,
-        questions=None if cells is None else cells * terms.questions,
-        negatives=None if cells is None else -(-cells * terms.questions // terms.alarms),
+        questions=None if cells is None else cells * looked.questions,
+        negatives=None if cells is None else -(-cells * looked.questions // looked.alarms),
         # Asked for by cells: each is taken to be asked as often as it may be.
         alpha=None
         if cells is None
-        else float(step) * accuracy(terms, math.ceil(cells / terms.alarms), float(aim.max_fnr)),
+        else float(step) * run.accuracy(math.ceil(cells / looked.alarms), float(aim.max_fnr)),
         beta=aim.max_fnr,
         window_epsilon=alone.epsilon,
         windows_units=None if reached is None else reached * each,

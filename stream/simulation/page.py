@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from operators.registry import ALL
 from stream.simulation.advice import CAVEAT, advice_on
-from stream.simulation.plots import entropy_plot, loss_plot, rates_plot
+from stream.simulation.plots import MECHANISM_COLOURS, entropy_plot, loss_plot, rates_plot
 from stream.simulation.results import AUDIENCE
 from stream.simulation.tables import (
     NOTHING_TRUE,
@@ -52,6 +53,7 @@ def html_page(simulation: Simulation) -> str:
             _section(results, simulation, at) for at, results in enumerate(simulation.results)
         ],
         tolerance_cell=tolerance_cell,
+        colours={name: ALL[name].colours for name in MECHANISM_COLOURS},
     )
 
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from stream.simulation.settings import BASELINES
+from operators.registry import ALL
+from stream.simulation.settings import BASELINES, TRIED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,14 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MECHANISM_COLOURS", "entropy_plot", "loss_plot", "rates_plot"]
 
-MECHANISM_COLOURS: Final = {
-    "tslm": "--tslm",
-    "ppwlm": "--ppwlm",
-    "dppwlm": "--dppwlm",
-    "probe": "--probe",
-    "probe-ent": "--probe-ent",
-    "nlm": "--nlm",
-}
+MECHANISM_COLOURS: Final = {name: f"--{name}" for name in ALL if name in {*TRIED, *BASELINES}}
 """CSS variable of every mechanism's colour."""
 
 # Colours that nothing else has: they are replaced once matplotlib has written them.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from operators.registry import MECHANISMS
+from operators.registry import ALL, OFFERED
 from stream.config.alarms.tolerances import aim_with, highest_tolerance
 
 if TYPE_CHECKING:
@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Aim
     from stream.model.queries import Query
 
-__all__ = ["BASELINES", "FACTORS", "Setting", "Untried", "settings_of"]
+__all__ = ["BASELINES", "FACTORS", "TRIED", "Setting", "Untried", "settings_of"]
 
 FACTORS: Final = (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 """Multiples of the configured tolerances that are tried by default."""
-BASELINES: Final = ("nlm",)
+TRIED: Final = tuple(name for name, one in OFFERED.items() if one.by_window)
+"""Mechanisms that are tried by default."""
+BASELINES: Final = tuple(name for name in ALL if name not in OFFERED)
 """Mechanisms that do not keep ``max_fnr``; tried only by name, never recommended."""
 
 
@@ -81,7 +83,7 @@ def settings_of(
     """
     chosen: dict[tuple[str, Aim], Setting] = {}
     refused: list[Untried] = []
-    for setting in _candidates(query, mechanisms or MECHANISMS, factors, rates):
+    for setting in _candidates(query, mechanisms or TRIED, factors, rates):
         key = (setting.mechanism, setting.aim)
         if key in chosen:
             continue

@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from operators.base import FOR_FORMULAS
 from operators.conditions.condition import Aim
 from operators.conditions.weights import Weight
-from operators.registry import PHASED, RUN_MECHANISMS
+from operators.registry import OFFERED
 from operators.single.tslm import theoretical_limit
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
-from stream.config.alarms.bands import BAND_KEYS
+from stream.config.alarms.mechanism_keys import misplaced_keys
 from stream.config.alarms.reduction import LARGEST_STATISTIC
 from stream.config.alarms.tolerances import mapping_text
 from stream.config.sql.nodes import SqlProblem
@@ -69,6 +70,8 @@ class AimReader:
         first = self._first(tolerances)
         if len(self.findings.errors) > before:
             return None
+        mechanism = OFFERED.get(self.model.mechanism)
+        looks_twice = mechanism is not None and mechanism.first_phase
         run = {"alarms": self.model.alarms_per_period, "questions": self.model.append}
         aim = Aim(
             max_fnr=self.model.max_fnr,
@@ -76,7 +79,7 @@ class AimReader:
             max_fpr=self.model.max_fpr,
             apportion=self.model.apportion,
             refine=self.model.refine or "gradual",
-            first_tolerances=first.beside(tolerances) if self.model.mechanism in PHASED else (),
+            first_tolerances=first.beside(tolerances) if looks_twice else (),
             put_back=self.model.append_to == "run",
             **{name: value for name, value in run.items() if value is not None},
         )
@@ -84,34 +87,22 @@ class AimReader:
         return aim, first
 
     def _check_keys(self) -> None:
-        """Refuse keys that the mechanism does not read."""
-        mechanism = self.model.mechanism
-        if self.model.refine is not None and mechanism != "probe":
-            message = f"refine is for mechanism: probe; {mechanism} has no second phase of its own"
-            self.findings.wrong((*self.loc, "refine"), message, "remove it, or change mechanism")
-        if self.model.first_tolerance is not None and mechanism not in PHASED:
-            message = f"first_tolerance is for mechanism: probe or probe-ent, not {mechanism}"
-            hint = "remove it, or change mechanism"
-            self.findings.wrong((*self.loc, "first_tolerance"), message, hint)
+        """Refuse numbers out of range, keys that the mechanism does not read, tests too many."""
         for key, most in (("alarms_per_period", MOST_ALARMS), ("append", MOST_QUESTIONS)):
             number = getattr(self.model, key)
             if number is not None and not 1 <= number <= most:
                 message = f"{key} is a whole number from 1 to {most:,}"
                 self.findings.wrong((*self.loc, key), message, f"write {key}: 10")
-        for key in ("alarms_per_period", "append", "append_to"):
-            if getattr(self.model, key) is not None and mechanism not in RUN_MECHANISMS:
-                message = f"{key} is for mechanism: svt; {mechanism} has no runs of windows"
-                self.findings.wrong((*self.loc, key), message, "remove it, or change mechanism")
-        for key in BAND_KEYS:
-            if getattr(self.model, key) is not None:
-                message = f"{key} is for mechanism: decider; {mechanism} reads none"
-                self.findings.wrong((*self.loc, key), message, "remove it, or change mechanism")
+        for key, message, hint in misplaced_keys(self.model):
+            self.findings.wrong((*self.loc, key), message, hint)
         literals = self.counting.condition.formula.literals
-        if mechanism in {"ppwlm", "dppwlm", *RUN_MECHANISMS} and len(literals) > 1:
+        mechanism = OFFERED.get(self.model.mechanism)
+        if mechanism is not None and mechanism.formula is None and len(literals) > 1:
             self.findings.wrong(
                 (*self.loc, "mechanism"),
-                f"{mechanism} decides one comparison; this HAVING comes to {len(literals)} tests",
-                "write mechanism: probe-ent, or tslm",
+                f"{mechanism.name} decides one comparison; this HAVING comes to {len(literals)}"
+                " tests",
+                FOR_FORMULAS,
             )
 
     def _amounts(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.errors import ConfigError
+from operators.base import Band
 from operators.conditions.condition import Aim
 from operators.deciders import (
     Count,
@@ -22,16 +23,17 @@ from operators.deciders import (
     Sum,
     TightBand,
     choose,
+    effective_from,
+    kept_from,
     planned,
-    tau_min,
 )
 from stream.config.alarms.band_statistics import BandCounting, kind_of
-from stream.config.alarms.thresholds import Levels, Profiles, ThresholdReader
+from stream.config.alarms.mechanism_keys import misplaced_keys
+from stream.config.alarms.thresholds import Profiles
 from stream.config.sql.bands import reference_of
 from stream.config.sql.nodes import SqlProblem
-from stream.decisions.mechanisms import DECIDER
 from stream.model.numbers import decimal, whole_steps
-from stream.model.queries import Band, FirstTolerances
+from stream.model.queries import FirstTolerances
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Condition
     from operators.deciders import Decider, Kind
     from stream.config.alarms.band_feeds import FeedReferenceReader
+    from stream.config.alarms.thresholds import ThresholdReader
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
     from stream.config.sql.bands import BandAsked
@@ -46,10 +49,7 @@ if TYPE_CHECKING:
     from stream.config.yamlfile import Loc
     from stream.model.queries import AggregateSpec, ReferenceFeed
 
-__all__ = ["BAND_KEYS", "MOST_STATISTICS", "BandReader", "ReadAlarm"]
-
-BAND_KEYS: Final = ("decider", "epsilon", "reference", "reference_timeout")
-"""Keys of an alarm that only bands read."""
+__all__ = ["MOST_STATISTICS", "BandReader", "ReadAlarm"]
 
 MOST_STATISTICS: Final = 256
 """Most statistics of a decider that are counted."""
@@ -57,25 +57,6 @@ MOST_STATISTICS: Final = 256
 _MOST_COUNTED: Final = 10_000_000
 _FARTHEST: Final = 1 << 60
 _ONE: Final = Fraction(1)
-_NOT_READ: Final = {
-    "max_fpr": (
-        "how often a cell within its band rings follows from epsilon",
-        "remove it, and write a larger epsilon for fewer false alarms",
-    ),
-    "tolerance": (
-        "a band has no tolerance beside it",
-        "remove it, and write the distance that matters as tau: ABS(... - REFERENCE) >= tau",
-    ),
-    "apportion": ("a band is one question: nothing is shared out", "remove it"),
-    "refine": ("refine is for mechanism: probe", "remove it"),
-    "first_tolerance": ("first_tolerance is for mechanism: probe or probe-ent", "remove it"),
-    "alarms_per_period": (
-        "alarms_per_period is for mechanism: svt; every window of a band is charged",
-        "remove it; decider: svt has no runs either",
-    ),
-    "append": ("append is for mechanism: svt; a band is asked about once", "remove it"),
-    "append_to": ("append_to is for mechanism: svt; a band is asked about once", "remove it"),
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +69,8 @@ class ReadAlarm:
         aim: what is promised.
         first: what the tolerances of a first phase follow from.
         texts: every atom as SQL, in the order of the condition's formula.
-        band: of mechanism ``decider``.
+        band: what is watched, where that is a band.
+        reference: where the band's references are counted.
     """
 
     aggregates: tuple[AggregateSpec, ...]
@@ -97,6 +79,7 @@ class ReadAlarm:
     first: FirstTolerances
     texts: tuple[str, ...]
     band: Band | None = None
+    reference: ReferenceFeed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +142,8 @@ class BandReader:
                 f"{distance} >= {decimal(self.asked.tau)}",
                 f"{distance} > -{decimal(self.asked.tau)}",
             ),
-            band=Band(decider, self._epsilon, tau, references, feed_reference),
+            band=Band(decider, references),
+            reference=feed_reference,
         )
 
     @property
@@ -192,19 +176,13 @@ class BandReader:
 
     def _check_keys(self) -> None:
         """Refuse keys that bands do not read, and ask for those that they need."""
-        for key, (message, hint) in _NOT_READ.items():
-            if key in self.model.model_fields_set and getattr(self.model, key) is not None:
-                self.findings.wrong((*self.loc, key), message, hint)
+        for key, message, hint in misplaced_keys(self.model):
+            self.findings.wrong((*self.loc, key), message, hint)
         written = self.model.reference
         if written is not None and (written.feed is None) == (written.value is None):
             hint = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"
             message = "a reference is a number, a public table's value, or counted on a public feed"
             self.findings.wrong((*self.loc, "reference"), message, hint)
-        examples = {"epsilon": 'epsilon: "0.5"', "reference": "reference: 200"}
-        for key, example in examples.items():
-            if getattr(self.model, key) is None:
-                message = f"mechanism: {DECIDER} needs {key}"
-                self.findings.wrong((*self.loc, "mechanism"), message, f"write {example}")
 
     def _tau(self) -> int | None:
         """Return the half-width in granules."""
@@ -237,23 +215,14 @@ class BandReader:
             message = problem.message.replace("the threshold is", "a reference is")
             self.findings.wrong(at, message, hint)
             return None
-        if threshold.number is not None:
-            steps, message, hint = self._in_granules(threshold.number, "reference")
-            if message:
-                self.findings.wrong(at, message, hint)
-                return None
-            levels = Levels((steps,))
-        else:
-            values = self.tables.looked_up(
-                threshold,
-                lambda number: self._in_granules(number, "reference"),
-                lambda message, _: self.findings.wrong(
-                    at, message, "every public predicate needs its reference: add the rows"
-                ),
-            )
-            if values is None:
-                return None
-            levels = Levels(values, self.tables.domain.fields.index(threshold.field))
+        levels = self.tables.levels_of(
+            threshold,
+            lambda number: self._in_granules(number, "reference"),
+            lambda message, hint: self.findings.wrong(at, message, hint),
+            what="reference",
+        )
+        if levels is None:
+            return None
         profiles = Profiles.of(self.tables.domain, [levels])
         numbers = np.array([int(value) for value in levels.values], dtype=np.int64)
         return profiles.over_cells(profiles.spread(numbers, levels.axis)).astype(np.int64)
@@ -350,10 +319,10 @@ class BandReader:
                 warning=True,
             )
         if decider.name != "tight":
-            self._warn_of_misses(decider, tau)
+            self._warn_of_misses(decider)
         if isinstance(kind, Quantile):
             return
-        least = self._effective_from(decider, kind)
+        least = effective_from(decider, kind, self.model.max_fnr)
         if least is None or tau >= least:
             return
         now = ""
@@ -373,31 +342,18 @@ class BandReader:
             warning=True,
         )
 
-    def _warn_of_misses(self, decider: Decider, tau: int) -> None:
+    def _warn_of_misses(self, decider: Decider) -> None:
         """Say where a decider keeps max_fnr, if not everywhere outside its band."""
         promised = f"max_fnr {decimal(self.model.max_fnr)}"
         message = f"no distance is known from which {decider.name} keeps {promised}"
         if isinstance(decider, LaplaceBand | ExponentialBand):
-            kept = _kept_from(decider, tau, float(self.model.max_fnr))
+            kept = kept_from(decider, float(self.model.max_fnr))
             message = f"{decider.name} keeps {promised} at no distance from its reference"
             if kept is not None:
                 distance = decimal(kept * self._granule)
                 message = f"{decider.name} keeps {promised} from a distance of {distance} on only"
         hint = "write decider: tight, which keeps it everywhere outside the band"
         self.findings.warn(self._at_decider, message, hint)
-
-    def _effective_from(self, decider: Decider, kind: Count | Sum) -> int | None:
-        """Return the least effective tau with max_fnr as error; ``None`` where none is known.
-
-        2^60 or more where no tau that can be written is effective.
-        """
-        promised = self.model.max_fnr
-        if isinstance(decider, TightBand):
-            return decider.threshold(promised) or _FARTHEST
-        if decider.name == "svt":
-            return None
-        largest = kind.high if isinstance(kind, Sum) else None
-        return tau_min(decider.name, kind, self._epsilon, promised, largest=largest)
 
     def _at_sql(self, message: str, hint: str, offset: int, *, warning: bool = False) -> None:
         tell = self.findings.warn if warning else self.findings.wrong
@@ -413,20 +369,3 @@ def _range(kind: Kind) -> tuple[int | None, int | None]:
             return (0 if low >= 0 else None), (0 if high <= 0 else None)
         case Quantile(domain=domain):
             return domain[0], domain[-1]
-
-
-def _kept_from(decider: LaplaceBand | ExponentialBand, tau: int, chance: float) -> int | None:
-    """Return the least distance from which a miss is no more probable; ``None`` if there is none.
-
-    Outside the band, the probability of a miss never grows with the distance.
-    """
-    low, reach = tau - 1, 1
-    while decider.error(tau + reach) > chance:
-        if isinstance(decider, ExponentialBand) and reach >= tau:
-            return None
-        reach *= 2
-    high = tau + reach
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if decider.error(middle) > chance else (low, middle)
-    return high

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
-from operators.registry import MECHANISMS, RUN_MECHANISMS, price
+from operators.registry import DEFAULT, OFFERED, price
 from stream.config.alarms.aims import AimReader
 from stream.config.alarms.band_feeds import FeedReferenceReader
 from stream.config.alarms.bands import BandReader, ReadAlarm
 from stream.config.alarms.contradictions import constant_comparisons, constant_condition
+from stream.config.alarms.mechanism_keys import named_wrongly
 from stream.config.alarms.reduction import Function
 from stream.config.alarms.statistics import aggregate_of, assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
-from stream.config.scalars import closest
 from stream.config.sql.bands import BAND_SHAPE
 from stream.config.sql.select import SqlProblem, parse_sql
-from stream.decisions.mechanisms import DECIDER
 from stream.model.feeds import Clock, Domain
 from stream.model.fingerprints import fingerprint
 from stream.model.queries import Query
@@ -73,7 +72,8 @@ class QueryBuilder:
         """Return the query of an alarm, or ``None`` where it has an error."""
         before = len(self.findings.errors)
         loc: Loc = ("alarms", name)
-        self._check_mechanism(model.mechanism, loc)
+        if (wrong := named_wrongly(model.mechanism)) is not None:
+            self.findings.wrong((*loc, "mechanism"), *wrong)
         if model.max_fnr + (model.max_fpr or model.max_fnr) >= 1:
             self.findings.wrong(
                 (*loc, "max_fnr" if model.max_fpr is None else "max_fpr"),
@@ -124,6 +124,7 @@ class QueryBuilder:
             sql=model.sql,
             fingerprint="",
             band=read.band,
+            reference=read.reference,
         )
         if region_of(query).empty:
             self.findings.wrong(
@@ -160,16 +161,6 @@ class QueryBuilder:
     def _at_sql(self, loc: Loc, problem: SqlProblem) -> None:
         self.findings.wrong((*loc, "sql"), problem.message, problem.hint, offset=problem.offset)
 
-    def _check_mechanism(self, mechanism: str, loc: Loc) -> None:
-        at, known = (*loc, "mechanism"), (*MECHANISMS, *RUN_MECHANISMS, DECIDER)
-        if mechanism in known:
-            return
-        if mechanism == "nlm":
-            message = "nlm is a baseline for experiments: it does not keep max_fnr"
-            self.findings.wrong(at, message, "write mechanism: tslm")
-        else:
-            self.findings.wrong(at, "this mechanism is not known", closest(mechanism, known))
-
     def _calendar(self, parsed: ParsedQuery, model: AlarmModel, loc: Loc) -> Calendar | None:
         schedule = None
         if model.active is not None:
@@ -196,11 +187,13 @@ class QueryBuilder:
     ) -> ReadAlarm | None:
         """Return what the alarm counts, tests and promises."""
         before = len(self.findings.errors)
-        if parsed.band is not None and model.mechanism == DECIDER:
+        asked, mechanism = parsed.band, OFFERED.get(model.mechanism)
+        of_bands = mechanism is not None and mechanism.bands is not None
+        if asked is not None and of_bands:
             return BandReader(
                 model=model,
                 parsed=parsed,
-                asked=parsed.band,
+                asked=asked,
                 tables=tables,
                 cap=self._cap,
                 per_user=self.budget.unit is PrivacyUnit.USER,
@@ -215,14 +208,13 @@ class QueryBuilder:
                     loc=loc,
                 ),
             ).read()
-        if parsed.band is not None:
-            message = f"REFERENCE belongs to mechanism: {DECIDER}"
-            self.findings.wrong(
-                (*loc, "sql"), message, f"write mechanism: {DECIDER}", offset=parsed.band.offset
-            )
+        if asked is not None:
+            names = " or ".join(name for name, one in OFFERED.items() if one.bands is not None)
+            message, hint = f"REFERENCE belongs to mechanism: {names}", f"write mechanism: {names}"
+            self._at_sql(loc, SqlProblem(message, hint, asked.offset))
             return None
-        if model.mechanism == DECIDER:
-            message = f"mechanism: {DECIDER} takes a band around a reference"
+        if of_bands:
+            message = f"mechanism: {model.mechanism} takes a band around a reference"
             self._at_sql(loc, SqlProblem(message, BAND_SHAPE, parsed.having_offset))
             return None
         counting = self._counting(parsed, tables, loc)
@@ -329,16 +321,17 @@ class QueryBuilder:
 
     def _warn(self, query: Query, loc: Loc) -> None:
         feed = query.feed
-        if query.mechanism in RUN_MECHANISMS and self.budget.unit is PrivacyUnit.EVENT:
-            run, once = (price(m, query.condition, query.aim) for m in (query.mechanism, "tslm"))
+        name, usual = query.mechanism, DEFAULT.name
+        if OFFERED[name].run is not None and self.budget.unit is PrivacyUnit.EVENT:
+            run, once = (price(one, query.condition, query.aim) for one in (name, usual))
             often = query.calendar.overlap
             if once.epsilon < run.epsilon:
                 self.findings.warn(
                     (*loc, "mechanism"),
                     "an event is charged for a whole run in every window it lies in"
-                    f" ({often}): {float(often * run.epsilon):.3f}; tslm takes"
+                    f" ({often}): {float(often * run.epsilon):.3f}; {usual} takes"
                     f" {float(often * once.epsilon):.3f}",
-                    "write mechanism: tslm; svt pays under unit: user",
+                    f"write mechanism: {usual}; {name} pays under unit: user",
                 )
         waited_ms = feed.idle_margin_ms + _IDLE_SLACK_MS
         if feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:

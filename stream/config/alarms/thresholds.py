@@ -124,38 +124,47 @@ class ThresholdReader:
 
     def read(self, asked: Asked) -> Levels | None:
         """Return the thresholds of a comparison, or ``None`` where one does not fit."""
-        threshold = asked.threshold
-        if threshold.number is not None:
-            value, message, hint = self._in_granules(threshold.number, asked)
-            if message:
-                self._at_sql(asked, message, hint)
-                return None
-            return Levels((value,))
-        axis = self.domain.fields.index(threshold.field)
-        values = self.looked_up(
-            threshold,
+        return self.levels_of(
+            asked.threshold,
             lambda number: self._in_granules(number, asked),
             lambda message, hint: self._at_sql(asked, message, hint),
         )
-        return None if values is None else Levels(values, axis)
 
-    def looked_up(
+    def levels_of(
         self,
         threshold: Threshold,
         convert: Callable[[Fraction], tuple[Fraction, str, str]],
         report: Callable[[str, str], None],
-    ) -> tuple[Fraction, ...] | None:
-        """Return a table's value for every value of its group field, in order.
+        what: str = "threshold",
+    ) -> Levels | None:
+        """Return a number, or a table's value for every value of its group field, in granules.
 
         Args:
-            threshold: names the table and the field.
+            threshold: the number, or names the table and the field.
             convert: returns a number in granules, or what is wrong with it and a hint.
-            report: told what is wrong with the lookup, and a hint; rows are reported in the table.
+            report: told what is wrong, and a hint; rows of a table are reported in the table.
+            what: the alarm compares with.
 
         Returns:
-            In granules; ``None`` where something is wrong.
+            ``None`` where something is wrong.
         """
-        keys = self.domain.values[self.domain.fields.index(threshold.field)]
+        if threshold.number is not None:
+            value, message, hint = convert(threshold.number)
+            if message:
+                report(message, hint)
+                return None
+            return Levels((value,))
+        return self._looked_up(threshold, convert, report, what)
+
+    def _looked_up(
+        self,
+        threshold: Threshold,
+        convert: Callable[[Fraction], tuple[Fraction, str, str]],
+        report: Callable[[str, str], None],
+        what: str,
+    ) -> Levels | None:
+        axis = self.domain.fields.index(threshold.field)
+        keys = self.domain.values[axis]
         before = len(self.findings.errors)
         table = self.tables[threshold.table]
         field = self.feed.fields[threshold.field]
@@ -188,11 +197,11 @@ class ThresholdReader:
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
             report(
                 f"{table.file} has no value for {field.name} {', '.join(missing[:5])}{more}",
-                "every public predicate needs its threshold: add the rows",
+                f"every public predicate needs its {what}: add the rows",
             )
         if len(self.findings.errors) > before:
             return None
-        return tuple(found[index] for index in range(len(keys)))
+        return Levels(tuple(found[index] for index in range(len(keys))), axis)
 
     def _in_granules(self, number: Fraction, asked: Asked) -> tuple[Fraction, str, str]:
         """Return a threshold in granules, or what is wrong with it and a hint."""

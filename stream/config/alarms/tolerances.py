@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from operators.registry import PHASED
+from operators.registry import mechanism_of
 from stream.config.yamlfile import quoted
 from stream.model.numbers import decimal
 
@@ -53,12 +53,12 @@ def aim_with(query: Query, tolerances: Sequence[int], mechanism: str | None = No
         tolerances: per atom, in units of its statistic.
         mechanism: written instead of its own.
     """
-    mechanism = mechanism or query.mechanism
+    written = mechanism_of(mechanism or query.mechanism)
     return replace(
         query.aim,
         tolerances=tuple(tolerances),
-        first_tolerances=query.first.beside(tolerances) if mechanism in PHASED else (),
-        refine=query.aim.refine if mechanism == "probe" else "gradual",
+        first_tolerances=query.first.beside(tolerances) if written.first_phase else (),
+        refine=query.aim.refine if "refine" in written.keys else "gradual",
     )
 
 

@@ -18,12 +18,12 @@ from operators.noise.source import NoiseSource
 from stream.build import Runtime, assemble, open_ledger
 from stream.config.loading import examine, load
 from stream.counting.partition import PartitionReader, ReadStart
-from stream.decisions.mechanisms import BandOperator, operator_of
+from stream.decisions.mechanisms import operator_of
 from stream.events.decoder import Record
 from stream.events.marks import Mark, encode_mark
 from stream.kafka.topics import plan
 from stream.model.fingerprints import definition
-from stream.model.references import FARTHEST_REFERENCE, counted_on, public_feeds, waited_ms
+from stream.model.references import FARTHEST_REFERENCE, around, counted_on, public_feeds, waited_ms
 from tests.support.decoding import HASH_KEY
 
 if TYPE_CHECKING:
@@ -277,17 +277,17 @@ def test_no_event_of_the_protected_feed_reaches_a_reference(tmp_path: Path) -> N
 def test_a_decider_takes_the_references_of_the_window(tmp_path: Path) -> None:
     """Far references are clamped to what deciders take, without an error in the worker."""
     query = alarms_of(tmp_path, KEYS="decider: lm").queries["drift"]
-    operator = operator_of(query)
-    assert isinstance(operator, BandOperator)
     counts = np.array([[1_000, 7]], dtype=np.int64)
     for references, rings in (
         ([1_000, 7], [False, False]),
         ([7, 7], [True, False]),
         ([2**62, -(2**62)], [True, True]),
     ):
-        around = operator.around(np.array(references, dtype=np.int64))
-        assert np.abs(around.band.references).max() <= FARTHEST_REFERENCE
-        fired = [around.decide(counts, NoiseSource()).fired for _ in range(200)]
+        moved = around(query, np.array(references, dtype=np.int64))
+        assert moved.band is not None
+        assert np.abs(moved.band.references).max() <= FARTHEST_REFERENCE
+        operator = operator_of(moved)
+        fired = [operator.decide(counts, NoiseSource()).fired for _ in range(200)]
         share = np.mean(fired, axis=0)
         assert (share > 0.5).tolist() == rings
 

@@ -21,11 +21,12 @@ from accountant.units import to_loss_units
 from operators.base import Plan
 from operators.conditions.weights import Weight
 from operators.deciders import Quantile, tau_min
+from operators.deciders.mechanism import DECIDER
 from operators.noise.source import NoiseSource
 from stream.config.alarms.bands import MOST_STATISTICS
 from stream.config.loading import Report, examine
 from stream.counting.partition import PartitionReader, ReadStart
-from stream.decisions.mechanisms import DECIDER, operator_of, plans_of, price_of
+from stream.decisions.mechanisms import operator_of, plans_of, price_of
 from stream.events.decoder import Record
 from stream.model.fingerprints import definition
 from stream.planning.budget import budget_plan
@@ -129,9 +130,9 @@ def test_every_spelling_of_leaving_a_band_is_one_alarm(tmp_path: Path, band: str
     """Sides and negations do not matter; REFERENCE may be written in any case."""
     query = query_of(tmp_path, band)
     assert query.fingerprint == query_of(tmp_path).fingerprint
-    assert query.mechanism == DECIDER
+    assert query.mechanism == DECIDER.name
     assert query.band is not None
-    assert (query.band.tau, query.band.decider.name) == (50, "tight")
+    assert (query.band.decider.tau, query.band.decider.name) == (50, "tight")
     assert query.band.references.tolist() == [200] * 3
     ends = [query.condition.atoms[name].thresholds.tolist() for name in ("a1", "a2")]
     assert ends == [[250] * 3, [151] * 3]
@@ -144,7 +145,7 @@ def test_a_table_gives_every_predicate_its_reference(tmp_path: Path) -> None:
     query = query_of(tmp_path, band, reference="usual[shop]", decider="tight")
     assert query.band is not None
     assert query.band.references.tolist() == [200, 400, -14]
-    assert query.band.tau == 101
+    assert query.band.decider.tau == 101
     assert query.aggregates[0].where is not None
 
 
@@ -546,11 +547,11 @@ def outside(query: Query, values: NDArray[np.int64], reference: int) -> bool:
     band: Any = query.band
     kind = band.decider.kind if hasattr(band.decider, "kind") else None
     if not isinstance(kind, Quantile):
-        return abs(int(values.sum()) - reference) >= band.tau
+        return abs(int(values.sum()) - reference) >= band.decider.tau
     if not values.size:
         return True
     rank = -(-values.size * kind.share.numerator // kind.share.denominator)
-    return abs(int(np.sort(values)[rank - 1]) - reference) >= band.tau
+    return abs(int(np.sort(values)[rank - 1]) - reference) >= band.decider.tau
 
 
 @pytest.mark.parametrize("ids", [False, True], ids=["no ids", "ids"])

@@ -1,0 +1,92 @@
+"""Which keys of an alarm its mechanism reads: one pydantic model for each, and their union.
+
+``stream.config.keys`` knows every key of every mechanism and checks its value. Here each key has to
+be one that the alarm's own mechanism reads, as its descriptor says (``operators.base.Mechanism``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, Union
+
+from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter, ValidationError, create_model
+
+from operators.base import CONDITION_KEYS
+from operators.registry import ALL, DEFAULT, OFFERED
+from stream.config.keys import EXAMPLES
+from stream.config.scalars import closest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from operators.base import Mechanism
+    from stream.config.keys import AlarmModel
+
+__all__ = ["misplaced_keys", "named_wrongly"]
+
+_OWNED: Final = tuple(dict.fromkeys(key for one in OFFERED.values() for key in one.keys))
+_LACKING: Final = {
+    "refine": "; {mechanism} has no second phase of its own",
+    "first_tolerance": ", not {mechanism}",
+    "alarms_per_period": "; {mechanism} has no runs of windows",
+    "append": "; {mechanism} has no runs of windows",
+    "append_to": "; {mechanism} has no runs of windows",
+}
+"""What is said of a mechanism that does not read a key, where more can be said than that."""
+
+
+def named_wrongly(mechanism: str) -> tuple[str, str] | None:
+    """Return what is wrong with a mechanism's name, and a hint; ``None`` where nothing is."""
+    if mechanism in OFFERED:
+        return None
+    if mechanism in ALL:
+        message = f"{mechanism} is a baseline for experiments: it does not keep max_fnr"
+        return message, f"write mechanism: {DEFAULT.name}"
+    return "this mechanism is not known", closest(mechanism, OFFERED)
+
+
+def misplaced_keys(model: AlarmModel) -> Iterator[tuple[str, str, str]]:
+    """Yield where, what is wrong and a hint, for keys that its mechanism does not read, or lacks.
+
+    Args:
+        model: the alarm; of a mechanism that is not known, what any of conditions reads is let by.
+    """
+    written = {"mechanism": model.mechanism}
+    for key in _OWNED:
+        value = getattr(model, key)
+        if key in model.model_fields_set and value is not None:
+            written[key] = value
+    try:
+        _OWN.validate_python(written)
+    except ValidationError as error:
+        for detail in error.errors():
+            key = str(detail["loc"][-1])
+            if detail["type"] == "missing":
+                message = f"mechanism: {model.mechanism} needs {key}"
+                yield "mechanism", message, f"write {EXAMPLES[key]}"
+            else:
+                yield key, *_refusal(key, model.mechanism)
+
+
+def _refusal(key: str, mechanism: str) -> tuple[str, str]:
+    """Return why a mechanism does not read a key, and a hint."""
+    known = OFFERED.get(mechanism)
+    if known is not None and key in known.refuses:
+        return known.refuses[key]
+    readers = " or ".join(name for name, one in OFFERED.items() if key in one.keys)
+    lacking = _LACKING.get(key, "; {mechanism} reads none").format(mechanism=mechanism)
+    return f"{key} is for mechanism: {readers}{lacking}", "remove it, or change mechanism"
+
+
+def _keys_of(mechanism: Mechanism | None) -> Any:
+    keys, needs = (CONDITION_KEYS, ()) if mechanism is None else (mechanism.keys, mechanism.needs)
+    fields: dict[str, Any] = {key: (Any, ... if key in needs else None) for key in keys}
+    name = "" if mechanism is None else mechanism.name
+    own = create_model(name, __config__=ConfigDict(extra="forbid"), mechanism=(str, ...), **fields)
+    return Annotated[own, Tag(name)]
+
+
+_UNION: Any = Annotated[
+    Union[tuple(map(_keys_of, (None, *OFFERED.values())))],  # noqa: UP007  # made at run time
+    Discriminator(lambda written: name if (name := written["mechanism"]) in OFFERED else ""),
+]
+_OWN: Final = TypeAdapter(_UNION)
