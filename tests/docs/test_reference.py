@@ -1,0 +1,64 @@
+"""The reference of configurations: its snippets load, and it names every key."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from stream.config.keys import MODELS
+from stream.config.loading import check, examine
+from tests.support.configurations import write
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+DOCS = (ROOT / "docs" / "guide" / "configuration.md").read_text(encoding="utf-8")
+
+
+def snippets(language: str) -> list[str]:
+    """Return the code blocks of one language in the reference."""
+    return [block.split("```")[0] for block in DOCS.split(f"```{language}\n")[1:]]
+
+
+def test_the_reference_starts_with_a_file_that_loads(tmp_path: Path) -> None:
+    """The whole file of the reference is a good one, without warnings."""
+    path = write(tmp_path, snippets("yaml")[0])
+    report = examine(path, environ={})
+    assert report.alarms is not None, report.errors
+    query = report.alarms.queries["fire-code"]
+    assert query.condition.atoms["a1"].thresholds.tolist() == [121, 81, 31]
+    assert report.warnings == ()
+
+
+def test_the_reference_s_other_snippets_load_in_their_places(tmp_path: Path) -> None:
+    """Tables, fields and SQL of the reference work as shown."""
+    whole, tables, fields, tolerances = snippets("yaml")
+    (tmp_path / "rooms.csv").write_text(
+        "seats,room\n120,lobby\n80,lab\n30,attic\n", encoding="utf-8"
+    )
+    text = whole.replace("tables:\n  capacity: capacity.csv\n", tables)
+    more = "".join(f"    {line}\n" for line in fields.splitlines())
+    text = text.replace("    fields:\n", more)
+    assert check(write(tmp_path, text), environ={}) == []
+    whole = whole.replace("    fields:\n", more)
+    start = whole.index("      SELECT")
+    several = "".join(f"    {line}\n" for line in tolerances.splitlines())
+    for sql in snippets("sql"):
+        body = "".join(f"      {line}\n" for line in sql.splitlines())
+        text = whole[:start] + body + whole[whole.index("    max_fnr") :]
+        if "AVG" in sql:
+            text = text.replace("    tolerance: 9\n", several)
+        report = examine(write(tmp_path, text), environ={})
+        assert report.alarms is not None, report.errors
+        assert report.warnings == ()
+
+
+def test_the_reference_names_every_key_and_default() -> None:
+    """No key is missing from the reference, and the defaults of scalars are the model's."""
+    for model in MODELS.values():
+        for name, field in model.model_fields.items():
+            assert re.search(rf"[`{{ ]{field.alias or name}[`}},:]", DOCS), name
+    for words in ("`grace` | `30s`", "`tick` | `1s`", "`allowed_skew` | `60s`", "`max_age` | `7d`"):
+        assert words in DOCS

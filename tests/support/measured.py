@@ -1,0 +1,184 @@
+"""What tests of metrics share: two alarms on one feed, and what a ledger and its windows tell."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+from prometheus_client import CollectorRegistry, generate_latest
+
+from accountant.audit.realised import Realised
+from accountant.costs.charges import WindowKey
+from accountant.errors import DependencyError
+from accountant.records import LedgerStatus, Outcome, QueryStatus, ScopeStatus, StoredDecision
+from accountant.units import UNITS_PER_EPSILON, Contribution, PrivacyUnit
+from operators.base import Plan
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
+from operators.conditions.condition import Aim, Condition
+from operators.conditions.weights import Weight
+from stream.metrics.registries import Metrics
+from stream.model.alarms import Alarms, Budget, Settings
+from stream.model.feeds import Codec, Domain, Feed
+from stream.model.queries import AggregateSpec, FirstTolerances, Query
+
+HOUR_MS = 3_600_000
+MICRO = UNITS_PER_EPSILON // 1_000_000
+
+
+def two_alarms(unit: PrivacyUnit = PrivacyUnit.USER, **address: Any) -> Alarms:
+    """Return a configuration of two alarms on one feed."""
+    feed = Feed(
+        name="badges",
+        topic="building.badges",
+        codec=Codec.JSON,
+        time="ts",
+        unit="person",
+        id=None,
+        fields={},
+    )
+    domain = Domain(fields=("room",), values=(("r1", "r2", "r3"),))
+    queries = {
+        name: Query(
+            id=name,
+            feed=feed,
+            domain=domain,
+            calendar=cast("Any", None),  # metrics know no windows
+            where=None,
+            aggregates=(AggregateSpec(Weight.COUNT),),
+            condition=Condition.single(
+                IntegerTest(Comparison.GT, np.zeros(len(domain), dtype=np.int64), 1)
+            ),
+            aim=Aim(Fraction(1, 20), (1,)),
+            first=FirstTolerances((None,), (0,)),
+            texts=("COUNT(*) > 0",),
+            mechanism="tslm",
+            grace_ms=0,
+            publish_delay_ms=0,
+            decide_timeout_ms=0,
+            max_age_ms=0,
+            sql="",
+            fingerprint="f",
+        )
+        for name in ("crowd", "quiet")
+    }
+    return Alarms(
+        file="alarms.yaml",
+        feeds={"badges": feed},
+        queries=queries,
+        budget=Budget(unit, Fraction(4), None, Contribution(predicates_per_window=2)),
+        kafka=None,
+        settings=addresses(**address),
+    )
+
+
+def addresses(**address: Any) -> Settings:
+    """Return settings with free ports on loopback."""
+    chosen = {
+        "public_address": ("127.0.0.1", 0),
+        "custodian_address": ("127.0.0.1", 0),
+        "custodian_token": None,
+        **address,
+    }
+    return Settings(ledger_url="sqlite://", **chosen)
+
+
+PLANS = {
+    "crowd": Plan("tslm", Fraction(1_386_295, 10**6), 1.386),
+    "quiet": Plan("tslm", Fraction(1, 4), 0.25),
+}
+
+
+def fresh_metrics(kind: type[Metrics] = Metrics) -> Metrics:
+    """Return the registries of two alarms."""
+    return kind(two_alarms(), PLANS)
+
+
+def decided(query: str = "crowd", hour: int = 1, alarms: int = 2) -> StoredDecision:
+    """Return a decision."""
+    return _ended(query, hour, alarms, None)
+
+
+def denied(query: str = "crowd", hour: int = 1, reason: str = "incomplete") -> StoredDecision:
+    """Return a denial."""
+    return _ended(query, hour, 0, reason)
+
+
+def _ended(query: str, hour: int, alarms: int, reason: str | None) -> StoredDecision:
+    return StoredDecision(
+        key=WindowKey(end_ms=hour * HOUR_MS, query=query, start_ms=(hour - 1) * HOUR_MS),
+        outcome=Outcome.DECIDED if reason is None else Outcome.DENIED,
+        reason=reason,
+        alarms=b"",
+        alarm_count=alarms,
+        epsilon_units=0,
+        sequence=hour,
+        ledger_id="l",
+        release_ms=0,
+        decided_at_ms=0,
+        published=True,
+        fingerprint="f",
+    )
+
+
+def ledger_status(*, spent: int, reserved: int, unpublished: int = 3) -> LedgerStatus:
+    """Return what a ledger of one budget says."""
+    return LedgerStatus(
+        ledger_id="l",
+        scopes={
+            "user": ScopeStatus(
+                scope="user",
+                unit=PrivacyUnit.USER,
+                epsilon_max_units=4 * UNITS_PER_EPSILON,
+                spent_units=spent,
+                periods={},
+                reserved_units=reserved,
+                reservations=2,
+                pending=7,
+                anchor="0:",
+            )
+        },
+        queries={
+            name: QueryStatus(
+                query=name,
+                scope="user",
+                cursor_ms=0,
+                decided=1,
+                denied={},
+                unpublished=unpublished,
+                sequence=17,
+                retired=False,
+            )
+            for name in ("crowd", "quiet")
+        },
+    )
+
+
+class PredicateLosses:
+    """Stands for a ledger that knows what predicates have lost, in millionths of an epsilon."""
+
+    def __init__(self, *, complete: bool = True, away: bool = False, **costs: list[int]) -> None:
+        self.costs = {"crowd": [3, 1, 2], "quiet": [0, 0, 0], **costs}
+        self.complete = complete
+        self.away = away
+        self.asked = 0
+
+    def realised(self, query: str, period: int | None = None, *, cells: int) -> Realised:
+        """Return what the predicates lost, or say that the ledger is away."""
+        self.asked += 1
+        if self.away and query == "quiet":
+            raise DependencyError("the ledger is away")
+        costs = np.array(self.costs[query], dtype=np.int64) * MICRO
+        assert (cells, period) == (len(costs), None)
+        return Realised(query, 0, None, 1, costs, self.complete)
+
+
+def page_text(registry: CollectorRegistry) -> str:
+    """Return what a page shows."""
+    return generate_latest(registry).decode()
+
+
+def sample_value(registry: CollectorRegistry, name: str, **labels: str) -> float | None:
+    """Return one sample; ``None`` where there is none."""
+    return registry.get_sample_value(name, labels)

@@ -1,0 +1,234 @@
+"""Reading a log as the pipeline does, its neighbours, and what none of them may change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from accountant.units import PrivacyUnit
+from stream.counting.partition import PartitionReader, ReadStart, slice_start_ms
+from stream.events.decoder import Record
+from stream.model.alarms import cells_per_unit
+from stream.model.feeds import Codec
+from tests.support.decoding import HASH_KEY
+from tests.support.random_logs import (
+    END_MS,
+    MINUTE_MS,
+    MINUTES,
+    PERIOD_MS,
+    ROOMS,
+    START_MS,
+    Event,
+    Log,
+    Message,
+    Setup,
+    encoded,
+)
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterator, Sequence
+
+    from accountant.costs.charges import WindowKey
+    from accountant.records import Partial
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
+
+    Reader = type[PartitionReader]
+    Partials = dict[WindowKey, Partial]
+
+
+def read(
+    alarms: Alarms,
+    setup: Setup,
+    partition: int,
+    messages: Sequence[Message],
+    *,
+    twin: Reader = PartitionReader,
+    cuts: Sequence[int] = (),
+    cursors: dict[str, int] | None = None,
+) -> Partials:
+    """Read one partition to its end, split into reads at ``cuts``, and return every partial."""
+    (feed,) = alarms.feeds.values()
+    reader = twin(
+        feed=feed,
+        partition=partition,
+        partitions=setup.partitions,
+        topic_id="log",
+        queries=list(alarms.queries.values()),
+        budget=alarms.budget,
+        hash_key=HASH_KEY,
+        on_drops=lambda _drops: None,
+    )
+    first = dict.fromkeys(alarms.queries, START_MS - 3 * MINUTE_MS)
+    reader.begin(cursors or first, ReadStart(whole=True))
+    records = [record_of(setup, message) for message in messages]
+    found: Partials = {}
+    edges = [0, *cuts, len(records)]
+    for start, end in pairwise(edges):
+        reader.read(records[start:end])
+        found.update({partial.key: partial for partial in reader.partials()})
+    reader.arrived_through(END_MS)
+    found.update({partial.key: partial for partial in reader.partials()})
+    return found
+
+
+@lru_cache(maxsize=4_096)
+def record_of(setup: Setup, message: Message) -> Record:
+    """Return the Kafka record of a message."""
+    value = encoded(setup, message)
+    return Record(message.offset, message.append_ms, log_append=message.log_append, value=value)
+
+
+def dense(partial: Partial) -> np.ndarray:
+    """Return every statistic of every cell."""
+    values = np.zeros(partial.cells, np.int64)
+    values[partial.index] = partial.value
+    return values
+
+
+def owner(event: Event) -> tuple[Any, ...]:
+    """Return the privacy unit that an event belongs to, under unit ``user``."""
+    if event.raw is not None or event.ts is None:
+        return ("nobody", event)
+    return event.person, event.ts // PERIOD_MS
+
+
+def without(setup: Setup, log: Log, gone: set[tuple[int, int, int]]) -> Log:
+    """Return the log without some events, given as (partition, message, row).
+
+    A JSON event goes with its record, and so does an Arrow message that is none; an Arrow row
+    leaves its message behind. Partitions that lose nothing are the same objects.
+    """
+    rest = list(log)
+    for partition in {place[0] for place in gone}:
+        rest[partition] = []
+        for at, message in enumerate(log[partition]):
+            kept = [
+                event
+                for row, event in enumerate(message.events)
+                if (partition, at, row) not in gone
+            ]
+            lost = len(kept) < len(message.events)
+            if lost and (setup.codec is Codec.JSON or message.events[0].raw is not None):
+                continue
+            rest[partition].append(replace(message, events=tuple(kept)) if lost else message)
+    return rest
+
+
+def neighbours(setup: Setup, log: Log) -> Iterator[tuple[Log, list[Event]]]:
+    """Yield every log with one privacy unit less, and the events that are gone."""
+    places = {
+        (partition, at, row): event
+        for partition, messages in enumerate(log)
+        for at, message in enumerate(messages)
+        for row, event in enumerate(message.events)
+    }
+    units: dict[Any, set[tuple[int, int, int]]] = {}
+    for place, event in places.items():
+        unit = place if setup.unit is PrivacyUnit.EVENT else owner(event)
+        units.setdefault(unit, set()).add(place)
+    for gone in units.values():
+        yield without(setup, log, gone), [places[place] for place in gone]
+
+
+def breach(alarms: Alarms, setup: Setup, log: Log, twin: Reader = PartitionReader) -> str:
+    """Return how some neighbour does more than it may; empty when none does."""
+    full = [_piecewise(alarms, setup, at, messages, twin) for at, messages in enumerate(log)]
+    for rest, gone in neighbours(setup, log):
+        less = [
+            full[at] if rest[at] is log[at] else _piecewise(alarms, setup, at, rest[at], twin)
+            for at in range(setup.partitions)
+        ]
+        if any(have.keys() != full[0].keys() for have in (*full, *less)):
+            return "another set of windows was counted"
+        for query in alarms.queries.values():
+            found = _query_breach(alarms, query, full, less, gone)
+            if found:
+                return f"{query.id}: {found}"
+    return ""
+
+
+def _piecewise(
+    alarms: Alarms, setup: Setup, partition: int, messages: Sequence[Message], twin: Reader
+) -> Partials:
+    """Read a few messages at a time, so that windows close while reading."""
+    cuts = range(3, len(messages), 5)
+    return read(alarms, setup, partition, messages, twin=twin, cuts=cuts)
+
+
+def _query_breach(
+    alarms: Alarms,
+    query: Query,
+    full: Sequence[Partials],
+    less: Sequence[Partials],
+    gone: Sequence[Event],
+) -> str:
+    windows = 0
+    for key in (key for key in full[0] if key.query == query.id):
+        shape = (len(query.aggregates), len(query.domain))
+        here = sum(dense(partials[key]) for partials in full).reshape(shape)
+        there = sum(dense(partials[key]) for partials in less).reshape(shape)
+        if any(a[key].complete != b[key].complete for a, b in zip(full, less, strict=True)):
+            return "whether a window is complete depends on an event"
+        if (here == there).all():
+            continue
+        windows += 1
+        if problem := _cell_breach(alarms, query, key, here - there, gone):
+            return problem
+        for channel in query.condition.channels:
+            if np.abs(channel.steps(here) - channel.steps(there)).max() > 1:
+                return "a cell moved by more than one step"
+    if alarms.budget.unit is PrivacyUnit.EVENT and windows > query.calendar.overlap:
+        return "too many windows moved"
+    return ""
+
+
+def _cell_breach(
+    alarms: Alarms, query: Query, key: WindowKey, change: np.ndarray, gone: Sequence[Event]
+) -> str:
+    moved = np.flatnonzero(change.any(axis=0))
+    inside = [e for e in gone if e.ts is not None and key.start_ms <= e.ts < key.end_ms]
+    rooms = {e.room for e in inside if e.raw is None}
+    if any(ROOMS[cell].encode() not in rooms for cell in moved):
+        return "a cell moved that the neighbour is not in"
+    if len(moved) > cells_per_unit(query, alarms.budget):
+        return "too many cells moved"
+    too_far = np.abs(change).max(axis=1) > np.array(query.condition.sensitivities)
+    return "a cell moved too far" if too_far.any() else ""
+
+
+def scattered(alarms: Alarms, setup: Setup, log: Log, rng: random.Random, twin: Reader) -> str:
+    """Return how splitting reads, or starting again, changes a partial; empty when it does not."""
+    for partition, messages in enumerate(log):
+        whole = read(alarms, setup, partition, messages, twin=twin)
+        digests = {key: partial.digest for key, partial in whole.items()}
+        everywhere = range(1, len(messages))
+        for cuts in (everywhere, sorted(rng.sample(everywhere, min(3, len(everywhere))))):
+            split = read(alarms, setup, partition, messages, twin=twin, cuts=cuts)
+            if {key: partial.digest for key, partial in split.items()} != digests:
+                return "splitting the reads shows"
+        for together in (True, True, True, False):
+            common = rng.randrange(-2, MINUTES)
+            cursors = {
+                query: START_MS + (common if together else rng.randrange(-2, MINUTES)) * MINUTE_MS
+                for query in alarms.queries
+            }
+            oldest_ms = min(
+                slice_start_ms(query, cursors[query.id]) for query in alarms.queries.values()
+            )
+            first = next(
+                (at for at, m in enumerate(messages) if m.log_append and m.append_ms >= oldest_ms),
+                len(messages),
+            )
+            again = read(
+                alarms, setup, partition, messages[first:], twin=twin, cursors=cursors, cuts=(1,)
+            )
+            later = {k: d for k, d in digests.items() if k.start_ms >= cursors[k.query]}
+            if {key: partial.digest for key, partial in again.items()} != later:
+                return "starting again shows"
+    return ""

@@ -1,0 +1,330 @@
+"""What is wrong with a bad file, where, and what to write instead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.errors import ConfigError
+from stream.config.loading import check, examine, load
+from tests.support.configurations import (
+    GOOD,
+    HAVING,
+    MARK,
+    SELECT,
+    WHERE,
+    WINDOW,
+    edited,
+    place,
+    write,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+BAD = [
+    # YAML
+    ("codec: json", "codec: json\n    ⟦codec: arrow", "`codec` is written twice", "line 8"),
+    ("codec: json", "⟦codek: json", "`codek` is not a key", "did you mean `codec`?"),
+    (
+        '"localhost:9092"}',
+        '"localhost:9092", security: {⟦sasl_user: x}}',
+        "`sasl_user` is not a key",
+        "did you mean `sasl_username`?",
+    ),
+    ("budget:", "⟦budgets:", "`budgets` is not a key", "did you mean `budget`?"),
+    ("  period: 1d", "  ⟦[a]: 1d", "a key must be a plain word", "name: value"),
+    ("tolerance: 9", "tolerance: 9\n   ⟦x: 1", "not valid YAML", "indentation"),
+    ("tolerance: 9", "tolerance: ⟦${UNSET_VARIABLE}", "UNSET_VARIABLE is not set", ":-default"),
+    ("tolerance: 9", "tolerance: ⟦*missing", "undefined alias", "check"),
+    ("tolerance: 9", "tolerance: ⟦!!python/name:os.system 1", "the tag", "remove"),
+    ('metrics: {custodian: "127.0.0.1:9465"}', "metrics: ⟦on", "a mapping belongs here", "key:"),
+    # single values
+    ("timezone: Europe/Berlin", "timezone: ⟦Europe/Berlim", "time zone", "`Europe/Berlin`"),
+    ("max_fnr: 0.05", "max_fnr: ⟦1.5", "not a probability", "between 0 and 1"),
+    ("max_fnr: 0.05", "max_fnr: ⟦often", "not a number", "0.05"),
+    ("max_fnr: 0.05", "max_fnr: ⟦0.5", "a coin keeps that promise", "smaller"),
+    ("max_fnr: 0.05", "max_fnr:⟦ ", "empty", "write a value"),
+    ("    max_fnr: 0.05\n", "", "`max_fnr` is missing", "max_fnr: 0.05"),
+    ("grace: 30s", "grace: ⟦30", "not a duration", "250ms, 30s"),
+    ("grace: 30s", "grace: 30s\n    max_age: ⟦0s", "max_age", "write"),
+    ("tolerance: 9", "tolerance: ⟦-1", "0 or more", "tolerance: 0"),
+    ("tolerance: 9", "tolerance: ⟦9.5", "tolerance of a count", "write 9 or 10"),
+    ("grace: 30s", "mechanism: ⟦svtt", "not known", "did you mean `svt`"),
+    ("grace: 30s", "mechanism: ⟦nlm", "experiments", "tslm"),
+    ("grace: 30s", "mechanism: ⟦tslmm", "not known", "did you mean `tslm`?"),
+    ("  fire-code:", "  ⟦fire code:", "not a name", "letters, digits"),
+    ('"Mon-Fri 07:00-22:00"', '⟦"Mon-Fry 07:00-22:00"', "Fry", ""),
+    (
+        '"Mon-Fri 07:00-22:00"',
+        '⟦"Mon-Fri 07:00-07:30"',
+        "lies inside one active interval",
+        "active",
+    ),
+    # budget
+    ('epsilon_max: "4"', "epsilon_max: ⟦0.5", "bare float", 'epsilon_max: "0.5"'),
+    ('epsilon_max: "4"', 'epsilon_max: ⟦"-4"', "not a positive number", '"7/2"'),
+    ('epsilon_max: "4"', 'epsilon_max: ⟦"0"', "not a positive number", '"7/2"'),
+    ("  period: 1d\n", "", "unit `user` needs a period", "period: 1d"),
+    ("period: 1d", "period: ⟦daily", "not a period", "lifetime"),
+    ("unit: user\n", "unit: ⟦person\n", "not one of", "event | user"),
+    ("events_per_cell: 3", "events_per_cell: ⟦0", "whole number from 1", "events_per_cell: 1"),
+    ("events_per_cell: 3", "events_per_cell: ⟦1.5", "not a whole number", "write 2"),
+    # feeds
+    ("codec: json", "codec: ⟦avro", "not one of json | arrow", "write json | arrow"),
+    ("topic: building.badges", "topic: ⟦building badges", "not a name", "letters"),
+    ("time: ts", "time: ⟦when", "`when` is not among", "declare it"),
+    ("time: ts", "time: ⟦person", "`person` is a string; time is a timestamp", "person: timestamp"),
+    ("unit: person\n", "unit: ⟦persn\n", "`persn` is not among", "did you mean `person`?"),
+    ("person: string", "person: ⟦strng", "not one of", "did you mean `string`?"),
+    ("clip: [-1.5, 10]", "clip: ⟦[-1, -2]", "the clip is empty", "lower bound first"),
+    ("clip: [-1.5, 10]", "clip: ⟦[-1.25, 10]", "-1.25 is not a multiple", "-1.5 or -1"),
+    ("clip: [-1.5, 10]", "clip: ⟦[0, 4000000000]", "2^31 granules", "narrow"),
+    ('granule: "0.5"', 'granule: ⟦"0"', "above 0", "0.01"),
+    ("open: boolean", "open: {type: boolean, ⟦clip: [0, 1]}", "only numbers are summed", "type:"),
+    ("open: boolean", "open: {type: boolean, ⟦domain: [a]}", "has no domain", "string"),
+    ("open: boolean", "⟦open: {granule: 1}", "has no type", "string"),
+    ("domain: [1, 02]", "domain: [1, ⟦x]", "whole number", "string"),
+    ("domain: [1, 02]", "domain: [1, ⟦01]", "listed twice", "remove"),
+    ("domain: rooms.txt", "domain: ⟦halls.txt", "cannot read the domain's file", "halls.txt"),
+    ("codec: json", "clock: ⟦punctuation", "needs the key", "every: 1m"),
+    ("codec: json", "⟦punctuation: {key: abc}", "belong to clock: punctuation", "remove"),
+    ("codec: json", "⟦history: {from: 2012-01-01, until: 2011-01-01}", "empty", "before"),
+    ("codec: json", "history: {from: ⟦soon, until: 2011-01-01}", "ISO date", "2011-06-01"),
+    # settings
+    ('"127.0.0.1:9465"', '⟦"0.0.0.0:9465"', "beyond loopback without a token", "custodian_token"),
+    ('"127.0.0.1:9465"', "⟦loopback", "not host:port", "127.0.0.1:9465"),
+    ('"localhost:9092"', "⟦localhost", "not a list of host:port", "host:port"),
+    ('"localhost:9092"', '"localhost:9092", alarms_topic: ⟦building.badges', "reads", "own"),
+    ("tables: ", "ledger: ⟦mysql://host/db\ntables: ", "neither SQLite nor", "sqlite:///"),
+    ("tables: ", 'ledger: ⟦"sqlite://"\ntables: ', "in memory", "sqlite:///ledger.db"),
+    ("tables: {capacity: capacity.csv}", "tables: {capacity: ⟦none.csv}", "cannot read", "CSV"),
+    # SQL
+    (SELECT, "SELECT room FROM ⟦badge", "`badge` is not a feed", "did you mean `badges`?"),
+    (SELECT, "SELECT ⟦rom FROM badges", "`rom` is not a field", "did you mean `room`?"),
+    (SELECT, "SELECT room, ⟦COUNT(*) FROM badges", "never released", "SELECT room"),
+    (SELECT, "SELECT ⟦floor FROM badges", "`floor` is not in GROUP BY", "SELECT room"),
+    (WINDOW, "TUMBLE(⟦floor, INTERVAL '1' HOUR)", "feed's time, `ts`", "TUMBLE(ts"),
+    (WHERE, "floor = ⟦'1'", "it is compared with a whole number, not a string", "42"),
+    (WHERE, "⟦floor = 1 AND floor = 2", "no event can meet this", "some event"),
+    (WHERE, "⟦floor > 1 AND floor < 2", "no event can meet this", "some event"),
+    (WHERE, "floor = 1 AND ⟦LOWER(person) = 'x'", "LOWER()", "the field's name alone"),
+    (HAVING, "HAVING COUNT(DISTINCT person) > ⟦120.5", "whole number, not 120.5", "120 or 121"),
+    (HAVING, "HAVING SUM(load) > ⟦7.3", "not a multiple of the granule 0.5", "write 7 or 7.5"),
+    (HAVING, "HAVING COUNT(*) > ⟦capacty[room]", "not a declared table", "`capacity`"),
+    (HAVING, "HAVING SUM(⟦free) > 7", "needs a clip", "granule"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message", "hint"), BAD, ids=lambda text: text[:40])
+def test_every_mistake_is_named_where_it_stands(
+    tmp_path: Path, old: str, new: str, message: str, hint: str
+) -> None:
+    """A bad file gives one error with the line, the column, what is wrong and what to write."""
+    text = edited(old, new)
+    errors = check(write(tmp_path, text), environ={})
+    assert len(errors) == 1, [str(error) for error in errors]
+    error = errors[0]
+    if MARK in text:
+        assert (error.line, error.column) == place(text), str(error)
+    assert error.file.endswith("alarms.yaml")
+    assert error.line > 0
+    assert error.column > 0
+    assert message in error.message
+    assert hint in error.hint
+    assert bool(hint) <= bool(error.hint)
+
+
+@pytest.mark.parametrize(
+    ("rooms", "message"),
+    [
+        ("lobby\n  ⟦lobby\n", "listed twice"),
+        ("⟦\n\n", "the domain is empty"),
+    ],
+)
+def test_a_bad_domain_file_is_named_with_its_line(tmp_path: Path, rooms: str, message: str) -> None:
+    """Errors in a domain's file point into that file."""
+    (error,) = check(write(tmp_path, GOOD, rooms=rooms), environ={})
+    assert error.file.endswith("rooms.txt")
+    assert (error.line, error.column) == place(rooms)
+    assert message in error.message
+
+
+TABLE = edited(HAVING, "HAVING COUNT(DISTINCT person) > ⟦capacity[room]")
+
+
+@pytest.mark.parametrize(
+    ("capacity", "message"),
+    [
+        ("room,seats\nlobby,120\nlab,8\nattic,3\n⟦cellar,4\n", "`cellar` is not in the domain"),
+        ("room,seats\nlobby,120\nlab,⟦eight\nattic,3\n", "not a number"),
+        ("room,seats\nlobby,120\nlab,⟦8.5\nattic,3\n", "whole number, not 8.5"),
+        ("room,seats\nlobby,120\n⟦lobby,8\nattic,3\n", "listed twice"),
+        ("room,seats\nlobby,120\n⟦lab\nattic,3\n", "too short"),
+        ("⟦lobby,120\nlab,8\nattic,3\n", "no header"),
+        ("⟦room\nlobby\n", "two columns"),
+        ('room,seats\n⟦"lobby,120\n', "not CSV"),
+    ],
+)
+def test_a_bad_table_is_named_with_its_line(tmp_path: Path, capacity: str, message: str) -> None:
+    """Errors in a table's file point into that file."""
+    error = check(write(tmp_path, TABLE, capacity=capacity), environ={})[0]
+    found = [
+        error for error in check(tmp_path / "alarms.yaml", environ={}) if message in str(error)
+    ]
+    assert len(found) == 1, str(error)
+    assert found[0].file.endswith("capacity.csv")
+    assert (found[0].line, found[0].column) == place(capacity)
+
+
+def test_a_table_without_a_predicate_is_refused_by_name(tmp_path: Path) -> None:
+    """Every public predicate needs a threshold; the missing ones are named at the lookup."""
+    (error,) = check(write(tmp_path, TABLE, capacity="room,seats\nlab,8\n"), environ={})
+    assert (error.line, error.column) == place(TABLE)
+    assert "no value for room lobby, attic" in error.message
+
+
+def test_lines_and_columns_are_what_an_editor_shows(tmp_path: Path) -> None:
+    """One error in numbers: line 30, column 41, counted from 1."""
+    (error,) = check(write(tmp_path, edited("> 120", "> 1.5")), environ={})
+    assert (error.line, error.column) == (30, 39)
+    assert str(error).startswith(f"{tmp_path / 'alarms.yaml'}:30:39: the threshold of a count")
+
+
+def test_several_errors_come_in_the_order_of_the_file(tmp_path: Path) -> None:
+    """A stage reports all it finds, and ``load`` raises the first."""
+    text = GOOD.replace("max_fnr: 0.05", "max_fnr: 2").replace("codec: json", "codec: xml")
+    errors = check(write(tmp_path, text), environ={})
+    assert [error.line for error in errors] == [8, 32]
+    with pytest.raises(ConfigError, match="not one of json"):
+        load(tmp_path / "alarms.yaml", environ={})
+
+
+@pytest.mark.parametrize("style", ["literal", "folded", "plain", "single", "double"])
+def test_errors_inside_sql_are_found_in_every_yaml_style(tmp_path: Path, style: str) -> None:
+    """However the SQL is written in YAML, the wrong token is pointed at."""
+    body = "SELECT room FROM badges\n{0}WHERE person <> 'a b'\n{0}GROUP BY ⟦raum"
+    indent = "        "
+    text = {
+        "literal": "|-  # the SQL\n" + indent + body.format(indent),
+        "folded": ">\n" + indent + body.format(indent),
+        "plain": body.format(indent),
+        "single": "'" + body.format(indent).replace("'", "''") + "'",
+        "double": '"' + body.format(indent).replace("\n", " \\\n") + '"',
+    }[style]
+    start = GOOD.index("|\n      SELECT")
+    whole = GOOD[:start] + text + "\n" + GOOD[GOOD.index("    active:") :]
+    (error,) = check(write(tmp_path, whole), environ={})
+    assert "`raum` is not a field" in error.message
+    assert (error.line, error.column) == place(whole)
+
+
+def test_positions_survive_environment_variables(tmp_path: Path) -> None:
+    """A variable in the SQL shifts no position, and its value is in no error."""
+    text = edited(SELECT, "SELECT room FROM ${FEED} ⟦ORDER BY room").replace(
+        "ORDER BY ⟦room", "ORDER BY room"
+    )
+    (error,) = check(write(tmp_path, text), environ={"FEED": "badges"})
+    assert error.line == place(text)[0]
+    secret = edited('"127.0.0.1:9465"', '"${ADDRESS}"')
+    (error,) = check(write(tmp_path, secret), environ={"ADDRESS": "hunter2"})
+    assert "hunter2" not in str(error)
+    assert "${ADDRESS}" in str(error)
+
+
+def test_an_event_budget_is_never_renewed(tmp_path: Path) -> None:
+    """A period under unit event is refused with the reason, lifetime is taken."""
+    text = GOOD.replace("unit: user", "unit: event").replace(
+        "  contribution: {predicates_per_window: 1, events_per_cell: 3}\n", ""
+    )
+    (error,) = check(write(tmp_path, text), environ={})
+    assert "never reset" in error.message
+    assert (
+        load(
+            write(tmp_path, text.replace("period: 1d", "period: lifetime")), environ={}
+        ).budget.periods
+        is None
+    )
+    (error,) = check(write(tmp_path, edited("period: 1d", "period: 0d")), environ={})
+    assert "longer than nothing" in error.message
+
+
+def test_two_feeds_do_not_share_a_topic(tmp_path: Path) -> None:
+    """A topic belongs to one feed: its budget is the topic's."""
+    feed = GOOD[GOOD.index("  badges:") : GOOD.index("budget:")]
+    text = edited("budget:", feed.replace("badges:\n", "doors:\n", 1) + "budget:")
+    (error,) = check(write(tmp_path, text), environ={})
+    assert "`badges` reads this topic already" in error.message
+
+
+SLOW = """\
+  slow:
+    sql: SELECT 1 FROM badges GROUP BY TUMBLE(ts, INTERVAL '1' HOUR) HAVING COUNT(*) > 5
+    max_fnr: 0.05
+    tolerance: 2
+    decide_timeout: 2h
+    grace: 1m
+"""
+
+
+@pytest.mark.parametrize(("age_s", "warned"), [(601, True), (7230, True), (7231, False)])
+def test_max_age_outlasts_what_a_window_may_wait_for(
+    tmp_path: Path, age_s: int, *, warned: bool
+) -> None:
+    """One alarm's windows wait for another's on the same budget; too old they are denied."""
+    text = edited("grace: 30s", f"grace: 30s\n    max_age: ⟦{age_s}s") + SLOW
+    report = examine(write(tmp_path, text), environ={})
+    assert report.alarms is not None
+    assert len(report.warnings) == warned
+    for warning in report.warnings:
+        assert (warning.line, warning.column) == place(text)
+        assert "`slow`" in warning.message
+        assert "max_age: 7231s" in warning.hint
+    alone = text.replace("unit: user", "unit: event").replace(
+        "FROM badges GROUP", "FROM doors GROUP"
+    )
+    alone = alone.replace("  period: 1d\n", "")
+    alone = "\n".join(line for line in alone.splitlines() if "contribution" not in line)
+    doors = GOOD[GOOD.index("  badges:") : GOOD.index("budget:")]
+    doors = doors.replace("badges:", "doors:").replace("building.badges", "building.doors")
+    other = examine(write(tmp_path, alone.replace("budget:", doors + "budget:", 1)), environ={})
+    assert other.alarms is not None
+    assert not other.warnings
+
+
+def test_an_alarm_by_itself_outlasts_its_own_timeout(tmp_path: Path) -> None:
+    """Its windows are too old before a partition was waited for."""
+    text = edited("grace: 30s", "decide_timeout: 1h\n    max_age: 1h")
+    (warning,) = examine(write(tmp_path, text), environ={}).warnings
+    assert "`fire-code`" in warning.message
+
+
+def test_warnings_do_not_stop_a_file(tmp_path: Path) -> None:
+    """Tolerance 0, gaps between windows and impossible literals are said, not refused."""
+    text = edited("tolerance: 9", "tolerance: ⟦0").replace(
+        WINDOW, "HOP(ts, INTERVAL '2' HOUR, INTERVAL '1' HOUR)"
+    )
+    text = text.replace(WHERE, "room <> 'loby'")
+    report = examine(write(tmp_path, text), environ={})
+    assert report.alarms is not None
+    said = "\n".join(str(warning) for warning in report.warnings)
+    assert "`loby` is not in the domain" in said
+    assert "did you mean `lobby`" in said
+    assert "leave gaps" in said
+    assert place(text) == (report.warnings[-1].line, report.warnings[-1].column)
+    assert not examine(write(tmp_path, GOOD), environ={}).warnings
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"- a\n", b"a: \xff\n", b"a: \x00\n", b"a: [", b"{" * 500]
+)
+def test_what_is_no_configuration_is_an_error_with_a_place(tmp_path: Path, content: bytes) -> None:
+    """No bytes make the reader fail otherwise than with a ConfigError."""
+    path = tmp_path / "alarms.yaml"
+    path.write_bytes(content)
+    errors = check(path, environ={})
+    assert errors
+    assert all(error.line >= 1 and error.column >= 1 for error in errors)
+    assert check(tmp_path / "missing.yaml", environ={})[0].line == 1

@@ -1,0 +1,178 @@
+"""Realised losses on the custodian's page: the dearest predicates, and how many lost how much."""
+
+from __future__ import annotations
+
+import math
+import time
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accountant.audit.realised import Realised
+from accountant.costs.minentropy import min_entropy
+from accountant.errors import DependencyError
+from accountant.units import UNITS_PER_EPSILON
+from stream.metrics.losses import LossFamilies, dearest, predicate_label
+from stream.metrics.registries import Metrics
+from stream.model.feeds import Domain
+from tests.support.measured import (
+    MICRO,
+    PLANS,
+    PredicateLosses,
+    fresh_metrics,
+    page_text,
+    sample_value,
+    two_alarms,
+)
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+
+def test_realised_losses_are_shown_in_epsilon() -> None:
+    """The dearest predicate, the min-entropy, each dear predicate and how many lost how much."""
+    metrics = fresh_metrics()
+    metrics.realised(PredicateLosses(crowd=[3_000_000, 0, 500_000]))
+    custodian = metrics.custodian
+    assert sample_value(custodian, "tocsin_expost_epsilon_max", query="crowd") == 3
+    assert sample_value(custodian, "tocsin_expost_epsilon_max", query="quiet") == 0
+    assert sample_value(custodian, "tocsin_expost_complete", query="crowd") == 1
+    assert _series(custodian, "tocsin_predicate_epsilon") == {
+        ("crowd", "r1"): 3.0,
+        ("crowd", "r3"): 0.5,
+    }
+    within = _series(custodian, "tocsin_predicates_by_epsilon")
+    crowd = {float(le): count for (query, le), count in within.items() if query == "crowd"}
+    assert crowd == {
+        **{share * 4: 1 for share in (0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)},
+        0.8: 2,
+        2.0: 2,
+        4.0: 3,
+        math.inf: 3,
+    }
+    exact = min_entropy([3, 0, 0.5])
+    assert sample_value(custodian, "tocsin_min_entropy_nats", query="crowd") == exact.value
+    assert (
+        sample_value(custodian, "tocsin_min_entropy_normalised", query="crowd") == exact.normalised
+    )
+    width = sample_value(custodian, "tocsin_min_entropy_bracket_nats", query="crowd")
+    assert width == exact.upper - exact.lower
+    assert sample_value(custodian, "tocsin_min_entropy_normalised", query="quiet") == pytest.approx(
+        1
+    )
+
+
+def test_a_loss_at_a_bucket_is_inside() -> None:
+    """Buckets are compared in loss units: a loss of exactly a share counts, one unit more not."""
+    costs = np.array([4 * 10**9, 4 * 10**9 + 1, 4 * UNITS_PER_EPSILON], dtype=np.int64)
+    families = LossFamilies(_domains(3), Fraction(4))
+    families.show([Realised("q", 0, None, 1, costs, True)])
+    within = _samples(families, "tocsin_predicates_by_epsilon")
+    assert [within[le] for le in ("0.0", "0.004", "0.008", "4.0", "+Inf")] == [0, 1, 2, 3, 3]
+
+
+def test_an_incomplete_sum_is_marked() -> None:
+    """The custodian sees that compacted charges, or those still to be unpacked, are missing."""
+    metrics = fresh_metrics()
+    metrics.realised(PredicateLosses(complete=False))
+    assert sample_value(metrics.custodian, "tocsin_expost_complete", query="crowd") == 0
+
+
+def test_realised_losses_are_read_now_and_then() -> None:
+    """However often it is called, the ledger is asked every fifteen seconds, each query once."""
+    now_s = [100.0]
+    metrics = Metrics(two_alarms(), PLANS, monotonic_s=lambda: now_s[0])
+    losses = PredicateLosses()
+    for second, asked in ((0, 2), (1, 2), (14.9, 2), (15, 4), (16, 4), (1e6, 6)):
+        now_s[0] = 100 + second
+        metrics.realised(losses)
+        assert losses.asked == asked
+
+
+def test_a_ledger_out_of_reach_leaves_what_was_shown() -> None:
+    """An error passes through, and the next call asks again."""
+    now_s = [0.0]
+    metrics = Metrics(two_alarms(), PLANS, monotonic_s=lambda: now_s[0])
+    metrics.realised(PredicateLosses())
+    shown, now_s[0] = page_text(metrics.custodian), 15.0
+    with pytest.raises(DependencyError):
+        metrics.realised(PredicateLosses(away=True))
+    assert page_text(metrics.custodian) == shown
+    metrics.realised(PredicateLosses(crowd=[9, 9, 9]))
+    assert page_text(metrics.custodian) != shown
+
+
+def test_labels_stay_bounded_whatever_becomes_dear() -> None:
+    """After many readings there are twenty predicates, those of the last one, and no others."""
+    rng = np.random.default_rng(7)
+    families = LossFamilies(_domains(1_000), Fraction(4))
+    lines = set()
+    for _ in range(50):
+        costs = rng.integers(0, 30, 1_000) * MICRO
+        families.show([Realised("q", 0, None, 1, costs, True)])
+        shown = _samples(families, "tocsin_predicate_epsilon")
+        order = sorted(range(1_000), key=lambda cell: (-costs[cell], cell))
+        assert list(shown) == [f"r{cell}" for cell in order[:20]]
+        lines.add(sum(len(family.samples) for family in families.collect()))
+    assert lines == {5 + 20 + 12}
+
+
+@given(
+    costs=st.lists(st.integers(0, 5), min_size=1, max_size=40),
+    most=st.integers(0, 45),
+)
+def test_the_dearest_are_those_of_a_full_sort(costs: list[int], most: int) -> None:
+    """Ties go to the lowest cell, and who lost nothing is not among them."""
+    order = sorted((cell for cell, cost in enumerate(costs) if cost), key=lambda c: (-costs[c], c))
+    assert dearest(np.array(costs, dtype=np.int64), most) == order[:most]
+
+
+@pytest.mark.parametrize("levels", [1, 12, 10**6])
+def test_a_hundred_thousand_predicates_are_ranked_quickly(levels: int) -> None:
+    """The twenty dearest of 100,000 take less than 100 ms, equal or all different."""
+    costs = np.random.default_rng(3).integers(1, levels + 1, 100_000)
+
+    def seconds() -> float:
+        started_s = time.perf_counter()
+        assert len(dearest(costs)) == 20
+        return time.perf_counter() - started_s
+
+    assert min(seconds() for _ in range(3)) < 0.1
+
+
+def test_no_two_predicates_share_a_label() -> None:
+    """Two equal series would make Prometheus refuse the whole page."""
+    values = ("a", "a, b", "a\\", "b", ", b", "\\, b")
+    two = Domain(fields=("x", "y"), values=(values, values))
+    labels = [predicate_label(two, cell) for cell in range(len(two))]
+    assert len(set(labels)) == len(labels)
+    one = Domain(fields=("x",), values=(values,))
+    assert [predicate_label(one, cell) for cell in range(len(one))] == list(values)
+    assert predicate_label(Domain(fields=(), values=()), 0) == "(all)"
+
+
+def _domains(cells: int) -> dict[str, Domain]:
+    return {"q": Domain(fields=("room",), values=(tuple(f"r{n}" for n in range(cells)),))}
+
+
+def _samples(families: LossFamilies, name: str) -> dict[str, float]:
+    """Return a family's samples by their second label."""
+    found = [family for family in families.collect() if family.name == name]
+    return {
+        next(value for label, value in sample.labels.items() if label != "query"): sample.value
+        for sample in found[0].samples
+    }
+
+
+def _series(registry: CollectorRegistry, name: str) -> dict[tuple[str, ...], float]:
+    """Return a family's samples by their labels' values."""
+    return {
+        tuple(sample.labels.values()): sample.value
+        for family in registry.collect()
+        if family.name == name
+        for sample in family.samples
+    }

@@ -1,0 +1,138 @@
+"""The two servers of metrics: who may read what, and how they start and stop."""
+
+from __future__ import annotations
+
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+from prometheus_client import generate_latest
+
+from accountant.errors import ConfigError
+from stream.metrics.server import serve
+from tests.support.measured import addresses, fresh_metrics
+
+
+def _get(address: tuple[str, int], path: str = "/metrics", **headers: str) -> tuple[int, bytes]:
+    """Return status and body, also of a refusal."""
+    host, port = address
+    request = Request(f"http://{host}:{port}{path}", headers=headers)
+    try:
+        with urlopen(request, timeout=5) as answer:  # noqa: S310  always http
+            return answer.status, answer.read()
+    except HTTPError as error:
+        with error:
+            return error.code, error.read()
+
+
+def test_each_address_serves_its_own_registry() -> None:
+    """The public server shows public series only, the custodian's its own only."""
+    metrics = fresh_metrics()
+    with serve(metrics, addresses()) as at:
+        assert _get(at.public) == (200, generate_latest(metrics.public))
+        assert _get(at.custodian) == (200, generate_latest(metrics.custodian))
+
+
+def test_only_metrics_answers() -> None:
+    """Any other path is not found, and the query string cannot pick series."""
+    with serve(fresh_metrics(), addresses()) as at:
+        for path in ("/", "/metrics/", "/favicon.ico", "/table", "/%2e%2e/metrics"):
+            assert _get(at.public, path)[0] == 404
+            assert _get(at.custodian, path)[0] == 404
+        assert _get(at.public, "/metrics?name[]=up") == _get(at.public)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [None, "Bearer wrong", "Bearer ", "correct", "bearer correct horse", "Bearer correct horse2"],
+)
+def test_the_custodian_page_asks_for_its_token(header: str | None) -> None:
+    """Without the token, or with another one, nothing is said, whatever the path."""
+    headers = {} if header is None else {"Authorization": header}
+    with serve(fresh_metrics(), addresses(custodian_token="correct horse")) as at:  # noqa: S106  a test's own
+        for path in ("/metrics", "/other"):
+            status, body = _get(at.custodian, path, **headers)
+            assert (status, body) == (401, b"401 Unauthorized\n")
+        assert _get(at.public)[0] == 200
+
+
+def test_the_right_token_opens_the_custodian_page() -> None:
+    """The bearer token opens /metrics and nothing else."""
+    metrics = fresh_metrics()
+    token = {"Authorization": "Bearer correct hörse".encode().decode("latin-1")}
+    with serve(metrics, addresses(custodian_token="correct hörse")) as at:  # noqa: S106  a test's own
+        assert _get(at.custodian, **token) == (200, generate_latest(metrics.custodian))
+        assert _get(at.custodian, "/other", **token)[0] == 404
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "metrics.example", ""])  # noqa: S104  refused
+@pytest.mark.parametrize("token", [None, ""])
+def test_beyond_loopback_a_token_is_required(host: str, token: str | None) -> None:
+    """The custodian's page does not open to a network without a token."""
+    asked = addresses(custodian_address=(host, 0), custodian_token=token)
+    with pytest.raises(ConfigError, match="without a bearer token"), serve(fresh_metrics(), asked):
+        pytest.fail("it served")
+
+
+def test_beyond_loopback_with_a_token_is_served() -> None:
+    """With a token the custodian may listen anywhere."""
+    asked = addresses(custodian_address=("0.0.0.0", 0), custodian_token="t")  # noqa: S104, S106  the case
+    with serve(fresh_metrics(), asked) as at:
+        assert _get(("127.0.0.1", at.custodian[1]))[0] == 401
+        assert _get(("127.0.0.1", at.custodian[1]), Authorization="Bearer t")[0] == 200
+
+
+@pytest.mark.parametrize("which", ["public_address", "custodian_address"])
+def test_a_taken_port_is_a_clear_error(which: str) -> None:
+    """A port in use names the address and what to do, and leaves nothing listening behind."""
+    with socket.socket() as taken, socket.socket() as free:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        free.bind(("127.0.0.1", 0))
+        port, other = taken.getsockname()[1], free.getsockname()[1]
+        free.close()
+        given: dict[str, Any] = {
+            "public_address": ("127.0.0.1", other),
+            "custodian_address": ("127.0.0.1", other),
+            which: ("127.0.0.1", port),
+        }
+        with pytest.raises(ConfigError) as caught, serve(fresh_metrics(), addresses(**given)):
+            pytest.fail("it served")
+    assert f"127.0.0.1:{port}" in str(caught.value)
+    assert "hint: " in str(caught.value)
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", other)) != 0
+
+
+@pytest.mark.parametrize("address", [("no such host", 1), ("127.0.0.1", 70_000)])
+def test_an_impossible_address_is_a_clear_error(address: tuple[str, int]) -> None:
+    """A host or port that cannot be is a mistake in the configuration."""
+    with (
+        pytest.raises(ConfigError, match="public cannot listen"),
+        serve(fresh_metrics(), addresses(public_address=address)),
+    ):
+        pytest.fail("it served")
+
+
+def test_the_servers_stop_with_their_context() -> None:
+    """The ports are free again afterwards, and can be served anew."""
+    with serve(fresh_metrics(), addresses()) as at:
+        pass
+    again = addresses(public_address=at.public, custodian_address=at.custodian)
+    with serve(fresh_metrics(), again) as second:
+        assert second == at
+
+
+def test_a_client_that_says_nothing_keeps_nobody_waiting() -> None:
+    """Connections that hang, and scrapes while series move, do not disturb each other."""
+    metrics = fresh_metrics()
+    with serve(metrics, addresses()) as at, socket.create_connection(at.public):
+        with ThreadPoolExecutor(4) as pool:
+            answers = [pool.submit(_get, at.custodian) for _ in range(8)]
+            for count in range(200):
+                metrics.events_dropped("badges", {f"reason{count}": 1})
+        assert all(answer.result()[0] == 200 for answer in answers)
+        assert _get(at.public)[0] == 200

@@ -1,0 +1,70 @@
+"""What moves a fingerprint, and what does not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from stream.config.loading import load
+from stream.model.fingerprints import definition, definition_json, fingerprint
+from tests.support.configurations import GOOD, HAVING, WHERE, edited, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_fingerprint_changes_with_decisions_only(tmp_path: Path) -> None:
+    """Everything that moves a decision moves the fingerprint; ports, delays and spelling do not."""
+    base = load(write(tmp_path, GOOD), environ={}).queries["fire-code"].fingerprint
+    assert base == load(write(tmp_path, GOOD), environ={}).queries["fire-code"].fingerprint
+    same = [
+        (
+            "grace: 30s",
+            "grace: 30s\n    publish_delay: 1m\n    max_age: 1d\n    decide_timeout: 1h",
+        ),
+        ('"127.0.0.1:9465"', '"127.0.0.1:9999"'),
+        ("max_fnr: 0.05", "max_fnr: 1/20"),
+        ('epsilon_max: "4"', 'epsilon_max: "5"'),
+        (HAVING, "having (120) < count(distinct person)"),
+        ('"Mon-Fri 07:00-22:00"', '"Mon-Fri  07:00-22:00"'),
+    ]
+    for old, new in same:
+        query = load(write(tmp_path, edited(old, new)), environ={}).queries["fire-code"]
+        assert query.fingerprint == base, new
+    other = [
+        ("grace: 30s", "grace: 31s"),
+        ("max_fnr: 0.05", "max_fnr: 0.04"),
+        ("max_fnr: 0.05", "max_fnr: 0.05\n    max_fpr: 0.05"),
+        ("tolerance: 9", "tolerance: 8"),
+        ("> 120", ">= 120"),
+        ("> 120", "> 121"),
+        (WHERE, "floor <> 1"),
+        ("INTERVAL '1' HOUR", "INTERVAL '60' SECOND"),
+        ('"Mon-Fri 07:00-22:00"', '"Mon-Fri 07:00-21:00"'),
+        ("timezone: Europe/Berlin", "timezone: Europe/Paris"),
+        ("events_per_cell: 3", "events_per_cell: 2"),
+        ("period: 1d", "period: 2d"),
+        ("open: boolean", "open: string"),
+        ("codec: json", "codec: arrow"),
+        ("codec: json", "allowed_skew: 61s"),
+        ("codec: json", "partitioner: crc32"),
+        ("domain: rooms.txt", "domain: [lobby, lab]"),
+    ]
+    seen = {base}
+    for old, new in other:
+        query = load(write(tmp_path, edited(old, new)), environ={}).queries["fire-code"]
+        assert query.fingerprint not in seen, new
+        seen.add(query.fingerprint)
+
+
+def test_the_definition_is_json_without_secrets(tmp_path: Path) -> None:
+    """The definition is canonical JSON and independent of the fingerprint it leads to."""
+    alarms = load(write(tmp_path, GOOD), environ={})
+    query = alarms.queries["fire-code"]
+    text = definition_json(query, alarms.budget)
+    assert definition_json(replace(query, fingerprint="x"), alarms.budget) == text
+    assert definition(query, alarms.budget)["schema"] == 2
+    assert fingerprint(query, alarms.budget) == query.fingerprint
+    assert len(query.fingerprint) == 64
+    assert json.loads(text) == definition(query, alarms.budget)

@@ -1,0 +1,40 @@
+"""History is counted as a run counts it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stream.simulation import history
+from tests.support.simulated import counted_alarm
+
+
+def test_partitions_are_added_up_saturating() -> None:
+    """Sparse counts of several partitions add up cell by cell, clamped as decisions clamp them."""
+    random = np.random.default_rng(5)
+    limit = (1 << 62) - 1
+    for _ in range(50):
+        total = [0] * 6
+        window = None
+        for _ in range(3):
+            index = np.flatnonzero(random.random(6) < 0.5)
+            value = random.choice([-(1 << 62), -3, 2, 1 << 62], len(index)).astype(np.int64)
+            part: Any = type("P", (), {"index": index, "value": value, "complete": True})
+            window = history._Window.of(part) if window is None else window.plus(part)
+            for at, each in zip(index.tolist(), value.tolist(), strict=True):
+                clamped = min(max(each, -limit), limit)
+                total[at] = min(max(total[at] + clamped, -limit), limit)
+        assert window is not None
+        dense = np.zeros(6, np.int64)
+        dense[window.index] = window.value
+        assert dense.tolist() == total
+
+
+def test_dense_windows_are_what_was_counted() -> None:
+    """Sparse storage gives every window's statistics back."""
+    statistics = np.random.default_rng(6).integers(-2, 3, (5, 3, 4))
+    counted = counted_alarm(statistics)
+    assert counted.windows == 5
+    for window in range(5):
+        assert np.array_equal(counted.dense(window), statistics[window])

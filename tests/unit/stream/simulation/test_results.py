@@ -1,0 +1,89 @@
+"""Rates with their intervals, losses and min-entropy, from what trials counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from accountant.costs.minentropy import min_entropy
+from accountant.units import to_loss_units
+from operators.base import Plan
+from stream.simulation.crew import try_out
+from stream.simulation.page import html_page
+from stream.simulation.report import report
+from stream.simulation.results import Losses, Measured, Rate
+from stream.simulation.tables import NOTHING_TRUE
+from tests.support.simulated import (
+    THRESHOLD,
+    alarm,
+    bench_of,
+    counted_alarm,
+    near_the_threshold,
+    own,
+    shown,
+    simulated,
+)
+
+
+@pytest.mark.parametrize(("count", "of"), [(0, 7), (7, 7), (3, 11), (1, 100_000), (420, 9000)])
+def test_intervals_are_clopper_pearson(count: int, of: int) -> None:
+    """The interval is that of scipy's exact binomial test."""
+    expected = binomtest(count, of).proportion_ci(0.95, method="exact")
+    assert Rate(count, of).interval == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_nothing_true_is_no_miss_rate_of_zero() -> None:
+    """A history without a true alarm has no miss rate, and every output says so."""
+    statistics = np.full((3, 1, 5), 2, dtype=np.int64)
+    simulation = simulated(alarm(5), statistics)
+    (results,) = simulation.results
+    assert {one.fnr.value for one in results.measured} == {None}
+    assert Rate(0, 0).interval == (0.0, 1.0)
+    assert NOTHING_TRUE in shown(simulation)
+    assert NOTHING_TRUE.capitalize() in html_page(simulation)
+    (shown_json,) = report(simulation)["alarms"]
+    assert shown_json["settings"][0]["fnr"]["value"] is None
+
+
+def test_losses_are_summed_up_as_numpy_does() -> None:
+    """Mean, maximum and quantiles of a counted law are those of the single losses."""
+    random = np.random.default_rng(3)
+    for _ in range(50):
+        levels = random.integers(0, 10**12, random.integers(1, 8))
+        single = random.choice(levels, int(random.integers(1, 60)))
+        losses = Losses.of(Counter(single.tolist()))
+        epsilons = single / 1e12
+        assert losses.mean == pytest.approx(epsilons.mean())
+        assert losses.most == pytest.approx(epsilons.max())
+        for share in (0.5, 0.95, 1.0):
+            expected = np.quantile(epsilons, share, method="inverted_cdf")
+            assert losses.quantile(share) == pytest.approx(expected)
+
+
+def test_uniform_losses_are_the_plan_and_its_min_entropy() -> None:
+    """TSLM loses its plan in every cell; two dearest cells lose it twice."""
+    query = alarm(7)
+    (tried,) = try_out(bench_of(query, counted_alarm(near_the_threshold(3, 7)), own(query)), 5)
+    assert isinstance(tried.plan, Plan)
+    units = to_loss_units(tried.plan.epsilon)
+    assert tried.tally.losses == {units: 7 * 15}
+    assert tried.tally.dearest == {2 * units: 15}
+    expected = min_entropy([float(tried.plan.epsilon)] * 7).normalised
+    measured = Measured(own(query), tried.plan, fits=True, tally=tried.tally)
+    assert measured.entropy == pytest.approx(expected, rel=0.01)
+
+
+def test_progressive_mechanisms_lose_no_more_than_planned() -> None:
+    """Realised losses stay within the plan, and cells far from the threshold lose less."""
+    query = alarm(20, tolerance=3)
+    far = np.full((4, 1, 20), 2, dtype=np.int64)
+    far[:, :, 0] = THRESHOLD
+    tried = try_out(bench_of(query, counted_alarm(far), own(query, "ppwlm")), 20)[0]
+    assert isinstance(tried.plan, Plan)
+    worst = to_loss_units(tried.plan.epsilon)
+    assert max(tried.tally.losses) == worst
+    assert min(tried.tally.losses) < worst
+    assert max(tried.tally.dearest) <= 2 * worst

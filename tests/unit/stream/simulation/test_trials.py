@@ -1,0 +1,175 @@
+"""What a trial counts as a miss, a false alarm and uncertain, and how many there are."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from accountant.costs.charges import UniformCost
+from operators.base import Decision, Plan
+from operators.conditions.condition import Aim, Condition, ThresholdAtom
+from operators.conditions.formula import Formula
+from operators.noise.source import NoiseSource
+from operators.registry import create
+from stream.simulation import trials
+from stream.simulation.advice import advice_on
+from stream.simulation.crew import try_out
+from stream.simulation.page import html_page
+from stream.simulation.results import Rate
+from stream.simulation.trials import Tally, Task, Trier, may_ring
+from tests.support.simulated import (
+    THRESHOLD,
+    alarm,
+    bench_of,
+    counted_alarm,
+    near_the_threshold,
+    own,
+    shown,
+    simulated,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def test_measured_rates_of_tslm_are_its_exact_law() -> None:
+    """Misses, false alarms and uncertain rings lie within six standard errors of the table."""
+    query = alarm(50)
+    statistics = near_the_threshold(20, 50)
+    counted = counted_alarm(statistics)
+    operator = create("tslm", query.condition, query.aim)
+    law: Any = operator
+    probability = np.stack([law.operator.law(window[0]) for window in statistics]) / 2.0**64
+    (tried,) = try_out(bench_of(query, counted, own(query)), 200)
+    values = statistics[:, 0]
+    true, false = values > THRESHOLD, values <= THRESHOLD - 18
+    uncertain = ~true & ~false
+    for cells, rings, rate in (
+        (true, False, Rate(tried.tally.missed, tried.tally.true)),
+        (false, True, Rate(tried.tally.false_rings, tried.tally.false)),
+        (uncertain, True, Rate(tried.tally.uncertain_rings, tried.tally.uncertain)),
+    ):
+        assert rate.of == 200 * np.count_nonzero(cells) > 10_000
+        chances = probability[cells] if rings else 1 - probability[cells]
+        error = np.sqrt((chances * (1 - chances)).mean() / rate.of)
+        assert rate.value is not None
+        assert abs(rate.value - chances.mean()) < 6 * error
+        low, high = rate.interval_at(0.999_999_9)
+        assert low < chances.mean() < high
+
+
+def test_every_false_alarm_is_counted_where_no_tolerance_excuses_it() -> None:
+    """A cell just inside twice the tolerance is uncertain, the next one is false."""
+    query = alarm(4)
+    values = np.array([[[THRESHOLD + 1, THRESHOLD, THRESHOLD - 17, THRESHOLD - 18]]], np.int64)
+    tally = Tally()
+    granted = may_ring(query.condition, query.aim, values[0])
+    tally.count(np.ones(4, np.bool_), true=query.condition.truth(values[0]), granted=granted)
+    assert (tally.true, tally.missed) == (1, 0)
+    assert (tally.uncertain, tally.uncertain_rings) == (2, 2)
+    assert (tally.false, tally.false_rings) == (1, 1)
+
+
+class Mute:
+    """A broken mechanism: it promises everything and never rings."""
+
+    def __init__(self, cells: int) -> None:
+        """Cost one loss unit a cell."""
+        self.plan = Plan("tslm", Fraction(1, 10**12), 1.0)
+        self._cells = cells
+
+    def decide(self, _statistics: NDArray[np.int64], _noise: NoiseSource) -> Decision:
+        """Stay silent."""
+        return Decision(np.zeros(self._cells, np.bool_), UniformCost(1, self._cells))
+
+
+def test_a_mechanism_that_never_rings_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broken twin shows a miss rate of 1, is accused on the page and never recommended."""
+    query = alarm(10)
+
+    def broken(_mechanism: str, condition: Condition, _aim: Aim, **_: object) -> Mute:
+        return Mute(condition.cells)
+
+    monkeypatch.setattr(trials, "create", broken)
+    simulation = simulated(query, near_the_threshold(20, 10), mechanisms=["tslm"])
+    (results,) = simulation.results
+    for one in results.measured:
+        assert one.fnr.value == 1.0
+        assert (one.fpr.value or 0) + (one.uncertain.value or 0) == 0
+        assert not one.keeps
+    assert advice_on(results).best is None
+    assert "missed more than max_fnr allows" in shown(simulation)
+    assert "missed more than max_fnr allows" in html_page(simulation)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_uncertain_cells_follow_the_definition(seed: int) -> None:
+    """Cell by cell: the formula with every literal granted twice its tolerance, and no less."""
+    random = np.random.default_rng(seed)
+    names = "abcd"[: int(random.integers(1, 5))]
+    text = names[0]
+    for name in names[1:]:
+        text = f"({text} {random.choice(['AND', 'OR'])} {random.choice(['', 'NOT '])}{name})"
+    formula = Formula.parse(random.choice(["NOT ", ""]) + text)
+    cells, number = 30, 2
+    atoms = {
+        name: ThresholdAtom(int(random.integers(number)), random.integers(-5, 6, cells))
+        for name in names
+    }
+    tolerances = tuple(random.integers(0, 4, len(formula.atoms)).tolist())
+    condition = Condition(formula, atoms, (1, 3))
+    statistics = random.integers(-12, 13, (number, cells))
+    granted = may_ring(condition, Aim(Fraction(1, 20), tolerances), statistics)
+    room = dict(zip(formula.atoms, tolerances, strict=True))
+    for cell in range(cells):
+        holds = {}
+        for literal in formula.literals:
+            name = literal.removeprefix("NOT ")
+            value = int(statistics[atoms[name].statistic, cell])
+            bound = int(atoms[name].thresholds[cell])
+            plain = literal == name
+            holds[literal] = (
+                value + 2 * room[name] >= bound if plain else value - 2 * room[name] < bound
+            )
+        columns = {literal: np.array([held]) for literal, held in holds.items()}
+        assert granted[cell] == formula.evaluate_literals(columns)[0]
+    assert (condition.truth(statistics) <= granted).all()
+
+
+def test_thresholds_at_the_ends_of_int64_do_not_wrap() -> None:
+    """A granted literal stays granted, however far its threshold and tolerance are."""
+    ends = np.iinfo(np.int64)
+    bounds = np.array([ends.min, ends.min + 1, 0, ends.max], np.int64)
+    for text in ("a", "NOT a"):
+        condition = Condition(Formula.parse(text), {"a": ThresholdAtom(0, bounds)}, (1,))
+        for tolerance in (1, 1 << 61, (1 << 62) - 1):
+            for values in (bounds, bounds[::-1].copy()):
+                true = condition.truth(values[None])
+                granted = may_ring(condition, Aim(Fraction(1, 20), (tolerance,)), values[None])
+                moved = [int(bound) + (-2 if text == "a" else 2) * tolerance for bound in bounds]
+                exact = [
+                    int(v) >= at if text == "a" else int(v) < at
+                    for v, at in zip(values, moved, strict=True)
+                ]
+                assert (granted | true).tolist() == granted.tolist()
+                # int64's last value is below no int64 bound: such a cell may look false.
+                assert all(
+                    one == other or int(v) == ends.max
+                    for one, other, v in zip(granted.tolist(), exact, values, strict=True)
+                )
+
+
+def test_tallies_add_up() -> None:
+    """Two halves added are the whole."""
+    query, random = alarm(8), np.random.default_rng(2)
+    counted = counted_alarm(near_the_threshold(6, 8))
+    trier = Trier(bench_of(query, counted, own(query)), NoiseSource())
+    whole = Tally()
+    for first in range(0, 6, 2):
+        whole.add(trier.run(Task(0, first, first + 2, int(random.integers(1, 4)))))
+    cells = whole.true + whole.false + whole.uncertain
+    assert cells == 8 * whole.windows == whole.losses.total()
+    assert whole.dearest.total() == whole.windows
