@@ -50,7 +50,6 @@ def dump(
         DependencyError: Kafka cannot be reached, or deleted records before they were read.
         LogChangedError: there is no such topic.
     """
-    kafka = require_kafka(alarms)
     feed = alarms.feeds.get(feed_name)
     if feed is None:
         raise ConfigError(
@@ -58,6 +57,7 @@ def dump(
             file=alarms.file,
             hint=f"one of {', '.join(alarms.feeds)}",
         )
+    kafka = require_kafka(alarms)
     with admin_client(kafka) as client:
         facts = describe(client, [feed.topic]).get(feed.topic)
     if facts is None:

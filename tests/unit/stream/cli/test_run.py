@@ -1,0 +1,100 @@
+"""``tocsin run``: decisions, alarms, budgets, and what is refused before a window is drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonschema
+
+from stream.decisions.records import schema
+from tests.support.commands import configuration, events, json_lines, tocsin
+
+
+def test_run_refuses_at_the_window_that_the_plan_foretold(tmp_path: Path) -> None:
+    """The first denial of a replay is the first refusal of its plan."""
+    path = configuration(tmp_path, unit="user", epsilon_max="12.5")
+    _, budget = json_lines(tocsin("plan", path, "--json"))
+    lines = json_lines(tocsin("run", path, "--replay", events(tmp_path), "--json"))
+    denied = [line["window_start"] for line in lines if line.get("reason") == "budget"]
+    assert denied[0] == budget["first_refusal"]["window_start"]
+
+
+def test_run_replays_to_json_lines_that_keep_their_schemas(tmp_path: Path) -> None:
+    """Every line is a decision or an alarm of the published schemas; all 24 hours are decided."""
+    lines = json_lines(
+        tocsin("run", configuration(tmp_path), "--replay", events(tmp_path), "--json")
+    )
+    decisions = [line for line in lines if "alarm_id" not in line]
+    alarms = [line for line in lines if "alarm_id" in line]
+    for line in decisions:
+        jsonschema.validate(line, schema("decision"))
+    for line in alarms:
+        jsonschema.validate(line, schema("alarm"))
+    assert len(decisions) == 24
+    at_five = [a for a in alarms if a["window_start"] == "1970-01-01T05:00:00.000Z"]
+    assert [alarm["predicate"] for alarm in at_five] == [{"room": "hall"}]
+
+
+def test_second_run_prints_the_same_and_draws_nothing(tmp_path: Path) -> None:
+    """Running the same command again gives the same lines from the ledger."""
+    command = ("run", configuration(tmp_path), "--replay", events(tmp_path))
+    first = tocsin(*command, "--json")
+    assert tocsin(*command, "--json").stdout == first.stdout
+    shown = tocsin(*command)
+    assert shown.exit_code == 0
+    assert "24 decided by an earlier run (nothing was drawn again), 0 decided now" in " ".join(
+        shown.stdout.split()
+    )
+
+
+def test_run_ends_with_alarms_budget_and_ledger(tmp_path: Path) -> None:
+    """A person sees the alarms, the budget bar and where the ledger lies."""
+    result = tocsin("run", configuration(tmp_path), "--replay", events(tmp_path))
+    assert result.exit_code == 0
+    assert "hall" in result.stdout
+    assert "1.386 of 4.000 (35%)" in result.stdout
+    assert str(tmp_path / ".tocsin" / "alarms.db") in result.stdout.replace("\n", "")
+
+
+def test_run_refuses_a_budget_that_holds_no_window(tmp_path: Path) -> None:
+    """Exit code 3 and what is needed, before a ledger is made."""
+    path = configuration(tmp_path, epsilon_max="1.38")
+    result = tocsin("run", path, "--replay", events(tmp_path))
+    assert result.exit_code == 3
+    assert "does not hold one window" in result.stderr
+    assert "hint:" in result.stderr
+    assert not (tmp_path / ".tocsin").exists()
+
+
+def test_run_denies_what_the_budget_does_not_hold(tmp_path: Path) -> None:
+    """Five hours fit under the lifetime wall; the other nineteen are denied, uncharged."""
+    path = configuration(tmp_path, unit="user", epsilon_max="7")
+    result = tocsin("run", path, "--replay", events(tmp_path), "--json")
+    assert "then all are denied" in result.stderr
+    lines = json_lines(result)
+    outcomes = [(line["outcome"], line["reason"]) for line in lines if "alarm_id" not in line]
+    assert outcomes == [("decided", None)] * 5 + [("denied", "budget")] * 19
+
+
+def test_unreachable_ledger_is_a_dependency(tmp_path: Path) -> None:
+    """A ledger in a folder that is gone (an unmounted volume) ends with 4, not with a new one."""
+    path = Path(configuration(tmp_path))
+    text = path.read_text(encoding="utf-8")
+    path.write_text(f"ledger: sqlite:///volume/ledger.db\n{text}", encoding="utf-8")
+    result = tocsin("run", str(path), "--replay", events(tmp_path))
+    assert result.exit_code == 4
+    assert "hint:" in result.stderr
+
+
+def test_custodian_report_holds_the_drops(tmp_path: Path) -> None:
+    """Exact counts go to the custodian's file, never to standard output."""
+    bad = Path(events(tmp_path))
+    bad.write_text(bad.read_text(encoding="utf-8") + "{}\nnonsense\n", encoding="utf-8")
+    report = tmp_path / "custodian.prom"
+    command = ("run", configuration(tmp_path), "--replay", str(bad), "--json")
+    result = tocsin(*command, "--custodian-report", str(report))
+    assert result.exit_code == 0
+    text = report.read_text(encoding="utf-8")
+    dropped = [line for line in text.splitlines() if line.startswith("tocsin_events_dropped_total")]
+    assert sum(float(line.split()[-1]) for line in dropped) == 2
+    assert "dropped" not in result.output
