@@ -10,9 +10,11 @@ DEV := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 # pytest stops a single test by itself; this stops a run that hangs between tests.
-TEST_TIMEOUT_S ?= 3000
+TEST_TIMEOUT_S ?= 7200
 GUARD := $(if $(shell command -v timeout),timeout --foreground --signal=INT --kill-after=60 $(TEST_TIMEOUT_S))
 PYTEST := $(BIN)/python -m pytest --durations=15 --durations-min=1
+# Twice as many processes as there are cores on a small machine: half of them wait for windows.
+JOBS ?= 4
 
 .PHONY: help
 help:  ## list the targets
@@ -29,7 +31,11 @@ demo: $(RUN)  ## replay a shop's year and a simulated office
 .PHONY: test
 test: system $(DEV)  ## everything CI runs, with a real Kafka and a real PostgreSQL
 	@$(MAKE) --no-print-directory check
-	$(GUARD) $(PYTEST) tests
+	$(GUARD) $(PYTEST) --numprocesses=$(JOBS) --dist=loadgroup --no-loadscope-reorder tests
+
+.PHONY: quick
+quick: $(DEV)  ## the unit tests, without servers and without what takes seconds by itself
+	$(PYTEST) --numprocesses=auto --dist=worksteal -m "not long" tests/unit tests/house
 
 .PHONY: check
 check: $(DEV)  ## linters, types and import directions

@@ -1,15 +1,17 @@
-"""Fixtures for every test: real servers, started once and stopped with the session."""
+"""Fixtures for every test: real servers, started once in a process and stopped with it."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+from sqlalchemy.pool import Pool
 
 from tests.support.fixtures import broker, own_broker
 from tests.support.postgres import postgres
-
-if TYPE_CHECKING:
-    import pytest
+from tests.support.sharing import share
 
 __all__ = ["broker", "own_broker", "postgres"]
 
@@ -17,6 +19,19 @@ __all__ = ["broker", "own_broker", "postgres"]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let long targets ask for the long version of a test."""
     parser.addoption("--full", action="store_true", help="run the long version (make crash)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Share tests out to processes."""
+    share(items)
+
+
+@event.listens_for(Pool, "checkout")
+def _forget_the_disk(connection: Any, *_: object) -> None:
+    """Let SQLite's commits stay in memory: tests outlive a killed process, not a power cut."""
+    if type(connection).__module__ == "sqlite3":
+        connection.execute("PRAGMA synchronous=OFF")
 
 
 # kafka-python warns whenever a busy machine lets its loop wait for a tenth of a second.

@@ -16,7 +16,8 @@ from stream.config.loading import load
 from stream.decisions.records import schema
 from tests.support.commands import HOUR_MS, configuration, json_lines, tocsin
 from tests.support.oracle import add_up
-from tests.support.scenario import ROOMS, Scenario, wait_until
+from tests.support.scenario import ROOMS, Scenario
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.support.kafka import Broker
@@ -166,23 +167,21 @@ def test_bands_on_a_live_log_of_two_partitions(
     try:
         scenario.start_worker()
         scenario.start_worker()
-        wait_until("a worker runs", lambda: bool(scenario.cursor_ms()), timeout_s=180)
+        wait_until("a worker runs", lambda: bool(scenario.cursor_ms()))
         starts_ms: list[int] = []
         for start_ms in (scenario.cursor_ms() + WINDOW_MS * index for index in range(1, 40)):
             while time.time() * 1000 < start_ms + 300:
                 time.sleep(0.05)
             now_ms = int(time.time() * 1000)
-            if now_ms < start_ms + 1_500:
-                scenario.produce(people_at(now_ms))
+            if now_ms < start_ms + 1_500 and scenario.produce(people_at(now_ms)) < cut(start_ms):
                 starts_ms.append(start_ms)
             if len(starts_ms) == 2:
                 break
         wait_until(
             "the windows are decided",
             lambda: set(starts_ms) <= scenario.windows("decision"),
-            timeout_s=120,
         )
-        wait_until("and published", lambda: set(starts_ms) <= set(scenario.decided()), timeout_s=60)
+        wait_until("and published", lambda: set(starts_ms) <= set(scenario.decided()))
     finally:
         scenario.stop()
     assert len(starts_ms) == 2
@@ -195,6 +194,11 @@ def test_bands_on_a_live_log_of_two_partitions(
         assert rang_at(published, start_ms) == {"library", "roof"}
     with open_ledger(scenario.alarms()) as ledger:
         assert ledger.reports.verify() == []
+
+
+def cut(start_ms: int) -> int:
+    """Return until when events of a window may be appended."""
+    return start_ms + WINDOW_MS + 1_000
 
 
 def people_at(now_ms: int) -> list[tuple[str | None, bytes]]:

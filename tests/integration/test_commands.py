@@ -13,7 +13,7 @@ import pytest
 from stream.build import open_ledger
 from stream.config.loading import load
 from tests.support.examples import copied
-from tests.support.scenario import wait_until
+from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +49,7 @@ def tocsin(*arguments: str | Path) -> list[str]:
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
     return subprocess.run(
-        tocsin(*arguments), capture_output=True, text=True, timeout=120, check=False
+        tocsin(*arguments), capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
 
 
@@ -79,7 +79,7 @@ def test_history_goes_through_kafka_by_commands(broker: Broker, tmp_path: Path) 
         wait_until("every window is published", lambda: _published(path) == _WINDOWS)
     finally:
         worker.send_signal(signal.SIGTERM)
-        printed, _ = worker.communicate(timeout=60)
+        printed, _ = worker.communicate(timeout=PATIENCE_S)
     assert worker.returncode == 0
     lines: list[dict[str, Any]] = [json.loads(line) for line in printed.splitlines()]
     decisions = [line for line in lines if "outcome" in line]

@@ -16,7 +16,8 @@ from stream.config.loading import load
 from stream.decisions.mechanisms import plans_of
 from tests.support.commands import HOUR_MS, configuration, json_lines, tocsin
 from tests.support.oracle import add_up
-from tests.support.scenario import ROOMS, Scenario, wait_until
+from tests.support.scenario import ROOMS, Scenario
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from accountant.records import LedgerStatus
@@ -145,7 +146,7 @@ def test_two_workers_count_every_statistic(
     rng = random.Random(11)
     try:
         first, _ = scenario.start_worker(), scenario.start_worker()
-        wait_until("a worker runs", lambda: bool(scenario.cursor_ms()), timeout_s=180)
+        wait_until("a worker runs", lambda: bool(scenario.cursor_ms()))
         starts_ms = [scenario.cursor_ms() + WINDOW_MS * index for index in range(1, 4)]
         number = 0
         while (now_ms := int(time.time() * 1000)) < starts_ms[-1] + 2 * WINDOW_MS:
@@ -168,7 +169,6 @@ def test_two_workers_count_every_statistic(
         wait_until(
             "the windows are decided",
             lambda: set(starts_ms) <= scenario.windows("decision"),
-            timeout_s=120,
         )
     finally:
         scenario.stop()

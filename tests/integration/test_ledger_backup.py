@@ -21,6 +21,7 @@ from stream.decisions.release import decision_record, seen_decision
 from stream.replay.replay import Replay
 from tests.support import ledgers
 from tests.support.commands import configuration, events, json_lines, tocsin
+from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from accountant.records import SeenDecision, StoredDecision
@@ -73,11 +74,11 @@ def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path: Path) -> None:
                 if len(released) == WINDOWS // 8:
                     some.set()
                 if len(released) == WINDOWS - 8:
-                    copied.wait(60)
+                    copied.wait(PATIENCE_S)
 
     writer = threading.Thread(target=write)
     writer.start()
-    assert some.wait(30)
+    assert some.wait(PATIENCE_S)
     copy = tmp_path / "copies" / "one.db"
     copy.parent.mkdir()
     told = tocsin("ledger", path, "backup", str(copy))

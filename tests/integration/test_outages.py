@@ -14,7 +14,8 @@ from stream.build import open_ledger
 from stream.cli.main import main
 from tests.support.hostile import WINDOW_MS, flowing
 from tests.support.oracle import add_up, crowd
-from tests.support.scenario import Scenario, Worker, wait_until
+from tests.support.scenario import Scenario, Worker
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,7 +74,7 @@ def test_broker_and_database_may_leave_and_come_back(
         with flowing(own_broker.bootstrap, scenario.topic, seed=29):
             last_ms = _window_ms() + 2 * WINDOW_MS
             wait_until("windows are decided after the kill", lambda: last_ms in _decided(scenario))
-        wait_until("they are published", lambda: last_ms in scenario.decided(), timeout_s=60)
+        wait_until("they are published", lambda: last_ms in scenario.decided())
         assert worker.alive
     finally:
         scenario.stop()

@@ -19,7 +19,9 @@ from stream.kafka.history import replay
 from stream.replay.replay import Replay
 from tests.support.oracle import add_up
 from tests.support.recording import record_partials
-from tests.support.scenario import ROOMS, ROOT, Scenario, wait_until
+from tests.support.scenario import ROOMS, Scenario
+from tests.support.tree import ROOT
+from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -149,7 +151,7 @@ def _replay_and_die(scenario: Scenario, events: Path) -> None:
         cwd=ROOT,
         check=False,
         capture_output=True,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     assert died.returncode == -9, died.stderr.decode()
     assert len(scenario.read(scenario.topic)) >= _DIES_AFTER

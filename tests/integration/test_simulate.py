@@ -29,9 +29,10 @@ from stream.simulation.history import count_history
 from tests.support import examples
 from tests.support.examples import copied
 from tests.support.tree import ROOT
+from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from click.testing import Result
 
@@ -332,11 +333,13 @@ def test_ctrl_c_ends_every_process(tmp_path: Path, after_s: float) -> None:
         start_new_session=True,
     )  # fmt: skip
     try:
-        wait_until("a worker starts", lambda: b"spawn_main" in commands_of(running.pid))
+        wait_until(
+            "a worker starts", lambda: b"spawn_main" in commands_of(running.pid), every_s=0.02
+        )
         time.sleep(after_s)
         assert running.poll() is None
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to everybody
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate(timeout=PATIENCE_S)
     finally:
         if running.poll() is None:
             os.killpg(running.pid, signal.SIGKILL)
@@ -346,7 +349,7 @@ def test_ctrl_c_ends_every_process(tmp_path: Path, after_s: float) -> None:
     assert b"Aborted" in err
     assert out == b""
     assert not (tmp_path / "out.json").exists()
-    wait_until("the workers are gone", lambda: not commands_of(running.pid), timeout_s=10)
+    wait_until("the workers are gone", lambda: not commands_of(running.pid))
 
 
 def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
@@ -365,7 +368,7 @@ def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
     time.sleep(2)
     running.kill()
     running.wait()
-    wait_until("the workers are gone", lambda: not commands_of(running.pid), timeout_s=20)
+    wait_until("the workers are gone", lambda: not commands_of(running.pid))
 
 
 def commands_of(session: int) -> bytes:
@@ -381,11 +384,3 @@ def commands_of(session: int) -> bytes:
         except (FileNotFoundError, ProcessLookupError):
             continue
     return found
-
-
-def wait_until(what: str, ready: Callable[[], bool], *, timeout_s: float = 60) -> None:
-    """Wait until ``ready()``; fail, saying what did not happen, when it never is."""
-    deadline_s = time.monotonic() + timeout_s
-    while not ready():
-        assert time.monotonic() < deadline_s, f"did not happen: {what}"
-        time.sleep(0.05)

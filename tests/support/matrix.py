@@ -15,7 +15,7 @@ from stream.decisions.release import alarm_records
 from stream.decisions.steps import Step
 from tests.support.hostile import WINDOW_MS
 from tests.support.oracle import add_up, crowd
-from tests.support.scenario import Scenario, Worker, wait_until
+from tests.support.waiting import wait_until
 from tests.support.worker_main import BEFORE_COMMIT
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
+    from tests.support.scenario import Scenario, Worker
 
 __all__ = ["STEPS", "Matrix", "check_promises", "run_states"]
 
@@ -66,7 +67,7 @@ class Matrix:
         while self.slots and time.monotonic() < deadline_s:
             self.watch_budget()
             for slot in [slot for slot in self.slots if not slot.alive]:
-                assert slot.process.returncode == -9, slot.text()
+                assert slot.ended() == -9, slot.text()
                 self.slots.remove(slot)
                 if plans:
                     self.slots.append(self.scenario.start_worker(plans.pop(0)))
@@ -109,13 +110,13 @@ class Matrix:
             decisions = _decisions(self.ledger, self.scenario.query)
             return all(d.published for d in decisions if d.key.end_ms <= target_ms)
 
-        wait_until("the survivors catch up", caught_up, timeout_s=120)
+        wait_until("the survivors catch up", caught_up)
         self.scenario.stop()
         return _decisions(self.ledger, self.scenario.query)
 
     @staticmethod
     def _armed(slot: Worker) -> bool:
-        return slot.alive and len(slot.process.args) > 5  # type: ignore[arg-type]
+        return slot.alive and bool(slot.plan)
 
 
 def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["Postgres", "postgres"]
 
 _NUMBERS = count(1)
-_STOP_S = 20
+_STOP_S = 60
+_LOCK = Path(tempfile.gettempdir()) / f"tocsin-pg-{os.getuid()}.lock"
 
 
 class Postgres:
@@ -39,8 +41,10 @@ class Postgres:
         self._server: Any = None
 
     def __enter__(self) -> Self:
-        """Start the server."""
-        self._server = _package().get_server(self._directory / "data", cleanup_mode=None)
+        """Start the server; one after the other, since the package may make a system user."""
+        with _LOCK.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._server = _package().get_server(self._directory / "data", cleanup_mode=None)
         with psycopg.connect(self.admin_url, autocommit=True) as connection:
             if not self._durable:
                 connection.execute("ALTER SYSTEM SET fsync TO off")

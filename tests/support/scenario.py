@@ -7,11 +7,6 @@ so a test produces events *now* and dates them as it likes.
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,16 +18,18 @@ from stream.build import open_ledger
 from stream.config.loading import load
 from stream.kafka.topics import check
 from stream.windows.instants import from_iso_utc
-from tests.support.tree import ROOT
+from tests.support import worker_main
+from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
+    from multiprocessing.process import BaseProcess
     from pathlib import Path
 
     from stream.model.alarms import Alarms
     from tests.support.kafka import Broker
 
-__all__ = ["Scenario", "Worker", "wait_until"]
+__all__ = ["ROOMS", "Scenario", "Worker"]
 
 ROOMS = ("atrium", "library", "lab", "roof")
 
@@ -90,40 +87,34 @@ _ALARM = """\
 """
 
 
-def wait_until(what: str, ready: Callable[[], bool], *, timeout_s: float = 90.0) -> None:
-    """Wait until ``ready()``; fail, saying what did not happen, when it never is."""
-    deadline_s = time.monotonic() + timeout_s
-    while not ready():
-        if time.monotonic() > deadline_s:
-            raise AssertionError(f"did not happen within {timeout_s:.0f} s: {what}")
-        time.sleep(0.2)
-
-
 @dataclass
 class Worker:
-    """One worker process."""
+    """One worker process, and the step it was told to die at, if any."""
 
-    process: subprocess.Popen[bytes]
+    process: BaseProcess
     log: Path
+    plan: str = ""
 
     @property
     def alive(self) -> bool:
         """Whether it runs."""
-        return self.process.poll() is None
+        return self.process.is_alive()
 
     def kill(self) -> None:
         """End it as a crash does."""
-        if self.alive:
-            os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait(timeout=30)
+        self.process.kill()
+        self.ended()
 
-    def ended(self, *, timeout_s: float = 120.0) -> int:
-        """Wait until it ends by itself and return its exit code."""
-        return self.process.wait(timeout=timeout_s)
+    def ended(self) -> int:
+        """Wait until it ends by itself and return its exit code; minus the signal if killed."""
+        self.process.join(PATIENCE_S)
+        if self.process.exitcode is None:
+            raise AssertionError(f"runs on after {PATIENCE_S:.0f} s:\n{self.text()}")
+        return self.process.exitcode
 
     def text(self) -> str:
         """Return what it printed."""
-        return self.log.read_text(errors="replace")
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
 
 
 @dataclass
@@ -231,22 +222,10 @@ class Scenario:
     def start_worker(self, plan: str = "") -> Worker:
         """Start one worker process; it kills itself at ``plan`` (``step:occurrence``)."""
         log = self.directory / f"worker-{len(self.workers)}.log"
-        with log.open("wb") as out:
-            process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "tests.support.worker_main",
-                    str(self.config),
-                    str(self.journal),
-                    *([plan] if plan else []),
-                ],
-                cwd=ROOT,
-                env={**os.environ, "TOCSIN_TEST_LOG_CHECK_S": str(self.log_check_s)},
-                stdout=out,
-                stderr=subprocess.STDOUT,
-            )
-        worker = Worker(process, log)
+        process = worker_main.start(
+            self.config, self.journal, log, plan=plan, log_check_s=self.log_check_s
+        )
+        worker = Worker(process, log, plan)
         self.workers.append(worker)
         return worker
 
@@ -273,13 +252,20 @@ class Scenario:
         """Return the starts (ms) of the windows that a journal line of this kind is about."""
         return {line["start_ms"] for line in self.done(what)}
 
-    def produce(self, events: Iterable[tuple[str | None, bytes]]) -> None:
-        """Append events now: ``(key, value)``, routed by Kafka's default partitioner."""
+    def produce(self, events: Iterable[tuple[str | None, bytes]]) -> int:
+        """Append events now: ``(key, value)``, routed by Kafka's default partitioner.
+
+        Returns:
+            When the last of them was appended, in milliseconds, by the broker's clock.
+        """
         producer = KafkaProducer(bootstrap_servers=self.broker.bootstrap, acks="all", linger_ms=5)
         try:
-            for key, value in events:
+            sent = [
                 producer.send(self.topic, key=None if key is None else key.encode(), value=value)
+                for key, value in events
+            ]
             producer.flush()
+            return max(future.get().timestamp for future in sent)
         finally:
             producer.close()
 

@@ -193,16 +193,19 @@ def wrong_cells(
     return wrong
 
 
+@pytest.mark.long
 def test_the_worst_row_is_that_of_brute_force(workloads: Workloads) -> None:
     """1,000 workloads: the maximum over all rows, and a row that attains it."""
     assert wrong_rows(workloads, worst_row) == 0
 
 
+@pytest.mark.long
 def test_the_worst_row_of_every_cell_is_that_of_brute_force(workloads: Workloads) -> None:
     """1,000 workloads: the maximum over the rows of each cell of a query."""
     assert wrong_cells(workloads, loss_by_predicate) == 0
 
 
+@pytest.mark.long
 def test_workloads_are_worth_looking_at(workloads: Workloads) -> None:
     """They have empty regions, losses above any one charge's, and below the sum of the dearest."""
     assert sum(any(one.region.empty for one in each.charges) for each, _ in workloads) > 100
@@ -215,6 +218,7 @@ def test_workloads_are_worth_looking_at(workloads: Workloads) -> None:
     assert sum(between) > 300
 
 
+@pytest.mark.long
 def test_a_sum_of_maxima_is_no_maximum_of_sums(workloads: Workloads) -> None:
     """Twin: every charge at its dearest cell, whether or not one row is in all of them."""
 
@@ -225,6 +229,7 @@ def test_a_sum_of_maxima_is_no_maximum_of_sums(workloads: Workloads) -> None:
     assert wrong_rows(workloads[:100], twin) > 50
 
 
+@pytest.mark.long
 def test_regions_that_do_not_meet_are_not_added(workloads: Workloads) -> None:
     """Twin: windows that never cover one instant taken to do so."""
 
@@ -244,6 +249,7 @@ def test_regions_that_do_not_meet_are_not_added(workloads: Workloads) -> None:
     assert wrong_cells(workloads[:100], cells) > 10
 
 
+@pytest.mark.long
 def test_an_empty_region_costs_nothing(workloads: Workloads) -> None:
     """Twin: a contradiction read as no condition at all, in a charge or in the query."""
 
@@ -260,6 +266,7 @@ def test_an_empty_region_costs_nothing(workloads: Workloads) -> None:
     assert wrong_cells(workloads[:200], cells) > 5
 
 
+@pytest.mark.long
 def test_a_truth_value_is_no_number(workloads: Workloads) -> None:
     """Twin: the cell of 1 charged to rows that hold True, as Python's dictionaries would."""
 
@@ -274,6 +281,7 @@ def test_a_truth_value_is_no_number(workloads: Workloads) -> None:
     assert wrong_rows(workloads[:150], rows) > 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("node_limit", [1, 2, 3])
 def test_a_bound_is_never_below_the_truth(workloads: Workloads, node_limit: int) -> None:
     """A search cut short gives a row's loss on one side and a bound on the other, cells too."""
@@ -290,6 +298,7 @@ def test_a_bound_is_never_below_the_truth(workloads: Workloads, node_limit: int)
     assert open_searches > 0 or node_limit > 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limit", ["cells._MOST_SEARCHES", "losses._MOST_PRODUCTS"])
 def test_cells_beyond_the_effort_get_safe_bounds(
     workloads: Workloads, limit: str, monkeypatch: pytest.MonkeyPatch
@@ -306,6 +315,7 @@ def test_cells_beyond_the_effort_get_safe_bounds(
     assert bounds > 5
 
 
+@pytest.mark.long
 def test_the_loss_of_a_row_is_the_sum_over_its_cells(workloads: Workloads) -> None:
     """Rows taken at random lose what adding up says; absent attributes match nothing."""
     rng = random.Random(3)
@@ -345,6 +355,7 @@ def split(rng: random.Random, charge: RowCharge) -> list[RowCharge]:
             ]
 
 
+@pytest.mark.long
 def test_order_and_splitting_change_nothing(workloads: Workloads) -> None:
     """Charges shuffled, and cut by cost, region or cells, compose to the same losses."""
     rng = random.Random(8)

@@ -124,6 +124,7 @@ def test_rows_and_cells_match_brute_force(charges: list[Held], first: int, size:
         assert found == loss_by_hand(charges, range(first, first + size), rows)
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(st.lists(held(), min_size=1, max_size=6), st.integers(0, 6), st.randoms())
 def test_more_charges_never_lose_less(charges: list[Held], most: int, random: Random) -> None:

@@ -165,6 +165,7 @@ def test_rates_are_planned_for_down_to_a_millionth_of_a_millionth(
         price(mechanism, of, replace(wanted, max_fnr=least * Fraction(99, 100)))
 
 
+@pytest.mark.long
 def test_planning_many_ways_to_be_true_takes_seconds() -> None:
     """Thousands of prime implicants and both errors bounded: no rule is cheaper than *optimal*."""
     source = random.Random(5)
@@ -267,6 +268,7 @@ def test_a_first_look_is_taken_where_it_is_much_wider(refine: Refine) -> None:
     assert once < operator.plan.epsilon < 2 * once
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("refine", get_args(Refine))
 @pytest.mark.parametrize("max_fpr", [None, BETA, Fraction(1, 1000)])
 def test_optimal_is_the_cheapest_rule(refine: Refine, max_fpr: Fraction | None) -> None:

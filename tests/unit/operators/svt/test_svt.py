@@ -107,6 +107,7 @@ def test_split_is_the_papers() -> None:
             assert float(w) == pytest.approx(base ** (2 / 3), abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scales", [(1, 1), (3, 1), (1, 7), (40, 1)])
 def test_both_corrections_agree(scales: tuple[float, float]) -> None:
     """Closed form and transform, to 1e-6 in proportion."""

@@ -60,6 +60,7 @@ def test_check_imports_what_reads_a_configuration(tmp_path: Path) -> None:
     assert not found & CHECKING
 
 
+@pytest.mark.long
 def test_a_replay_of_files_imports_no_kafka_client(tmp_path: Path) -> None:
     """Replaying files imports neither Faust nor a Kafka client."""
     found = imported("run", configuration(tmp_path), "--replay", events(tmp_path), "--json")

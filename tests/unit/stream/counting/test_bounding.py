@@ -202,6 +202,7 @@ def caps_before_membership(
     return each_window(honest_members, reference.bounded)(query, budget, unique, indexes)
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 2**32),

@@ -141,6 +141,7 @@ NEIGHBOUR_TWINS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("twin", "codec", "unit"), NEIGHBOUR_TWINS)
 def test_broken_readers_are_caught(twin: Reader, codec: Codec, unit: PrivacyUnit) -> None:
     """The check that the pipeline passes fails readers that let one event do more."""
@@ -150,6 +151,7 @@ def test_broken_readers_are_caught(twin: Reader, codec: Codec, unit: PrivacyUnit
     assert any(breach(alarms, setup, log, twin) for log in logs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("twin", [CutsByReads, StartsAtWindow])
 def test_readers_that_depend_on_reads_are_caught(twin: Reader) -> None:
     """The check that the pipeline passes fails readers whose counts depend on how they read."""

@@ -61,6 +61,7 @@ def cases(draw: st.DrawFn) -> Case:
     return scene, query, budget, log
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(cases(), st.lists(st.integers(0, 60), max_size=4))
 def test_every_window_equals_the_reference(case: Case, cuts: list[int]) -> None:

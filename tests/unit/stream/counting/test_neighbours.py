@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 SEEDS = range(2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("setup", SETUPS, ids=str)
 def test_no_neighbour_moves_more_than_its_share(setup: Setup) -> None:
     """One event, or one person in one period, moves its own cells by at most D, one step of s'."""
@@ -49,6 +50,7 @@ def test_no_neighbour_moves_more_than_its_share(setup: Setup) -> None:
         assert not breach(alarms, setup, log), seed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("setup", SETUPS, ids=str)
 def test_nothing_depends_on_reads_or_restarts(setup: Setup) -> None:
     """Partials, offsets included, are the same for any split and from any later slice on."""

@@ -136,6 +136,7 @@ class BatchedWithFallback:
             return False
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(json_logs)
 def test_json_messages_are_independent(records: list[Record]) -> None:
@@ -143,6 +144,7 @@ def test_json_messages_are_independent(records: list[Record]) -> None:
     assert_independent(a_decoder(Codec.JSON), records)
 
 
+@pytest.mark.long
 def test_a_batched_parser_with_a_fallback_is_caught() -> None:
     """The same property fails for the design it is there to keep out."""
     twin = BatchedWithFallback(a_decoder(Codec.JSON))

@@ -146,6 +146,7 @@ EVENT_LISTS = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(CONDITIONS, GROUPS, EVENT_LISTS)
 def test_every_event_that_counts_is_in_the_region(
@@ -161,6 +162,7 @@ def test_every_event_that_counts_is_in_the_region(
             assert cells[cell] == tuple(event[name] for name in group)
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(st.lists(comparisons(nulls=False), min_size=1, max_size=4), GROUPS, EVENT_LISTS)
 def test_the_region_of_a_conjunction_holds_nothing_else(
@@ -174,6 +176,7 @@ def test_the_region_of_a_conjunction_holds_nothing_else(
             assert region.contains(row_of(event)) == (cell is not None), (parts, event)
 
 
+@pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(st.data(), st.sampled_from(list(LITERALS)), EVENT_LISTS)
 def test_the_region_of_one_field_is_exact(

@@ -169,6 +169,7 @@ def test_a_run_is_paid_for_its_alarms(tmp_path: Path) -> None:
         assert 100 * per_window > 5 * terms.epsilon_units
 
 
+@pytest.mark.long
 def test_windows_without_alarms_are_free(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """However many windows a person is in: opening once, and the alarms (10,000 in a full run)."""
     full = request.config.getoption("--full")
@@ -283,6 +284,7 @@ def test_an_event_pays_for_a_whole_run_in_each_of_its_windows(tmp_path: Path) ->
         assert (state.left, state.rung) == (7, 3)
 
 
+@pytest.mark.long
 def test_late_alarms_carry_the_window_they_are_about(tmp_path: Path) -> None:
     """Put back into the run, a missed room is asked again with the next window's."""
     lines = ["append: 400", "append_to: run", "alarms_per_period: 50"]

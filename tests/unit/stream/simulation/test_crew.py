@@ -34,6 +34,7 @@ def test_tasks_cover_every_window_and_run_once(cells: int, runs: int) -> None:
     assert decided == dict.fromkeys(range(11), runs)
 
 
+@pytest.mark.long
 def test_results_do_not_depend_on_the_number_of_workers() -> None:
     """One process and two decide the same cells, and ring at rates that chance explains."""
     query = alarm(30)

@@ -78,6 +78,7 @@ def duplicates_of_the_first_statistic(
     return reference.bounded(query, budget, unique)
 
 
+@pytest.mark.long
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(PrivacyUnit), st.booleans(), st.integers(2, 4))
 def test_one_neighbour_moves_its_cells_jointly(

@@ -98,6 +98,7 @@ SUGGESTED = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("having", "tolerance", "lines"), SUGGESTED)
 @pytest.mark.parametrize("epsilon_max", ["0.5", "1.5"])
 def test_suggested_changes_can_be_pasted(

@@ -481,6 +481,7 @@ def random_having(source: random.Random, depth: int) -> str:
     return f"{aggregate} {source.choice(list(Comparison)).value} {number}"
 
 
+@pytest.mark.long
 def test_conditions_decide_as_sql_does() -> None:
     """Random trees over all aggregates agree with direct evaluation, event by event and empty."""
     source = random.Random(7)
@@ -516,6 +517,7 @@ def test_conditions_decide_as_sql_does() -> None:
     assert tried > 150
 
 
+@pytest.mark.long
 def test_a_condition_called_constant_is() -> None:
     """Where a condition is said to have one outcome, no data of a grid give the other."""
     source = random.Random(11)
@@ -600,6 +602,7 @@ def problem_of(having: str) -> SqlProblem | None:
     return None
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join))
 def test_no_text_fails_otherwise(having: str) -> None:

@@ -268,6 +268,7 @@ def problem_of(sql: str) -> SqlProblem | None:
     return None
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=30).map(" ".join) | st.text(max_size=60))
 def test_no_text_fails_otherwise(sql: str) -> None:

@@ -1,0 +1,38 @@
+"""How tests are shared out to processes that run side by side (pytest-xdist, ``loadgroup``).
+
+Tests on a broker mostly wait: for windows to end, for workers to come and go. They are the first to
+start, in two groups, each in one process with a broker and a database of its own; meanwhile the
+other processes take the rest, test by test. Two brokers are enough: what waits in one leaves the
+machine to the other and to what computes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["share"]
+
+_BROKERS: Final = frozenset({"broker", "own_broker"})
+_SECOND: Final = frozenset(
+    {"test_bad_feeds.py", "test_crash_matrix.py", "test_punctuation.py", "test_rollback.py"}
+)
+"""The files on the second broker: they take about as long as all other ones."""
+
+
+def share(items: list[pytest.Item]) -> None:
+    """Put tests on a broker first, and mark the group of each."""
+    items.sort(key=lambda item: not _needs_broker(item))
+    for item in items:
+        if _needs_broker(item):
+            group = "broker-2" if item.path.name in _SECOND else "broker-1"
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _needs_broker(item: pytest.Item) -> bool:
+    names: Sequence[str] = getattr(item, "fixturenames", ())
+    return not _BROKERS.isdisjoint(names)

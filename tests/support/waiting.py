@@ -1,0 +1,23 @@
+"""Waiting for something to happen, with a patience that measures nothing."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["PATIENCE_S", "wait_until"]
+
+PATIENCE_S: Final = 400.0
+"""How long a test waits before it fails: far longer than is needed, below pytest's own limit."""
+
+
+def wait_until(what: str, ready: Callable[[], bool], *, every_s: float = 0.2) -> None:
+    """Wait until ``ready()``; fail, saying what did not happen, when it never is."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not ready():
+        if time.monotonic() > deadline_s:
+            raise AssertionError(f"did not happen within {PATIENCE_S:.0f} s: {what}")
+        time.sleep(every_s)
