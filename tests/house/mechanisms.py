@@ -3,7 +3,7 @@
 A place is a line with one of these on it:
 
 - a text that is a mechanism's name: ``"probe-ent"``;
-- a name that stands for some mechanisms: ``PHASED``;
+- a descriptor, or a constant that holds names of some mechanisms: ``SVT``, ``RUN_MECHANISMS``;
 - a question whose class an operator has: ``isinstance(operator, Svt)``;
 - a question whether an alarm is a band, which only the deciders' mechanism decides:
   ``query.band is None``.
@@ -12,38 +12,88 @@ A place is a line with one of these on it:
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
-__all__ = ["STAND_INS", "places"]
+__all__ = ["Named", "places"]
 
-STAND_INS = frozenset({"RUN_MECHANISMS", "PHASED", "DECIDER", "MECHANISMS", "EXPERIMENTAL"})
-"""Names of constants that hold names of mechanisms."""
+_SOME = frozenset({"MECHANISMS", "RUN_MECHANISMS"})
 
 
-def places(source: str, names: Collection[str], classes: Collection[str]) -> list[int]:
+@dataclass(frozen=True)
+class Named:
+    """What names a mechanism.
+
+    Args:
+        texts: the mechanisms' names in configurations.
+        constants: names of descriptors, and of constants that hold names of some mechanisms.
+        operators: names of classes.
+    """
+
+    texts: frozenset[str]
+    constants: frozenset[str]
+    operators: frozenset[str]
+
+    @classmethod
+    def by(cls, texts: Collection[str], sources: Iterable[str]) -> Named:
+        """Return the names that the modules of the descriptors define.
+
+        Descriptors are what is made by ``Mechanism(...)``, operators the classes that have both a
+        plan and a way to decide.
+
+        Args:
+            texts: as in the class.
+            sources: the modules' texts.
+        """
+        nodes = [node for source in sources for node in ast.parse(source).body]
+        constants = {
+            node.target.id
+            for node in nodes
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+            if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "Mechanism"
+        }
+        operators = {
+            node.name
+            for node in nodes
+            if isinstance(node, ast.ClassDef) and {"plan", "decide"} <= _members(node)
+        }
+        return cls(frozenset(texts), _SOME | constants, frozenset(operators))
+
+
+def places(source: str, named: Named) -> list[int]:
     """Return the lines of a module that name a mechanism.
 
     Args:
         source: the module's text.
-        names: the mechanisms' names in configurations.
-        classes: the names of their operators' classes.
+        named: what does.
     """
-    tree = ast.parse(source)
-    return sorted(set(_lines(tree, frozenset(names), frozenset(classes))))
+    return sorted(set(_lines(ast.parse(source), named)))
 
 
-def _lines(tree: ast.AST, names: frozenset[str], classes: frozenset[str]) -> Iterator[int]:
+def _members(node: ast.ClassDef) -> set[str]:
+    """Return the names of a class's fields and methods."""
+    return {
+        each.target.id if isinstance(each, ast.AnnAssign) else each.name
+        for each in node.body
+        if isinstance(each, ast.FunctionDef)
+        or (isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name))
+    }
+
+
+def _lines(tree: ast.AST, named: Named) -> Iterator[int]:
     for node in ast.walk(tree):
         match node:
-            case ast.Constant(value=str(text)) if text in names:
+            case ast.Constant(value=str(text)) if text in named.texts:
                 yield node.lineno
-            case ast.Name(id=name) | ast.alias(name=name) if name in STAND_INS:
+            case ast.Name(id=name) | ast.alias(name=name) if name in named.constants:
                 yield node.lineno
             case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
-                if any(isinstance(n, ast.Name) and n.id in classes for n in ast.walk(kinds)):
+                if any(
+                    isinstance(n, ast.Name) and n.id in named.operators for n in ast.walk(kinds)
+                ):
                     yield node.lineno
             case ast.Compare(left=ast.Attribute(attr="band"), ops=[ast.Is() | ast.IsNot()]):
                 yield node.lineno
