@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from accountant.loss.overlap import Held, worst_instant, worst_loss
 from accountant.records import Answer
-from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from accountant.costs.charges import Charge
     from accountant.regions.shapes import Shape
 
-__all__ = ["BudgetFilter", "EventFilter", "Standing", "UserFilter", "filter_for"]
+__all__ = ["BudgetFilter", "EventFilter", "Standing", "UserFilter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,28 +133,6 @@ class UserFilter:
             self._most_units[period] = self._most_units.get(period, 0) + units
             if not standing.open:
                 self._least_units[period] = self._least_units.get(period, 0) + units
-
-
-def filter_for(
-    unit: PrivacyUnit,
-    epsilon_max_units: int,
-    *,
-    standing: Iterable[Standing],
-    least_units: Mapping[int, int],
-    most_units: Mapping[int, int],
-) -> BudgetFilter:
-    """Return the filter of a privacy unit.
-
-    Args:
-        unit: the scope's privacy unit.
-        epsilon_max_units: its wall.
-        standing: earlier windows, for unit ``event``.
-        least_units: loss of ended windows by period, for unit ``user``.
-        most_units: the same with open windows at their worst.
-    """
-    if unit is PrivacyUnit.EVENT:
-        return EventFilter(epsilon_max_units, standing)
-    return UserFilter(epsilon_max_units, least_units, most_units)
 
 
 def _end(standing: Standing) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from accountant.budget.filter import Standing, filter_for
+from accountant.budget.filter import EventFilter, Standing, UserFilter
 from accountant.charging import runs
 from accountant.costs.charges import UniformCost
-from accountant.costs.levels import LevelCosts, StoredCosts
+from accountant.costs.levels import LevelCosts
 from accountant.loss.overlap import Held
 from accountant.records import FinalCharge
 from accountant.regions.shapes import ANYWHERE, Shape
@@ -53,30 +53,23 @@ class Standings:
             periods: the budget periods they touch.
             without: charges that come after the first of them.
         """
-        name = self._terms.scope
-        least_units: dict[int, int] = {}
-        most_units: dict[int, int] = {}
-        standing: list[Standing] = []
+        name, wall = self._terms.scope, self._terms.epsilon_max_units
         if self._terms.unit is PrivacyUnit.EVENT:
             found = (self.of(charge) for charge in ended_or_open)
-            standing = [*self.adopted(since_ms), *(one for one in found if one is not None)]
-        else:
-            for period, total in self._tx.totals.of(name, periods).items():
-                most_units[period], least_units[period] = total
-            for charge in self._tx.charges.in_state(name, ChargeState.PENDING):
-                _add(most_units, charge.periods, charge.loss_units)
-            for charge in without:
-                pending = charge.state is ChargeState.PENDING
-                held = charge.loss_units if pending else charge.total.held
-                _add(most_units, charge.periods, -held)
-                _add(least_units, charge.periods, -charge.total.final)
-        return filter_for(
-            self._terms.unit,
-            self._terms.epsilon_max_units,
-            standing=standing,
-            least_units=least_units,
-            most_units=most_units,
-        )
+            before = (one for one in found if one is not None)
+            return EventFilter(wall, [*self.adopted(since_ms), *before])
+        least_units: dict[int, int] = {}
+        most_units: dict[int, int] = {}
+        for period, total in self._tx.totals.of(name, periods).items():
+            most_units[period], least_units[period] = total
+        for charge in self._tx.charges.in_state(name, ChargeState.PENDING):
+            _add(most_units, charge.periods, charge.loss_units)
+        for charge in without:
+            pending = charge.state is ChargeState.PENDING
+            held = charge.loss_units if pending else charge.total.held
+            _add(most_units, charge.periods, -held)
+            _add(least_units, charge.periods, -charge.total.final)
+        return UserFilter(wall, least_units, most_units)
 
     def of(self, charge: ChargeRow) -> Standing | None:
         """Return what a charge holds or may come to hold; ``None`` when it was released."""
@@ -106,16 +99,13 @@ class Standings:
     def _standing(self, charge: ChargeRow, units: int, *, is_open: bool) -> Standing:
         shape = self.shape(charge.key.query, charge.fingerprint)
         cells = shape.grouping or f"{charge.key.query} {charge.fingerprint}"
-        costs = None
-        if charge.costs is not None and self._terms.unit is PrivacyUnit.EVENT:
-            costs = StoredCosts(charge.costs)
         held = Held(
             charge.key.start_ms,
             charge.key.end_ms,
             units,
             shape,
             cells=f"{charge.cells} {cells}",
-            costs=costs,
+            costs=charge.costs if self._terms.unit is PrivacyUnit.EVENT else None,
         )
         return Standing(held, is_open, charge.periods)
 

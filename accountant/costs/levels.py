@@ -24,7 +24,7 @@ from accountant.costs.charges import UniformCost
 if TYPE_CHECKING:
     from accountant.costs.charges import CellCosts
 
-__all__ = ["MOST_CELLS", "MOST_LEVELS", "LevelCosts", "StoredCosts", "level_costs"]
+__all__ = ["MOST_CELLS", "MOST_LEVELS", "LevelCosts", "level_costs"]
 
 MOST_LEVELS: Final = 2**16
 """Levels that one window can have; more and an index would no longer be shorter than the losses."""
@@ -221,25 +221,6 @@ class LevelCosts:
         bits = (len(self.levels) - 1).bit_length()
         planes = [np.packbits((self.index >> bit).astype(np.uint8) & 1) for bit in range(bits)]
         return b"".join([np.array(self.levels, dtype="<u8").tobytes(), *map(bytes, planes)])
-
-
-@dataclass(frozen=True, slots=True)
-class StoredCosts:
-    """Costs as :meth:`LevelCosts.encode` wrote them, decoded only when somebody looks.
-
-    Args:
-        text: the bytes.
-    """
-
-    text: bytes
-
-    def as_array(self) -> NDArray[np.int64]:
-        """Return the loss of every cell, shape (cells,).
-
-        Raises:
-            ValueError: the bytes are damaged.
-        """
-        return LevelCosts.decode(self.text).as_array()
 
 
 def level_costs(cost: CellCosts) -> LevelCosts:

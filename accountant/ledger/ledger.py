@@ -15,12 +15,13 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
-from accountant.charging import admission, adoption, compaction, refusals, runs
+from accountant.charging import admission, refusals, runs
 from accountant.errors import LedgerError
 from accountant.ledger.access import CLOCK_GRAIN_MS, Access, registered_query, registered_scope
 from accountant.ledger.counts import Counts
 from accountant.ledger.pins import Pins
 from accountant.ledger.reports import Reports
+from accountant.ledger.upkeep import Upkeep
 from accountant.records import (
     Answer,
     Outcome,
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import CellCosts, WindowKey
     from accountant.costs.runs import RunAfter, StoredRun
-    from accountant.records import Request, SeenDecision
-    from accountant.store.tables.pinned import QueryRow
+    from accountant.records import Request
+    from accountant.store.tables.pinned import ScopeRow
     from accountant.store.transaction import Transaction
 
 __all__ = ["Ledger"]
@@ -51,7 +52,8 @@ class Ledger:
         hash_key: for caps and duplicates; secret.
 
     What is not said to a window stands in parts of its own: ``pins`` for what is registered,
-    ``counts`` for partials and marks, ``reports`` for status, realised losses and verification.
+    ``counts`` for partials and marks, ``reports`` for status, realised losses and verification,
+    ``upkeep`` for what a custodian changes.
     """
 
     def __init__(self, access: Access, hash_key: bytes) -> None:
@@ -62,6 +64,7 @@ class Ledger:
         self.pins = Pins(access)
         self.counts = Counts(access)
         self.reports = Reports(access)
+        self.upkeep = Upkeep(access)
 
     @classmethod
     def open(
@@ -147,11 +150,8 @@ class Ledger:
             row = registered_scope(tx, scope, lock=True)
             if alarms is not None:
                 refusals.all_known(tx.queries.all(), scope, alarms)
-            fresh = [
-                request
-                for request in requests
-                if row.frontier is None or request.charge.key > row.frontier
-            ]
+            frontier = row.frontier
+            fresh = [one for one in requests if frontier is None or one.charge.key > frontier]
             if fresh:
                 admission.serve(tx, row, fresh)
                 self._access.tick(tx)
@@ -246,13 +246,9 @@ class Ledger:
             ClockError: the clock went back.
         """
         with self._store.write() as tx:
-            query = registered_query(tx, key.query, lock=True)
-            existing = self._existing(tx, query, key, next_start_ms)
-            if existing is not None:
-                return existing
-            refusals.same_fingerprint(query, fingerprint)
-            refusals.in_turn(query, key, next_start_ms, deny=False)
-            scope = registered_scope(tx, query.scope, lock=True)
+            scope = self._in_turn(tx, key, fingerprint, next_start_ms, deny=False)
+            if isinstance(scope, StoredDecision):
+                return scope
             charge = admission.check_reservation(tx.charges.at(key), key, fingerprint, cost)
             if tx.partials.conflicted(key):
                 raise LedgerError(
@@ -303,16 +299,12 @@ class Ledger:
             ConfigChangedError, LedgerError, ClockError: as :meth:`settle`.
         """
         with self._store.write() as tx:
-            query = registered_query(tx, key.query, lock=True)
-            existing = self._existing(tx, query, key, next_start_ms)
-            if existing is not None:
-                return existing
-            refusals.same_fingerprint(query, fingerprint)
-            refusals.in_turn(query, key, next_start_ms, deny=True)
-            scope = registered_scope(tx, query.scope, lock=True)
+            scope = self._in_turn(tx, key, fingerprint, next_start_ms, deny=True)
+            if isinstance(scope, StoredDecision):
+                return scope
             charge = tx.charges.at(key)
             if charge is None:
-                admission.end_unserved(tx, query.scope, key, fingerprint)
+                admission.end_unserved(tx, scope.scope, key, fingerprint)
             elif charge.state not in ENDED:
                 admission.release(tx, scope, charge)
             return self._conclude(
@@ -357,74 +349,26 @@ class Ledger:
         with self._store.exclusive(f"{self.ledger_id}/{name}") as held:
             yield held
 
-    # --- decisions that another timeline released
-
-    def unknown_decisions(self, seen: Sequence[SeenDecision]) -> list[SeenDecision]:
-        """Return released decisions that this ledger lacks or holds differently.
-
-        Any of them means that this ledger was restored from an older copy, that two copies run, or
-        that another ledger wrote to the topic.
-        """
-        with self._store.read() as tx:
-            return adoption.unknown(tx, seen, ledger_id=self.ledger_id)
-
-    def mark_spent(self, seen: Sequence[SeenDecision]) -> int:
-        """Take released decisions over as spent, and return how many were new.
-
-        Their cost is charged beside anything this ledger charged itself, their windows are never
-        drawn again, and the numbers of their queries go on behind them. Reservations of older
-        windows of the same queries count as spent too: nobody knows what became of them.
-        """
-        with self._store.write() as tx:
-            drawn_on = {one.scope for one in seen}
-            beside = {row.query for row in tx.queries.all() if row.scope in drawn_on}
-            names = sorted({one.query for one in seen} | beside)
-            rows = [tx.queries.get("update", query=name) for name in names]
-            queries = {row.query: row for row in rows if row is not None}
-            budgets = {one.scope for one in seen} | {row.scope for row in queries.values()}
-            scopes = {name: registered_scope(tx, name, lock=True) for name in sorted(budgets)}
-            fresh = adoption.unknown(tx, seen, ledger_id=self.ledger_id)
-            if fresh:
-                adoption.adopt(
-                    tx,
-                    fresh,
-                    scopes=scopes,
-                    queries=queries,
-                    ledger_id=self.ledger_id,
-                    now_ms=self._access.tick(tx),
-                )
-            return len(fresh)
-
-    # --- making room
-
-    def compact(self, scope: str, before_ms: int) -> int:
-        """Delete charges of the past, keeping what they left behind; return how many.
-
-        No answer, total or status changes; see :mod:`accountant.charging.compaction` for what
-        stays.
-        """
-        with self._store.write() as tx:
-            # Sorted here: a database may order names differently, and locks have one order.
-            for name in sorted(one.query for one in tx.queries.all() if one.scope == scope):
-                registered_query(tx, name, lock=True)
-            gone = compaction.compact(tx, registered_scope(tx, scope, lock=True), before_ms)
-            self._access.tick(tx)
-            return gone
-
     # --- one transaction's steps
 
     def _decision(self, tx: Transaction, key: WindowKey) -> StoredDecision | None:
         return tx.decisions.of(key, ledger_id=self.ledger_id) or tx.adopted.of(key)
 
-    def _existing(
-        self, tx: Transaction, query: QueryRow, key: WindowKey, next_start_ms: int
-    ) -> StoredDecision | None:
-        found = self._decision(tx, key)
-        if found is not None and query.cursor_ms == key.start_ms < next_start_ms:
-            # Adopted before the query was registered: it still has to be passed over.
-            tx.queries.change({"query": query.query}, cursor_ms=next_start_ms)
-            tx.partials.drop_before(query.query, next_start_ms)
-        return found
+    def _in_turn(
+        self, tx: Transaction, key: WindowKey, fingerprint: str, next_start_ms: int, *, deny: bool
+    ) -> StoredDecision | ScopeRow:
+        """Return the window's decision if there is one, else its budget; both are locked."""
+        query = registered_query(tx, key.query, lock=True)
+        existing = self._decision(tx, key)
+        if existing is not None:
+            if query.cursor_ms == key.start_ms < next_start_ms:
+                # Adopted before the query was registered: it still has to be passed over.
+                tx.queries.change({"query": query.query}, cursor_ms=next_start_ms)
+                tx.partials.drop_before(query.query, next_start_ms)
+            return existing
+        refusals.same_fingerprint(query, fingerprint)
+        refusals.in_turn(query, key, next_start_ms, deny=deny)
+        return registered_scope(tx, query.scope, lock=True)
 
     def _conclude(
         self,

@@ -14,10 +14,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from accountant.costs.levels import LevelCosts
 from accountant.regions.shapes import ANYWHERE, Shape, row_classes
 
 if TYPE_CHECKING:
@@ -25,17 +26,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["CellLosses", "Held", "worst_instant", "worst_loss"]
+__all__ = ["Held", "worst_instant", "worst_loss"]
 
 _WRAPS = 2**63
-
-
-class CellLosses(Protocol):
-    """Loss of every cell of one window."""
-
-    def as_array(self) -> NDArray[np.int64]:
-        """Return loss units, shape (cells,)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,8 +41,8 @@ class Held:
         loss_units: its largest loss for a row inside the window, in loss units, >= 0.
         shape: which rows its cells cover.
         cells: what its cells are; the same for charges whose cells have the same numbers.
-        costs: loss of every cell when they differ; decoded only where the dearest cells would not
-            fit, so that many large windows may be held.
+        costs: loss of every cell when they differ, as ``LevelCosts`` encodes it; decoded only where
+            the dearest cells would not fit, so that many large windows may be held.
     """
 
     start_ms: int
@@ -57,7 +50,7 @@ class Held:
     loss_units: int
     shape: Shape = ANYWHERE
     cells: str = ""
-    costs: CellLosses | None = None
+    costs: bytes | None = None
 
 
 def worst_instant(charges: Iterable[Held], *, within: tuple[int, int] | None = None) -> int:
@@ -132,7 +125,7 @@ def _worst_cells(charges: Sequence[Held], within: tuple[int, int] | None) -> int
                 level[charge.cells] += sign * charge.loss_units
             else:
                 before = cells.get(charge.cells, np.int64(0))
-                cells[charge.cells] = before + sign * charge.costs.as_array()
+                cells[charge.cells] = before + sign * LevelCosts.decode(charge.costs).as_array()
         if ceiling > worst:
             # Sums of cells wrap at 64 bits and back again; only where none can is one read.
             dearest = sum(int(each.max()) for each in cells.values())

@@ -210,7 +210,7 @@ def compact(load: Callable[[], Alarms], before: str | None) -> None:
     with _opened(alarms) as opened:
         _refuse_other_budgets(alarms, opened)
         budgets = [row.terms.scope for row in opened.pins.budgets()]
-        gone = {budget: opened.compact(budget, before_ms) for budget in budgets}
+        gone = {budget: opened.upkeep.compact(budget, before_ms) for budget in budgets}
         later = opened.reports.status()
     _warn_of_orphans(alarms, later)
     for budget, count in gone.items():
@@ -292,7 +292,7 @@ def mark_spent(load: Callable[[], Alarms]) -> None:
         seen = seen_decisions(alarms, opened)
         for budget in scopes_of(alarms):
             opened.pins.register_budget(terms_of(alarms, budget))
-        adopted = opened.mark_spent(seen)
+        adopted = opened.upkeep.mark_spent(seen)
     click.echo(f"{adopted} decision(s) taken over as spent, of {len(seen)} compared")
 
 

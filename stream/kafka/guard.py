@@ -75,7 +75,7 @@ def check_ledger(alarms: Alarms, ledger: Ledger) -> None:
         DependencyError: Kafka cannot be reached.
         LedgerRolledBackError: the decisions topic shows what the ledger does not know.
     """
-    unknown = ledger.unknown_decisions(seen_decisions(alarms, ledger))
+    unknown = ledger.upkeep.unknown_decisions(seen_decisions(alarms, ledger))
     if unknown:
         first = min(decision.key for decision in unknown)
         raise LedgerRolledBackError(

@@ -62,7 +62,7 @@ def told(ledger: Ledger, unit: PrivacyUnit) -> Ledger:
     settle(ledger, b, 0, cells=(2, 1, 0, 0))
     second = settle(ledger, b, 1, units=1)
     deny(ledger, b, 2)
-    ledger.mark_spent([seen(second, unit)])
+    ledger.upkeep.mark_spent([seen(second, unit)])
     assert ledger.reports.verify() == []
     return ledger
 

@@ -100,15 +100,15 @@ def test_no_live_loss_changes(fresh: Callable[[], Ledger], unit: PrivacyUnit) ->
     decisions = [compacted.decision(one.charge.key) for one in requests(all_series, 120)]
     topic = [on_the_topic(one) for one in decisions if one is not None]
 
-    gone = compacted.compact("s", 110)
+    gone = compacted.upkeep.compact("s", 110)
 
     # The next windows start at 110 (hop) or later: all that ended by then goes, the rest stays.
     assert gone == len(requests(all_series, 110))
-    assert compacted.compact("s", 110) == 0
+    assert compacted.upkeep.compact("s", 110) == 0
     assert without_anchors(compacted.reports.status()) == before
     assert replayed(compacted.reports.export()) == totals
-    assert compacted.unknown_decisions(topic) == []
-    assert compacted.unknown_decisions([replace(topic[0], alarm_count=9)]) != []
+    assert compacted.upkeep.unknown_decisions(topic) == []
+    assert compacted.upkeep.unknown_decisions([replace(topic[0], alarm_count=9)]) != []
     assert compacted.reports.verify() == []
     assert kept(compacted, "charges") == kept(plain, "charges") - gone
     assert kept(compacted, "decisions") == kept(plain, "decisions")
@@ -122,7 +122,7 @@ def test_no_live_loss_changes(fresh: Callable[[], Ledger], unit: PrivacyUnit) ->
     assert {Answer.RESERVED, Answer.REFUSED} <= set(answers[0])
     assert scopes(plain) == scopes(compacted)
     assert replayed(plain.reports.export()) == replayed(compacted.reports.export())
-    assert compacted.compact("s", 300) > 0
+    assert compacted.upkeep.compact("s", 300) > 0
     assert scopes(compacted) == scopes(plain)
     assert compacted.reports.verify() == []
 
@@ -132,7 +132,7 @@ def test_windows_beside_what_is_gone_are_refused(ledger: Ledger) -> None:
     a, new = Series("a", units=3), Series("new", size=20, step=20, units=2)
     set_up(ledger, PrivacyUnit.EVENT, 4, [a])
     end_until(ledger, [a], 60)
-    assert ledger.compact("s", 50) == 5
+    assert ledger.upkeep.compact("s", 50) == 5
     ledger.pins.register_query(registration(new))
     ledger.admit("s", requests([a, new], 100))
     answers = [ledger.answer(new.key(index)) for index in range(5)]
@@ -140,7 +140,7 @@ def test_windows_beside_what_is_gone_are_refused(ledger: Ledger) -> None:
     for index in range(3):
         deny(ledger, new, index, "not_admitted")
     assert ledger.reports.verify() == []
-    assert ledger.compact("s", 100) == 1, "a5 goes; what never held anything stays behind it"
+    assert ledger.upkeep.compact("s", 100) == 1, "a5 goes; what never held anything stays behind it"
     assert ledger.reports.verify() == []
 
 
@@ -153,12 +153,12 @@ def test_what_has_not_left_yet_stays(ledger: Ledger) -> None:
         settle(ledger, a, index, alarms=f"[{index}]".encode())
     ledger.admit("s", requests([a], 60))
     ledger.mark_published(*(a.key(index) for index in (0, 1, 3)))
-    assert ledger.compact("s", 50) == 2
+    assert ledger.upkeep.compact("s", 50) == 2
     assert [one.alarms for one in ledger.unpublished("a", 10**9)] == [b"[2]", b"[4]"]
     assert ledger.decision(a.key(0)).alarms == b""  # type: ignore[union-attr]  # it is settled
     ledger.mark_published(a.key(2))
-    assert ledger.compact("s", 50) == 2
-    assert ledger.compact("s", 30) == 0
+    assert ledger.upkeep.compact("s", 50) == 2
+    assert ledger.upkeep.compact("s", 30) == 0
     assert ledger.reports.status().scopes["s"].periods == {0: 6}
     assert ledger.reports.verify() == []
 
@@ -171,17 +171,17 @@ def test_what_waits_keeps_what_it_waits_for(ledger: Ledger) -> None:
     ledger.admit("s", requests([a, long], 60))
     assert ledger.answer(long.key(0)) is Answer.PENDING
     before = ledger.reports.status()
-    assert ledger.compact("s", 60) == 0
+    assert ledger.upkeep.compact("s", 60) == 0
     assert ledger.reports.status() == before
     for index in (4, 5):
         settle(ledger, a, index, units=0)
         ledger.mark_published(a.key(index))
     assert ledger.answer(long.key(0)) is Answer.RESERVED
-    assert ledger.compact("s", 60) == 0
+    assert ledger.upkeep.compact("s", 60) == 0
     deny(ledger, long, 0, "budget")
-    assert ledger.compact("s", 60) == 6
+    assert ledger.upkeep.compact("s", 60) == 6
     ledger.mark_published(long.key(0))
-    assert ledger.compact("s", 60) == 1
+    assert ledger.upkeep.compact("s", 60) == 1
     assert ledger.reports.verify() == []
 
 
@@ -197,7 +197,7 @@ def test_a_noted_link_outlives_what_was_compacted(ledger: Ledger) -> None:
         anchors.update([read_anchor(ledger.reports.status().scopes["s"].anchor)])
         ledger.mark_published(a.key(index))
     assert sorted(anchors) == list(range(3, 11))
-    assert ledger.compact("s", 20) == 2
+    assert ledger.upkeep.compact("s", 20) == 2
     assert ledger.reports.verify({"s": anchors}) == []
     wrong = dict.fromkeys(anchors, b"?" * 16)
     found = ledger.reports.verify({"s": wrong})
@@ -211,12 +211,12 @@ def test_a_decision_found_beside_what_is_gone_counts_on_top(ledger: Ledger) -> N
     set_up(ledger, PrivacyUnit.EVENT, 4, [a])
     end_until(ledger, [a], 50)
     spent = ledger.reports.status().scopes["s"].spent_units
-    assert ledger.compact("s", 40) == 4
+    assert ledger.upkeep.compact("s", 40) == 4
     known = ledger.decision(a.key(0))
     assert known is not None
-    assert ledger.mark_spent([on_the_topic(known, ledger_id="other", epsilon_units=3)]) == 1
+    assert ledger.upkeep.mark_spent([on_the_topic(known, ledger_id="other", epsilon_units=3)]) == 1
     assert ledger.reports.status().scopes["s"].spent_units == spent + 3
     assert ledger.reports.verify() == []
-    assert ledger.mark_spent([on_the_topic(known, ledger_id="third", epsilon_units=1)]) == 1
+    assert ledger.upkeep.mark_spent([on_the_topic(known, ledger_id="third", epsilon_units=1)]) == 1
     assert ledger.reports.status().scopes["s"].spent_units == spent + 4
     assert ledger.reports.verify() == []

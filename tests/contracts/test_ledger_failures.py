@@ -157,12 +157,12 @@ def test_a_restored_backup_is_noticed_and_marked_as_spent(tmp_path: Path) -> Non
         topic += [seen(settle(ledger, a, 1), periods=(0,))]
         ledger.admit("s", requests([a], 30))
         topic += [seen(deny(ledger, a, 2), periods=(0,))]
-        assert ledger.unknown_decisions(topic) == []
+        assert ledger.upkeep.unknown_decisions(topic) == []
     with open_ledger(f"sqlite:///{backup}") as restored:
-        assert restored.unknown_decisions(topic) == topic[1:]
-        assert restored.mark_spent(topic) == 2
-        assert restored.mark_spent(topic) == 0
-        assert restored.unknown_decisions(topic) == []
+        assert restored.upkeep.unknown_decisions(topic) == topic[1:]
+        assert restored.upkeep.mark_spent(topic) == 2
+        assert restored.upkeep.mark_spent(topic) == 0
+        assert restored.upkeep.unknown_decisions(topic) == []
         assert restored.reports.verify() == []
         assert restored.cursor("a") == 30
         known = restored.decision(a.key(1))
@@ -187,9 +187,9 @@ def test_two_timelines_are_both_charged(opened: Callable[[], Ledger], unit: Priv
     mine = settle(ledger, a, 0)
     twin = seen(mine, alarm_count=1, periods=(0,) if period else ())
     other = replace(twin, ledger_id="other", start_ms=0, epsilon_units=3)
-    assert ledger.unknown_decisions([seen(mine)]) == []
-    assert len(ledger.unknown_decisions([seen(mine), twin, other, twin])) == 2
-    assert ledger.mark_spent([other, twin]) == 2
+    assert ledger.upkeep.unknown_decisions([seen(mine)]) == []
+    assert len(ledger.upkeep.unknown_decisions([seen(mine), twin, other, twin])) == 2
+    assert ledger.upkeep.mark_spent([other, twin]) == 2
     # Under unit user window 1 still holds its own reservation.
     assert ledger.reports.status().scopes["s"].spent_units == 2 + 2 + 3 + (2 if period else 0)
     assert settle(ledger, a, 1).sequence == 2
@@ -208,7 +208,7 @@ def test_windows_before_an_adopted_one_are_passed_over(ledger: Ledger) -> None:
         ledger.counts.put_partial(partial(A, index))
     later = seen(decision, sequence=5, start_ms=20, end_ms=30, next_start_ms=30)
     stranger = replace(later, query="new", ledger_id="other", start_ms=0, end_ms=10)
-    assert ledger.mark_spent([later, replace(stranger, next_start_ms=10)]) == 2
+    assert ledger.upkeep.mark_spent([later, replace(stranger, next_start_ms=10)]) == 2
     assert ledger.cursor("a") == 30
     assert ledger.counts.put_partial(partial(A, 1)) is PartialStatus.DECIDED
     stored = [bool(ledger.counts.partials(A.key(index))) for index in range(4)]
@@ -235,7 +235,7 @@ def test_waiting_windows_that_are_passed_over_count_as_spent(
     last = a.key(3)
     place = ("other", "a", "s", last.start_ms, last.end_ms, 4, Outcome.DECIDED)
     adopted = SeenDecision(*place, 1, 0, next_start_ms=40, periods=(0,) if period else ())
-    assert ledger.mark_spent([adopted]) == 1
+    assert ledger.upkeep.mark_spent([adopted]) == 1
     answers = [[ledger.answer(one.key(index)) for index in range(4)] for one in (a, b)]
     # a0 was granted; a1 and a2 were not, but who knows; a3 was decided elsewhere.
     yes, missed, refused = Answer.RESERVED, Answer.MISSED, Answer.REFUSED
@@ -257,9 +257,9 @@ def test_numbers_go_on_per_query_behind_what_was_seen(ledger: Ledger) -> None:
     foreign = replace(lost, query="b", sequence=9, ledger_id="other")
     same_number = seen(mine, query="b", start_ms=10, end_ms=20, next_start_ms=20)
     topic = [seen(mine), lost, unregistered, foreign, same_number]
-    assert sorted(ledger.unknown_decisions(topic), key=repr) == sorted(topic[1:], key=repr)
-    assert ledger.mark_spent(topic) == 4
-    assert ledger.mark_spent(topic) == 0
+    assert sorted(ledger.upkeep.unknown_decisions(topic), key=repr) == sorted(topic[1:], key=repr)
+    assert ledger.upkeep.mark_spent(topic) == 4
+    assert ledger.upkeep.mark_spent(topic) == 0
     ledger.pins.register_query(registration(new))
     status = ledger.reports.status().queries
     assert {name: one.sequence for name, one in status.items()} == {"a": 4, "b": 1, "new": 2}

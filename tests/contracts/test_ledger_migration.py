@@ -189,7 +189,7 @@ def test_version_1_is_brought_up_to_date(ledger_url: str, opened: Callable[[], L
     assert scopes["t"].periods == {0: 16}
     assert {one.reservations for one in scopes.values()} == {1}
     for series, scope in ((EVENT, "s"), (USER, "t")):
-        assert ledger.unknown_decisions([adopted(series, scope)]) == []
+        assert ledger.upkeep.unknown_decisions([adopted(series, scope)]) == []
         assert ledger.answer(series.key(3)) is Answer.REFUSED
     opened().close()
     assert ledger.reports.verify() == []

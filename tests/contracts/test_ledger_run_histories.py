@@ -173,7 +173,7 @@ class Play:
     def _compact(self) -> None:
         self.ledger.mark_published(*self.ended)
         before = without_anchors(self.ledger.reports.status())
-        self.ledger.compact("s", self.rng.randrange(0, LAST_MS + 1, 5))
+        self.ledger.upkeep.compact("s", self.rng.randrange(0, LAST_MS + 1, 5))
         assert without_anchors(self.ledger.reports.status()) == before
 
     def _decide(self, series: Series, most: int) -> int:

@@ -226,7 +226,7 @@ def test_an_adoption_ends_the_run(ledger: Ledger) -> None:
     set_up(ledger, USER, 4 * WHOLE, [RUN, OTHER])
     ask(ledger, 40)
     first = ring(ledger, 0, 1)
-    assert ledger.mark_spent([seen(first, ledger_id="other", alarm_count=2)]) == 1
+    assert ledger.upkeep.mark_spent([seen(first, ledger_id="other", alarm_count=2)]) == 1
     assert now(ledger, 1) is None
     assert ledger.answer(RUN.key(1)) is Answer.MISSED
     assert ledger.answer(RUN.key(2)) is Answer.RESERVED
@@ -235,7 +235,7 @@ def test_an_adoption_ends_the_run(ledger: Ledger) -> None:
         ring(ledger, 1)
     deny(ledger, RUN, 1)
     assert ledger.reports.verify() == []
-    assert ledger.mark_spent([seen(first, query="s", ledger_id="other")]) == 1
+    assert ledger.upkeep.mark_spent([seen(first, query="s", ledger_id="other")]) == 1
     ring(ledger, 2, 0)
     assert now(ledger, 3) is not None
     assert ledger.reports.verify() == []
@@ -249,7 +249,7 @@ def test_lost_decisions_of_a_run_are_charged_exactly(fresh: Callable[[], Ledger]
     ask(lost, 40)
     topic = [seen(ring(lost, index, rung)) for index, rung in enumerate((0, 1, 0, 1))]
     assert [one.epsilon_units for one in topic] == [5, 2, 0, 2]
-    assert restored.mark_spent(topic) == 4
+    assert restored.upkeep.mark_spent(topic) == 4
     assert held(restored) == held(lost) == 9
     ask(restored, 60)
     assert restored.answer(RUN.key(4)) is Answer.REFUSED
@@ -480,7 +480,7 @@ def test_compaction_leaves_a_run_usable(ledger: Ledger) -> None:
     for index in range(5):
         ring(ledger, index, int(index == 1))
     ledger.mark_published(*(RUN.key(index) for index in range(5)))
-    assert ledger.compact("s", 40) > 0
+    assert ledger.upkeep.compact("s", 40) > 0
     assert ledger.reports.verify() == []
     ask(ledger, 60)
     ring(ledger, 5, 2)

@@ -172,8 +172,8 @@ def _by_hand(ledger: Ledger) -> str:
         SeenDecision(own, "a", "hand", 40, 60, 5, Outcome.DECIDED, 2, 1, 60),
         SeenDecision(own, "c", "hand", 0, SIZE_MS, 1, Outcome.DENIED, 0, 0, SIZE_MS),
     ]
-    said.append(f"unknown {len(ledger.unknown_decisions(seen))}")
-    said.append(f"adopted {ledger.mark_spent(seen)}, again {ledger.mark_spent(seen)}")
+    said.append(f"unknown {len(ledger.upkeep.unknown_decisions(seen))}")
+    said.append(f"adopted {ledger.upkeep.mark_spent(seen)}, again {ledger.upkeep.mark_spent(seen)}")
     said.append(f"marks {[ledger.counts.mark_before('feed', n, 70_000) for n in (0, 1)]}")
     return "".join(f"{line}\n" for line in said)
 

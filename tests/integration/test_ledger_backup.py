@@ -105,10 +105,10 @@ def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path: Path) -> None:
     with open_ledger(again) as ledger:
         held = ledger.reports.status().queries["crowd"]
         assert WINDOWS // 8 <= held.decided < WINDOWS
-        lost = ledger.unknown_decisions(seen)
+        lost = ledger.upkeep.unknown_decisions(seen)
         assert lost == seen[held.decided :]
-        assert ledger.mark_spent(seen) == len(lost)
-        assert ledger.unknown_decisions(seen) == []
+        assert ledger.upkeep.mark_spent(seen) == len(lost)
+        assert ledger.upkeep.unknown_decisions(seen) == []
         assert ledger.reports.verify() == []
     assert spent(restored) >= spent(path)
     assert tocsin("ledger", restored, "verify", "--anchor", noted).exit_code == 0

@@ -318,7 +318,7 @@ def test_compacted_windows_are_missing_and_it_says_so(
         life.settle(1, 2, 3, 4, 5)
     before = life.realised()
     life.next += 10  # nothing is left open that would keep them
-    assert ledger.compact("s", life.key(3).end_ms if life.event else 30) > 0
+    assert ledger.upkeep.compact("s", life.key(3).end_ms if life.event else 30) > 0
     if not life.event:
         assert life.realised() is before
     with _open(file) as again:
@@ -333,7 +333,7 @@ def test_a_later_period_is_complete_whatever_was_compacted(ledger: Ledger, file:
     life = _Life(ledger, PrivacyUnit.USER)
     for _ in range(15):
         life.settle(1, 2, 3, 4, 5)
-    assert ledger.compact("s", DAY) == 10
+    assert ledger.upkeep.compact("s", DAY) == 10
     with _open(file) as again:
         copy = replace(life, ledger=again)
         assert copy.realised().complete
@@ -351,7 +351,7 @@ def test_a_window_gone_while_it_waited_is_missed(
         life.settle(1, 2, 3, 4, 5)
     monkeypatch.setattr(realised, "MOST_CELLS_READ", 1)
     assert life.realised().windows == 1
-    assert ledger.compact("s", 40) == 4
+    assert ledger.upkeep.compact("s", 40) == 4
     for _ in range(4):
         found = life.realised()
     assert (found.windows, found.complete) == (1, False)
@@ -390,7 +390,7 @@ def test_decisions_of_other_timelines_and_spent_windows_count(
     life.settle(1, 2, 3, 4, 5)
     worst = MOST * UNITS_PER_EPSILON // 100
     life.reserve()
-    ledger.mark_spent([life.seen(2, 70), life.seen(3, 0, Outcome.DENIED), life.seen(4, 30)])
+    ledger.upkeep.mark_spent([life.seen(2, 70), life.seen(3, 0, Outcome.DENIED), life.seen(4, 30)])
     assert life.realised().costs.tolist() == [one + worst + 100 for one in range(1, 6)]
     assert (life.realised().windows, life.realised().complete) == (4, True)
 
@@ -398,7 +398,7 @@ def test_decisions_of_other_timelines_and_spent_windows_count(
 def test_only_adopted_decisions(ledger: Ledger) -> None:
     """A ledger that lost everything still shows what the topic proves."""
     life = _Life(ledger, PrivacyUnit.USER)
-    ledger.mark_spent([life.seen(0, 70), life.seen(11, 30)])
+    ledger.upkeep.mark_spent([life.seen(0, 70), life.seen(11, 30)])
     assert (life.realised().period, life.realised().worst_units) == (DAY, 30)
     assert life.realised(0).worst_units == 70
 
@@ -407,7 +407,7 @@ def test_what_does_not_fit_is_shown_at_the_most(ledger: Ledger) -> None:
     """Nothing wraps around, however much another timeline claims to have spent."""
     life = _Life(ledger, PrivacyUnit.EVENT)
     life.settle(1, 2, 3, 4, 5)
-    ledger.mark_spent([replace(life.seen(0, 2**61), ledger_id=name) for name in "abc"])
+    ledger.upkeep.mark_spent([replace(life.seen(0, 2**61), ledger_id=name) for name in "abc"])
     assert life.realised().costs.tolist() == [2**62] * CELLS
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import accountant.budget.filter
-from accountant.budget.filter import BudgetFilter, EventFilter, Standing, UserFilter, filter_for
+from accountant.budget.filter import BudgetFilter, EventFilter, Standing, UserFilter
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held, worst_instant
 from accountant.records import Answer
@@ -91,7 +91,9 @@ def some_open(draw: st.DrawFn) -> tuple[list[Standing], list[Standing], Charge, 
 
 def judged(unit: PrivacyUnit, wall: int, earlier: list[Standing], asked: Charge) -> Answer:
     """Return the answer of a filter that holds earlier windows one by one."""
-    judge = filter_for(unit, wall, standing=[], least_units={}, most_units={})
+    judge: BudgetFilter = UserFilter(wall, {}, {})
+    if unit is PrivacyUnit.EVENT:
+        judge = EventFilter(wall, [])
     for one in earlier:
         judge.hold(one)
     return judge.answer(asked, ANYWHERE)
@@ -156,15 +158,6 @@ def test_user_filter_adds_up_within_every_period_it_touches() -> None:
 def test_no_period_means_no_budget() -> None:
     """Under unit user a charge without periods is refused, even a free one."""
     assert not granted(UserFilter(3, {}, {}), charge(0, 5, 0))
-
-
-def test_each_unit_has_its_filter() -> None:
-    """The factory knows both."""
-    made = {
-        unit: type(filter_for(unit, 1, standing=[], least_units={}, most_units={}))
-        for unit in PrivacyUnit
-    }
-    assert made == {PrivacyUnit.EVENT: EventFilter, PrivacyUnit.USER: UserFilter}
 
 
 def test_the_proof_is_where_the_docstring_says() -> None:

@@ -78,6 +78,11 @@ REGIONS = [
 ROWS = [{"x": x, "y": y} for x in range(4) for y in range(4)]
 
 
+def encoded(costs: list[int]) -> bytes:
+    """Return the losses of cells as they are stored."""
+    return LevelCosts.of(np.array(costs, dtype=np.int64)).encode()
+
+
 @st.composite
 def held(draw: st.DrawFn) -> Held:
     """Draw a charge over some rows, with equal cells or with cells that cost differently."""
@@ -86,13 +91,14 @@ def held(draw: st.DrawFn) -> Held:
     costs = draw(st.lists(st.integers(0, 5), min_size=3, max_size=3))
     if draw(st.booleans()):
         return Held(start, start + size, max(costs), shape, cells=shape.grouping)
-    level = LevelCosts.of(np.array(costs, dtype=np.int64))
+    level = encoded(costs)
     return Held(start, start + size, max(costs), shape, cells=shape.grouping, costs=level)
 
 
 def loss_by_hand(charges: list[Held], span: range, rows: list[dict[str, int]]) -> int:
     """Add up every instant, row and pair of cells one by one."""
     worst = 0
+    by_cell = {text: LevelCosts.decode(text).as_array() for one in charges if (text := one.costs)}
     for at in span:
         for row in rows:
             near = [
@@ -105,7 +111,7 @@ def loss_by_hand(charges: list[Held], span: range, rows: list[dict[str, int]]) -
                 loss = sum(
                     one.loss_units
                     if one.costs is None
-                    else int(one.costs.as_array()[cell[one.cells]])
+                    else int(by_cell[one.costs][cell[one.cells]])
                     for one in near
                 )
                 worst = max(worst, loss)
@@ -148,9 +154,9 @@ def test_more_charges_never_lose_less(charges: list[Held], most: int, random: Ra
 def test_cells_too_dear_to_add_up_are_taken_to_meet() -> None:
     """Where 64 bits would not hold a sum of cells, the sum of the dearest stands in for it."""
     huge = 2**62
-    one = Held(0, 10, huge, cells="g", costs=LevelCosts.of(np.array([huge, 0])))
-    two = Held(5, 15, huge, cells="g", costs=LevelCosts.of(np.array([huge, 1])))
+    one = Held(0, 10, huge, cells="g", costs=encoded([huge, 0]))
+    two = Held(5, 15, huge, cells="g", costs=encoded([huge, 1]))
     assert worst_loss([one, two]) == 2 * huge
     assert worst_loss([one, two], within=(10, 15)) == huge
-    far = Held(0, 10, huge, cells="h", costs=LevelCosts.of(np.array([0, huge])))
+    far = Held(0, 10, huge, cells="h", costs=encoded([0, huge]))
     assert worst_loss([one, two, far]) == 3 * huge

@@ -87,10 +87,10 @@ def fill(ledger: Ledger) -> None:
         cells_per_unit=2,
         periods=(80,),
     )
-    assert ledger.mark_spent([lost]) == 1
+    assert ledger.upkeep.mark_spent([lost]) == 1
     ledger.admit("user", [USER.request(index) for index in range(10, 15)])
     ledger.mark_published(*(USER.key(index) for index in range(4)))
-    assert ledger.compact("user", 40) == 4
+    assert ledger.upkeep.compact("user", 40) == 4
     assert ledger.reports.verify() == []
 
 
