@@ -140,7 +140,7 @@ class LevelCosts:
     def encode(self) -> bytes:
         """Return the costs as bytes, about ``log2(levels)`` bits per cell or less.
 
-        How far they are deflated depends on the zlib at hand; what is stable is ``digest``.
+        How far they are deflated depends on the zlib at hand.
         """
         body = self._body()
         deflated = zlib.compress(body, _DEFLATE_LEVEL)
@@ -149,11 +149,6 @@ class LevelCosts:
         else:
             text = self._header(_PLAIN) + body
         return text + _checksum(text)
-
-    @property
-    def digest(self) -> str:
-        """BLAKE2b-128 of the costs, 32 hexadecimal digits, the same wherever they are equal."""
-        return _checksum(self._header(_PLAIN) + self._body()).hex()
 
     @property
     def cells(self) -> int:

@@ -2,8 +2,8 @@
 
 A region holds one set of values per attribute; a row is in it if every attribute's value is in its
 set. Time is an attribute like any other. Two regions are equal, and have the same canonical text
-and id, exactly if the same rows are in them, over rows whose attributes can take every value: a set
-that leaves out nothing constrains nothing, and any empty set makes the one empty region. Numbers
+exactly if the same rows are in them, over rows whose attributes can take every value: a set that
+leaves out nothing constrains nothing, and any empty set makes the one empty region. Numbers
 are the rational line (see ``accountant.regions.valuesets``); ``within`` narrows regions to declared
 domains, and then equality is over the rows of those.
 
@@ -13,14 +13,14 @@ take time linear in the attributes.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from accountant.regions.valuesets import Elementary, Value, ValueSet, elementary, is_text
+from accountant.regions.values import Value, is_text
+from accountant.regions.valuesets import Elementary, ValueSet, elementary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -221,8 +221,8 @@ class Region:
         for name, values in self.conditions:
             if name not in domain:
                 raise UnknownAttributeError(name, tuple(sorted(domain)))
-            if not domain[name].issubset(values):
-                narrowed[name] = values & domain[name]
+            if (kept := values & domain[name]) != domain[name]:
+                narrowed[name] = kept
         return self if self.empty else _region(narrowed)
 
     @property
@@ -230,11 +230,6 @@ class Region:
         """One line of ASCII JSON that no other region has; ``false`` for the empty one."""
         data = False if self.empty else {name: each.to_data() for name, each in self.conditions}
         return json.dumps(data, sort_keys=True, separators=(",", ":"))
-
-    @property
-    def region_id(self) -> str:
-        """BLAKE2b-128 of the canonical text, 32 hexadecimal digits."""
-        return hashlib.blake2b(self.canonical.encode("ascii"), digest_size=16).hexdigest()
 
     def __repr__(self) -> str:
         """Return the canonical text in a readable wrapper."""

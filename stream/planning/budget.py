@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.budget.plan import AlarmCost, plan_budget
+from accountant.budget.loads import AlarmCost
+from accountant.budget.plan import plan_budget
 from accountant.regions.regions import Region, ValueSet
 from accountant.regions.shapes import Shape
 from accountant.units import to_loss_units

@@ -14,7 +14,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from accountant.budget.plan import epsilon_needed, loads_of, room_units, worst_of
+from accountant.budget.loads import loads_of, room_units, worst_of
+from accountant.budget.plan import epsilon_needed
 from accountant.errors import ConfigError
 from accountant.units import to_loss_units
 from operators.registry import mechanism_of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.budget.plan import loads_of, worst_of
+from accountant.budget.loads import loads_of, worst_of
 from accountant.units import PrivacyUnit
 from stream.config.sql.text import name_in_sql
 from stream.model.alarms import has_runs
@@ -24,7 +24,7 @@ from stream.windows.calendars import FixedCalendar, LocalCalendar
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from accountant.budget.plan import AlarmCost
+    from accountant.budget.loads import AlarmCost
     from accountant.records import BudgetTerms
     from stream.model.alarms import Budget
     from stream.model.queries import Query

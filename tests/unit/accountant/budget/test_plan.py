@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 
 import accountant.regions.shapes
 from accountant.budget.filter import BudgetFilter, EventFilter, Standing, UserFilter
-from accountant.budget.plan import (
-    AlarmCost,
-    epsilon_needed,
-    loads_of,
-    plan_budget,
-    room_units,
-    worst_of,
-)
+from accountant.budget.loads import AlarmCost, loads_of, room_units, worst_of
+from accountant.budget.plan import epsilon_needed, plan_budget
 from accountant.budget.sharing import MOST_LISTED, NO_ROW
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held, worst_loss

@@ -15,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accountant.costs import minentropy
-from accountant.costs.minentropy import NODE_LIMIT, MinEntropy, min_entropy, min_entropy_levels
+from accountant.costs.minentropy import NODE_LIMIT, min_entropy, min_entropy_levels
+from accountant.costs.posteriors import box_of
+from accountant.costs.vertices import VertexSearch
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -170,7 +172,7 @@ def over_counts(levels: Floats, counts: NDArray[np.int64]) -> float:
 def test_the_first_bracket_holds_the_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound from remainders is below the minimum, in use, and fails when one per cent up."""
     rng = np.random.default_rng(23)
-    remainder = minentropy._Search._residue_bound
+    remainder = VertexSearch._residue_bound
     used = caught = 0
     for _ in range(40):
         epsilons = rng.uniform(0, rng.choice([0.5, 1.0, 1.5]), int(rng.integers(12, 17)))
@@ -178,13 +180,13 @@ def test_the_first_bracket_holds_the_minimum(monkeypatch: pytest.MonkeyPatch) ->
         first = min_entropy(epsilons, node_limit=0)
         assert first.nodes == 0
         assert first.lower <= exact <= first.upper
-        search = minentropy._Search(minentropy._box(np.sort(epsilons), np.ones_like(epsilons)))
+        search = VertexSearch(box_of(np.sort(epsilons), np.ones_like(epsilons)))
         used += search._residue_bound() > 0
         # The search caps the bound at the best vertex, which is what the broken one must not do.
         caught += search.root + 1.01 * remainder(search) > exact + 1e-12
     assert used >= 20
     assert caught >= 5
-    monkeypatch.setattr(minentropy._Search, "_residue_bound", lambda _: 0.0)
+    monkeypatch.setattr(VertexSearch, "_residue_bound", lambda _: 0.0)
     plain = min_entropy(np.linspace(0, 1, 15))
     assert plain.upper - plain.lower < CLOSE
 
@@ -315,7 +317,6 @@ def test_nothing_spent_keeps_everything() -> None:
         free = min_entropy([0] * k)
         assert free.value == pytest.approx(math.log(k), abs=1e-12)
         assert free.normalised == pytest.approx(1.0, abs=1e-12)
-        assert free.normalised_bracket[1] <= 1.0
         for cost in (1e3, 1e6, 1e300, 10**400, Fraction(10**700, 3)):
             spent = min_entropy([cost] * k)
             assert 0 <= spent.lower <= spent.value <= spent.upper < 1e-10
@@ -329,16 +330,12 @@ def test_one_predicate_has_nothing_to_guess() -> None:
         assert found.value == 0
         assert found.lower == 0
         assert found.normalised == 1.0
-        assert found.normalised_bracket == (1.0, 1.0)
 
 
-def test_the_share_of_ln_k_is_enclosed() -> None:
-    """The normalised bracket holds the normalised value."""
+def test_the_normalised_value_is_the_share_of_ln_k() -> None:
+    """It is the value over the most there can be."""
     found = min_entropy([0.1, 0.4, 0.4, 0.8])
-    low, high = found.normalised_bracket
-    assert low < found.normalised < high
     assert found.normalised == pytest.approx(found.value / math.log(4))
-    assert MinEntropy(0.5, 0.25, 1.0, 3).normalised_bracket[0] < 0.25 / math.log(3)
 
 
 def test_any_kind_of_number_counts() -> None:

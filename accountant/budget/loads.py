@@ -1,0 +1,148 @@
+"""What one privacy unit can reach together of the alarms of a budget.
+
+Every worst case of a plan is the largest of some sums, called *loads*: how many cells (or runs) of
+each alarm one privacy unit can reach together, in one period or at one row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from accountant.regions.shapes import ANYWHERE, Shape, row_classes
+from accountant.units import PrivacyUnit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["AlarmCost", "Load", "loads_of", "room_units", "worst_of"]
+
+Load: TypeAlias = tuple[int, ...]
+"""Cells (or runs) of each alarm, in order, that one privacy unit can reach together."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmCost:
+    """One alarm as the planner sees it.
+
+    Args:
+        query: its name.
+        scope: the budget it draws on.
+        epsilon_units: loss of one cell of one window, in loss units; of a whole run where
+            ``runs_per_period`` is given.
+        limit: the least epsilon any mechanism can pay for the same promise.
+        cells_per_unit: cells of one window that one privacy unit reaches.
+        overlap: most of its windows that cover one instant.
+        windows_per_period: windows that touch a budget period, for every kind of period; the same
+            kinds in the same order for all alarms of a budget. ``None`` when there is no end to
+            them (``lifetime``), or under unit ``event``.
+        runs_per_period: runs that touch a budget period, for the same kinds; ``None`` where every
+            window is charged by itself. Then ``cells_per_unit`` is 1.
+        shape: which rows its cells cover; for the plan, a region may also say when.
+        steady: whether every instant lies in ``overlap`` of its windows.
+        windows: names its windows: alarms of the same name have the same ones.
+    """
+
+    query: str
+    scope: str
+    epsilon_units: int
+    limit: float
+    cells_per_unit: int = 1
+    overlap: int = 1
+    windows_per_period: tuple[int, ...] | None = None
+    runs_per_period: tuple[int, ...] | None = None
+    shape: Shape = ANYWHERE
+    steady: bool = True
+    windows: str = ""
+
+    @property
+    def charged_per_period(self) -> tuple[int, ...] | None:
+        """What is charged by itself in every kind of period: runs, or else windows."""
+        return self.windows_per_period if self.runs_per_period is None else self.runs_per_period
+
+
+def loads_of(unit: PrivacyUnit, alarms: Sequence[AlarmCost]) -> tuple[Load, ...]:
+    """Return what one privacy unit can reach together; without end, one window of every alarm.
+
+    No load covers less than the filter can come to hold: under unit ``event`` there is one for
+    every class of rows that :func:`accountant.loss.overlap.worst_loss` tells apart, under unit
+    ``user`` one for every kind of period.
+
+    Args:
+        unit: the budget's privacy unit.
+        alarms: all that draw on it.
+
+    Raises:
+        ValueError: the alarms know of different kinds of periods.
+    """
+    if unit is PrivacyUnit.EVENT:
+        return _row_loads(alarms)
+    counts = [alarm.charged_per_period for alarm in alarms]
+    if None in counts:
+        return (tuple(alarm.cells_per_unit for alarm in alarms),)
+    cells = [alarm.cells_per_unit for alarm in alarms]
+    periods = zip(*(count for count in counts if count is not None), strict=True)
+    return tuple(
+        dict.fromkeys(
+            tuple(count * each for count, each in zip(period, cells, strict=True))
+            for period in periods
+        )
+    )
+
+
+def worst_of(loads: Sequence[Load], units: Sequence[int]) -> int:
+    """Return the largest loss of any load, in loss units.
+
+    Args:
+        loads: cells of each alarm.
+        units: loss of one cell of each alarm, in loss units.
+    """
+    return max(
+        (sum(map(int.__mul__, load, units)) for load in loads),
+        default=0,
+    )
+
+
+def room_units(loads: Sequence[Load], units: Sequence[int], at: int, wall: int) -> int | None:
+    """Return the most that one cell of an alarm may cost for every load to stay under the wall.
+
+    Args:
+        loads: cells of each alarm.
+        units: loss of one cell of each alarm, in loss units.
+        at: position of the alarm; its own entry of ``units`` is not read.
+        wall: in loss units.
+
+    Returns:
+        The largest such loss, at most the wall; ``None`` when not even 0 will do.
+    """
+    others = [*units[:at], 0, *units[at + 1 :]]
+    room = wall
+    for load in loads:
+        left = wall - worst_of([load], others)
+        if left < 0:
+            return None
+        if load[at]:
+            room = min(room, left // load[at])
+    return room
+
+
+def _row_loads(alarms: Sequence[AlarmCost]) -> tuple[Load, ...]:
+    """Return how many windows of each alarm one row can be in: as the filter tells rows apart."""
+    shapes = frozenset(alarm.shape for alarm in alarms)
+    classes = row_classes(shapes)
+    if classes is None:
+        # Then the filter adds up whatever meets the window it is asked about.
+        regions = {shape: shape.as_region for shape in shapes}
+        classes = tuple(
+            frozenset(two for two in shapes if regions[two].overlaps(regions[one]))
+            for one in sorted(shapes)
+        )
+    loads = [tuple(a.overlap if a.shape in one else 0 for a in alarms) for one in classes]
+    # An alarm that no row can be in adds to no other, but each of its windows has to fit.
+    reached = frozenset().union(*classes)
+    loads += [
+        tuple(int(other is alarm) for other in alarms)
+        for alarm in alarms
+        if alarm.shape not in reached
+    ]
+    return tuple(dict.fromkeys(loads))

@@ -1,0 +1,89 @@
+"""The bounds that costs put on an adversary's posterior, level by level.
+
+Source: MIDE, Lemma 7; rounding as in ``docs/proofs/minentropy.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ROUNDING", "Box", "Floats", "Ints", "box_of", "entropy_term", "total"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+ROUNDING = 2.0**-49
+"""More than one operation's relative rounding error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The bounds on the posterior, per level in ascending order of cost.
+
+    Args:
+        counts: predicates, as floats.
+        low: lower bound of a predicate's probability.
+        room: upper less lower bound, at most ``slack``: a single predicate cannot take more.
+        low_term: entropy term -p ln p at the lower bound.
+        gain: entropy term at the upper bound less that at the lower.
+        slack: what all lower bounds leave of 1.
+        base: entropy terms of all lower bounds together.
+        mass_error: bound on what rounding moves of the total probability.
+        margin: bound on what that and the evaluation change of the min-entropy.
+    """
+
+    counts: Floats
+    low: Floats
+    room: Floats
+    low_term: Floats
+    gain: Floats
+    slack: float
+    base: float
+    mass_error: float
+    margin: float
+
+
+def box_of(levels: Floats, counts: Ints) -> Box:
+    """Return the bounds of predicates whose costs are on some levels.
+
+    Args:
+        levels: costs, strictly increasing, shape (m,).
+        counts: predicates on each, none 0, shape (m,).
+    """
+    sizes = counts.astype(np.float64)
+    log_k = math.log(float(sizes.sum()))
+    mass_error = ROUNDING * (log_k + 8)
+    # Both sums are taken relative to their largest term, so that nothing overflows.
+    log_up = float(levels[-1]) + math.log(total(sizes * np.exp(levels - levels[-1])))
+    log_down = -float(levels[0]) + math.log(total(sizes * np.exp(levels[0] - levels)))
+    low = np.exp(-levels - log_up)
+    low_term = low * (levels + log_up)
+    slack = math.fsum([1.0, *(-sizes * low).tolist()])
+    high = np.exp(np.minimum(levels - log_down, 1.0))
+    room = np.minimum(high - low, slack)
+    return Box(
+        counts=sizes,
+        low=low,
+        room=room,
+        low_term=low_term,
+        gain=entropy_term(low + room) - low_term,
+        slack=slack,
+        base=total(sizes * low_term),
+        mass_error=mass_error,
+        margin=2 * mass_error * (2 * log_k + 4 - math.log(mass_error)),
+    )
+
+
+def total(values: Floats) -> float:
+    """Return a sum, rounded once."""
+    return math.fsum(values.tolist())
+
+
+def entropy_term(probability: Floats) -> Floats:
+    """Return -p ln p, 0 at 0."""
+    return np.asarray(-probability * np.log(np.where(probability > 0, probability, 1.0)))
