@@ -30,8 +30,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountant.loss.maxoverlap import maximum_overlap, utility_gain
-from accountant.loss.maxoverlap.classes import attributes_of, bits_of
+from accountant.loss.maxoverlap.classes import attributes_of
 from accountant.loss.maxoverlap.colouring import colouring_bound, neighbours
+from accountant.regions.patterns import members_of
 from accountant.regions.regions import Region
 from benchmarks import report
 
@@ -179,7 +180,9 @@ def _dsatur(regions: list[Region], weights: list[Fraction], answer: Connection) 
     graph = Graph()
     graph.add_nodes_from(range(len(regions)))
     for at, others in enumerate(neighbours(attributes_of(regions), len(regions))):
-        graph.add_edges_from((at, int(each)) for each in bits_of(others, len(regions)).nonzero()[0])
+        graph.add_edges_from(
+            (at, int(each)) for each in members_of(others, len(regions)).nonzero()[0]
+        )
     dearest: dict[int, Fraction] = {}
     for at, colour in greedy_color(graph, strategy="DSATUR").items():
         dearest[colour] = max(dearest.get(colour, Fraction(0)), weights[at])

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from accountant.regions.patterns import maximal
 from accountant.regions.regions import Region, elementary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
 __all__ = ["ANYWHERE", "MOST_CLASSES", "Shape", "row_classes"]
 
@@ -58,16 +59,15 @@ def row_classes(shapes: frozenset[Shape]) -> tuple[frozenset[Shape], ...] | None
     """
     order = sorted(shapes)
     regions = [shape.as_region for shape in order]
-    masks = {sum(1 << i for i, region in enumerate(regions) if not region.empty)}
+    masks = [sum(1 << i for i, region in enumerate(regions) if not region.empty)]
     for attribute in sorted({name for region in regions for name in region.attributes}):
         parts = elementary([region.values(attribute) for region in regions])
-        members = _maximal((part.members for part in parts), 16 * MOST_CLASSES)
-        if members is None or len(members) * len(masks) > 16 * MOST_CLASSES:
+        members = _kept([part.members for part in parts])
+        if len(members) * len(masks) > 16 * MOST_CLASSES:
             return None
-        found = _maximal((mask & part for mask in masks for part in members), MOST_CLASSES)
-        if found is None:
+        masks = _kept([mask & part for mask in masks for part in members])
+        if len(masks) > MOST_CLASSES:
             return None
-        masks = found
     return tuple(
         frozenset(shape for i, shape in enumerate(order) if mask >> i & 1)
         for mask in sorted(masks)
@@ -75,15 +75,8 @@ def row_classes(shapes: frozenset[Shape]) -> tuple[frozenset[Shape], ...] | None
     )
 
 
-def _maximal(masks: Iterable[int], most: int) -> set[int] | None:
-    """Return the masks that no other contains, or ``None`` as soon as there are more than most."""
-    kept: list[int] = []
-    for mask in sorted(set(masks), key=int.bit_count, reverse=True):
-        if not any(mask & other == mask for other in kept):
-            kept.append(mask)
-            if len(kept) > most:
-                return None
-    return set(kept)
+def _kept(masks: Sequence[int]) -> list[int]:
+    return [masks[at] for at in maximal(masks, len(masks))]
 
 
 @lru_cache(maxsize=4_096)

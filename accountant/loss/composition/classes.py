@@ -17,22 +17,23 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from accountant.loss.composition.charges import Column, value_key
-from accountant.regions.regions import Elementary, elementary
+from accountant.regions.patterns import maximal, members_of, pattern_of
+from accountant.regions.regions import elementary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from accountant.loss.composition.charges import Cells, RowCharge
-    from accountant.regions.regions import Value, ValueSet
+    from accountant.regions.regions import Elementary, Value, ValueSet
 
 __all__ = [
     "AttributeClasses",
     "RowProblem",
     "Table",
     "holds",
-    "maximal",
+    "maximal_classes",
     "row_problem",
     "told_apart",
 ]
@@ -137,28 +138,10 @@ def row_problem(charges: Sequence[RowCharge]) -> RowProblem:
     )
 
 
-def maximal(patterns: Iterable[Elementary]) -> list[Elementary]:
-    """Return patterns of membership without those that another one contains.
-
-    For intervals in order, comparing neighbours finds them all; for others every pair is compared
-    unless there are very many.
-    """
-    kept: list[Elementary] = []
-    for each in patterns:
-        if kept and each.members & kept[-1].members == each.members:
-            continue
-        while kept and kept[-1].members & each.members == kept[-1].members:
-            kept.pop()
-        kept.append(each)
-    if len(kept) > _MOST_PAIRS:
-        return kept
-    largest_first = sorted(kept, key=lambda each: -each.members.bit_count())
-    chosen: list[int] = []
-    for each in largest_first:
-        if not any(each.members & other == each.members for other in chosen):
-            chosen.append(each.members)
-    unique = set(chosen)
-    return [each for each in kept if each.members in unique]
+def maximal_classes(sets: Sequence[ValueSet]) -> list[Elementary]:
+    """Return the classes of values by the sets they belong to, without those another contains."""
+    classes = elementary(sets)
+    return [classes[at] for at in maximal([each.members for each in classes], _MOST_PAIRS)]
 
 
 def holds(values: ValueSet, column: Column) -> NDArray[np.bool_]:
@@ -233,13 +216,14 @@ def _classes(
 
     # Other values lose nothing to those charges: only a membership that no cell's value has or
     # exceeds can make one worth having, and the witness of it is then no cell's value.
-    listed = {_as_bits(member[:, at]) for at in told_apart([*member], len(values.values))[0]}
+    listed = {pattern_of(member[:, at]) for at in told_apart([*member], len(values.values))[0]}
     others = [
         each
-        for each in maximal(elementary(sets))
+        for each in maximal_classes(sets)
         if not any(each.members & other == each.members for other in listed)
     ]
-    gates = np.hstack([member[:, first], _as_columns(others, len(sets))])
+    unlisted = [members_of(each.members, len(sets)) for each in others]
+    gates = np.vstack([member[:, first].T, *unlisted]).T
     classes = AttributeClasses(
         name=name,
         witnesses=(*(values.values[at] for at in first), *(each.witness for each in others)),
@@ -292,14 +276,3 @@ def _rows_told_apart(
         row = rest[stretch].tobytes() + losses[stretch].tobytes()
         rows[places[stretch[0]]] = numbers.setdefault(row, len(numbers) + 1)
     return rows
-
-
-def _as_bits(members: NDArray[np.bool_]) -> int:
-    return int.from_bytes(np.packbits(members, bitorder="little").tobytes(), "little")
-
-
-def _as_columns(patterns: Sequence[Elementary], sets: int) -> NDArray[np.bool_]:
-    size = (sets + 7) // 8
-    packed = b"".join(each.members.to_bytes(size, "little") for each in patterns)
-    rows = np.frombuffer(packed, dtype=np.uint8).reshape(len(patterns), size)
-    return np.unpackbits(rows, axis=1, count=sets, bitorder="little").T.astype(np.bool_)

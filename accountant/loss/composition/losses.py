@@ -23,8 +23,9 @@ import numpy as np
 
 from accountant.loss.composition.cells import OuterLosses, cell_losses
 from accountant.loss.composition.charges import RowCharge
-from accountant.loss.composition.classes import holds, maximal
+from accountant.loss.composition.classes import holds, maximal_classes
 from accountant.loss.composition.worst import NODE_LIMIT, costly
+from accountant.regions.patterns import members_of
 from accountant.regions.regions import Region, ValueSet, elementary
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def loss_by_predicate(
     # Neighbouring patterns share most charges, and a period may have more than fit in memory.
     losses = lru_cache(maxsize=_KEPT)(lambda at: cell_losses(inner[at], query))
     for pattern in patterns:
-        together = _bits(pattern)
+        together = np.flatnonzero(members_of(pattern, len(inner))).tolist()
         total = rest.within(_common(inner, together, split))
         for at in together:
             total += losses(at)
@@ -115,8 +116,8 @@ def _patterns(
     by_attribute: list[tuple[str, list[int]]] = []
     for name in sorted({name for each in charges for name in each.region.attributes} - {*fixed}):
         # A charge that does not constrain the attribute is in every class.
-        classes = elementary([each.region.values(name) for each in charges])
-        kept = maximal(classes) if only_maximal else classes
+        sets = [each.region.values(name) for each in charges]
+        kept = maximal_classes(sets) if only_maximal else elementary(sets)
         by_attribute.append((name, list(dict.fromkeys(each.members for each in kept))))
     by_attribute.sort(key=lambda each: -len(each[1]))
     patterns = [everyone]
@@ -127,15 +128,6 @@ def _patterns(
         patterns = list(dict.fromkeys(left & right for left in patterns for right in members))
         split.append(name)
     return patterns, tuple(split), len(split) == len(by_attribute)
-
-
-def _bits(pattern: int) -> list[int]:
-    bits = []
-    while pattern:
-        lowest = pattern & -pattern
-        bits.append(lowest.bit_length() - 1)
-        pattern ^= lowest
-    return bits
 
 
 def _common(charges: Sequence[RowCharge], chosen: Sequence[int], split: Sequence[str]) -> Region:

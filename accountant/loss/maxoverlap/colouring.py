@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.loss.maxoverlap.classes import bits_of
+from accountant.regions.patterns import members_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,7 +91,7 @@ def colouring_bound(
             left -= taken
             fresh = graph[at] & ~blocked[colour]
             blocked[colour] |= fresh
-            against[bits_of(fresh, count)] += taken / heaviest
+            against[members_of(fresh, count)] += taken / heaviest
     return sum(heights)
 
 

@@ -26,7 +26,7 @@ from accountant.loss.maxoverlap.bounds import (
     even,
     stepped,
 )
-from accountant.loss.maxoverlap.classes import bits_of
+from accountant.regions.patterns import members_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -87,7 +87,7 @@ class RowSearch:
         self._ceiling = sum(weights) if ceiling is None else ceiling
         self._asks: NDArray[np.bool_] = np.zeros((len(attributes), len(weights)), dtype=np.bool_)
         for at, attribute in enumerate(attributes):
-            self._asks[at] = bits_of(attribute.constrained, len(weights))
+            self._asks[at] = members_of(attribute.constrained, len(weights))
         # Rounded up to whole multiples of a unit; mostly the unit is 1 and nothing is rounded.
         self._unit = max(1, -(-sum(weights) // (LARGEST_TOTAL - len(weights))))
         self._rough = np.array([-(-each // self._unit) for each in weights], dtype=np.float64)

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.loss.maxoverlap.classes import attributes_of, bits_of
+from accountant.loss.maxoverlap.classes import attributes_of
 from accountant.loss.maxoverlap.colouring import colouring_bound
 from accountant.loss.maxoverlap.composing import Track, composition_named
 from accountant.loss.maxoverlap.search import RowSearch
+from accountant.regions.patterns import members_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -237,7 +238,7 @@ class _Problem:
         for at, attribute in sorted(
             enumerate(self._attributes), key=lambda each: each[0] not in choice
         ):
-            free = ~bits_of(attribute.constrained, len(weights))
+            free = ~members_of(attribute.constrained, len(weights))
             if at in choice:
                 row = choice[at]
             else:
