@@ -26,6 +26,7 @@ from operators.deciders.quantiles import ExponentialQuantileBand, HistogramBand
 from operators.deciders.single import ExponentialBand, LaplaceBand
 from operators.deciders.sums import LEAST_DELTA, RaceBand, SparseBand, least_tail, levels_of
 from operators.deciders.tight import MOST_REACH, TightBand
+from operators.search import least
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -265,16 +266,9 @@ def kept_from(decider: LaplaceBand | ExponentialBand, chance: float) -> int | No
         chance: of a miss.
     """
     tau = decider.tau
-    low, reach = tau - 1, 1
-    while decider.error(tau + reach) > chance:
-        if isinstance(decider, ExponentialBand) and reach >= tau:
-            return None
-        reach *= 2
-    high = tau + reach
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if decider.error(middle) > chance else (low, middle)
-    return high
+    if isinstance(decider, ExponentialBand) and decider.error(2 * tau) > chance:
+        return None  # nor is it less, further out
+    return least(lambda distance: decider.error(distance) <= chance, tau - 1, tau + 1)
 
 
 def exponential_threshold(epsilon: Fraction, delta: Fraction, sensitivity: int = 1) -> float:

@@ -25,6 +25,7 @@ from operators.deciders.base import (
     counts,
     deviations,
 )
+from operators.search import least
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -334,13 +335,8 @@ def correction(rate: Fraction, questions: int) -> int:
     def tail(r: int) -> float:
         return math.exp(-t * r) * (1 / (1 + q) + r * -math.expm1(-t) + q) / (1 + q)
 
-    low, high = 0, 1  # tail(0) is at least 3/4
-    while tail(high) > 1 / (questions + 1):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if tail(middle) > 1 / (questions + 1) else (low, middle)
-    return high - 1
+    # tail(0) is at least 3/4
+    return least(lambda r: tail(r) <= 1 / (questions + 1), 0, 1) - 1
 
 
 def _first_reached(

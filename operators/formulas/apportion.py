@@ -23,6 +23,7 @@ from operators.conditions.condition import Rule
 from operators.conditions.formula import atom_of
 from operators.formulas.programme import Side, least_losses
 from operators.noise.certified import exp_neg_bounds
+from operators.search import least
 from operators.single.tslm import MOST_STEPS, error_rates, theoretical_limit
 
 if TYPE_CHECKING:
@@ -174,14 +175,8 @@ def least_loss(steps: int, alpha: Fraction, beta: Fraction) -> int:
     Returns:
         Loss units, at least 1.
     """
-    limit = theoretical_limit(steps, alpha, beta)
-    units = max(1, round(limit * UNITS_PER_EPSILON))
-    stride = 1
-    while not _suffices(units, steps, alpha, beta):
-        units, stride = units + stride, 2 * stride
-    while units > 1 and _suffices(units - 1, steps, alpha, beta):
-        units -= 1
-    return units
+    guess = round(theoretical_limit(steps, alpha, beta) * UNITS_PER_EPSILON)
+    return least(lambda units: _suffices(units, steps, alpha, beta), 0, max(1, guess))
 
 
 @dataclass(frozen=True, slots=True)

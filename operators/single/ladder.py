@@ -22,6 +22,7 @@ from accountant.units import UNITS_PER_EPSILON, from_loss_units, to_loss_units
 from operators.noise.boundaries import Boundaries, Cut, boundaries, finest_cut
 from operators.noise.gradual import GradualNoise
 from operators.noise.likely import likely_inside
+from operators.search import least
 from operators.single.tslm import theoretical_limit
 
 if TYPE_CHECKING:
@@ -284,24 +285,17 @@ def least_rate(steps: int, alpha: Fraction, beta: Fraction) -> tuple[int, Cut]:
         alpha: bound on firing at s' <= -k.
         beta: bound on missing at s' >= 0; alpha + beta < 1.
     """
+    cuts: dict[int, Cut] = {}
 
-    def cut(units: int) -> Cut | None:
-        return finest_cut(from_loss_units(units), steps, alpha, beta)
+    def fits(units: int) -> bool:
+        found = finest_cut(from_loss_units(units), steps, alpha, beta)
+        if found is not None:
+            cuts[units] = found
+        return found is not None
 
     guess = round(theoretical_limit(steps, alpha, beta) * UNITS_PER_EPSILON)
-    low, high, stride = 0, max(1, guess), 1
-    while (found := cut(high)) is None:
-        low, high, stride = high, high + stride, 2 * stride
-    while low < high - stride and (lower := cut(high - stride)) is not None:
-        high, found, stride = high - stride, lower, 2 * stride
-    low = max(low, high - stride)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if (lower := cut(middle)) is None:
-            low = middle
-        else:
-            high, found = middle, lower
-    return high, found
+    units = least(fits, 0, max(1, guess))
+    return units, cuts[units]
 
 
 def level_of_most_entropy(

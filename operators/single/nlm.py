@@ -14,6 +14,7 @@ from accountant.costs.charges import UniformCost
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Decision, Mechanism, Plan
 from operators.noise.certified import exp_neg_bounds
+from operators.search import least
 from operators.single.adapter import of_one_test
 from operators.single.tslm import error_rates, theoretical_limit
 
@@ -105,13 +106,7 @@ def _least_units(distance: int, rate: Fraction) -> int:
         )
         return tail <= rate * (1 + q)
 
-    low, high = 0, UNITS_PER_EPSILON
-    while not fits(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
+    return least(fits, 0, UNITS_PER_EPSILON)
 
 
 NLM: Final = Mechanism(

@@ -8,7 +8,7 @@ where it stopped (``operators.single.ladder``). The proof is in ``docs/proofs/pr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from accountant.costs.levels import LevelCosts
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
@@ -49,76 +49,31 @@ class Ppwlm:
     in place of beta/m per step.
     """
 
-    test: IntegerTest
-    plan: Plan
-    ladder: Ladder
-
-    @classmethod
-    def planned(cls, test: IntegerTest, promise: Promise, *, grid: Grid | None = None) -> Ppwlm:
-        """Find the levels and boundaries that keep the promise.
-
-        Args:
-            test: the integer test.
-            promise: what the analyst asked for.
-            grid: levels; MIDE's four by default.
-
-        Raises:
-            ConfigError: a promise that cannot be kept, is met by guessing, or spans too many steps.
-        """
-        plan, ladder = _planned(PPWLM, test, promise, grid or Grid())
-        return cls(test=test, plan=plan, ladder=ladder)
-
-    def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
-        """Decide every cell of one window.
-
-        Args:
-            statistics: shape (cells,), int64.
-            noise: the cryptographic source.
-
-        Returns:
-            Shape (cells,) decisions and the cost of the level where each cell stopped.
-
-        Raises:
-            ValueError: statistics of another shape or type.
-        """
-        values, drops = self.ladder.noisy(self.test.quantise(statistics), noise)
-        fired, stopped = self.ladder.walk(values, drops, lambda level, _read, _counts: level + 1)
-        return Decision(fired=fired, cost=LevelCosts(self.ladder.units, stopped))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Dppwlm:
-    """As PPWLM on a finer grid, skipping to the level whose expected costs leave most min-entropy.
-
-    Guarantee: as ``Ppwlm``. Levels are chosen from noisy values only, and the boundaries hold for
-    every choice, so nothing needs to be handed on between levels.
-
-    Args:
-        test: the integer test.
-        plan: worst-case loss and its limit (that of a single-level mechanism).
-        ladder: levels and boundaries.
-
-    Source: MIDE, Algorithms 3 and 4 and Theorem 10. The expected number still undecided uses the
-    chain's own step where MIDE's equation (12) convolves as if the noise were fresh.
-    """
+    name: ClassVar[str] = "ppwlm"
+    refinement: ClassVar[int] = 1
 
     test: IntegerTest
     plan: Plan
     ladder: Ladder
 
     @classmethod
-    def planned(cls, test: IntegerTest, promise: Promise, *, grid: Grid | None = None) -> Dppwlm:
+    def planned(cls, test: IntegerTest, promise: Promise, *, grid: Grid | None = None) -> Self:
         """Find the levels and boundaries that keep the promise.
 
         Args:
             test: the integer test.
             promise: what the analyst asked for.
-            grid: levels; by default MIDE's four, every interval between them in three parts.
+            grid: levels; by default MIDE's four, every interval between them in ``refinement``
+                parts.
 
         Raises:
             ConfigError: a promise that cannot be kept, is met by guessing, or spans too many steps.
         """
-        plan, ladder = _planned(DPPWLM, test, promise, grid or Grid(refinement=3))
+        alpha, beta = error_rates(promise)
+        steps = planned_steps(test, promise.tolerance)
+        ladder = Ladder.planned(steps, alpha, beta, grid or Grid(refinement=cls.refinement))
+        epsilon = from_loss_units(ladder.units[-1])
+        plan = Plan(cls.name, epsilon, theoretical_limit(steps, alpha, beta))
         return cls(test=test, plan=plan, ladder=ladder)
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
@@ -138,6 +93,25 @@ class Dppwlm:
         fired, stopped = self.ladder.walk(values, drops, self.following)
         return Decision(fired=fired, cost=LevelCosts(self.ladder.units, stopped))
 
+    def following(self, level: int, _read: NDArray[np.int64], _counts: NDArray[np.int64]) -> int:
+        """Return the next level to read: the one after ``level``."""
+        return level + 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dppwlm(Ppwlm):
+    """As PPWLM on a finer grid, skipping to the level whose expected costs leave most min-entropy.
+
+    Guarantee: as ``Ppwlm``. Levels are chosen from noisy values only, and the boundaries hold for
+    every choice, so nothing needs to be handed on between levels.
+
+    Source: MIDE, Algorithms 3 and 4 and Theorem 10. The expected number still undecided uses the
+    chain's own step where MIDE's equation (12) convolves as if the noise were fresh.
+    """
+
+    name: ClassVar[str] = "dppwlm"
+    refinement: ClassVar[int] = 3
+
     def following(self, level: int, read: NDArray[np.int64], counts: NDArray[np.int64]) -> int:
         """Return the next level to read: the largest expected min-entropy, the coarser on a tie.
 
@@ -156,26 +130,15 @@ class Dppwlm:
         )
 
 
-def _planned(
-    mechanism: Mechanism, test: IntegerTest, promise: Promise, grid: Grid
-) -> tuple[Plan, Ladder]:
-    alpha, beta = error_rates(promise)
-    steps = planned_steps(test, promise.tolerance)
-    ladder = Ladder.planned(steps, alpha, beta, grid)
-    limit = theoretical_limit(steps, alpha, beta)
-    epsilon = from_loss_units(ladder.units[-1])
-    return Plan(mechanism=mechanism.name, epsilon=epsilon, limit=limit), ladder
-
-
 PPWLM: Final = Mechanism(
-    name="ppwlm",
+    name=Ppwlm.name,
     releases="which predicates ring",
     single=of_one_test(Ppwlm.planned),
     colours=("#c2570c", "#fb9a55"),
 )
 
 DPPWLM: Final = Mechanism(
-    name="dppwlm",
+    name=Dppwlm.name,
     releases="which predicates ring",
     single=of_one_test(Dppwlm.planned),
     colours=("#15803d", "#55c27d"),

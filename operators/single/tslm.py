@@ -21,6 +21,7 @@ from accountant.errors import ConfigError
 from accountant.units import UNITS_PER_EPSILON, from_loss_units, to_loss_units
 from operators.base import Decision, Plan
 from operators.noise.certified import exp_neg_bounds
+from operators.search import least
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -277,20 +278,7 @@ def _least_units(steps: int, alpha: Fraction, beta: Fraction, *, start: int) -> 
             reached = following
         return reached <= ceiling
 
-    # At no loss P(-k) = P(0), which is above alpha, so 0 never fits.
-    low, high, stride = 0, max(1, start), 1
-    if fits(high):
-        while high - stride > 0 and fits(high - stride):
-            high -= stride
-            stride *= 2
-        low = max(0, high - stride)
-    else:
-        while not fits(high):
-            low, high, stride = high, high + stride, stride * 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
+    return least(fits, 0, max(1, start))  # at no loss P(-k) = P(0), which is above alpha
 
 
 def _anchored(anchor: Fraction) -> int:

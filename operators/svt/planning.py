@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import scipy
 
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
+from operators.search import least
 from operators.svt.difference import OneSided
 from operators.svt.terms import SvtPlan
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["planned_terms"]
 
@@ -122,8 +120,8 @@ class _Search:
         open_units = max(_FEWEST_OPEN, int(opening * units))
         each = max(_FEWEST_EACH, int(asking * self.moved * units))
         for hurry in count(-_PATIENCE):
-            open_units = _least(partial(self._rarely_misses, r, each), open_units)
-            raised = _least(partial(self._rarely_rings, r, open_units), each)
+            open_units = least(partial(self._rarely_misses, r, each), open_units - 1, open_units)
+            raised = least(partial(self._rarely_rings, r, open_units), each - 1, each)
             if raised == each:
                 break
             each = raised + (1 << hurry if hurry >= 0 else 0)
@@ -169,18 +167,3 @@ class _Search:
 def _log_inverse(x: Fraction) -> float:
     """Return ln(1 / x), also close to 1."""
     return -math.log1p(-float(1 - x)) if x > Fraction(1, 2) else -math.log(x)
-
-
-def _least(fits: Callable[[int], bool], start: int) -> int:
-    """Return the least whole number from ``start`` that fits, where all above it do."""
-    if fits(start):
-        return start
-    low, stride = start, 1
-    while not fits(low + stride):
-        low += stride
-        stride *= 2
-    high = low + stride
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.units import from_loss_units
+from operators.search import least
 from operators.svt.difference import OneSided, TwoSided
 from operators.svt.split import optimal_split
 
@@ -194,21 +195,14 @@ def accuracy(plan: SvtPlan, negatives: int, beta: float) -> float:
     noise, masses = _threshold_law(plan)
     asked = negatives * plan.questions
 
-    def fails(alpha: int) -> bool:
+    def keeps(alpha: int) -> bool:
         quiet = _log_below(plan, noise + (plan.correction + alpha))
         ring = _log_at_least(plan, noise + (plan.correction - alpha))
         # 0 * -inf is no answer: nobody who isn't asked is answered wrong.
         right = plan.alarms * ring + (asked * quiet if asked else 0.0)
-        return float(masses @ -np.expm1(right)) > beta
+        return float(masses @ -np.expm1(right)) <= beta
 
-    high = 1
-    while fails(high):
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fails(middle) else (low, middle)
-    return float(high)
+    return float(least(keeps, 0, 1))
 
 
 def _threshold_law(plan: SvtPlan) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

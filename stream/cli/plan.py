@@ -8,8 +8,9 @@ import click
 from rich.console import Console
 
 from stream.cli.shared import CONFIG, echo_json, load_alarms
+from stream.planning.lines import plan_lines
 from stream.planning.outlook import outlook
-from stream.planning.view import plan_lines, plan_tables
+from stream.planning.tables import plan_tables
 
 if TYPE_CHECKING:
     from pathlib import Path

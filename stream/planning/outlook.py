@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from operators.registry import mechanism_of
 from stream.decisions.mechanisms import plans_of
 from stream.planning.budget import budget_plan
-from stream.planning.changes import recommended, smallest_changes
+from stream.planning.changes import recommended
 from stream.planning.refusal import first_refusal
 from stream.planning.runs import run_outlook
+from stream.planning.smallest import smallest_changes
 
 if TYPE_CHECKING:
     from accountant.budget.plan import ScopePlan

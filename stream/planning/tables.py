@@ -1,4 +1,4 @@
-"""How a plan is shown: tables for a person, JSON lines for a program.
+"""A plan as tables and sentences, for a person.
 
 Only configuration is shown. Losses in tables are rounded to three decimals.
 """
@@ -22,7 +22,7 @@ from stream.windows.instants import iso_utc
 from stream.windows.localtime import load_zone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from datetime import tzinfo
 
     from rich.console import RenderableType
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from stream.planning.refusal import Refusal
     from stream.planning.runs import RunOutlook
 
-__all__ = ["change_text", "plan_lines", "plan_tables"]
+__all__ = ["plan_tables"]
 
 _KINDS = (ChangeKind.TOLERANCE, ChangeKind.MAX_FNR, ChangeKind.WINDOW, ChangeKind.ALARMS)
 
@@ -59,39 +59,6 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
         if one.changes:
             shown += [_changes_table(one.changes), Text(_recommendation(one))]
     return shown
-
-
-def plan_lines(looked: Sequence[ScopeOutlook], alarms: Alarms) -> Iterator[dict[str, object]]:
-    """Yield the same as JSON objects: alarms, their budget, its runs, its overlaps, its changes.
-
-    Args:
-        looked: every budget.
-        alarms: the configuration.
-    """
-    for one in looked:
-        for alarm in one.plan.alarms:
-            yield _alarm_line(alarm, one.plan, alarms)
-        yield _budget_line(one)
-        for run in one.runs:
-            yield _run_line(run, one.plan)
-        if one.plan.sharing is not None:
-            for pair in one.plan.sharing.pairs:
-                yield _pair_line(pair, one.plan)
-        for change in one.changes:
-            yield _change_line(change, one)
-
-
-def change_text(change: Change) -> str:
-    """Return a change as one sentence."""
-    if change.kind is ChangeKind.EPSILON_MAX:
-        return f'epsilon_max: "{next(iter(change.values.values()))}"'
-    written = ", ".join(f"{alarm} {value}" for alarm, value in change.values.items())
-    if len(change.values) > 1 and len(set(change.values.values())) == 1:
-        which = (
-            "all alarms" if len(change.values) == len(change.alarms) else ", ".join(change.values)
-        )
-        written = f"{next(iter(change.values.values()))} on {which}"
-    return f"{change.kind.value}: {written}"
 
 
 def _costs_table(plan: ScopePlan, alarms: Alarms) -> Table:
@@ -301,116 +268,10 @@ def _recommendation(one: ScopeOutlook) -> str:
     wall = next((c for c in one.changes if c.kind is ChangeKind.EPSILON_MAX), None)
     lines = ["none of these changes is enough by itself"]
     if best is not None and best is not wall:
-        lines = [f"recommended: {change_text(best)}"]
+        lines = [f"recommended: {best.text}"]
     if wall is not None:
-        lines.append(f"or, for less privacy: {change_text(wall)}")
+        lines.append(f"or, for less privacy: {wall.text}")
     return "\n".join(lines)
-
-
-def _alarm_line(alarm: AlarmPlan, plan: ScopePlan, alarms: Alarms) -> dict[str, object]:
-    query = alarms.queries[alarm.query]
-    return {
-        "record": "alarm",
-        "alarm": alarm.query,
-        "budget": plan.terms.scope,
-        "mechanism": query.mechanism,
-        "max_fnr": float(query.aim.max_fnr),
-        "tolerance": query.tolerance,
-        "epsilon": f"{float(alarm.epsilon):.12f}",
-        "limit": alarm.limit,
-        "ratio": alarm.ratio,
-        "cells": alarm.cells,
-        "worst": None if alarm.worst_units is None else epsilon_text(alarm.worst_units),
-        "windows_fit": alarm.windows_fit,
-    }
-
-
-def _budget_line(one: ScopeOutlook) -> dict[str, object]:
-    plan, best = one.plan, one.recommended
-    line: dict[str, object] = {
-        "record": "budget",
-        "budget": plan.terms.scope,
-        "unit": plan.terms.unit.value,
-        "epsilon_max": epsilon_text(plan.terms.epsilon_max_units),
-        "period": plan.terms.period,
-        "worst": None if plan.worst_units is None else epsilon_text(plan.worst_units),
-        "bound": plan.bound,
-        "exact": plan.exact,
-        "cells": plan.cells,
-        "fits": plan.fits,
-        "windows_fit": plan.windows_fit,
-        "first_refusal": _refusal_line(one.refusal),
-        "suggestion": plan.suggestion if best is None else change_text(best),
-    }
-    if plan.sharing is not None:
-        overlap = plan.sharing.overlap
-        line["overlap"] = {
-            "sum": epsilon_text(int(overlap.plain)),
-            "value": epsilon_text(int(overlap.value)),
-            "upper_bound": epsilon_text(int(overlap.upper_bound)),
-            "exact": overlap.exact,
-            "utility_gain": float(plan.sharing.gain),
-            "alarms": list(plan.sharing.worst),
-            "pairs_sharing": plan.sharing.shared,
-            "pairs_separate": plan.sharing.separate,
-        }
-    return line
-
-
-def _run_line(run: RunOutlook, plan: ScopePlan) -> dict[str, object]:
-    return {
-        "record": "run",
-        "alarm": run.query,
-        "budget": plan.terms.scope,
-        "alarms": run.alarms,
-        "threshold_scale": run.threshold_scale,
-        "question_scale": run.question_scale,
-        "correction": run.correction,
-        "windows": run.windows,
-        "questions": run.questions,
-        "negatives": run.negatives,
-        "alpha": run.alpha,
-        "beta": float(run.beta),
-        "tslm_epsilon": f"{float(run.window_epsilon):.12f}",
-        "tslm_worst": None if run.windows_units is None else epsilon_text(run.windows_units),
-    }
-
-
-def _refusal_line(refusal: Refusal | None) -> dict[str, object] | None:
-    if refusal is None:
-        return None
-    return {
-        "alarm": refusal.query,
-        "since": iso_utc(refusal.since_ms),
-        "window_start": iso_utc(refusal.start_ms),
-        "window_end": iso_utc(refusal.end_ms),
-        "granted": dict(refusal.granted),
-    }
-
-
-def _pair_line(pair: Pair, plan: ScopePlan) -> dict[str, object]:
-    return {
-        "record": "overlap",
-        "budget": plan.terms.scope,
-        "alarms": [pair.left, pair.right],
-        "share_rows": pair.shared,
-        "separated_by": list(pair.separated_by),
-        "sum": epsilon_text(pair.plain_units),
-        "worst": epsilon_text(pair.composed_units),
-        "utility_gain": float(pair.saving),
-    }
-
-
-def _change_line(change: Change, one: ScopeOutlook) -> dict[str, object]:
-    return {
-        "record": "change",
-        "budget": one.plan.terms.scope,
-        "change": change.kind.value,
-        "alarms": list(change.alarms),
-        "values": dict(change.values) if change.possible else None,
-        "amount": change.amount if change.possible and change.amount < float("inf") else None,
-        "recommended": change is one.recommended,
-    }
 
 
 def _decimals(units: int) -> str:

@@ -1,0 +1,147 @@
+"""A plan as JSON lines, for a program: only configuration is shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stream.decisions.records import epsilon_text
+from stream.windows.instants import iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from accountant.budget.plan import AlarmPlan, ScopePlan
+    from accountant.budget.sharing import Pair
+    from stream.model.alarms import Alarms
+    from stream.planning.changes import Change
+    from stream.planning.outlook import ScopeOutlook
+    from stream.planning.refusal import Refusal
+    from stream.planning.runs import RunOutlook
+
+__all__ = ["plan_lines"]
+
+
+def plan_lines(looked: Sequence[ScopeOutlook], alarms: Alarms) -> Iterator[dict[str, object]]:
+    """Yield the same as JSON objects: alarms, their budget, its runs, its overlaps, its changes.
+
+    Args:
+        looked: every budget.
+        alarms: the configuration.
+    """
+    for one in looked:
+        for alarm in one.plan.alarms:
+            yield _alarm_line(alarm, one.plan, alarms)
+        yield _budget_line(one)
+        for run in one.runs:
+            yield _run_line(run, one.plan)
+        if one.plan.sharing is not None:
+            for pair in one.plan.sharing.pairs:
+                yield _pair_line(pair, one.plan)
+        for change in one.changes:
+            yield _change_line(change, one)
+
+
+def _alarm_line(alarm: AlarmPlan, plan: ScopePlan, alarms: Alarms) -> dict[str, object]:
+    query = alarms.queries[alarm.query]
+    return {
+        "record": "alarm",
+        "alarm": alarm.query,
+        "budget": plan.terms.scope,
+        "mechanism": query.mechanism,
+        "max_fnr": float(query.aim.max_fnr),
+        "tolerance": query.tolerance,
+        "epsilon": f"{float(alarm.epsilon):.12f}",
+        "limit": alarm.limit,
+        "ratio": alarm.ratio,
+        "cells": alarm.cells,
+        "worst": None if alarm.worst_units is None else epsilon_text(alarm.worst_units),
+        "windows_fit": alarm.windows_fit,
+    }
+
+
+def _budget_line(one: ScopeOutlook) -> dict[str, object]:
+    plan, best = one.plan, one.recommended
+    line: dict[str, object] = {
+        "record": "budget",
+        "budget": plan.terms.scope,
+        "unit": plan.terms.unit.value,
+        "epsilon_max": epsilon_text(plan.terms.epsilon_max_units),
+        "period": plan.terms.period,
+        "worst": None if plan.worst_units is None else epsilon_text(plan.worst_units),
+        "bound": plan.bound,
+        "exact": plan.exact,
+        "cells": plan.cells,
+        "fits": plan.fits,
+        "windows_fit": plan.windows_fit,
+        "first_refusal": _refusal_line(one.refusal),
+        "suggestion": plan.suggestion if best is None else best.text,
+    }
+    if plan.sharing is not None:
+        overlap = plan.sharing.overlap
+        line["overlap"] = {
+            "sum": epsilon_text(int(overlap.plain)),
+            "value": epsilon_text(int(overlap.value)),
+            "upper_bound": epsilon_text(int(overlap.upper_bound)),
+            "exact": overlap.exact,
+            "utility_gain": float(plan.sharing.gain),
+            "alarms": list(plan.sharing.worst),
+            "pairs_sharing": plan.sharing.shared,
+            "pairs_separate": plan.sharing.separate,
+        }
+    return line
+
+
+def _run_line(run: RunOutlook, plan: ScopePlan) -> dict[str, object]:
+    return {
+        "record": "run",
+        "alarm": run.query,
+        "budget": plan.terms.scope,
+        "alarms": run.alarms,
+        "threshold_scale": run.threshold_scale,
+        "question_scale": run.question_scale,
+        "correction": run.correction,
+        "windows": run.windows,
+        "questions": run.questions,
+        "negatives": run.negatives,
+        "alpha": run.alpha,
+        "beta": float(run.beta),
+        "tslm_epsilon": f"{float(run.window_epsilon):.12f}",
+        "tslm_worst": None if run.windows_units is None else epsilon_text(run.windows_units),
+    }
+
+
+def _refusal_line(refusal: Refusal | None) -> dict[str, object] | None:
+    if refusal is None:
+        return None
+    return {
+        "alarm": refusal.query,
+        "since": iso_utc(refusal.since_ms),
+        "window_start": iso_utc(refusal.start_ms),
+        "window_end": iso_utc(refusal.end_ms),
+        "granted": dict(refusal.granted),
+    }
+
+
+def _pair_line(pair: Pair, plan: ScopePlan) -> dict[str, object]:
+    return {
+        "record": "overlap",
+        "budget": plan.terms.scope,
+        "alarms": [pair.left, pair.right],
+        "share_rows": pair.shared,
+        "separated_by": list(pair.separated_by),
+        "sum": epsilon_text(pair.plain_units),
+        "worst": epsilon_text(pair.composed_units),
+        "utility_gain": float(pair.saving),
+    }
+
+
+def _change_line(change: Change, one: ScopeOutlook) -> dict[str, object]:
+    return {
+        "record": "change",
+        "budget": one.plan.terms.scope,
+        "change": change.kind.value,
+        "alarms": list(change.alarms),
+        "values": dict(change.values) if change.possible else None,
+        "amount": change.amount if change.possible and change.amount < float("inf") else None,
+        "recommended": change is one.recommended,
+    }
