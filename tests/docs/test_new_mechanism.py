@@ -1,0 +1,116 @@
+"""The page's new mechanism is one file and one line: applied to a copy, it works throughout."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+SECTION = PAGE.partition("## How a mechanism is added\n")[2].partition("\n## ")[0]
+ALARMS = """\
+ledger: sqlite:///ledger.db
+feeds:
+  badges:
+    topic: badges
+    time: ts
+    unit: person
+    fields: {person: string, room: {domain: [lobby, lab]}, ts: timestamp}
+    clock: punctuation
+    punctuation: {every: 1h, key: 0123456789abcdef}
+    history: {from: 2011-01-01, until: 2011-01-02}
+budget: {unit: user, epsilon_max: "99", period: lifetime}
+alarms:
+  crowd:
+    sql: SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
+      HAVING COUNT(DISTINCT person) > 20
+    max_fnr: 0.05
+    tolerance: 5
+    mechanism: shift
+"""
+
+
+def applied(text: str, diff: str) -> str:
+    """Return a text with every hunk of a diff in it; each one's old lines stand there once."""
+    for hunk in re.split(r"^@@.*\n", diff, flags=re.MULTILINE):
+        lines = hunk.splitlines(keepends=True)
+        old = "".join(line[1:] for line in lines if not line.startswith("+"))
+        assert text.count(old) == 1, old
+        text = text.replace(old, "".join(line[1:] for line in lines if not line.startswith("-")))
+    return text
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the packages after the page's change, and a configuration."""
+    folder = tmp_path_factory.mktemp("added")
+    for package in ("accountant", "operators", "stream"):
+        shutil.copytree(ROOT / package, folder / package)
+    (code,) = re.findall(r"```python\n(.*?)```", SECTION, flags=re.DOTALL)
+    (diff,) = re.findall(r"```diff\n(.*?)```", SECTION, flags=re.DOTALL)
+    new = code.partition("\n")[0].removeprefix("# ")
+    (changed,) = re.findall(r"^`(operators/[\w/]+\.py)`:$", SECTION, flags=re.MULTILINE)
+    assert not (folder / new).exists()
+    (folder / new).write_text(code, encoding="utf-8")
+    registry = folder / changed
+    registry.write_text(applied(registry.read_text(encoding="utf-8"), diff), encoding="utf-8")
+    (folder / "alarms.yaml").write_text(ALARMS, encoding="utf-8")
+    people = [
+        {"person": f"p{at}", "room": "lobby", "ts": "2011-01-01T09:30:00Z"} for at in range(60)
+    ]
+    lines = "".join(json.dumps(each) + "\n" for each in people)
+    (folder / "badges.jsonl").write_text(lines, encoding="utf-8")
+    return folder
+
+
+def tocsin(folder: Path, *arguments: str) -> str:
+    """Run the command of the copy and return what it prints; it ends well."""
+    command = [sys.executable, "-c", "from stream.cli.main import main; main()", *arguments]
+    world = {"PYTHONPATH": str(folder)}
+    done = subprocess.run(
+        command, check=False, cwd=folder, env=world, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_change_is_one_file_and_one_line() -> None:
+    """Beside the new file, the registry gains an import and a line, and loses nothing."""
+    (diff,) = re.findall(r"```diff\n(.*?)```", SECTION, flags=re.DOTALL)
+    assert len(re.findall(r"^\+ +\w+,$", diff, flags=re.MULTILINE)) == 1
+    assert len(re.findall(r"^\+from ", diff, flags=re.MULTILINE)) == 1
+    assert len(re.findall(r"^[+-]", diff, flags=re.MULTILINE)) == 2
+
+
+def test_the_new_mechanism_is_read_priced_and_decides(copy: Path) -> None:
+    """Check, plan, run and simulate know it, and a full room rings."""
+    tocsin(copy, "check", "alarms.yaml")
+    (alarm, *_) = map(json.loads, tocsin(copy, "plan", "alarms.yaml", "--json").splitlines())
+    assert alarm["mechanism"] == "shift"
+    assert alarm["ratio"] > 1
+    printed = tocsin(copy, "run", "alarms.yaml", "--replay", "badges.jsonl", "--json")
+    records = map(json.loads, printed.splitlines())
+    alarms = [each for each in records if "predicate" in each]
+    assert [(each["predicate"], each["mechanism"]) for each in alarms] == [
+        ({"room": "lobby"}, "shift")
+    ]
+    tried = ("simulate", "alarms.yaml", "--replay", "badges.jsonl", "--runs", "5")
+    assert "shift" in tocsin(copy, *tried)
+
+
+def test_keys_of_others_are_refused_beside_it(copy: Path) -> None:
+    """A key that its descriptor does not name is told where it belongs."""
+    text = ALARMS + "    refine: fresh\n"
+    (copy / "refined.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(AssertionError, match="shift has no second phase of its own"):
+        tocsin(copy, "check", "refined.yaml")

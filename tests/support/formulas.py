@@ -1,0 +1,33 @@
+"""Conditions and aims of formulas for tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from operators.conditions.condition import Aim, Condition, ThresholdAtom
+from operators.conditions.formula import Formula
+
+BETA = Fraction(1, 20)
+FORMULAS = ("tslm", "probe", "probe-ent")
+
+
+def condition(
+    text: str, cells: int = 1, *, statistics: tuple[int, ...] = (), sensitivity: int = 1
+) -> Condition:
+    """Return a condition with all thresholds at 100, each atom on a statistic of its own."""
+    formula = Formula.parse(text)
+    where = statistics or tuple(range(len(formula.atoms)))
+    atoms = {
+        name: ThresholdAtom(at, np.full(cells, 100, dtype=np.int64))
+        for name, at in zip(formula.atoms, where, strict=True)
+    }
+    return Condition(formula, atoms, (sensitivity,) * (max(where) + 1))
+
+
+def aim(atoms: int, tolerance: int = 5, **more: object) -> Aim:
+    """Return an aim of one tolerance for all atoms, its first phase six times as wide."""
+    plain = Aim(BETA, (tolerance,) * atoms, first_tolerances=(6 * tolerance,) * atoms)
+    return replace(plain, **more)  # type: ignore[arg-type]  # fields of an aim

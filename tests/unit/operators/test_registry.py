@@ -1,0 +1,299 @@
+"""Mechanisms by name: what each takes, what it costs, what is refused."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+import pytest
+
+import operators.formulas.probe
+import operators.formulas.probe_ent
+import operators.formulas.treewalk
+import operators.formulas.tslm
+from accountant.errors import ConfigError
+from accountant.units import to_loss_units
+from operators.base import Band, Promise
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
+from operators.conditions.condition import Aim, Condition, Refine, ThresholdAtom
+from operators.conditions.formula import Formula
+from operators.deciders import Count, planned
+from operators.formulas.tslm import SharedTslm
+from operators.noise.source import KeyedNoise
+from operators.registry import ALL, DEFAULT, MECHANISMS, create, price
+from operators.single.adapter import Single
+from operators.single.nlm import Nlm
+from operators.single.progressive import Dppwlm, Ppwlm
+from operators.single.tslm import Tslm
+from tests.support.formulas import BETA, FORMULAS, aim, condition
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from operators.base import Mechanism
+    from operators.single.adapter import CellOperator
+
+
+@pytest.mark.parametrize("text", ["a", "NOT a", "a AND a"])
+@pytest.mark.parametrize("mechanism", ["tslm", "ppwlm", "dppwlm", "nlm"])
+def test_one_literal_is_decided_as_before(mechanism: str, text: str) -> None:
+    """The adapter has the plan, the answers and the costs of the operator of one test."""
+    of = condition(text, 300, sensitivity=3)
+    made = create(mechanism, of, aim(1), experimental=True)
+    assert isinstance(made, Single)
+    comparison = Comparison.LT if text.startswith("NOT") else Comparison.GE
+    test = IntegerTest(comparison, np.full(300, 100, dtype=np.int64), 3)
+    planners: dict[str, Callable[[IntegerTest, Promise], CellOperator]] = {
+        "tslm": Tslm.planned,
+        "ppwlm": Ppwlm.planned,
+        "dppwlm": Dppwlm.planned,
+        "nlm": Nlm.planned,
+    }
+    direct = planners[mechanism](test, Promise(BETA, 5))
+    assert made.plan == direct.plan
+    statistics = np.arange(300, dtype=np.int64)
+    ours = made.decide(statistics[None, :], KeyedNoise(b"one"))
+    theirs = direct.decide(statistics, KeyedNoise(b"one"))
+    assert np.array_equal(ours.fired, theirs.fired)
+    assert ours.cost == theirs.cost
+    if mechanism != "nlm":
+        assert price(mechanism, of, aim(1)) == direct.plan
+
+
+@pytest.mark.parametrize("text", ["a", "NOT a", "a AND NOT b", "(a AND b) OR (NOT a AND c)"])
+@pytest.mark.parametrize("mechanism", FORMULAS)
+@pytest.mark.parametrize("more", [{}, {"max_fpr": Fraction(1, 10)}, {"refine": "fresh"}])
+def test_price_is_the_plan(mechanism: str, text: str, more: dict[str, object]) -> None:
+    """Pricing gives the plan of the operator, which is named as in the configuration."""
+    of = condition(text)
+    wanted = replace(aim(len(of.formula.atoms)), **more)  # type: ignore[arg-type]  # its fields
+    plan = create(mechanism, of, wanted).plan
+    assert price(mechanism, of, wanted) == plan
+    assert plan.mechanism == mechanism
+    assert plan.ratio > 1 - 1e-9
+    assert (plan.epsilon * 10**12).denominator == 1
+
+
+@pytest.mark.parametrize("mechanism", ALL.values(), ids=ALL)
+def test_a_descriptor_says_what_its_mechanism_does(mechanism: Mechanism) -> None:
+    """What it takes, reads, makes and keeps, and under which name."""
+    band = None
+    if mechanism.bands is not None:
+        assert (mechanism.single, mechanism.formula) == (None, None)
+        band = Band(planned("lm", Count(), Fraction(1), 5), np.array([100]))
+        with pytest.raises(ConfigError, match="takes a band"):
+            mechanism.price(condition("a"), aim(1))
+    plan = mechanism.operator(condition("a"), aim(1), band).plan
+    assert plan.mechanism == mechanism.name
+    assert mechanism.price(condition("a"), aim(1), band) == plan
+    if mechanism.formula is None and band is None:
+        with pytest.raises(ConfigError, match="combines several"):
+            mechanism.price(condition("a AND b"), aim(2))
+    if mechanism.run is not None:
+        run = mechanism.run(condition("a"), aim(1))
+        assert run.run_terms.worst_units == to_loss_units(plan.epsilon)
+        assert run.outlook.alarms == aim(1).alarms
+    assert set(mechanism.needs) <= set(mechanism.keys)
+    assert not set(mechanism.refuses) & set(mechanism.keys)
+    assert mechanism.releases
+
+
+def test_an_aim_of_another_size_is_refused_for_one_literal_too() -> None:
+    """Not one tolerance per atom is a programming error of whoever asks."""
+    with pytest.raises(ValueError, match="one tolerance for each atom"):
+        DEFAULT.price(condition("a"), aim(2))
+
+
+def test_a_single_literal_costs_what_dppwlm_costs() -> None:
+    """ProBE-Ent on one literal has DPPWLM's last level."""
+    of = condition("a")
+    assert price("probe-ent", of, aim(1)).epsilon == price("dppwlm", of, aim(1)).epsilon
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "text", "wanted", "words"),
+    [
+        ("laplace", "a", aim(1), "unknown mechanism"),
+        ("nlm", "a", aim(1), "experiments"),
+        ("ppwlm", "a AND b", aim(2), "combines several"),
+        ("dppwlm", "a OR NOT a AND b", aim(2), "combines several"),
+        ("probe", "a", aim(1, first_tolerances=()), "first phase"),
+        ("tslm", "a AND b", aim(2, max_fnr=Fraction(0)), "max_fnr"),
+        ("probe", "a AND b", aim(2, max_fnr=Fraction(3, 5)), "tossing a coin"),
+        ("probe-ent", "a AND b", aim(2, tolerances=(1, -1)), "tolerance"),
+        ("tslm", "a AND b", aim(2, tolerances=(50_000, 1)), "100001 steps"),
+        ("probe", "a AND b", aim(2, first_tolerances=(5, -1)), "tolerance"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(mechanism: str, text: str, wanted: Aim, words: str) -> None:
+    """With what is wrong and a hint, from both functions."""
+    for function in (create, price):
+        with pytest.raises(ConfigError, match=words) as caught:
+            function(mechanism, condition(text), wanted)
+        assert caught.value.hint
+
+
+def test_too_many_ways_to_be_true_is_a_configuration_error() -> None:
+    """What the apportionment cannot list comes back with a hint."""
+    pairs = [f"(a{i} OR b{i})" for i in range(7)]
+    text = " AND ".join([*pairs, *(f"(NOT a{i} OR NOT b{i} OR c)" for i in range(7))])
+    of = condition(text)
+    with pytest.raises(ConfigError, match="ways") as caught:
+        price("tslm", of, aim(15))
+    assert "split" in caught.value.hint
+
+
+@pytest.mark.parametrize("refine", get_args(Refine))
+@pytest.mark.parametrize("mechanism", FORMULAS)
+def test_rates_are_planned_for_down_to_a_millionth_of_a_millionth(
+    mechanism: str, refine: Refine
+) -> None:
+    """What is refused is what the message says, whatever part of it one look may use."""
+    of, least = condition("a AND b"), Fraction(1, 10**12)
+    wanted = aim(2, max_fnr=least, max_fpr=least, refine=refine)
+    assert price(mechanism, of, wanted).epsilon > 5
+    with pytest.raises(ConfigError, match="max_fnr is finer than 1e-12"):
+        price(mechanism, of, replace(wanted, max_fnr=least * Fraction(99, 100)))
+
+
+def test_planning_many_ways_to_be_true_takes_seconds() -> None:
+    """Thousands of prime implicants and both errors bounded: no rule is cheaper than *optimal*."""
+    source = random.Random(5)
+    names = [f"x{i}" for i in range(16)]
+    clauses = [
+        " OR ".join(("NOT " if source.random() < 0.5 else "") + x for x in source.sample(names, 5))
+        for _ in range(12)
+    ]
+    of = condition(" AND ".join(f"({clause})" for clause in clauses))
+    assert len(of.formula.prime_implicants()) > 5000
+    steps = [(1, 5, 17, 60, 400)[at % 5] for at in range(16)]
+    wanted = Aim(BETA, tuple(steps), BETA)
+    started = time.process_time()
+    best = price("tslm", of, wanted).epsilon
+    assert time.process_time() - started < 60  # far less on a machine of its own
+    assert best < Fraction(9, 10) * price("tslm", of, replace(wanted, apportion="probe")).epsilon
+
+
+def test_an_aim_of_another_size_is_a_programming_error() -> None:
+    """One tolerance per atom, and one first tolerance where they are needed."""
+    with pytest.raises(ValueError, match="one tolerance"):
+        create("tslm", condition("a AND b"), aim(1))
+    with pytest.raises(ValueError, match="one first tolerance"):
+        create("probe", condition("a AND b"), aim(2, first_tolerances=(9,)))
+
+
+def test_distant_thresholds_of_one_statistic_are_refused() -> None:
+    """Offsets that noisy values could not be added to."""
+    formula = Formula.parse("a AND NOT b")
+    atoms = {
+        "a": ThresholdAtom(0, np.array([-(2**62)], dtype=np.int64)),
+        "b": ThresholdAtom(0, np.array([2**62], dtype=np.int64)),
+    }
+    with pytest.raises(ConfigError, match="2\\^60"):
+        create("tslm", Condition(formula, atoms, (1,)), aim(2))
+
+
+def test_known_mechanisms() -> None:
+    """The names that a configuration may use."""
+    assert MECHANISMS == ("tslm", "ppwlm", "dppwlm", "probe", "probe-ent")
+
+
+def test_a_shared_statistic_is_charged_once() -> None:
+    """An interval on one statistic costs one channel, one on two statistics two."""
+    once = price("tslm", condition("a AND NOT b", statistics=(0, 0)), aim(2))
+    twice = price("tslm", condition("a AND NOT b"), aim(2))
+    assert twice.epsilon == 2 * once.epsilon
+
+
+def test_or_needs_no_split() -> None:
+    """Six alternatives cost six times one; ProBE's rule costs 40% more or worse."""
+    alone = price("tslm", condition("a"), aim(1)).epsilon
+    six = condition("a OR b OR c OR d OR e OR f")
+    optimal = price("tslm", six, aim(6)).epsilon
+    assert float(optimal) == pytest.approx(6 * float(alone), abs=1e-10)
+    assert optimal < Fraction(6, 10) * price("tslm", six, aim(6, apportion="probe")).epsilon
+
+
+@pytest.mark.parametrize("refine", ["gradual", "fresh"])
+@pytest.mark.parametrize("mechanism", FORMULAS)
+def test_far_cells_are_decided_rightly(mechanism: str, refine: str) -> None:
+    """Ends of int64 and anything far away: the formula's truth, whatever its shape."""
+    ends = (np.iinfo(np.int64).min, -(10**9), 10**9, np.iinfo(np.int64).max)
+    for text in ("(a AND b) OR c", "NOT (a AND b OR c)", "(a AND b) OR (NOT a AND c)"):
+        statistics = np.array(list(product(ends, repeat=3)), dtype=np.int64).T
+        of = condition(text, statistics.shape[1])
+        operator = create(mechanism, of, aim(3, refine=refine))
+        decision = operator.decide(np.ascontiguousarray(statistics), KeyedNoise(b"far"))
+        assert np.array_equal(decision.fired, of.truth(statistics))
+
+
+@pytest.mark.parametrize("mechanism", FORMULAS)
+def test_costs_stay_within_the_plan(mechanism: str) -> None:
+    """No cell pays more than the plan's epsilon, in any refine mode."""
+    cells = 1000
+    rng = np.random.default_rng(5)
+    of = condition("(a AND NOT b) OR (b AND c)", cells, statistics=(0, 0, 1))
+    statistics = rng.integers(70, 130, (2, cells), dtype=np.int64)
+    for refine in ("gradual", "fresh"):
+        operator = create(mechanism, of, aim(3, refine=refine))
+        decision = operator.decide(statistics, KeyedNoise(b"costs"))
+        assert decision.cost.cells == cells
+        assert decision.cost.worst_units <= operator.plan.epsilon * 10**12
+        assert decision.fired.shape == (cells,)
+
+
+@pytest.mark.parametrize("mechanism", ["ppwlm", *FORMULAS])
+@pytest.mark.parametrize("shape", [(2,), (2, 3), (3, 2), (1, 2)])
+def test_statistics_of_another_shape_are_refused(mechanism: str, shape: tuple[int, ...]) -> None:
+    """One row per statistic and one column per cell, int64."""
+    text = "a" if mechanism == "ppwlm" else "a AND b"
+    operator = create(mechanism, condition(text, 2), aim(1 if mechanism == "ppwlm" else 2))
+    if shape == (1, 2) and mechanism == "ppwlm":
+        shape = (2, 2)
+    with pytest.raises(ValueError, match="int64"):
+        operator.decide(np.zeros(shape, dtype=np.int64), KeyedNoise(b""))
+    with pytest.raises(ValueError, match="int64"):
+        operator.decide(np.zeros((2, 2)), KeyedNoise(b""))  # type: ignore[arg-type]  # float64
+
+
+@pytest.mark.parametrize("mechanism", FORMULAS)
+def test_a_hundred_thousand_cells_decide(mechanism: str) -> None:
+    """Three channels, all cells close to their thresholds."""
+    cells = 100_000
+    of = condition("(a AND b) OR c", cells)
+    operator = create(mechanism, of, aim(3, 10))
+    statistics = np.full((3, cells), 95, dtype=np.int64)
+    started = time.process_time()
+    decision = operator.decide(statistics, KeyedNoise(b"quick"))
+    assert time.process_time() - started < 60  # a guard: far less
+    assert decision.cost.cells == cells
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        operators.formulas.probe,
+        operators.formulas.probe_ent,
+        operators.formulas.treewalk,
+        operators.formulas.tslm,
+    ],
+)
+def test_proof_pages_exist(module: object) -> None:
+    """The page that each module names is there."""
+    text = str(module.__doc__)
+    pages = [page for page in ("probe", "prime-implicants") if f"docs/proofs/{page}.md" in text]
+    assert pages
+    assert all((ROOT / f"docs/proofs/{page}.md").is_file() for page in pages)
+
+
+def test_operators_are_exported() -> None:
+    """The classes that the registry makes can be imported from the package."""
+    assert {"Probe", "ProbeEnt", "SharedTslm", "Condition", "Aim"} <= set(operators.__all__)
+    assert operators.SharedTslm is SharedTslm
