@@ -163,6 +163,7 @@ def test_rates_are_planned_for_down_to_a_millionth_of_a_millionth(
         price(mechanism, of, replace(wanted, max_fnr=least * Fraction(99, 100)))
 
 
+@pytest.mark.long
 def test_planning_many_ways_to_be_true_takes_seconds() -> None:
     """Thousands of prime implicants and both errors bounded: no rule is cheaper than *optimal*."""
     source = random.Random(5)

@@ -1,0 +1,86 @@
+"""Effectiveness thresholds against exact errors, and against what DP-PQD prints."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+
+from benchmarks.papers.pqd.printed import laplace_error, laplace_threshold, race_threshold
+from operators.deciders import (
+    Count,
+    ExponentialBand,
+    LaplaceBand,
+    RaceBand,
+    Sum,
+    TightBand,
+    exponential_threshold,
+    tau_min,
+)
+from tests.statistical.deciders_law import enumerated, sums
+
+
+def test_lm_errs_as_its_proposition_says() -> None:
+    """DP-PQD 4.2, with the integer noise's factor inside the band and as a bound outside it."""
+    for epsilon in (Fraction(1, 10), Fraction(1)):
+        band = LaplaceBand.planned(Count(), epsilon, 5)
+        factor = 2 / (1 + math.exp(-float(epsilon)))
+        for distance in range(20):
+            within = enumerated(band, (1,) * (30 + distance), 30, 400)
+            error = 1 - within if distance < 5 else within
+            assert band.error(distance) == pytest.approx(error, abs=1e-12)
+            printed = laplace_error(distance, 5, epsilon)
+            if distance < 5:
+                assert error == pytest.approx(factor * printed, abs=1e-12)
+            else:
+                assert error <= printed + 1e-12
+
+
+@pytest.mark.parametrize("kind", [Count(), Sum(0, 6)], ids=str)
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1)])
+@pytest.mark.parametrize("delta", [Fraction(1, 20), Fraction(1, 100)])
+def test_effectiveness_thresholds_are_least(
+    kind: Count | Sum, epsilon: Fraction, delta: Fraction
+) -> None:
+    """At the threshold both errors of Definition 3.4 are at most delta; one less breaks one."""
+    makers: dict[str, Callable[[int], LaplaceBand | ExponentialBand | TightBand]] = {
+        "lm": lambda tau: LaplaceBand.planned(kind, epsilon, tau),
+        "em": lambda tau: ExponentialBand.planned(kind, epsilon, tau),
+        "tight": lambda tau: TightBand.planned(kind, epsilon, tau),
+    }
+    for name, make in makers.items():
+        least = tau_min(name, kind, epsilon, delta)
+
+        def errors(
+            tau: int, make: Callable[[int], LaplaceBand | ExponentialBand | TightBand] = make
+        ) -> float:
+            band = make(tau)
+            return max(band.error(0), band.error(2 * tau), band.error(2 * tau + 1))
+
+        assert errors(least) <= float(delta) * (1 + 1e-9)
+        assert least == 1 or errors(least - 1) > float(delta)
+    paper = exponential_threshold(epsilon, delta, kind.sensitivity)
+    assert math.ceil(paper) == tau_min("em", kind, epsilon, delta)  # Proposition 4.7
+    real = laplace_threshold(epsilon, delta, kind.sensitivity)
+    exact = tau_min("lm", kind, epsilon, delta)
+    assert real <= exact <= real + kind.sensitivity + 1  # Propositions 4.3 and 5.2, corrected
+    printed = math.ceil(laplace_threshold(epsilon, delta, kind.sensitivity, printed=True))
+    assert makers["lm"](printed).error(0) > float(delta)  # as printed, they do not hold
+
+
+def test_r2t_keeps_its_proposition() -> None:
+    """DP-PQD 5.5: at its threshold for the largest value present both errors are below delta."""
+    kind, epsilon, delta = Sum(0, 1000), Fraction(1), Fraction(1, 20)
+    levels = RaceBand.planned(kind, epsilon, 1).levels
+    for largest in (2, 7, 100, 1000):
+        printed = math.ceil(race_threshold(epsilon, delta, len(levels), largest))
+        ours = tau_min("r2t", kind, epsilon, delta, largest=largest)
+        assert ours <= printed
+        for tau in (printed, ours):
+            band = RaceBand.planned(kind, epsilon, tau, delta)
+            for number in (0, 1, 50, 10_000):
+                data = sums((largest,) * number, band.levels)
+                total = largest * number
+                assert 1 - band.law(data, total) <= float(delta)
+                assert band.law(data, total - 2 * tau) <= float(delta)
+                assert band.law(data, total + 2 * tau) <= float(delta)

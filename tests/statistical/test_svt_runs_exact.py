@@ -1,0 +1,261 @@
+"""Runs as they are drawn: answers by the definition, stored states, frequencies and errors."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import replace
+from fractions import Fraction
+from itertools import permutations, product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from accountant.units import to_loss_units
+from operators.noise.source import KeyedNoise, NoiseSource
+from operators.svt.difference import OneSided, TwoSided
+from operators.svt.planning import planned_terms
+from operators.svt.run import RunState, ask, open_run
+from tests.statistical.enumeration import chi_square
+from tests.statistical.svt_law import AT, REACH, Rules, Steps, law, rules_of, terms, threshold_law
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from operators.svt.terms import SvtPlan
+
+
+class Scripted(NoiseSource):
+    """Noise that was written down beforehand."""
+
+    def __init__(
+        self,
+        plan: SvtPlan,
+        thresholds: list[int],
+        questions: list[int],
+        keys: list[int] | None = None,
+    ) -> None:
+        """Take thresholds, questions' noises and keys in the order of drawing."""
+        super().__init__()
+        self.plan = plan
+        self.thresholds, self.questions = list(thresholds), list(questions)
+        self.keys = keys
+
+    def threshold(self) -> int:
+        """Return the next threshold."""
+        return self.thresholds.pop(0)
+
+    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
+        """Return the next threshold, which such noise is for."""
+        assert not self.plan.one_sided
+        assert (t, n) == (self.plan.threshold_rate, 1)
+        return np.array([self.threshold()], dtype=np.int64)
+
+    def geometric(self, t: Fraction, n: int) -> NDArray[np.int64]:
+        """Return the next threshold, or the next questions' noises, by the rate."""
+        if t == self.plan.threshold_rate:
+            assert (self.plan.one_sided, n) == (True, 1)
+            return np.array([self.threshold()], dtype=np.int64)
+        assert t == self.plan.query_rate
+        drawn, self.questions = self.questions[:n], self.questions[n:]
+        assert len(drawn) == n
+        return np.array(drawn, dtype=np.int64)
+
+    def uint64(self, n: int) -> NDArray[np.uint64]:
+        """Return the first keys, of every round; in order of place where there are none."""
+        return np.array(self.keys[:n] if self.keys else range(n), dtype=np.uint64)
+
+
+def outcomes(
+    rules: Rules, steps: Steps, orders: tuple[Steps, ...] = ()
+) -> dict[tuple[Steps, int], float]:
+    """Return the law of which cells ring and how many were asked."""
+    found: dict[tuple[Steps, int], float] = defaultdict(float)
+    for said, mass in law(rules, steps, orders).items():
+        rang = tuple(sorted(cell for cell, answer in said if answer))
+        found[rang, len({cell for cell, _ in said})] += mass
+    return found
+
+
+@pytest.mark.parametrize("one_sided", [True, False])
+@pytest.mark.parametrize("alarms", [1, 2])
+@pytest.mark.parametrize("monotone", [False, True])
+def test_every_noise_is_answered_as_defined(
+    alarms: int, *, monotone: bool, one_sided: bool
+) -> None:
+    """Run over all noises of two cells, the code's answers add up to the law, all tails folded."""
+    plan = terms(alarms, monotone=monotone, one_sided=one_sided)
+    plan = replace(plan, open_units=to_loss_units(Fraction(4)))
+    far, most = 5, 6
+    rate, steps = float(plan.query_rate), (1, -1)
+    found: dict[tuple[Steps, int], float] = defaultdict(float)
+    masses = threshold_law(rules_of(plan))[REACH - far : REACH + far + 1]
+    tails = [math.exp(-rate * k) - math.exp(-rate * (k + 1)) for k in range(most)]
+    tails.append(math.exp(-rate * most))  # no threshold as near as these can tell these apart
+    for z, *drawn in product(range(-far, far + 1), range(most + 1), range(most + 1)):
+        if not masses[z + far]:
+            continue
+        noise = Scripted(plan, [z], drawn)
+        decided = ask(plan, open_run(plan, noise), np.array(steps), noise)
+        rang = tuple(np.flatnonzero(decided.fired).tolist())
+        mass = masses[z + far] * tails[drawn[0]] * tails[drawn[1]]
+        found[rang, int(decided.answered.sum())] += mass
+    # The enumeration leaves out the threshold's tails.
+    for outcome, mass in outcomes(rules_of(plan), steps).items():
+        assert found[outcome] == pytest.approx(mass, abs=3 * math.exp(-4 * far))
+
+
+def simulated(
+    plan: SvtPlan, steps: list[int], noise: Scripted, rounds: list[list[int]]
+) -> tuple[set[int], set[int], int]:
+    """Ask one question after the other, as the definition has it; return rang, asked, left."""
+    threshold, left = noise.threshold(), plan.alarms
+    rang: set[int] = set()
+    asked: set[int] = set()
+    for order in rounds:
+        waiting = [cell for cell in range(len(steps)) if cell not in rang]
+        if not left or not waiting:
+            break
+        drawn = noise.geometric(plan.query_rate, len(waiting))
+        for at in sorted(range(len(waiting)), key=lambda at: (order[at], at)):
+            if not left:
+                break
+            asked.add(waiting[at])
+            if steps[waiting[at]] + drawn[at] >= threshold + plan.correction:
+                rang.add(waiting[at])
+                left -= 1
+                if left and plan.resample:
+                    threshold = noise.threshold()
+    return rang, asked, left
+
+
+@pytest.mark.parametrize("resample", [False, True])
+def test_whole_windows_answer_as_single_questions_do(*, resample: bool) -> None:
+    """On 800 random windows, with ties of the order: one by one and all at once agree."""
+    rng = np.random.default_rng(5)
+    for _ in range(800):
+        cells, questions = int(rng.integers(1, 9)), int(rng.integers(1, 4))
+        plan = terms(
+            int(rng.integers(1, 6)),
+            questions=questions,
+            correction=int(rng.integers(-3, 4)),
+            resample=resample,
+            one_sided=bool(rng.integers(2)),
+        )
+        steps = rng.integers(-6, 4, cells).tolist()
+        thresholds = rng.integers(-4, 5, plan.alarms).tolist()
+        drawn = rng.integers(0, 6, cells * questions).tolist()
+        keys = rng.integers(0, 5, cells).tolist()
+        ours = Scripted(plan, thresholds, drawn, keys)
+        decided = ask(plan, open_run(plan, ours), np.array(steps, dtype=np.int64), ours)
+        theirs = Scripted(plan, thresholds, drawn)
+        rang, asked, left = simulated(plan, steps, theirs, [keys] * questions)
+        assert set(np.flatnonzero(decided.fired).tolist()) == rang
+        assert set(np.flatnonzero(decided.answered).tolist()) == asked
+        assert decided.state.left == left
+        assert decided.rung == plan.alarms - left
+
+
+def test_stored_run_goes_on_with_its_threshold() -> None:
+    """Written and read back between windows, a run answers as one that was never stored."""
+    plan = terms(5, questions=2, put_back=True)
+    windows = np.random.default_rng(3).integers(-8, 3, (6, 4))
+    answers = []
+    for stored in (False, True):
+        noise = KeyedNoise(b"one")
+        state = open_run(plan, noise)
+        told = []
+        for at, steps in enumerate(windows):
+            decided = ask(plan, state, steps, noise, window=at)
+            state = decided.state
+            if stored:
+                state = RunState.from_bytes(state.to_bytes())
+            told.append((decided.fired.tolist(), decided.answered.tolist(), decided.late))
+        answers.append((told, state))
+    assert answers[0] == answers[1]
+
+
+def frequencies(plan: SvtPlan, steps: Steps, runs: int, key: bytes) -> dict[tuple[Steps, int], int]:
+    """Return how often each outcome came."""
+    noise = KeyedNoise(key)
+    counts: dict[tuple[Steps, int], int] = defaultdict(int)
+    values = np.array(steps, dtype=np.int64)
+    for _ in range(runs):
+        decided = ask(plan, open_run(plan, noise), values, noise)
+        rang = tuple(np.flatnonzero(decided.fired).tolist())
+        counts[rang, int(decided.answered.sum())] += 1
+    return counts
+
+
+@pytest.mark.parametrize("one_sided", [True, False])
+@pytest.mark.parametrize("resample", [False, True])
+def test_frequencies_follow_the_law(*, resample: bool, one_sided: bool) -> None:
+    """2,000 runs over three cells in random order agree with the law; twice the noise does not."""
+    plan = terms(2, questions=2, resample=resample, one_sided=one_sided)
+    steps = (1, 0, -2)
+    expected: dict[tuple[Steps, int], float] = defaultdict(float)
+    for orders in product(permutations(range(3)), repeat=2):
+        for outcome, mass in outcomes(rules_of(plan), steps, orders).items():
+            expected[outcome] += mass / 36
+    keys = sorted(expected)
+    masses = np.array([expected[key] for key in keys])
+    counts = frequencies(plan, steps, 2_000, b"law")
+    assert set(counts) <= set(keys)
+    assert chi_square(np.array([counts[key] for key in keys]), masses) > 1e-4
+    weaker = replace(plan, alarm_units=plan.alarm_units // 2)
+    counts = frequencies(weaker, steps, 2_000, b"law")
+    assert chi_square(np.array([counts[key] for key in keys]), masses) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("fast", "slow"), [("0.3", "0.7"), ("0.7", "0.3"), ("1/2", "1/2"), ("2", "3"), ("40", "41")]
+)
+def test_difference_follows_its_definition(fast: str, slow: str) -> None:
+    """Closed forms of both laws, float and certified, meet the sum over both noises."""
+    rates = Fraction(fast), Fraction(slow)
+    for one_sided in (True, False):
+        of = (OneSided if one_sided else TwoSided)(*rates)
+        masses = np.where(AT < 0, 0.0, 1.0) if one_sided else np.ones(AT.size)
+        masses *= np.exp(-float(rates[1]) * np.abs(AT))
+        masses /= masses.sum()
+        for m in (-9, -1, 0, 1, 2, 17):
+            direct = float(masses @ np.exp(-float(rates[0]) * np.maximum(AT + m, 0)))
+            assert of.at_least(m) == pytest.approx(direct, rel=1e-9, abs=1e-15)
+            assert of.at_least(m) + of.below(m) == pytest.approx(1, abs=1e-15)
+            if isinstance(of, OneSided):
+                lo, hi = of.bounds(m)
+                assert 0 <= lo <= hi <= 1
+                assert hi - lo < Fraction(1, 10**60)
+                assert of.at_least(m) == pytest.approx(float(lo), rel=1e-12)
+                assert of.below(m) == pytest.approx(float(1 - lo), rel=1e-12)
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize(("steps", "max_fpr", "alarms"), [(1, "0.05", 3), (41, "1e-5", 10)])
+def test_planned_errors_follow_the_law(
+    steps: int, max_fpr: str, alarms: int, *, monotone: bool
+) -> None:
+    """By summing over the threshold's noise, a plan's misses and false alarms meet its promise.
+
+    They come within a millionth of it, from below: nothing is given away. The paper's noise of
+    the same losses breaks the promise with every correction.
+    """
+    alpha, beta = Fraction(max_fpr), Fraction(1, 20)
+    plan = planned_terms(steps, alpha, beta, alarms=alarms, questions=2, monotone=monotone)
+    at = np.arange(-20_000, 20_001)
+    opening = np.exp(-float(plan.threshold_rate) * np.abs(at))
+
+    def rings(weights: NDArray[np.float64], step: int, r: int) -> float:
+        """Return how often a cell with this step count rings at its first question."""
+        needed = np.maximum(at + r - step, 0)
+        return float(weights @ np.exp(-float(plan.query_rate) * needed)) / float(weights.sum())
+
+    one_sided = np.where(at < 0, 0.0, opening)
+    missed = 1 - rings(one_sided, 0, plan.correction)
+    rung = rings(one_sided, -steps, plan.correction)
+    assert 1 - 1e-6 < missed / float(beta) < 1 + 1e-9
+    assert 1 - 1e-6 < rung / float(alpha / 2) < 1 + 1e-9
+    for r in range(-steps - 20, steps + 20):
+        missed, rung = 1 - rings(opening, 0, r), rings(opening, -steps, r)
+        assert missed > float(beta) or rung > float(alpha / 2)

@@ -1,0 +1,103 @@
+"""Walks over the channels of a formula: which literals stay open, and what is paid."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accountant.costs.levels import MOST_LEVELS
+from operators.conditions.formula import Formula
+from operators.formulas.treewalk import rounded_costs, still_open
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def states(formula: Formula) -> tuple[dict[str, NDArray[np.bool_]], dict[str, NDArray[np.bool_]]]:
+    """Return every state of the literals: false, open or true, one cell each."""
+    table = np.indices((3,) * len(formula.literals)).reshape(len(formula.literals), -1)
+    sure = {one: row == 2 for one, row in zip(formula.literals, table, strict=True)}
+    return sure, {one: row > 0 for one, row in zip(formula.literals, table, strict=True)}
+
+
+def open_by_definition(formula: Formula, sure: dict[str, bool], open_: set[str]) -> set[str]:
+    """Return the open literals whose value changes the answer for some value of the others."""
+    found = set()
+    for one in open_:
+        rest = sorted(open_ - {one})
+        for values in product((False, True), repeat=len(rest)):
+            holds = {**sure, **dict(zip(rest, values, strict=True))}
+            columns = {each: np.array([held, held]) for each, held in holds.items()}
+            answers = formula.evaluate_literals({**columns, one: np.array([True, False])})
+            if answers[0] != answers[1]:
+                found.add(one)
+                break
+    return found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a",
+        "a AND b",
+        "NOT (a OR b AND NOT c)",
+        "(a AND b) OR (NOT a AND c)",
+        "(a OR b) AND (c OR d)",
+    ],
+)
+def test_open_literals_are_those_that_can_change_the_answer(text: str) -> None:
+    """Where each literal is written once: exactly, in every state of all literals."""
+    formula = Formula.parse(text)
+    sure, possible = states(formula)
+    marks = still_open(formula, sure, possible)
+    for cell in range(next(iter(sure.values())).size):
+        true = {one: bool(sure[one][cell]) for one in formula.literals}
+        undecided = {one for one in formula.literals if possible[one][cell] and not true[one]}
+        expected = open_by_definition(formula, true, undecided)
+        assert {one for one in formula.literals if marks[one][cell]} == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6))
+def test_open_literals_never_leave_an_answer_undecided(seed: int) -> None:
+    """Random formulas, literals repeated: none missing, and none open means settled."""
+    source = random.Random(seed)
+
+    def written(depth: int) -> str:
+        if depth == 0 or source.random() < 0.3:
+            return source.choice(["a", "b", "c", "NOT a", "NOT b"])
+        parts = [written(depth - 1) for _ in range(source.randint(2, 3))]
+        return f"({source.choice([' AND ', ' OR ']).join(parts)})"
+
+    try:
+        formula = Formula.parse(written(3))
+    except ValueError:
+        return
+    sure, possible = states(formula)
+    marks = still_open(formula, sure, possible)
+    settled = formula.evaluate_literals(sure) == formula.evaluate_literals(possible)
+    any_open = np.logical_or.reduce(list(marks.values()))
+    assert np.array_equal(settled, ~any_open)
+    for cell in source.sample(range(settled.size), min(15, settled.size)):
+        true = {one: bool(sure[one][cell]) for one in formula.literals}
+        undecided = {one for one in formula.literals if possible[one][cell] and not true[one]}
+        expected = open_by_definition(formula, true, undecided)
+        assert expected <= {one for one in formula.literals if marks[one][cell]}
+
+
+def test_costs_of_many_values_are_rounded_up_to_fit() -> None:
+    """More than 2^16 different sums: none falls, none exceeds the worst, and they fit."""
+    costs = np.random.default_rng(1).integers(0, 10**13, 200_000)
+    worst = int(costs.max())
+    rounded = rounded_costs(costs, worst)
+    assert (rounded >= costs).all()
+    assert rounded.max() == worst
+    assert np.unique(rounded).size <= MOST_LEVELS
+    few = np.array([5, 7, 7], dtype=np.int64)
+    assert np.array_equal(rounded_costs(few, 9), few)

@@ -1,0 +1,156 @@
+"""Splits and corrections: closed forms, transforms, and the best whole number."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from operators import (
+    SvtPlan,
+    svt_correction,
+)
+from operators.svt import (
+    Exponential,
+    Gaussian,
+    Gumbel,
+    Laplace,
+    integer_correction,
+    optimal_split,
+)
+from tests.support.svt import plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from operators.svt.correction import Noise
+    from operators.svt.split import QueryNoise
+
+
+@pytest.mark.parametrize("noise", ["exp", "lap", "gum"])
+@pytest.mark.parametrize(("monotone", "resample"), [*product([False, True], repeat=2)])
+def test_split_has_the_least_variance(noise: QueryNoise, *, monotone: bool, resample: bool) -> None:
+    """The formula's w is where a search over all splits ends."""
+    unit = {"exp": 1.0, "lap": 2.0, "gum": math.pi**2 / 6}[noise]
+    for alarms in (1, 7, 50):
+        openings = alarms if resample else 1
+        scale = alarms if monotone else 2 * alarms
+
+        def variance(log_w: float, o: int = openings, s: int = scale) -> float:
+            first = 1 / (o + math.exp(log_w))
+            return 2 / first**2 + unit * (s / (first * math.exp(log_w))) ** 2
+
+        best = minimize_scalar(variance, bounds=(-5, 15), method="bounded", options={"xatol": 1e-9})
+        w = optimal_split(alarms, monotone=monotone, noise=noise, resample=resample)
+        assert float(w) == pytest.approx(math.exp(best.x), rel=1e-4)
+    with pytest.raises(ValueError, match="at least one alarm"):
+        optimal_split(0, monotone=True)
+
+
+def test_split_is_the_papers() -> None:
+    """Section 4's closed forms for a run of 50."""
+    for noise, any_way, one_way in (
+        ("exp", 50 * math.sqrt(2), 50 / math.sqrt(2)),
+        ("lap", 100, 50),
+        ("gum", 50 * math.pi / math.sqrt(3), 50 * math.pi / math.sqrt(12)),
+    ):
+        for monotone, base in ((False, any_way), (True, one_way)):
+            w = optimal_split(50, monotone=monotone, noise=noise)  # type: ignore[arg-type]
+            assert float(w) == pytest.approx(base ** (2 / 3), abs=1e-6)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scales", [(1, 1), (3, 1), (1, 7), (40, 1)])
+def test_both_corrections_agree(scales: tuple[float, float]) -> None:
+    """Closed form and transform, to 1e-6 in proportion."""
+    for threshold in (Laplace, Exponential):
+        noises = Exponential(scales[0]), threshold(scales[1])
+        cases = ((1, 0), (50, 1.5), (1e4, 0.3)) if threshold is Laplace else ((1e4, 0.3),)
+        for negatives, tolerance in cases:
+            exact = svt_correction(*noises, negatives, tolerance)
+            by_fft = svt_correction(*noises, negatives, tolerance, "fft")
+            assert by_fft == pytest.approx(exact, 1e-6, 1e-6)
+
+
+def test_correction_without_tolerance_is_a_quantile() -> None:
+    """At a = 0, Gamma(r) = k / (k + 1), for pairs whose law is known: scipy's integral says so."""
+    for scale, negatives in ((1.0, 5), (3.0, 50), (0.2, 1)):
+        r = svt_correction(Exponential(scale), Laplace(1), negatives)
+        at = np.linspace(-60, 60, 2_000_001)
+        weights = np.exp(-np.abs(at)) / 2 * (at[1] - at[0])
+        above = float(weights @ np.exp(-np.maximum(r + at, 0) / scale))
+        assert 1 - above == pytest.approx(negatives / (negatives + 1), abs=1e-7)
+        r = svt_correction(Exponential(scale), Exponential(1), negatives)
+        weights = np.where(at < 0, 0.0, 2 * weights)
+        weights /= weights.sum()
+        above = float(weights @ np.exp(-np.maximum(r + at, 0) / scale))
+        assert 1 - above == pytest.approx(negatives / (negatives + 1), abs=1e-4)
+    r = svt_correction(Gaussian(3), Gaussian(4), 3, method="fft")
+    assert r == pytest.approx(5 * 0.6744897501960817, rel=1e-6)  # the normal law's third quartile
+
+
+def test_correction_is_the_maximum() -> None:
+    """No r near it does better, for any pair and tolerance."""
+    sample = np.linspace(-40, 60, 200_001)
+    weights = np.exp(-np.abs(sample)) / 2 * (sample[1] - sample[0])
+
+    def objective(query: Noise, r: float) -> float:
+        high, low = (float(weights @ query.survival(at + sample)) for at in (r + 0.7, r - 0.7))
+        return 20 * math.log(1 - high) + math.log(low)
+
+    for query in (Exponential(2), Laplace(2), Gumbel(2), Gaussian(2)):
+        r = svt_correction(query, Laplace(1), 20, 0.7, "fft")
+        best = objective(query, r)
+        assert all(objective(query, r + move) < best for move in (-0.1, -0.03, 0.03, 0.1))
+
+
+def test_correction_refuses_what_it_cannot_do() -> None:
+    """Numbers out of range, pairs without closed form, tails out of sight, unknown methods."""
+    exp, lap = Exponential(1), Laplace(1)
+    for negatives, tolerance in ((0, 0), (-1, 0), (math.inf, 0), (1, -1), (1, math.nan)):
+        with pytest.raises(ValueError, match="above 0"):
+            svt_correction(exp, lap, negatives, tolerance)
+    with pytest.raises(ValueError, match="above 0"):
+        svt_correction(Exponential(0), lap, 1)
+    with pytest.raises(ValueError, match="closed form"):
+        svt_correction(lap, exp, 1)
+    with pytest.raises(ValueError, match="cannot see"):
+        svt_correction(exp, lap, 1e300, method="fft")
+    with pytest.raises(ValueError, match="method"):
+        svt_correction(exp, lap, 1, 0, "guess")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("one_sided", [False, True])
+def test_whole_correction_is_best_on_integers(*, one_sided: bool) -> None:
+    """Against all whole r around it, by a direct sum over both noises."""
+    at = np.arange(0 if one_sided else -900, 900)
+    for rates, negatives, tolerance in (((8, 3), 5, 0), ((1, 1), 100, 2), ((20, 2), 1, 0)):
+        terms = plan(
+            1,
+            alarm_units=rates[0] * 10**11,
+            open_units=rates[1] * 10**11,
+            one_sided=one_sided,
+        )
+        masses = np.exp(-np.abs(at) * float(terms.threshold_rate))
+        masses /= masses.sum()
+
+        def rings(r: int, law: SvtPlan = terms, weights: NDArray[np.float64] = masses) -> float:
+            needed = np.maximum(at + r, 0)
+            return float(weights @ np.exp(-needed * float(law.query_rate)))
+
+        def right(
+            r: int,
+            above: Callable[[int], float] = rings,
+            k: int = negatives,
+            a: int = tolerance,
+        ) -> float:
+            return (1 - above(r + a + 1)) ** k * above(r - a)
+
+        best = max(range(-20, 110), key=right)
+        assert integer_correction(terms, negatives, tolerance) == best

@@ -1,0 +1,191 @@
+"""Runs: fair, resumable, spent in the end, and charged for alarms only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accountant.errors import LedgerCorruptError
+from accountant.units import UNITS_PER_EPSILON
+from operators import (
+    RunState,
+    Svt,
+    price,
+)
+from operators.noise.source import KeyedNoise
+from operators.svt import (
+    ask,
+    open_run,
+)
+from operators.svt.variants import gaussian_epsilon, laplace_questions
+from tests.statistical.enumeration import chi_square
+from tests.support.svt import aim, condition, plan
+
+
+def test_one_sided_noise_is_never_below_zero() -> None:
+    """What is drawn for the threshold has the plan's law: geometric where planned so."""
+    noise = KeyedNoise(b"sides")
+    for one_sided, low in ((True, 0), (False, -30)):
+        terms = plan(1, one_sided=one_sided)
+        drawn = np.array([open_run(terms, noise).threshold_noise for _ in range(4_000)])
+        at = np.arange(low, 31)
+        masses = np.exp(-np.abs(at))
+        assert drawn.min() >= low
+        counts = np.bincount(drawn - low, minlength=at.size)
+        assert chi_square(counts, masses / masses.sum()) > 1e-4
+
+
+def test_user_in_every_window_is_charged_for_alarms_only() -> None:
+    """Over 10,000 windows a run costs eps_1 and its alarms; every window alone would pay again."""
+    made = Svt.planned(condition(2), aim(5, alarms=10))
+    alone = price("tslm", condition(2), aim(5))
+    noise = KeyedNoise(b"user")
+    state = made.open(noise)
+    quiet, loud = np.full((1, 2), -400), np.array([[400, -400]])
+    charged = rung = 0
+    for window in range(10_000):
+        decided = made.ask(loud if window % 2_500 == 0 else quiet, state, noise, window)
+        state = RunState.from_bytes(decided.state.to_bytes())
+        charged += made.cost_units(window == 0, decided.rung)
+        rung += decided.rung
+    assert rung == state.rung == 4
+    assert charged == made.terms.open_units + 4 * made.terms.alarm_units
+    assert charged < made.terms.epsilon_units < 10 * alone.epsilon * UNITS_PER_EPSILON
+
+
+def test_spent_run_answers_nothing() -> None:
+    """After its alarms nothing is asked; the window that spends it answers as far as it asked."""
+    made = Svt.planned(condition(100), aim(5, alarms=3))
+    noise = KeyedNoise(b"spent")
+    loud = np.full((1, 100), 10_000)
+    first = made.ask(loud, made.open(noise), noise)
+    assert first.rung == first.answered.sum() == 3
+    assert (first.fired == first.answered).all()
+    assert (first.state.left, first.state.rung) == (0, 3)
+    second = made.ask(loud, first.state, noise)
+    assert not second.fired.any()
+    assert not second.answered.any()
+    assert second.state == first.state
+    decision = made.decide(loud, noise)
+    assert decision.fired.sum() == 3
+    assert decision.cost.worst_units == made.terms.epsilon_units
+
+
+def test_order_of_asking_is_fair() -> None:
+    """Every cell is as likely to be among the alarms that a run has."""
+    terms = plan(2)
+    noise = KeyedNoise(b"fair")
+    counts = np.zeros(5, dtype=np.int64)
+    for _ in range(2_000):
+        counts += ask(terms, open_run(terms, noise), np.full(5, 1_000), noise).fired
+    assert counts.sum() == 4_000
+    assert chi_square(counts, np.full(5, 0.2)) > 1e-4
+
+
+def test_cells_put_back_are_asked_with_later_windows() -> None:
+    """A negative cell is asked ``questions`` times in all, names its own window, then is let go."""
+    terms = plan(4, questions=3, put_back=True)
+    noise = KeyedNoise(b"back")
+    state = RunState(0, 4, 0, terms.open_units)
+    silent = ask(terms, state, np.array([-(10**6), -(10**6)]), noise, window=7)
+    assert silent.state.queue.tolist() == [[7, 0, -(10**6), 1], [7, 1, -(10**6), 1]]
+    loud = silent.state.queue.copy()
+    loud[0, 2] = 10**6  # what a lucky draw would do
+    state = replace(silent.state, queue=loud)
+    second = ask(terms, state, np.array([-(10**6)]), noise, window=8)
+    assert second.late == ((7, 0),)
+    assert second.rung == 1
+    assert not second.fired.any()
+    assert second.state.queue.tolist() == [[7, 1, -(10**6), 2], [8, 0, -(10**6), 1]]
+    third = ask(terms, second.state, np.array([-(10**6)]), noise, window=9)
+    assert [row[:2] for row in third.state.queue.tolist()] == [[8, 0], [9, 0]]
+    assert (third.state.left, third.state.rung) == (3, 1)
+
+
+def test_state_survives_storage() -> None:
+    """Bytes give back an equal state, show nothing in a repr, and bad ones are refused."""
+    queue = np.array([[1 << 40, 2, -(1 << 60), 1]])
+    state = RunState(-(1 << 50), 2, 1, 10**12, queue)
+    again = RunState.from_bytes(state.to_bytes())
+    assert again == state
+    assert hash(again) == hash(state)
+    assert again != replace(state, left=1)
+    assert again != 5
+    assert str(1 << 50) not in repr(state)
+    assert str(1 << 60) not in repr(state)
+    with pytest.raises(ValueError, match="read-only"):
+        again.queue[0, 0] = 1
+    newer = state.to_bytes().replace(b"\x96\x01", b"\x96\x02", 1)
+    for bad in (b"", b"\xc0", newer, state.to_bytes()[:-1], state.to_bytes() + b"\x00"):
+        with pytest.raises(LedgerCorruptError) as caught:
+            RunState.from_bytes(bad)
+        assert caught.value.__cause__ is None
+        assert str(1 << 50) not in str(caught.value)
+
+
+def test_state_of_other_terms_is_refused() -> None:
+    """A threshold drawn for other terms, other alarms, a queue where none is kept, odd arrays."""
+    noise, steps = KeyedNoise(b""), np.zeros(2, dtype=np.int64)
+    state = open_run(plan(3), noise)
+    queued = replace(state, queue=np.zeros((1, 4), dtype=np.int64))
+    for terms, of in ((plan(2), state), (plan(3, open_units=5), state), (plan(3), queued)):
+        with pytest.raises(ValueError, match="other terms"):
+            ask(terms, of, steps, noise)
+    odd: Any
+    for odd in (np.zeros(2), np.zeros((1, 2), dtype=np.int64)):
+        with pytest.raises(ValueError, match="int64"):
+            ask(plan(3), state, odd, noise)
+    with pytest.raises(ValueError, match="one row per statistic"):
+        Svt.planned(condition(), aim()).ask(np.zeros((1, 2), dtype=np.int64), state, noise)
+    for left, rung in ((-1, 0), (0, -1)):
+        with pytest.raises(ValueError, match="no fewer than 0"):
+            RunState(0, left, rung, 1)
+    with pytest.raises(ValueError, match="four int64"):
+        RunState(0, 1, 0, 1, np.zeros((2, 3), dtype=np.int64))
+
+
+@pytest.mark.parametrize("resample", [False, True])
+def test_costs_of_windows_add_up(*, resample: bool) -> None:
+    """However alarms fall into windows, the increments sum to the run's loss, to the unit."""
+    terms = plan(4, open_units=7, alarm_units=3, resample=resample)
+    for parts in product(range(5), repeat=3):
+        if sum(parts) > 4:
+            with pytest.raises(ValueError, match="rings"):
+                terms.cost_units(opening=True, rung=sum(parts))
+            continue
+        spent = before = 0
+        for at, rung in enumerate(parts):
+            spent += terms.cost_units(opening=at == 0, rung=rung, before=before)
+            before += rung
+        openings = min(before + 1, 4) if resample else 1
+        assert spent == openings * 7 + before * 3
+    assert terms.epsilon_units == (4 if resample else 1) * 7 + 12
+    for wrong in ((True, -1, 0), (False, 1, 4), (True, 0, 1)):
+        with pytest.raises(ValueError, match="rings"):
+            terms.cost_units(*wrong)
+
+
+def test_extreme_counts_are_answered() -> None:
+    """Statistics at the ends of int64 saturate and ring, or don't."""
+    made = Svt.planned(condition(2), aim())
+    noise = KeyedNoise(b"far")
+    ends = np.array([[np.iinfo(np.int64).max, np.iinfo(np.int64).min]])
+    assert made.ask(ends, made.open(noise), noise).fired.tolist() == [True, False]
+
+
+def test_variants_ask_with_their_noise() -> None:
+    """Laplace questions are drawn at the plan's rate; Gaussian losses grow as they should."""
+    terms, noise = plan(3), KeyedNoise(b"variants")
+    state = open_run(terms, noise)
+    decided = ask(terms, state, np.full(50, -3), noise, draw=laplace_questions(terms, noise))
+    assert decided.rung <= 3
+    losses = [gaussian_epsilon(terms, variance, 100, 1e-6) for variance in (10.0, 100.0, 1000.0)]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] > float(terms.threshold_rate)
+    assert gaussian_epsilon(replace(terms, monotone=True), 10.0, 100, 1e-6) < losses[0]
+    with pytest.raises(ValueError, match="delta"):
+        gaussian_epsilon(terms, 1.0, 1, 0.0)

@@ -1,0 +1,103 @@
+"""Terms of runs: budgets split, accuracies, and the noise of variants."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accountant.units import UNITS_PER_EPSILON
+from operators import (
+    RunState,
+    SvtPlan,
+)
+from operators.noise.source import KeyedNoise
+from operators.svt import (
+    accuracy,
+    ask,
+    integer_correction,
+    open_run,
+    optimal_split,
+)
+from operators.svt.variants import discrete_gaussian
+from tests.statistical.enumeration import chi_square
+from tests.support.svt import plan
+
+
+def test_terms_split_a_budget() -> None:
+    """Never above it, below by less than one unit per alarm, at the optimal w."""
+    for units, alarms, resample in ((10**12, 50, False), (10**12 + 7, 3, True), (5, 1, False)):
+        terms = SvtPlan.of_budget(units, alarms, resample=resample)
+        assert 0 <= units - terms.epsilon_units < alarms
+        if units > 100:
+            w = float(optimal_split(alarms, monotone=False, resample=resample))
+            assert alarms * terms.alarm_units / terms.open_units == pytest.approx(w, rel=1e-6)
+    with pytest.raises(ValueError, match="loss unit"):
+        SvtPlan.of_budget(3, 50)
+    for field, least in (("open_units", 1), ("alarm_units", 2), ("alarms", 1), ("questions", 1)):
+        below: dict[str, Any] = {field: least - 1}
+        with pytest.raises(ValueError, match="a run"):
+            replace(plan(), **below)
+    with pytest.raises(ValueError, match="correction"):
+        plan(1, correction=1 << 61)
+
+
+@pytest.mark.parametrize("one_sided", [False, True])
+def test_accuracy_is_that_of_runs(*, one_sided: bool) -> None:
+    """Cells alpha steps off are all answered right at least as often as said, one less is not."""
+    terms = plan(2, correction=3, one_sided=one_sided)
+    negatives, beta = 30, 0.2
+    alpha = int(accuracy(terms, negatives, beta))
+    noise = KeyedNoise(b"accurate")
+
+    def right(steps: int) -> float:
+        cells = np.array([-steps] * negatives + [steps] * 2)
+        expected = cells > 0
+        good = 0
+        for _ in range(1_000):
+            decided = ask(
+                replace(terms, alarms=32),
+                RunState(open_run(terms, noise).threshold_noise, 32, 0, terms.open_units),
+                cells,
+                noise,
+            )
+            good += bool((decided.fired == expected).all())
+        return good / 1_000
+
+    assert right(alpha) > 1 - beta - 0.03
+    assert right(alpha - 1) < 1 - beta + 0.03
+    assert accuracy(terms, negatives, 1e-300) > 100
+    assert accuracy(terms, 0, beta) <= alpha <= accuracy(replace(terms, questions=5), 30, beta)
+    for wrong in ((-1, 0.1), (1, 0.0), (1, 1.0)):
+        with pytest.raises(ValueError, match="accuracy"):
+            accuracy(terms, *wrong)
+
+
+def test_accuracy_meets_the_papers_theorem() -> None:
+    """For one alarm at even halves of epsilon, alpha is at most 4 (ln k + ln(2 / beta)) / eps."""
+    for epsilon, negatives in ((0.1, 50), (1.0, 500)):
+        half = round(epsilon * UNITS_PER_EPSILON / 2)
+        terms = SvtPlan(open_units=half, alarm_units=half, alarms=1)
+        terms = replace(terms, correction=integer_correction(terms, negatives))
+        bound = 4 * (math.log(negatives) + math.log(2 / 0.1)) / epsilon
+        assert accuracy(terms, negatives, 0.1) <= bound
+
+
+def test_discrete_gaussian_follows_its_law() -> None:
+    """40,000 draws against exp(-z^2 / 2 sigma^2), scaled; twice the variance fails."""
+    noise = KeyedNoise(b"gauss")
+    for variance in (Fraction(1, 3), Fraction(25, 2)):
+        at = np.arange(-60, 61)
+        masses = np.exp(-(at**2) / (2 * float(variance)))
+        drawn = discrete_gaussian(noise, variance, 40_000)
+        counts = np.bincount(drawn + 60, minlength=121)
+        assert chi_square(counts, masses / masses.sum()) > 1e-4
+        wider = np.exp(-(at**2) / (4 * float(variance)))
+        assert chi_square(counts, wider / wider.sum()) < 1e-9
+    assert discrete_gaussian(noise, Fraction(1), 0).size == 0
+    with pytest.raises(ValueError, match="above 0"):
+        discrete_gaussian(noise, Fraction(0), 1)
