@@ -108,7 +108,7 @@ async def _decide(system: System) -> dict[str, float]:
             loop = asyncio.get_running_loop()
             began_s = time.perf_counter()
             decisions = await loop.run_in_executor(
-                executor, lambda: list(runtime.decider.decide_due(QUERY))
+                executor, lambda: list(runtime.judge.decide_due(QUERY))
             )
             decided_s = time.perf_counter() - began_s
             await loop.run_in_executor(executor, _wait_until_published, runtime)

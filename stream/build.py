@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from accountant.errors import DependencyError
 from accountant.ledger.ledger import Ledger
 from operators.noise.source import NoiseSource
-from stream.decisions.decider import Decider
+from stream.decisions.judge import Judge
 from stream.decisions.registration import registration, scopes_of, terms_of
 from stream.decisions.steps import no_step
 from stream.metrics.registries import Metrics
@@ -41,7 +41,7 @@ class Runtime:
     Args:
         alarms: the checked configuration.
         ledger: open and registered.
-        decider: decides what is due.
+        judge: decides what is due.
         metrics: both registries.
         clock_ms: the wall clock, or the replay's.
         step: told every named step of the protocol.
@@ -49,7 +49,7 @@ class Runtime:
 
     alarms: Alarms
     ledger: Ledger
-    decider: Decider
+    judge: Judge
     metrics: Metrics
     clock_ms: Callable[[], int]
     step: StepHook
@@ -101,7 +101,7 @@ def assemble(
         ledger.pins.register_log(identity)
     for query in queries:
         ledger.pins.register_query(query)
-    decider = Decider(
+    judge = Judge(
         alarms=alarms,
         ledger=ledger,
         noise=NoiseSource(),
@@ -112,8 +112,8 @@ def assemble(
     return Runtime(
         alarms=alarms,
         ledger=ledger,
-        decider=decider,
-        metrics=Metrics(alarms, decider.plans),
+        judge=judge,
+        metrics=Metrics(alarms, judge.plans),
         clock_ms=clock_ms,
         step=step,
     )

@@ -49,11 +49,11 @@ def continued(
         stored: the query's run as it stands.
         charge: the window's reservation.
         cost: what deciding it is said to have cost.
-        after: what its decider made of the run.
+        after: what its judge made of the run.
         alarm_count: alarms that it publishes.
 
     Raises:
-        LedgerError: the run is not the one that the decider went on from; its alarms do not add up;
+        LedgerError: the run is not the one that the judge went on from; its alarms do not add up;
             or the cost is not what the run costs: under unit ``user`` the window's own alarms, and
             opening it where it was opened; under unit ``event`` all that was reserved.
     """

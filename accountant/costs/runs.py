@@ -7,7 +7,7 @@ most that it can cost: the whole run where it opens one, the alarms that are lef
 
 A run ends when its alarms are spent, at the next budget period, and whenever its query's
 configuration or past changes; its state is never used again then. The state (noisy threshold, cells
-to ask again) is as private as a raw count, and leaves the ledger's database for its decider only.
+to ask again) is as private as a raw count, and leaves the ledger's database for its judge only.
 
 Source: Sparse Vector with exponential noise, privacy at the positives used (ex post).
 """

@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
-    "Condition",
     "Elementary",
     "Not",
     "Region",
+    "Restriction",
     "UnknownAttributeError",
     "Value",
     "ValueSet",
     "elementary",
 ]
 
-Condition: TypeAlias = Any
+Restriction: TypeAlias = Any
 """What may be asked of an attribute: see ``Region.where``."""
 
 
@@ -64,7 +64,7 @@ class Not:
         condition: any condition that ``Region.where`` takes.
     """
 
-    condition: Condition
+    condition: Restriction
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -97,7 +97,7 @@ class Region:
             raise ValueError("the empty region has no conditions")
 
     @classmethod
-    def where(cls, /, **conditions: Condition) -> Region:
+    def where(cls, /, **conditions: Restriction) -> Region:
         """Return the rows that meet every condition.
 
         Args:
@@ -115,7 +115,7 @@ class Region:
         return cls.of(conditions)
 
     @classmethod
-    def of(cls, conditions: Mapping[str, Condition]) -> Region:
+    def of(cls, conditions: Mapping[str, Restriction]) -> Region:
         """Return what ``where`` does, for names that are no Python identifiers.
 
         Raises:
@@ -256,7 +256,7 @@ def _attribute(name: object) -> str:
     return str.__str__(name)
 
 
-def _values(condition: Condition) -> ValueSet:
+def _values(condition: Restriction) -> ValueSet:
     """Return the values that meet a condition."""
     match condition:
         case ValueSet():

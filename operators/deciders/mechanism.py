@@ -47,15 +47,7 @@ class BandOperator:
         return Plan(DECIDER.name, epsilon, float(epsilon))
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
-        """Decide every cell of one window.
-
-        Args:
-            statistics: shape (statistics, cells), int64.
-            noise: the cryptographic source.
-
-        Raises:
-            ValueError: statistics of another shape or type.
-        """
+        """Decide every cell of one window; see :meth:`operators.base.Operator.decide`."""
         check_statistics(self.condition, statistics)
         decider = self.band.decider
         within = decider.decide(statistics[: len(decider.statistics)], self.band.references, noise)

@@ -112,31 +112,11 @@ class Probe:
 
     @classmethod
     def priced(cls, condition: Condition, aim: Aim) -> Plan:
-        """Return the plan of :meth:`planned` without the boundaries.
-
-        Args:
-            condition: when a cell should ring.
-            aim: what the analyst asked for, ``first_tolerances`` included.
-
-        Raises:
-            ConfigError: as :meth:`planned`.
-            ValueError: as :meth:`planned`.
-        """
+        """Return the plan of :meth:`planned` without the boundaries."""
         return _plan(condition, aim, _layouts(condition, aim))
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
-        """Decide every cell of one window.
-
-        Args:
-            statistics: shape (statistics, cells), int64.
-            noise: the cryptographic source.
-
-        Returns:
-            Shape (cells,) decisions and what each cell has paid over all channels.
-
-        Raises:
-            ValueError: statistics of another shape or type.
-        """
+        """Decide every cell of one window; see :meth:`operators.base.Operator.decide`."""
         walk = Walk(self.condition, self.scales, statistics, noise)
         order = sorted(range(len(self.scales)), key=lambda at: self.scales[at].charges[-1])
         for at in order:

@@ -7,7 +7,7 @@ answer they can still change. The proof is in ``docs/proofs/probe.md``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import CONDITION_KEYS, Maker, Mechanism, Plan
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
     from operators.base import Decision
     from operators.conditions.condition import Aim, Condition
+    from operators.formulas.literals import Share
+    from operators.noise.boundaries import Cut
     from operators.noise.source import NoiseSource
+
+    _Levels: TypeAlias = tuple[Share, tuple[int, ...], tuple[Cut, ...]]
 
 __all__ = ["PROBE_ENT", "ProbeEnt"]
 
@@ -70,48 +74,19 @@ class ProbeEnt:
             ConfigError: an aim that cannot be kept, is met by guessing, or spans too many steps.
         """
         grid = grid or Grid(refinement=_REFINEMENT)
-        scales = []
-        part = grid.shape[-1]
-        for share in apportioned(condition, aim, part):
-            last, cuts = least_common_rate(share.readings, part)
-            scales.append(Scale.gradual(share, grid.units(last), grid.shape, cuts))
-        lasts = [scale.charges[-1] for scale in scales]
-        return cls(condition=condition, plan=_plan(condition, aim, lasts), scales=tuple(scales))
+        levels = _levels(condition, aim, grid)
+        scales = tuple(
+            Scale.gradual(share, units, grid.shape, cuts) for share, units, cuts in levels
+        )
+        return cls(condition, _plan(condition, aim, levels), scales)
 
     @classmethod
     def priced(cls, condition: Condition, aim: Aim) -> Plan:
-        """Return the plan of :meth:`planned` without the boundaries.
-
-        Args:
-            condition: when a cell should ring.
-            aim: what the analyst asked for.
-
-        Raises:
-            ConfigError: as :meth:`planned`.
-        """
-        grid = Grid(refinement=_REFINEMENT)
-        part = grid.shape[-1]
-        lasts = [
-            least_common_rate(share.readings, part)[0]
-            for share in apportioned(condition, aim, part)
-        ]
-        for last in lasts:
-            grid.units(last)
-        return _plan(condition, aim, lasts)
+        """Return the plan of :meth:`planned` without the boundaries."""
+        return _plan(condition, aim, _levels(condition, aim, Grid(refinement=_REFINEMENT)))
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
-        """Decide every cell of one window.
-
-        Args:
-            statistics: shape (statistics, cells), int64.
-            noise: the cryptographic source.
-
-        Returns:
-            Shape (cells,) decisions and what each cell has paid over all channels.
-
-        Raises:
-            ValueError: statistics of another shape or type.
-        """
+        """Decide every cell of one window; see :meth:`operators.base.Operator.decide`."""
         walk = Walk(self.condition, self.scales, statistics, noise)
         while (at := self._next_channel(walk)) is not None:
             walk.read(at, 0 if walk.level(at) < 0 else self.following(walk, at))
@@ -146,12 +121,18 @@ class ProbeEnt:
         return min(waiting, key=paid, default=None)
 
 
-def _plan(condition: Condition, aim: Aim, lasts: list[int]) -> Plan:
-    return Plan(
-        mechanism=PROBE_ENT.name,
-        epsilon=from_loss_units(sum(lasts)),
-        limit=formula_limit(condition, aim),
-    )
+def _levels(condition: Condition, aim: Aim, grid: Grid) -> list[_Levels]:
+    part = grid.shape[-1]
+    found = []
+    for share in apportioned(condition, aim, part):
+        last, cuts = least_common_rate(share.readings, part)
+        found.append((share, grid.units(last), cuts))
+    return found
+
+
+def _plan(condition: Condition, aim: Aim, levels: list[_Levels]) -> Plan:
+    epsilon = from_loss_units(sum(units[-1] for _, units, _ in levels))
+    return Plan(PROBE_ENT.name, epsilon, formula_limit(condition, aim))
 
 
 PROBE_ENT: Final = Mechanism(

@@ -94,18 +94,9 @@ class SharedTslm:
         return cls(condition=condition, plan=plan, values=values)
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
-        """Decide every cell of one window.
+        """Decide every cell of one window; see :meth:`operators.base.Operator.decide`.
 
-        Args:
-            statistics: shape (statistics, cells), int64.
-            noise: the cryptographic source: one discrete Laplace per channel and cell, one coin per
-                literal and cell.
-
-        Returns:
-            Shape (cells,) decisions; the realised cost is the planned one.
-
-        Raises:
-            ValueError: statistics of another shape or type.
+        One discrete Laplace per channel and cell, and one coin per literal and cell, are drawn.
         """
         check_statistics(self.condition, statistics)
         cells = self.condition.cells

@@ -31,7 +31,18 @@ class CellOperator(Protocol):
         ...
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
-        """Decide every cell from its one statistic, shape (cells,)."""
+        """Decide every cell of one window.
+
+        Args:
+            statistics: shape (cells,), int64.
+            noise: the cryptographic source.
+
+        Returns:
+            Shape (cells,) decisions and the cost of each.
+
+        Raises:
+            ValueError: statistics of another shape or type.
+        """
         ...
 
 
@@ -55,15 +66,7 @@ class Single:
         return self.operator.plan
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
-        """Decide every cell of one window.
-
-        Args:
-            statistics: shape (statistics, cells), int64; the literal's own is read.
-            noise: the cryptographic source.
-
-        Raises:
-            ValueError: statistics of another shape or type.
-        """
+        """Decide every cell from the literal's own statistic; see :meth:`Operator.decide`."""
         check_statistics(self.condition, statistics)
         atom = self.condition.atoms[self.condition.formula.atoms[0]]
         return self.operator.decide(statistics[atom.statistic], noise)

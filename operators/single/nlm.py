@@ -77,18 +77,7 @@ class Nlm:
         return cls(test=test, plan=plan, units=units)
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
-        """Decide every cell of one window.
-
-        Args:
-            statistics: shape (cells,), int64.
-            noise: the cryptographic source.
-
-        Returns:
-            Shape (cells,) decisions; the realised cost is the planned one.
-
-        Raises:
-            ValueError: statistics of another shape or type.
-        """
+        """Decide every cell; see :meth:`operators.single.adapter.CellOperator.decide`."""
         steps = self.test.quantise(statistics)
         drawn = noise.discrete_laplace(self.plan.epsilon, steps.size)
         fired = drawn > ~steps  # z >= -s', without the overflow of negating the lowest integer

@@ -77,18 +77,7 @@ class Ppwlm:
         return cls(test=test, plan=plan, ladder=ladder)
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
-        """Decide every cell of one window.
-
-        Args:
-            statistics: shape (cells,), int64.
-            noise: the cryptographic source.
-
-        Returns:
-            Shape (cells,) decisions and the cost of the level where each cell stopped.
-
-        Raises:
-            ValueError: statistics of another shape or type.
-        """
+        """Decide every cell; see :meth:`operators.single.adapter.CellOperator.decide`."""
         values, drops = self.ladder.noisy(self.test.quantise(statistics), noise)
         fired, stopped = self.ladder.walk(values, drops, self.following)
         return Decision(fired=fired, cost=LevelCosts(self.ladder.units, stopped))

@@ -102,15 +102,7 @@ class Tslm:
 
     @classmethod
     def priced(cls, test: IntegerTest, promise: Promise) -> Plan:
-        """Return the plan of :meth:`planned` without its table, which takes far longer to make.
-
-        Args:
-            test: the integer test.
-            promise: what the analyst asked for.
-
-        Raises:
-            ConfigError: as :meth:`planned`.
-        """
+        """Return the plan of :meth:`planned` without its table, which takes far longer to make."""
         alpha, beta = error_rates(promise)
         steps = planned_steps(test, promise.tolerance)
         limit = theoretical_limit(steps, alpha, beta)
@@ -135,17 +127,9 @@ class Tslm:
         return self.probabilities[index]
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
-        """Decide every cell of one window: one 64-bit draw per cell against the table.
+        """Decide every cell, by one 64-bit draw each against the table.
 
-        Args:
-            statistics: shape (cells,), int64.
-            noise: the cryptographic source.
-
-        Returns:
-            Shape (cells,) decisions; the realised cost is the planned one.
-
-        Raises:
-            ValueError: statistics of another shape or type.
+        See :meth:`operators.single.adapter.CellOperator.decide`.
         """
         fired = noise.bernoulli(self.law(statistics))
         return Decision(fired=fired, cost=UniformCost(units=self.units, cells=self.test.cells))

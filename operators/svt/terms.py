@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -94,10 +94,8 @@ class SvtPlan:
         alarms: int,
         *,
         monotone: bool = False,
-        questions: int = 1,
-        correction: int = 0,
-        put_back: bool = False,
         resample: bool = False,
+        **more: Any,
     ) -> SvtPlan:
         """Split a budget by the optimal w; never above it, and below by less than ``alarms`` units.
 
@@ -107,10 +105,8 @@ class SvtPlan:
             units: eps_1 + eps_2 (with ``resample`` c eps_1 + eps_2) in loss units.
             alarms: as in the class, like all others.
             monotone: as there.
-            questions: as there.
-            correction: as there.
-            put_back: as there.
             resample: as there.
+            more: what else the class takes, but for ``one_sided``.
 
         Raises:
             ValueError: a budget that is too small for its alarms.
@@ -123,10 +119,8 @@ class SvtPlan:
             alarm_units=each,
             alarms=alarms,
             monotone=monotone,
-            questions=questions,
-            correction=correction,
-            put_back=put_back,
             resample=resample,
+            **more,
         )
 
     @property

@@ -19,7 +19,7 @@ def accept_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
     """Accept every changed alarm; return one line for each.
 
     A feed with a declared history is read again, so its change takes effect at the oldest undecided
-    window; a live one's at the first window that starts at or after ``now_ms``. The decider denies
+    window; a live one's at the first window that starts at or after ``now_ms``. The judge denies
     the windows in between.
 
     Raises:

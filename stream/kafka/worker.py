@@ -206,7 +206,7 @@ class _Tasks:
 
     def _decide_due(self, query_id: str) -> None:
         started_s = time.monotonic()
-        for decision in self.runtime.decider.decide_due(query_id):
+        for decision in self.runtime.judge.decide_due(query_id):
             now_s = time.monotonic()
             self.runtime.metrics.decided(decision, now_s - started_s)
             started_s = now_s

@@ -159,7 +159,7 @@ class Replay:
                 self.runtime.metrics.partial_stored(key.query, str(status))
             self._now_ms = max(self._now_ms, key.end_ms + query.grace_ms)
             started_s = time.monotonic()
-            for decision in self.runtime.decider.decide_due(key.query):
+            for decision in self.runtime.judge.decide_due(key.query):
                 self.runtime.metrics.decided(decision, time.monotonic() - started_s)
                 self._count(decision)
                 yield from self._published(decision)

@@ -58,7 +58,7 @@ def ask(ledger: Ledger, until_ms: int, *beside: Series, run: Series = RUN) -> No
 def ring(
     ledger: Ledger, index: int, rung: int = 0, run: Series = RUN, /, **changes: Any
 ) -> StoredDecision:
-    """Decide a window of a run with as many alarms, as a decider would."""
+    """Decide a window of a run with as many alarms, as a judge would."""
     periods = run.request(index).charge.periods
     before = ledger.run(run.query, periods, run.fingerprint)
     left = (TERMS.alarms if before is None else before.left) - rung

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from operators.registry import ALL
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -82,6 +83,16 @@ def tocsin(folder: Path, *arguments: str) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def test_the_table_is_what_the_descriptors_say() -> None:
+    """Every mechanism is there, with what it takes and what leaves of a window."""
+    rows = re.findall(r"^\| `([\w-]+)` \| ([^|]+) \| ([^|]+) \|$", SECTION, flags=re.MULTILINE)
+    takes = {
+        name: "a band" if one.bands else "any condition" if one.formula else "one comparison"
+        for name, one in ALL.items()
+    }
+    assert rows == [(name, takes[name], one.releases) for name, one in ALL.items()]
 
 
 def test_the_change_is_one_file_and_one_line() -> None:

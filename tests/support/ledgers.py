@@ -1,4 +1,4 @@
-"""What tests of the ledger share: a clock, an example budget, a decider that does no counting."""
+"""What tests of the ledger share: a clock, an example budget, a judge that does no counting."""
 
 from __future__ import annotations
 

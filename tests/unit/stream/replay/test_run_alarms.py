@@ -83,7 +83,7 @@ class Harness:
     @property
     def svt(self) -> Svt:
         """Its mechanism."""
-        operator = self.runtime.decider._operators["crowd"]
+        operator = self.runtime.judge._operators["crowd"]
         assert isinstance(operator, Svt)
         return operator
 
@@ -110,7 +110,7 @@ class Harness:
     def decide(self, window: int, counts: list[int] | None = None) -> StoredDecision:
         """Count a window and decide it."""
         self.count(window, counts)
-        (decision,) = self.runtime.decider.decide_due("crowd")
+        (decision,) = self.runtime.judge.decide_due("crowd")
         return decision
 
     def spent(self) -> int:
@@ -256,7 +256,7 @@ def test_a_draw_that_was_not_stored_is_forgotten(tmp_path: Path) -> None:
             one.decide(1, [400] * ROOMS)
         assert run_states(one.ledger) == before
         armed.clear()
-        (again,) = one.runtime.decider.decide_due("crowd")
+        (again,) = one.runtime.judge.decide_due("crowd")
         assert again.alarm_count == ROOMS
         (state,) = run_states(one.ledger).values()
         (old,) = before.values()

@@ -337,7 +337,7 @@ class Harness:
 
     def ended(self) -> list[tuple[str, str | None, int]]:
         """Decide what is due: outcome, reason and number of alarms of the first window."""
-        found = self.runtime.decider.decide_due("drift")
+        found = self.runtime.judge.decide_due("drift")
         return [
             (str(one.outcome), one.reason, one.alarm_count)
             for one in found

@@ -1,6 +1,6 @@
 """Reserve, draw, settle: at most one stored draw per window, whatever crashes in between.
 
-The decider is driven by both shells. It holds no state of its own: whatever it needs to go on after
+The judge is driven by both shells. It holds no state of its own: whatever it needs to go on after
 a kill is in the ledger (promise 3). Windows of a query are decided strictly in order.
 """
 
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-__all__ = ["Decider"]
+__all__ = ["Judge"]
 
 
-class Decider:
+class Judge:
     """Decides whatever is due, in order, against the ledger.
 
     Args:
