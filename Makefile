@@ -52,6 +52,7 @@ kafka: $(RUN)  ## a local broker to play with, until Ctrl-C (PORT=9092)
 
 .PHONY: bench
 bench: system $(DEV)  ## rates and delays on this machine
+	$(PYTEST) tests/benchmarks tests/benchmarks/measured.py
 	$(BIN)/python -m benchmarks
 
 .PHONY: bench-accountant

@@ -42,17 +42,6 @@ def test_a_readme_without_the_section_is_refused() -> None:
         report.replaced("# Benchmarks", "text")
 
 
-def test_one_more_admission_costs_the_same_in_a_fuller_ledger() -> None:
-    """Neither twenty times the charges nor a thousand times the past periods slow it down."""
-    few, many = 500, 10_000
-    times_ms = ledger_scale.run((few, many), (1, 1_000))
-    for unit in ("event", "user"):
-        before = times_ms[f"{unit}_{few}_charges_admit_ms"]
-        assert times_ms[f"{unit}_{many}_charges_admit_ms"] < 4 * before
-    one = times_ms[f"user_{many}_charges_1_periods_admit_ms"]
-    assert times_ms[f"user_{many}_charges_1000_periods_admit_ms"] < 4 * one
-
-
 def test_a_large_charge_is_stored_small() -> None:
     """A hundred thousand predicates on twelve levels take less than 100 kB."""
     assert ledger_scale.run((), ())["stored_100000_cells_on_12_levels_kb"] < 100

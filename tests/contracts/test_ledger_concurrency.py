@@ -14,6 +14,7 @@ from accountant.records import Answer, Outcome
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import Series, decide_all, open_ledger, requests, set_up, settle
 from tests.support.tree import ROOT
+from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,7 +88,7 @@ def test_processes_grant_exactly_what_fits(ledger: Ledger, ledger_url: str) -> N
         check=False,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     check(ledger, FIT_REFUNDING, refunding=True)

@@ -6,18 +6,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.tree import ROOT
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.support.kafka import Broker
 
-GONE_S = 10.0
 OWNER = """
 import sys, time
 from deploy.kafka.broker import Broker
@@ -53,10 +52,7 @@ def test_a_broker_dies_with_the_process_that_started_it() -> None:
         pid, directory = owner.stdout.readline().split()
         assert _runs(int(pid))
         owner.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + GONE_S
-    while _runs(int(pid)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not _runs(int(pid))
+    wait_until("the broker is gone", lambda: not _runs(int(pid)))
     subprocess.run(["rm", "-rf", directory], check=True)
 
 

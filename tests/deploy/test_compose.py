@@ -12,12 +12,12 @@ import yaml
 
 from stream.config.loading import check
 from tests.support.tree import ROOT
+from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 COMPOSE = ROOT / "docker-compose.yml"
-TIMEOUT_S = 60
 OWN_IMAGE = "tocsin:"
 CUSTODIAN_PORT = "9465"
 
@@ -139,6 +139,6 @@ def test_the_configuration_that_compose_runs_is_sound() -> None:
 def _schema(file: Path) -> int:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
     done = subprocess.run(
-        [*command, str(file)], capture_output=True, check=False, timeout=TIMEOUT_S
+        [*command, str(file)], capture_output=True, check=False, timeout=PATIENCE_S
     )
     return done.returncode

@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 
 from deploy.kafka.runtime import default_version
 from tests.support.tree import ROOT
+from tests.support.waiting import PATIENCE_S
 
 LOCKS = ("run.lock", "dev.lock")
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", flags=re.MULTILINE)
@@ -87,7 +88,7 @@ def test_an_unknown_system_package_is_an_error() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode != 0
     assert "no-such-package" in done.stderr

@@ -11,12 +11,12 @@ import yaml
 
 from tests.deploy.metric_names import documented, grouped_by, used_in
 from tests.support.tree import ROOT
+from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 GRAFANA = ROOT / "deploy" / "grafana"
-TIMEOUT_S = 60
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_every_expression_parses(targets: list[dict[str, Any]], tmp_path: Path) 
         capture_output=True,
         text=True,
         check=False,
-        timeout=TIMEOUT_S,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "$" not in file.read_text(encoding="utf-8")

@@ -9,12 +9,12 @@ import yaml
 
 from tests.deploy.metric_names import documented, used_in
 from tests.support.tree import ROOT
+from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 DEPLOY = ROOT / "deploy"
-TIMEOUT_S = 60
 TOKEN_FILE = "/run/secrets/custodian_token"  # noqa: S105  # a path, not a secret
 
 # One day in which everything goes wrong at once, from the eleventh minute on.
@@ -119,6 +119,6 @@ def test_the_custodian_page_is_asked_with_a_token_and_both_jobs_find_every_worke
 def _promtool(*arguments: str) -> str:
     """Return what promtool complained about; nothing when it is content."""
     done = subprocess.run(
-        ["promtool", *arguments], capture_output=True, text=True, check=False, timeout=TIMEOUT_S
+        ["promtool", *arguments], capture_output=True, text=True, check=False, timeout=PATIENCE_S
     )
     return "" if done.returncode == 0 else done.stdout + done.stderr

@@ -25,6 +25,7 @@ from tests.support.hostile import produce_live
 from tests.support.matrix import STEPS, Matrix, check_promises
 from tests.support.scenario import Scenario
 from tests.support.tree import ROOT
+from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +68,7 @@ def watched(scenario: Scenario) -> Iterator[Matrix]:
         yield Matrix(scenario, ledger)
     finally:
         stop.append(True)
-        running.join(timeout=30)
+        running.join(timeout=PATIENCE_S)
         scenario.stop()
         ledger.close()
 

@@ -18,6 +18,7 @@ from operators.noise.certified import CertifiedProbability, exp_neg_bounds
 from operators.noise.source import KeyedNoise, NoiseSource, _layout
 from tests.statistical.enumeration import chi_square, exp_bounds, geometric_masses, laplace_masses
 from tests.support.tree import ROOT
+from tests.support.waiting import PATIENCE_S
 
 RATES = (Fraction(1, 1000), Fraction(1, 10), Fraction(693147, 10**6), Fraction(1), Fraction(5))
 DRAWS = 2_000_000
@@ -346,7 +347,7 @@ def test_a_forked_child_draws_its_own_noise() -> None:
         capture_output=True,
         text=True,
         cwd=ROOT,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=True,
     )
     theirs, ours = run.stdout.split()

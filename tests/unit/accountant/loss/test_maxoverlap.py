@@ -398,10 +398,10 @@ def test_the_census_workload_of_the_paper_is_exact() -> None:
         regions = census(
             np.random.default_rng(7), 2_000 if not ranges_too else 500, ranges=ranges_too
         )
-        began_s = time.perf_counter()
+        began_s = time.process_time()
         found = maximum_overlap(regions, time_limit_s=10)
         assert found.exact
-        assert time.perf_counter() - began_s < 60
+        assert time.process_time() - began_s < 60
         assert sum(region.contains(found.witness) for region in regions) == found.value
 
 

@@ -17,6 +17,7 @@ from stream.decisions.steps import no_step
 from stream.kafka import ingest
 from stream.model.feeds import Clock
 from tests.support.commands import configuration
+from tests.support.waiting import PATIENCE_S
 
 PARTITION = TopicPartition("badges", 0)
 
@@ -111,7 +112,7 @@ async def _loop_through_rebalance(*, while_reading: bool) -> None:
         ]
     task = asyncio.create_task(reading._loop(consumer, Probe()))
     try:
-        await asyncio.wait_for(reader.completed.wait(), 5)
+        await asyncio.wait_for(reader.completed.wait(), PATIENCE_S)
     finally:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):

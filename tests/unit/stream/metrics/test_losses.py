@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,7 @@ from tests.support.measured import (
     sample_value,
     two_alarms,
 )
+from tests.support.yardstick import steps
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -133,15 +133,10 @@ def test_the_dearest_are_those_of_a_full_sort(costs: list[int], most: int) -> No
 
 @pytest.mark.parametrize("levels", [1, 12, 10**6])
 def test_a_hundred_thousand_predicates_are_ranked_quickly(levels: int) -> None:
-    """The twenty dearest of 100,000 take less than 100 ms, equal or all different."""
+    """The twenty dearest of 100,000 take a few milliseconds, equal or all different."""
     costs = np.random.default_rng(3).integers(1, levels + 1, 100_000)
-
-    def seconds() -> float:
-        started_s = time.perf_counter()
-        assert len(dearest(costs)) == 20
-        return time.perf_counter() - started_s
-
-    assert min(seconds() for _ in range(3)) < 0.1
+    assert len(dearest(costs)) == 20
+    assert steps(lambda: dearest(costs)) < 500_000
 
 
 def test_no_two_predicates_share_a_label() -> None:

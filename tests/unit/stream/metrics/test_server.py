@@ -14,6 +14,7 @@ from prometheus_client import generate_latest
 from accountant.errors import ConfigError
 from stream.metrics.server import serve
 from tests.support.measured import addresses, fresh_metrics
+from tests.support.waiting import PATIENCE_S
 
 
 def _get(address: tuple[str, int], path: str = "/metrics", **headers: str) -> tuple[int, bytes]:
@@ -21,7 +22,7 @@ def _get(address: tuple[str, int], path: str = "/metrics", **headers: str) -> tu
     host, port = address
     request = Request(f"http://{host}:{port}{path}", headers=headers)
     try:
-        with urlopen(request, timeout=5) as answer:  # noqa: S310  always http
+        with urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310  always http
             return answer.status, answer.read()
     except HTTPError as error:
         with error:

@@ -456,9 +456,9 @@ def test_thirty_alarms_are_planned_quickly(tmp_path: Path) -> None:
             for number in range(30)
         }
         config = Config(alarms, unit=unit).load(tmp_path)
-        begun_s = time.perf_counter()
+        begun_s = time.process_time()
         (looked,) = outlook(config)
-        assert time.perf_counter() - begun_s < 60  # a second or two on a machine that is not busy
+        assert time.process_time() - begun_s < 60  # a second or two on a machine that is not busy
         assert not looked.plan.fits
         assert looked.recommended is not None
 
