@@ -38,12 +38,13 @@ quick: $(DEV)  ## the unit tests, without servers and without what takes seconds
 	$(PYTEST) --numprocesses=auto --dist=worksteal -m "not long" tests/unit tests/house
 
 .PHONY: check
-check: $(DEV)  ## linters, types and import directions
+check: $(DEV)  ## linters, types, import directions and the measures of the layout
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
 	$(BIN)/mypy --strict -p deploy.kafka
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.house.measures
 
 .PHONY: kafka
 kafka: $(RUN)  ## a local broker to play with, until Ctrl-C (PORT=9092)
