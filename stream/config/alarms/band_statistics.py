@@ -6,7 +6,7 @@ counted anyway; nothing new is counted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,8 +19,6 @@ from stream.config.alarms.reduction import Function
 from stream.model.queries import AggregateSpec
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from numpy.typing import NDArray
 
     from operators.deciders import Decider, Kind
@@ -48,10 +46,10 @@ def kind_of(measure: Measure, feed: Feed, cap: int, *, repeats: bool = False) ->
         return Count(cap)
     if measure.function is Function.DISTINCT:
         return Count(1)
-    low, high, _ = _values(measure, feed)
-    if measure.function is Function.SUM:
-        return Sum(low, high, cap)
-    return Quantile(measure.quantile, range(low, high + 1), 2 * cap if repeats else cap)
+    of = measure.on(feed)
+    if of.function is Function.SUM:
+        return Sum(of.lo, of.hi, cap)
+    return Quantile(of.quantile, range(of.lo, of.hi + 1), 2 * cap if repeats else cap)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,8 +91,9 @@ class BandCounting:
         if isinstance(kind, Quantile):
             upper, lower = len(counted), len(counted) + 1
             a, b = kind.share.as_integer_ratio()
+            rank = replace(_clipped(measure, feed), kind=Weight.RANK, above=a, not_above=a - b)
             counted += [
-                _rank(measure, feed, pivots, above=a, not_above=a - b)
+                replace(rank, pivots=pivots)
                 for pivots in (references + (tau - 1), references - tau)
             ]
             sensitivities += [kind.sensitivity] * 2
@@ -152,47 +151,24 @@ def _spec(
         case Weight.COUNT:
             return AggregateSpec(Weight.COUNT, measure.present, where=measure.where)
         case Weight.SUM:
-            low, high, granule = _values(measure, feed)
-            high = high if statistic.cap is None else min(high, statistic.cap)
-            return AggregateSpec(
-                Weight.SUM,
-                measure.field,
-                lo=min(low, high),
-                hi=high,
-                granule=granule,
-                where=measure.where,
-            )
+            clipped = _clipped(measure, feed)
+            high = clipped.hi if statistic.cap is None else min(clipped.hi, statistic.cap)
+            return replace(clipped, lo=min(clipped.lo, high), hi=high)
         case Weight.RANK:
             around = references if statistic.relative else np.zeros_like(references)
-            return _rank(
-                measure,
-                feed,
-                around + statistic.pivot,
+            return replace(
+                _clipped(measure, feed),
+                kind=Weight.RANK,
+                pivots=around + statistic.pivot,
                 above=statistic.above,
                 not_above=statistic.not_above,
             )
     raise ValueError("deciders ask for numbers, sums and ranks of values")
 
 
-def _rank(
-    measure: Measure, feed: Feed, pivots: NDArray[np.int64], *, above: int, not_above: int
-) -> AggregateSpec:
-    low, high, granule = _values(measure, feed)
+def _clipped(measure: Measure, feed: Feed) -> AggregateSpec:
+    """Return the sum of a measure's field."""
+    of, granule = measure.on(feed), feed.fields[measure.field or ""].granule
     return AggregateSpec(
-        Weight.RANK,
-        measure.field,
-        lo=low,
-        hi=high,
-        granule=granule,
-        where=measure.where,
-        pivots=pivots,
-        above=above,
-        not_above=not_above,
+        Weight.SUM, measure.field, lo=of.lo, hi=of.hi, granule=granule, where=measure.where
     )
-
-
-def _values(measure: Measure, feed: Feed) -> tuple[int, int, Fraction | None]:
-    """Return the clip of a measure's field in granules, and its granule."""
-    field = feed.fields[measure.field or ""]
-    granule = field.granule or 1
-    return int((field.lo or 0) / granule), int((field.hi or 0) / granule), field.granule

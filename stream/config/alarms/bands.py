@@ -16,11 +16,9 @@ from accountant.errors import ConfigError
 from operators.base import Band
 from operators.conditions.condition import Aim
 from operators.deciders import (
-    Count,
     ExponentialBand,
     LaplaceBand,
     Quantile,
-    Sum,
     TightBand,
     choose,
     effective_from,
@@ -125,7 +123,7 @@ class BandReader:
             hint = "write a fraction of fewer decimals, as 0.9"
             self._at_sql(f"no decider takes {measure.text}: {error}", hint, measure.offset)
             return None
-        if feed_reference is None and self._is_constant(kind, tau, references):
+        if feed_reference is None and self._is_constant(tau, references):
             return None
         decider = self._decider(kind, tau)
         if decider is None or self._counts_too_much(decider):
@@ -165,10 +163,7 @@ class BandReader:
     @property
     def _granule(self) -> Fraction:
         """What one unit of the aggregate is in the field's own unit."""
-        field = self.asked.measure.field
-        if field is None or not self._of_values:
-            return _ONE
-        return self.parsed.feed.fields[field].granule or _ONE
+        return self.asked.measure.unit_on(self.parsed.feed)
 
     @property
     def _of_values(self) -> bool:
@@ -241,9 +236,9 @@ class BandReader:
             return Fraction(0), f"the {what} is beyond 60 bits", "write a smaller number"
         return Fraction(steps), "", ""
 
-    def _is_constant(self, kind: Kind, tau: int, references: NDArray[np.int64]) -> bool:
+    def _is_constant(self, tau: int, references: NDArray[np.int64]) -> bool:
         """Report bands that hold all values, or none; those of every cell are errors."""
-        least, most = _range(kind)
+        least, most = self.asked.measure.on(self.parsed.feed).span
         never = np.zeros(references.shape, dtype=np.bool_)
         if least is not None and most is not None:
             never = (references - tau < least) & (references + tau > most)
@@ -358,14 +353,3 @@ class BandReader:
     def _at_sql(self, message: str, hint: str, offset: int, *, warning: bool = False) -> None:
         tell = self.findings.warn if warning else self.findings.wrong
         tell((*self.loc, "sql"), message, hint, offset=offset)
-
-
-def _range(kind: Kind) -> tuple[int | None, int | None]:
-    """Return the least and the largest value of an aggregate, ``None`` where it has none."""
-    match kind:
-        case Count():
-            return 0, None
-        case Sum(low=low, high=high):
-            return (0 if low >= 0 else None), (0 if high <= 0 else None)
-        case Quantile(domain=domain):
-            return domain[0], domain[-1]

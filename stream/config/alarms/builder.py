@@ -14,7 +14,7 @@ from stream.config.alarms.bands import BandReader, ReadAlarm
 from stream.config.alarms.contradictions import constant_comparisons, constant_condition
 from stream.config.alarms.mechanism_keys import named_wrongly
 from stream.config.alarms.reduction import Function
-from stream.config.alarms.statistics import aggregate_of, assemble
+from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
 from stream.config.sql.bands import BAND_SHAPE
 from stream.config.sql.select import SqlProblem, parse_sql
@@ -274,7 +274,7 @@ class QueryBuilder:
     ) -> bool:
         """Report comparisons and conditions with one outcome; conditions are errors."""
         measures = {asked.measure for asked in levels}
-        aggregates = {measure: aggregate_of(measure, parsed.feed) for measure in measures}
+        aggregates = {measure: measure.on(parsed.feed) for measure in measures}
         before = len(self.findings.errors)
         for asked, found in constant_comparisons(levels, aggregates, profiles).items():
             aggregate = aggregates[asked.measure]

@@ -188,12 +188,11 @@ def _cut(value: Fraction, asked: Asked) -> _Cut:
 
 def _ends(aggregate: Aggregate) -> tuple[_Cut | None, _Cut | None]:
     """Return the cut that all values are at, and the one that none is at."""
-    if aggregate.function in _COUNTS:
-        return (0, 0), None
-    if aggregate.function is Function.SUM:
-        return ((0, 0) if aggregate.lo >= 0 else None), ((1, 0) if aggregate.hi <= 0 else None)
-    above = (aggregate.hi, 1) if aggregate.function is Function.AVG else (aggregate.hi + 1, 0)
-    return (aggregate.lo, 0), above
+    least, most = aggregate.span
+    low = None if least is None else (least, 0)
+    if most is None:
+        return low, None
+    return low, ((most, 1) if aggregate.function is Function.AVG else (most + 1, 0))
 
 
 def _combined(

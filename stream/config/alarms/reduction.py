@@ -84,6 +84,17 @@ class Aggregate:
         """Whether it is NULL where nothing was counted."""
         return self.function not in _ZERO_WHEN_EMPTY
 
+    @property
+    def span(self) -> tuple[int | None, int | None]:
+        """Its least and its largest value, in granules; ``None`` where there is none."""
+        match self.function:
+            case Function.COUNT | Function.DISTINCT:
+                return 0, None
+            case Function.SUM:
+                return (0 if self.lo >= 0 else None), (0 if self.hi <= 0 else None)
+            case _:
+                return self.lo, self.hi
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bound:

@@ -16,9 +16,7 @@ from operators.conditions.formula import MOST_ATOMS, Formula
 from operators.conditions.weights import Weight
 from stream.config.alarms.reduction import (
     LARGEST_STATISTIC,
-    Aggregate,
     Bound,
-    Function,
     Tree,
     reduce,
 )
@@ -32,11 +30,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stream.config.alarms.thresholds import Levels, Profiles
-    from stream.config.sql.comparisons import Measure
     from stream.model.feeds import Feed
     from stream.model.queries import AggregateSpec
 
-__all__ = ["MOST_TESTS", "CountedAtom", "Counting", "aggregate_of", "assemble"]
+__all__ = ["MOST_TESTS", "CountedAtom", "Counting", "assemble"]
 
 MOST_TESTS: Final = 64
 """Most tests that HAVING may come to, repeated ones included: listing the ways to be true of a
@@ -79,16 +76,6 @@ class Counting:
         """Return the statistic that the formula's atom number ``atom`` tests."""
         name = self.condition.formula.atoms[atom]
         return self.aggregates[self.condition.atoms[name].statistic]
-
-
-def aggregate_of(measure: Measure, feed: Feed) -> Aggregate:
-    """Return a measure with the clips of its field, in granules."""
-    if measure.function in {Function.COUNT, Function.DISTINCT}:
-        return Aggregate(measure.function)
-    field = feed.fields[measure.field or ""]
-    granule = field.granule or Fraction(1)
-    lo, hi = (int((bound or 0) / granule) for bound in (field.lo, field.hi))
-    return Aggregate(measure.function, lo, hi, measure.quantile)
 
 
 def assemble(
@@ -210,7 +197,7 @@ class _Assembler:
 
     def placed(self, asked: Asked, levels: Levels) -> Tree[_Placed]:
         """Return the bounds of a comparison, per profile."""
-        aggregate = aggregate_of(asked.measure, self.feed)
+        aggregate = asked.measure.on(self.feed)
         try:
             tree = reduce(aggregate, asked.comparison, levels.values)
         except ValueError as error:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from stream.config.yamlfile import Loc
     from stream.model.feeds import Domain, Feed
 
-__all__ = ["Levels", "Profiles", "ThresholdReader", "granule_of"]
+__all__ = ["Levels", "Profiles", "ThresholdReader"]
 
 _MOST_ROW_ERRORS: Final = 20
 _ONE: Final = Fraction(1)
@@ -205,7 +205,7 @@ class ThresholdReader:
 
     def _in_granules(self, number: Fraction, asked: Asked) -> tuple[Fraction, str, str]:
         """Return a threshold in granules, or what is wrong with it and a hint."""
-        granule = granule_of(asked, self.feed)
+        granule = asked.measure.unit_on(self.feed)
         value = number / granule
         if asked.measure.function not in _SUMMED:
             return value, *self._outside_clip(value, number, asked)
@@ -249,10 +249,3 @@ class ThresholdReader:
     def _at_sql(self, asked: Asked, message: str, hint: str) -> None:
         offset = asked.threshold.offset
         self.findings.wrong((*self.loc, "sql"), message, hint, offset=offset)
-
-
-def granule_of(asked: Asked, feed: Feed) -> Fraction:
-    """Return what one unit of a comparison's threshold is in the field's own unit."""
-    if asked.measure.function in _COUNTS:
-        return _ONE
-    return feed.fields[asked.measure.field or ""].granule or _ONE

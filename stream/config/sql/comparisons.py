@@ -7,11 +7,12 @@ from dataclasses import field as member
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from stream.config.alarms.reduction import Function
+from stream.config.alarms.reduction import Aggregate, Function
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
     from operators.conditions.comparison import Comparison
+    from stream.model.feeds import Feed
     from stream.model.filters import Where
 
 __all__ = ["Asked", "Key", "Measure", "Threshold"]
@@ -44,6 +45,20 @@ class Measure:
     written: str = member(default="*", compare=False)
     suffix: str = member(default="", compare=False)
     offset: int = member(default=0, compare=False)
+
+    def unit_on(self, feed: Feed) -> Fraction:
+        """Return what one unit of it is in its field's own unit: a granule, or 1 for counts."""
+        if self.function in {Function.COUNT, Function.DISTINCT}:
+            return Fraction(1)
+        return feed.fields[self.field or ""].granule or Fraction(1)
+
+    def on(self, feed: Feed) -> Aggregate:
+        """Return it with the clips of its field, in granules."""
+        if self.function in {Function.COUNT, Function.DISTINCT}:
+            return Aggregate(self.function)
+        field, unit = feed.fields[self.field or ""], self.unit_on(feed)
+        lo, hi = (int((bound or 0) / unit) for bound in (field.lo, field.hi))
+        return Aggregate(self.function, lo, hi, self.quantile)
 
     @property
     def counted(self) -> Measure:

@@ -9,7 +9,6 @@ is within its range is left out of them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -35,6 +34,7 @@ from stream.model.feeds import Field, FieldType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from fractions import Fraction
     from zoneinfo import ZoneInfo
 
     from stream.model.feeds import Feed
@@ -183,21 +183,12 @@ class HavingReader:
 
     def _says_nothing(self, asked: Asked) -> bool:
         """Tell whether it, or its negation, only asks for values within the aggregate's range."""
-        least, most = self._range(asked.measure)
+        least, most = asked.measure.on(self.feed).span
+        end = least if asked.comparison in {Comparison.GE, Comparison.LT} else most
         number = asked.threshold.number
-        if asked.comparison in {Comparison.GE, Comparison.LT}:
-            return number is not None and number == least
-        return number is not None and number == most
-
-    def _range(self, measure: Measure) -> tuple[Fraction | None, Fraction | None]:
-        """Return the least and the largest value of an aggregate, ``None`` where it has none."""
-        if measure.function in {Function.COUNT, Function.DISTINCT}:
-            return Fraction(0), None
-        read = self.feed.fields[measure.field or ""]
-        least, most = read.lo or Fraction(0), read.hi or Fraction(0)
-        if measure.function is Function.SUM:
-            return (Fraction(0) if least >= 0 else None), (Fraction(0) if most <= 0 else None)
-        return least, most
+        if end is None or number is None:
+            return False
+        return number == end * asked.measure.unit_on(self.feed)
 
     def measure_of(self, node: exp.Expr) -> Measure:
         """Return what an aggregate computes.

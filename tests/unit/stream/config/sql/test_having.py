@@ -21,7 +21,7 @@ from operators.conditions.comparison import Comparison
 from operators.conditions.weights import Weight
 from stream.config.alarms.contradictions import constant_condition
 from stream.config.alarms.reduction import Function, Tree
-from stream.config.alarms.statistics import Counting, aggregate_of, assemble
+from stream.config.alarms.statistics import Counting, assemble
 from stream.config.alarms.thresholds import Levels, Profiles
 from stream.config.sql.comparisons import Asked
 from stream.config.sql.select import ParsedQuery, SqlProblem, parse_sql
@@ -357,7 +357,7 @@ def constant(having: str) -> bool | None:
     """Return the outcome of a condition that has one in some cell."""
     tree = read(having)
     levels = levels_of(tree)
-    aggregates = {asked.measure: aggregate_of(asked.measure, BADGES) for asked in levels}
+    aggregates = {asked.measure: asked.measure.on(BADGES) for asked in levels}
     found = constant_condition(tree, levels, aggregates, Profiles.of(DOMAIN, levels.values()))
     return None if found is None else found.outcome
 
