@@ -43,6 +43,8 @@ __all__ = [
     "plan_budget",
 ]
 
+_ROW_BOUNDS = {True: "exact maximum overlap", False: "safe bound: windows may overlap less"}
+
 
 @dataclass(frozen=True, slots=True)
 class AlarmPlan:
@@ -193,7 +195,7 @@ def _scope_plan(terms: BudgetTerms, alarms: Sequence[AlarmCost]) -> ScopePlan:
         windows_fit=rounds,
         fits=fits,
         exact=exact,
-        bound=_bound(exact=exact) if event else _summed(alarms),
+        bound=_ROW_BOUNDS[exact] if event else _summed(alarms),
         cells=None if event or endless else max((sum(load) for load in loads), default=0),
         sharing=sharing,
         suggestion=_suggestion(terms, most, rounds, fits=fits, endless=endless),
@@ -204,7 +206,7 @@ def _alarm_plan(terms: BudgetTerms, alarm: AlarmCost, most: int) -> AlarmPlan:
     user = terms.unit is PrivacyUnit.USER
     cells = None if user and alarm.charged_per_period is None else most
     per_window = alarm.epsilon_units * (alarm.cells_per_unit if user else 1)
-    windows_fit = _quotient(terms.epsilon_max_units, per_window)
+    windows_fit = terms.epsilon_max_units // per_window if per_window else None
     if alarm.runs_per_period is not None and windows_fit is not None and windows_fit >= most:
         windows_fit = None
     return AlarmPlan(
@@ -253,17 +255,9 @@ def _attained(sharing: Sharing, alarms: Sequence[AlarmCost], worst: int) -> bool
     return overlap.exact and overlap.value == worst and together
 
 
-def _bound(*, exact: bool) -> str:
-    return "exact maximum overlap" if exact else "safe bound: windows may overlap less"
-
-
 def _summed(alarms: Sequence[AlarmCost]) -> str:
     runs = any(alarm.runs_per_period is not None for alarm in alarms)
     return "sum over cells and runs" if runs else "sum over cells"
-
-
-def _quotient(wall: int, cost: int) -> int | None:
-    return wall // cost if cost else None
 
 
 def _suggestion(

@@ -72,7 +72,9 @@ class Pair:
     @property
     def saving(self) -> Fraction:
         """The utility gain (Parallel Composition, section 3.3)."""
-        return _share_saved(self.composed_units, self.plain_units)
+        if not self.plain_units:
+            return Fraction(0)
+        return 1 - Fraction(self.composed_units, self.plain_units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,3 @@ def _separating(left: Region, right: Region) -> tuple[str, ...]:
         return (NO_ROW,)
     names = sorted({*left.attributes, *right.attributes})
     return tuple(name for name in names if not left.values(name).overlaps(right.values(name)))
-
-
-def _share_saved(composed: int, plain: int) -> Fraction:
-    return 1 - Fraction(composed, plain) if plain else Fraction(0)

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from accountant.charging import vouching
-from accountant.store.tables.charged import ChargeState
+from accountant.store.tables.charged import OPEN
 
 if TYPE_CHECKING:
     from accountant.store.tables.pinned import ScopeRow
@@ -34,8 +34,7 @@ def compact(tx: Transaction, scope: ScopeRow, before_ms: int) -> int:
     starts = [
         query.cursor_ms for query in tx.queries.all() if query.scope == name and not query.retired
     ]
-    for state in (ChargeState.PENDING, ChargeState.RESERVED):
-        starts += [charge.key.start_ms for charge in tx.charges.in_state(name, state)]
+    starts += [charge.start_ms for charge in tx.charges.in_state(name, *OPEN)]
     horizon_ms = min(before_ms, *starts) if starts else before_ms
     base = tx.links.last_compactable(name, horizon_ms)
     if base is None or base[0] <= scope.base_link:

@@ -127,13 +127,7 @@ def one_budget(
     """Refuse a second budget for one topic under the name of another feed."""
     if log is None:
         return
-    same = {
-        one.feed
-        for one in logs
-        if one.feed != log.feed
-        and one.cluster_id == log.cluster_id
-        and (one.topic == log.topic or one.topic_id == log.topic_id)
-    }
+    same = _feeds_on(log, logs) - {log.feed}
     for other in queries:
         if other.feed in same and other.scope != given.scope:
             raise ConfigChangedError(
@@ -147,12 +141,7 @@ def never_watched(
     log: LogIdentity, logs: Iterable[LogIdentity], queries: Iterable[QueryRow]
 ) -> None:
     """Refuse a public reference on a feed or topic that a query protects, or ever did."""
-    names = {log.feed} | {
-        one.feed
-        for one in logs
-        if one.cluster_id == log.cluster_id
-        and (one.topic == log.topic or one.topic_id == log.topic_id)
-    }
+    names = _feeds_on(log, logs)
     for other in queries:
         if other.feed in names:
             raise ConfigChangedError(
@@ -227,6 +216,16 @@ def all_known(queries: Iterable[QueryRow], scope: str, known: Collection[str]) -
             hint="run all alarms of a budget from one configuration; end one that was removed with "
             f"`tocsin ledger FILE retire {others[0]}`",
         )
+
+
+def _feeds_on(log: LogIdentity, logs: Iterable[LogIdentity]) -> set[str]:
+    """Return the feeds that read a log's topic, its own among them."""
+    return {log.feed} | {
+        one.feed
+        for one in logs
+        if one.cluster_id == log.cluster_id
+        and (one.topic == log.topic or one.topic_id == log.topic_id)
+    }
 
 
 def _not_retired(stored: QueryRow) -> None:

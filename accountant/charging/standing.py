@@ -12,7 +12,7 @@ from accountant.costs.levels import LevelCosts
 from accountant.loss.overlap import Held
 from accountant.records import FinalCharge
 from accountant.regions.shapes import ANYWHERE, Shape
-from accountant.store.tables.charged import ENDED, FINAL, ChargeState
+from accountant.store.tables.charged import ENDED, FINAL, OPEN, ChargeState
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from accountant.store.transaction import Transaction
 
 __all__ = ["Standings", "Turns", "adopted_charge", "final_charge", "held_now"]
-
-_OPEN = (ChargeState.PENDING, ChargeState.RESERVED)
 
 
 class Standings:
@@ -73,7 +71,7 @@ class Standings:
 
     def of(self, charge: ChargeRow) -> Standing | None:
         """Return what a charge holds or may come to hold; ``None`` when it was released."""
-        if charge.state in _OPEN:
+        if charge.state in OPEN:
             return self._standing(charge, charge.worst_units, is_open=True)
         if charge.state in FINAL:
             return self._standing(charge, charge.final_units, is_open=False)
@@ -144,7 +142,7 @@ class Turns:
 
     @cached_property
     def _open(self) -> set[str]:
-        found = (one.key for one in self._tx.charges.in_state(self._scope, *_OPEN))
+        found = (one.key for one in self._tx.charges.in_state(self._scope, *OPEN))
         return {key.query for key in found if self._before is None or key < self._before}
 
 

@@ -28,7 +28,7 @@ from accountant.records import (
     StoredDecision,
 )
 from accountant.store.store import Store
-from accountant.store.tables.charged import ENDED, ChargeState
+from accountant.store.tables.charged import ENDED, OPEN, ChargeState
 from accountant.store.tables.pinned import LedgerRow
 from accountant.store.tables.windows import window_columns
 
@@ -178,8 +178,7 @@ class Ledger:
             charge = tx.charges.at(key)
             if charge is None or charge.state is not ChargeState.PENDING:
                 return None
-            both = (ChargeState.PENDING, ChargeState.RESERVED)
-            return min(one.key for one in tx.charges.in_state(charge.scope, *both))
+            return min(one.key for one in tx.charges.in_state(charge.scope, *OPEN))
 
     # --- decisions
 

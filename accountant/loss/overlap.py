@@ -85,7 +85,8 @@ def worst_loss(
     """
     plain = all(charge.costs is None for charge in charges)
     shapes = {charge.shape for charge in charges}
-    if plain and shapes <= {meeting or next(iter(shapes), ANYWHERE)} and not _empty(shapes):
+    alike = shapes <= {meeting or next(iter(shapes), ANYWHERE)}
+    if plain and alike and not any(shape.as_region.empty for shape in shapes):
         return worst_instant(charges, within=within)
     worst = 0
     for members in _together(charges, shapes, meeting):
@@ -149,7 +150,3 @@ def _edges(
     edges.sort(key=itemgetter(0))
     for at_ms, changes in groupby(edges, key=itemgetter(0)):
         yield at_ms, [(sign, charge) for _, sign, charge in changes]
-
-
-def _empty(shapes: Iterable[Shape]) -> bool:
-    return any(shape.as_region.empty for shape in shapes)

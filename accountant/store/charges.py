@@ -35,9 +35,6 @@ _CHARGES, _LINKS, _DECISIONS = (table_of(one) for one in (CHARGES, LINKS, DECISI
 class Charges(Rows[ChargeRow]):
     """Charges of windows."""
 
-    def __init__(self, connection: sa.Connection) -> None:
-        super().__init__(connection, CHARGES)
-
     def after(
         self, scope: str, end_ms: int, *, starting_before_ms: int | None = None
     ) -> list[ChargeRow]:

@@ -37,9 +37,6 @@ _DECISIONS, _ADOPTED = table_of(DECISIONS), table_of(ADOPTED)
 class Decisions(Rows[DecisionRow]):
     """Decisions of this ledger, whose id no row repeats."""
 
-    def __init__(self, connection: sa.Connection) -> None:
-        super().__init__(connection, DECISIONS)
-
     def store(self, decision: StoredDecision) -> None:
         """Store a decision."""
         window = window_columns(decision.key)
@@ -108,9 +105,6 @@ class Sequences:
 
 class Adopted(Rows[AdoptedRow]):
     """Decisions of other timelines that were taken over as spent."""
-
-    def __init__(self, connection: sa.Connection) -> None:
-        super().__init__(connection, ADOPTED)
 
     def store(self, seen: SeenDecision, *, adopted_at_ms: int) -> None:
         """Store a decision that was seen on the topic."""

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from accountant.store import chain
 from accountant.store.rows import Rows, same_window
 from accountant.store.schema import table_of
-from accountant.store.tables.charged import CHARGES, LINKS, ChargeState, LinkKind, LinkRow
+from accountant.store.tables.charged import CHARGES, LINKS, OPEN, LinkKind, LinkRow
 from accountant.store.tables.decided import DECISIONS
 from accountant.store.tables.pinned import SCOPES
 
@@ -26,21 +26,18 @@ _LINKS = table_of(LINKS)
 class Links(Rows[LinkRow]):
     """Links of the chains of all budgets."""
 
-    def __init__(self, connection: sa.Connection) -> None:
-        super().__init__(connection, LINKS)
-        self._scopes = Rows(connection, SCOPES)
-
     def append(self, scope: str, happened: Sequence[Happening]) -> None:
         """Add to a budget's chain; the budget is locked."""
         if not happened:
             return
-        head = self._scopes.get(scope=scope)
+        scopes = Rows(self._connection, SCOPES)
+        head = scopes.get(scope=scope)
         if head is None:
             raise LookupError(scope)
         links = chain.extend(scope, head.chain_link, head.chain_hash, happened)
         self.add(*links)
         last = {"chain_link": links[-1].link, "chain_hash": links[-1].hash}
-        self._scopes.change({"scope": scope}, **last)
+        scopes.change({"scope": scope}, **last)
 
     def last_state(self, scope: str) -> str | None:
         """Return what the newest state link of a budget's chain says."""
@@ -59,7 +56,7 @@ class Links(Rows[LinkRow]):
         """
         charge, decision = table_of(CHARGES), table_of(DECISIONS)
         waiting = sa.exists().where(same_window(decision, _LINKS), ~decision.c.published)
-        is_open = charge.c.state.in_([ChargeState.PENDING.value, ChargeState.RESERVED.value])
+        is_open = charge.c.state.in_([state.value for state in OPEN])
         ended = _LINKS.c.kind == LinkKind.ENDED.value
         stays = sa.or_(is_open, sa.and_(ended, sa.or_(charge.c.end_ms > horizon_ms, waiting)))
         joined = _LINKS.join(charge, same_window(charge, _LINKS))

@@ -27,9 +27,6 @@ _PARTIALS, _MARKS = table_of(PARTIALS), table_of(MARKS)
 class Partials(Rows[PartialRow]):
     """Partials of undecided windows."""
 
-    def __init__(self, connection: sa.Connection) -> None:
-        super().__init__(connection, PARTIALS)
-
     def store(self, partial: Partial) -> bool:
         """Store a partial unless its place is taken; say whether it was stored."""
         row = made_from(
@@ -81,9 +78,6 @@ class Partials(Rows[PartialRow]):
 
 class Marks(Rows[MarkRow]):
     """Where punctuation marks lie in the log."""
-
-    def __init__(self, connection: sa.Connection) -> None:
-        super().__init__(connection, MARKS)
 
     def before(self, feed: str, partition: int, time_ms: int) -> int | None:
         """Return the offset of the newest mark at or before an instant."""

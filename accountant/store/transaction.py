@@ -13,7 +13,9 @@ from accountant.store.partials import Marks, Partials
 from accountant.store.rows import Rows
 from accountant.store.schema import table_of
 from accountant.store.tables import TABLES
-from accountant.store.tables.charged import RUNS
+from accountant.store.tables.charged import CHARGES, LINKS, RUNS
+from accountant.store.tables.counted import MARKS, PARTIALS
+from accountant.store.tables.decided import ADOPTED, DECISIONS
 from accountant.store.tables.pinned import LEDGER, LOGS, QUERIES, SCOPES, SHAPES
 
 if TYPE_CHECKING:
@@ -41,15 +43,15 @@ class Transaction:
         self.queries = Rows(connection, QUERIES)
         self.shapes = Rows(connection, SHAPES)
         self.runs = Rows(connection, RUNS)
-        self.partials = Partials(connection)
-        self.marks = Marks(connection)
-        self.charges = Charges(connection)
+        self.partials = Partials(connection, PARTIALS)
+        self.marks = Marks(connection, MARKS)
+        self.charges = Charges(connection, CHARGES)
         self.totals = Totals(connection)
         self.finals = Finals(connection)
-        self.links = Links(connection)
-        self.decisions = Decisions(connection)
+        self.links = Links(connection, LINKS)
+        self.decisions = Decisions(connection, DECISIONS)
         self.sequences = Sequences(connection)
-        self.adopted = Adopted(connection)
+        self.adopted = Adopted(connection, ADOPTED)
 
     def ledger(self, *, lock: bool = False) -> LedgerRow:
         """Return the ledger's row."""

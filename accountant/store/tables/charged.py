@@ -16,6 +16,7 @@ __all__ = [
     "ENDED",
     "FINAL",
     "LINKS",
+    "OPEN",
     "RUNS",
     "TOTALS",
     "ChargeRow",
@@ -40,6 +41,9 @@ class ChargeState(StrEnum):
     RELEASED = "released"
 
 
+OPEN: Final = (ChargeState.PENDING, ChargeState.RESERVED)
+"""States of a charge that may still end cheaper, down to nothing."""
+
 FINAL: Final = (ChargeState.SETTLED, ChargeState.SPENT)
 """States of a loss that is never taken back."""
 
@@ -59,21 +63,12 @@ class ChargeRow(OfWindow):
     """One window's reservation and what became of it.
 
     Args:
-        query: of the window.
-        start_ms: likewise.
-        end_ms: likewise.
-        scope: the budget.
         admission: what the window was answered.
-        state: where the charge stands.
-        fingerprint: of the configuration it was asked for under.
         units: loss of one cell at worst.
-        cells: cells of the window.
-        cells_per_unit: those that one privacy unit reaches.
         loss_units: loss of one privacy unit at worst.
         settled_units: loss of the dearest cell, realised.
         settled_loss_units: loss of one privacy unit, realised.
         costs: realised cell by cell, where they differ (:mod:`accountant.costs.levels`).
-        periods: starts of the budget periods that the window touches.
         in_run: whether it shares a run's charge.
         held_units: what a window of a run holds once it is reserved; others hold their worst.
     """
@@ -190,17 +185,9 @@ class LinkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LinkRow(OfWindow):
-    """What happened to a charge.
+    """What happened to a charge, as the link of that number in its budget's chain.
 
-    Args:
-        scope: the budget whose chain it is in.
-        link: its number there.
-        kind: what it tells of.
-        query: of the window.
-        start_ms: likewise.
-        end_ms: likewise.
-        told: what cannot be read elsewhere: the digest of an adopted decision, a budget's state.
-        hash: over the link before it and what happened.
+    ``told`` is what cannot be read elsewhere: the digest of an adopted decision, a budget's state.
     """
 
     scope: str

@@ -23,15 +23,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """The ledger itself: the row 1, and no other.
-
-    Args:
-        id: 1.
-        ledger_id: its identity, told with every decision.
-        hash_key: for caps and duplicates; secret.
-        clock_ms: the last time it saw.
-        created_ms: the first.
-    """
+    """The ledger itself: the row 1, and no other; ``clock_ms`` is the last time it saw."""
 
     id: int
     ledger_id: str
@@ -53,23 +45,9 @@ LEDGER: Final = Table(
 class ScopeRow:
     """One budget, the last window that was served, and the ends of its chain.
 
-    Args:
-        scope: its name.
-        unit: what a neighbour differs in.
-        epsilon_max_units: the wall.
-        period: how often it is renewed, in words.
-        frontier_end_ms: of the last window that was served; nothing before the first.
-        frontier_query: likewise.
-        frontier_start_ms: likewise.
-        settled_worst_units: unit ``event``: worst row over settled charges; they are never taken
-            back, so it only grows.
-        chain_link: number of its chain's last link.
-        chain_hash: of that link.
-        base_link: the link up to which the chain was compacted.
-        base_hash: of that link.
-        compacted_before_ms: charges of windows that end by then may be gone; none that starts
-            before it is served.
-        compacted_worst_units: what their worst row had lost.
+    Under unit ``event`` ``settled_worst_units`` is the worst row over settled charges; they are
+    never taken back, so it only grows. Charges of windows that end by ``compacted_before_ms`` may
+    be gone, with ``base_link`` the last of their links; none that starts before it is served.
     """
 
     scope: str
@@ -108,17 +86,9 @@ LOGS: Final = Table("logs", LogIdentity, key=["feed"], kinds={"partitions": Kind
 
 @dataclass(frozen=True, slots=True)
 class QueryRow:
-    """One registered query.
+    """One registered query, with the start of its oldest undecided window.
 
-    Args:
-        query: its name.
-        scope: the budget it draws on.
-        feed: where its events come from.
-        fingerprint: of the configuration in force.
-        definition: that configuration, as JSON.
-        cursor_ms: start of its oldest undecided window.
-        effective_from_ms: start of the first window that an accepted change decides.
-        retired: whether it has ended for good.
+    ``effective_from_ms`` is the start of the first window that an accepted change decides.
     """
 
     query: str
