@@ -84,6 +84,11 @@ class Series:
         return Request(charge, self.fingerprint, too_old)
 
 
+A = Series("a")
+B = Series("b", units=2)
+HOP = Series("hop", size=20, step=10, units=2)
+
+
 def open_ledger(url: str, clock: Clock | None = None, **options: object) -> Ledger:
     """Open a ledger with a clock that stands."""
     settings = {"clock_ms": clock or Clock(), "entropy": os.urandom, **options}
@@ -228,6 +233,11 @@ def without_anchors(status: LedgerStatus) -> LedgerStatus:
     """Return a status without the ends of its chains: compaction adds a link."""
     scopes = {name: replace(scope, anchor="") for name, scope in status.scopes.items()}
     return replace(status, scopes=scopes)
+
+
+def answers(ledger: Ledger, series: Series, count: int) -> list[Answer]:
+    """Return what the first windows are answered."""
+    return [ledger.answer(series.key(index)) for index in range(count)]
 
 
 def refuses(ledger: Ledger, series: Series, index: int) -> bool:

@@ -1,0 +1,90 @@
+"""Partials and marks: what partitions counted is kept until its window is decided."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.errors import ConfigChangedError, LogChangedError
+from accountant.records import PartialStatus, QueryRegistration
+from accountant.units import PrivacyUnit
+from tests.support.ledgers import (
+    TOPIC_ID,
+    A,
+    Series,
+    deny,
+    partial,
+    refuses,
+    requests,
+    set_up,
+    terms,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accountant.ledger.ledger import Ledger
+
+
+def test_partials_come_back_as_they_were(ledger: Ledger) -> None:
+    """Vectors survive the database bit by bit, in order of partitions."""
+    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    big = partial(A, 0, partition=1, values=(2**62, -(2**62), 0))
+    small = partial(A, 0)
+    assert [ledger.counts.put_partial(one) for one in (big, small)] == [PartialStatus.STORED] * 2
+    assert [one.digest for one in ledger.counts.partials(A.key(0))] == [small.digest, big.digest]
+    assert ledger.counts.partials(A.key(0))[1].value.tolist() == [2**62, -(2**62), 0]
+
+
+def test_recount_of_a_cut_slice_contradicts_nothing(ledger: Ledger) -> None:
+    """What retention cut short since is no news; a complete recount that differs is."""
+    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    whole = partial(A, 0, values=(3, 1, 0))
+    assert ledger.counts.put_partial(whole) is PartialStatus.STORED
+    cut = replace(partial(A, 0, values=(1, 1, 0)), complete=False)
+    assert ledger.counts.put_partial(cut) is PartialStatus.DUPLICATE
+    assert not ledger.counts.conflicted(A.key(0))
+    assert [one.digest for one in ledger.counts.partials(A.key(0))] == [whole.digest]
+    assert ledger.counts.put_partial(partial(A, 0, values=(2, 1, 0))) is PartialStatus.CONFLICT
+    assert ledger.counts.conflicted(A.key(0))
+
+
+def test_a_contradicting_partial_is_never_forgotten(opened: Callable[[], Ledger]) -> None:
+    """Two counts of one slice deny the window, also after a restart and a third report."""
+    ledger = opened()
+    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    ledger.admit("s", requests([A], 20))
+    assert ledger.counts.put_partial(partial(A, 0)) is PartialStatus.STORED
+    assert ledger.counts.put_partial(partial(A, 0)) is PartialStatus.DUPLICATE
+    assert ledger.counts.put_partial(partial(A, 0, values=(4,))) is PartialStatus.CONFLICT
+    again = opened()
+    assert again.counts.conflicted(A.key(0))
+    assert again.counts.put_partial(partial(A, 0)) is PartialStatus.CONFLICT
+    assert refuses(again, A, 0)
+    deny(again, A, 0, "conflict")
+    assert again.counts.put_partial(partial(A, 0)) is PartialStatus.DECIDED
+    assert not again.counts.partials(A.key(0))
+
+
+def test_a_partial_of_another_log_or_configuration_is_refused(ledger: Ledger) -> None:
+    """Nothing counted elsewhere gets in."""
+    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    with pytest.raises(ConfigChangedError):
+        ledger.counts.put_partial(partial(Series("a", fingerprint="other"), 0))
+    ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 5, "t"))
+    ledger.pins.register_query(QueryRegistration("n", "t", "elsewhere", "f1", "{}", 0))
+    with pytest.raises(LogChangedError):
+        ledger.counts.put_partial(partial(Series("n"), 0))
+    assert TOPIC_ID not in str(ledger.reports.verify())
+
+
+def test_punctuation_marks(ledger: Ledger) -> None:
+    """The newest mark at or before an instant is found, per feed and partition."""
+    for time_ms, offset in ((10, 100), (20, 200), (10, 999)):
+        ledger.counts.put_mark("feed", 0, time_ms, offset)
+    assert [ledger.counts.mark_before("feed", 0, at) for at in (9, 10, 19, 20, 99)] == [
+        *(None, 100, 100, 200, 200)
+    ]
+    assert ledger.counts.mark_before("feed", 1, 99) is None

@@ -1,0 +1,90 @@
+"""A colouring bounds every row, and a large clique would not."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import TYPE_CHECKING
+
+import networkx as nx
+import numpy as np
+
+from accountant.loss.maxoverlap import maximum_overlap
+from accountant.loss.maxoverlap.classes import attributes_of
+from accountant.loss.maxoverlap.colouring import colouring_bound, neighbours
+from benchmarks.overlap import uniform
+from tests.support.overlaps import coloured, ones, truth, workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from accountant.regions.regions import Region
+
+
+def greedy_clique(regions: Sequence[Region], _: Sequence[int]) -> int:
+    """Broken twin: a clique that is merely large, read as a bound."""
+    graph = neighbours(attributes_of(regions), len(regions))
+    clique = 0
+    for at in sorted(range(len(regions)), key=lambda at: graph[at].bit_count()):
+        if clique & ~graph[at] == 0:
+            clique |= 1 << at
+    return clique.bit_count()
+
+
+def broken_off(regions: Sequence[Region], weights: Sequence[int]) -> int:
+    """Return the bound of a colouring that is stopped half way."""
+    calls = itertools.count()
+    return colouring_bound(
+        attributes_of(regions), weights, lambda: next(calls) > 1.5 * len(regions)
+    )
+
+
+def shortfalls(bound: Callable[[Sequence[Region], Sequence[int]], int]) -> int:
+    """Return for how many workloads a bound lies below the truth."""
+    count = 0
+    for seed in range(150):
+        regions = [region for region in workload(seed, regions=12) if not region.empty]
+        count += bound(regions, ones(regions)) < truth(regions, ones(regions))
+    return count
+
+
+def test_a_bound_never_falls_below_the_truth_and_a_broken_one_is_caught() -> None:
+    """The colouring passes the test that an approximate clique fails."""
+    assert shortfalls(coloured) == 0
+    assert shortfalls(broken_off) == 0
+    assert shortfalls(greedy_clique) > 0
+
+
+def test_a_weighted_colouring_is_safe_and_no_worse_than_repeating_regions() -> None:
+    """Heights of colours bound the heaviest row, as colouring every copy of a region would."""
+    for seed in range(60):
+        regions = [region for region in workload(seed, regions=10) if not region.empty]
+        rng = random.Random(seed)
+        weights = [rng.randint(0, 7) for _ in regions]
+        bound = colouring_bound(attributes_of(regions), weights)
+        assert truth(regions, weights) <= bound <= sum(weights)
+
+
+def test_neighbours_are_the_regions_that_overlap() -> None:
+    """The graph says what comparing regions pair by pair says."""
+    for seed in range(40):
+        regions = [region for region in workload(seed, regions=10) if not region.empty]
+        graph = neighbours(attributes_of(regions), len(regions))
+        for left, right in itertools.permutations(range(len(regions)), 2):
+            assert bool(graph[left] >> right & 1) == regions[left].overlaps(regions[right])
+
+
+def test_uniform_workloads_are_bounded_no_worse_than_by_dsatur() -> None:
+    """However short the search, the bound is not above that of networkx's DSatur."""
+    for seed in range(3):
+        regions = uniform(np.random.default_rng(seed), 60)
+        graph = nx.Graph()
+        graph.add_nodes_from(range(len(regions)))
+        graph.add_edges_from(
+            (left, right)
+            for left, right in itertools.combinations(range(len(regions)), 2)
+            if regions[left].overlaps(regions[right])
+        )
+        colours = len(set(nx.greedy_color(graph, strategy="DSATUR").values()))
+        found = maximum_overlap(regions, node_limit=2, time_limit_s=None)
+        assert found.value <= found.upper_bound <= colours

@@ -1,0 +1,230 @@
+"""Maximum overlap: exact against brute force, safe under every limit, the same every time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import sys
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from accountant.loss.maxoverlap import maximum_overlap, utility_gain
+from accountant.regions.regions import Region
+from benchmarks.overlap import census
+from tests.support.overlaps import coloured, ones, ranges, sets, truth, weights_for, workload
+
+
+@pytest.mark.parametrize("composition", ["sum", "gdp"])
+@pytest.mark.parametrize("block", range(5))
+def test_the_answer_equals_brute_force(block: int, composition: str) -> None:
+    """Five hundred small workloads in each composition, weighted or not, are solved exactly."""
+    for seed in range(100 * block, 100 * block + 100):
+        regions = workload(seed)
+        weights = weights_for(seed, len(regions))
+        found = maximum_overlap(regions, weights, composition=composition, time_limit_s=None)
+        assert found.exact, seed
+        exact = [Fraction(weight) for weight in weights or ones(regions)]  # type: ignore[arg-type]
+        if composition == "sum":
+            assert found.value == truth(regions, exact), seed
+        else:
+            squares = truth(regions, [weight**2 for weight in exact])
+            assert Fraction(found.value) ** 2 >= squares, seed
+            assert math.isclose(found.value, math.sqrt(squares), rel_tol=1e-15), seed
+        held = [at for at, region in enumerate(regions) if region.contains(found.witness)]
+        assert [at for at in held if exact[at]] == list(found.members), seed
+
+
+@pytest.mark.parametrize("node_limit", [0, 1, 3])
+def test_no_limit_makes_the_bound_unsafe(node_limit: int) -> None:
+    """However early the search ends, the truth lies between the value and the bound."""
+    for seed in range(40):
+        regions = workload(seed, regions=12)
+        weights = weights_for(seed, len(regions)) or ones(regions)
+        found = maximum_overlap(regions, weights, node_limit=node_limit, time_limit_s=None)
+        assert found.value <= truth(regions, weights) <= found.upper_bound <= found.plain, seed
+        assert found.exact == (found.value == found.upper_bound)
+
+
+def test_regions_that_overlap_pairwise_need_not_share_a_row() -> None:
+    """Three pairs out of three values overlap in twos: two share a row, and colours say three."""
+    pairs = [Region.where(x=["a", "b"]), Region.where(x=["b", "c"]), Region.where(x=["a", "c"])]
+    assert coloured(pairs, [1, 1, 1]) == 3
+    found = maximum_overlap(pairs)
+    assert (found.value, found.upper_bound, found.exact) == (2, 2, True)
+
+
+def test_the_example_of_the_paper() -> None:
+    """Example 2 of Parallel Composition has a maximum overlap of two."""
+    queries = [
+        Region.where(postcode="A", native="Y"),
+        Region.where(postcode=["A", "B"]),
+        Region.where(postcode="B", native="N"),
+    ]
+    found = maximum_overlap(queries)
+    assert found.value == 2
+    assert len(found.members) == 2
+    assert utility_gain(found) == Fraction(1, 3)
+
+
+def test_nothing_costs_nothing() -> None:
+    """No regions, empty regions and weights of zero leave a loss of zero."""
+    for regions, weights in (
+        ([], None),
+        ([Region.nothing()], None),
+        ([Region.nothing()], [7]),
+        ([Region.where(x=1), Region.everything()], [0, 0]),
+    ):
+        found = maximum_overlap(regions, weights)
+        assert (found.value, found.upper_bound, found.exact, found.members) == (0, 0, True, ())
+        assert utility_gain(found) == 0
+
+
+def test_empty_regions_do_not_count() -> None:
+    """The empty region adds nothing, not even to plain composition."""
+    found = maximum_overlap([Region.nothing(), Region.where(x=1)], [100, 2])
+    assert (found.value, found.plain, found.members) == (2, 2, (1,))
+
+
+def test_regions_without_conditions_hold_every_row() -> None:
+    """The region of all rows counts wherever the worst row is."""
+    regions = [Region.everything(), Region.where(x=1), Region.where(x=2)]
+    assert maximum_overlap(regions, [5, 1, 2]).value == 7
+    assert maximum_overlap([Region.everything()] * 3).value == 3
+
+
+def test_the_same_region_again_adds_up() -> None:
+    """Ten charges on one region cost ten times as much."""
+    regions = [Region.where(x=1, time=(0, 10)), Region.where(x=2, time=(0, 10))] * 10
+    found = maximum_overlap(regions, [Fraction(1, 10), Fraction(1, 5)] * 10)
+    assert found.value == 2
+    assert found.members == tuple(range(1, 20, 2))
+
+
+def test_unlinked_attributes_add_up() -> None:
+    """Regions on attributes of their own are solved apart, and a row can be in the worst of all."""
+    regions = [Region.of({f"x{at}": value}) for at in range(40) for value in range(3)]
+    found = maximum_overlap(regions, [1, 2, 3] * 40, time_limit_s=None, node_limit=1000)
+    assert (found.value, found.exact) == (120, True)
+
+
+def test_time_is_an_attribute() -> None:
+    """Windows that follow one another compose in parallel, and those that overlap do not."""
+    windows = [Region.where(time=(start, start + 10)) for start in range(0, 50, 5)]
+    assert maximum_overlap(windows).value == 2
+    assert maximum_overlap(windows[::2]).value == 1
+
+
+def test_weights_of_any_size_stay_exact() -> None:
+    """Whole weights far beyond 64 bits, and floats that differ in the last bit, are told apart."""
+    huge = 10**400
+    regions = [Region.where(x=1), Region.where(x=2), Region.where(y=1), Region.where(x=2, y=2)]
+    assert maximum_overlap(regions, [huge + 1, huge, 1, 0]).value == huge + 2
+    regions = ranges(1, 30, attributes=4)
+    weights = [math.nextafter(0.1, 1) if at % 2 else 0.1 for at in range(30)]
+    found = maximum_overlap(regions, weights, time_limit_s=None)
+    rough = maximum_overlap(regions, time_limit_s=None)
+    assert found.exact
+    assert rough.exact
+    assert isinstance(found.value, Fraction)
+    assert rough.value * Fraction(0.1) <= found.value
+    assert found.value <= rough.value * Fraction(math.nextafter(0.1, 1))
+    extremes = [5e-324, sys.float_info.max]
+    assert maximum_overlap(regions[:1] * 2, extremes).value == sum(map(Fraction, extremes))
+
+
+def test_many_ties_in_rounded_weights_are_resolved() -> None:
+    """Weights too fine for one sum of floats have the optimum of the same weights in small."""
+    for seed in range(10):
+        regions = ranges(seed, 24, attributes=5, values=12)
+        rng = random.Random(seed)
+        small = [rng.randint(1, 3) for _ in regions]
+        scale = Fraction(2**70 + 1, 3**40)
+        fine = maximum_overlap(
+            [*regions, Region.where(x0=-1)], [*(scale * each for each in small), Fraction(1, 7**30)]
+        )
+        plain = maximum_overlap(regions, small)
+        assert fine.exact
+        assert plain.exact
+        assert fine.value == plain.value * scale
+
+
+def test_bad_limits_and_compositions_are_refused() -> None:
+    """What is no limit and no composition is refused in words."""
+    for limit in (-1, math.nan, math.inf):
+        with pytest.raises(ValueError, match="time limit"):
+            maximum_overlap([], time_limit_s=limit)
+    with pytest.raises(ValueError, match="node limit"):
+        maximum_overlap([], node_limit=-1)
+    with pytest.raises(ValueError, match='a composition is "sum"'):
+        maximum_overlap([], composition="max")
+    with pytest.raises(ValueError, match="needs a delta"):
+        maximum_overlap([], composition="rdp")
+
+
+def test_the_clock_ends_the_search_safely() -> None:
+    """With a clock that jumps, what is returned is a row that exists and a bound that holds."""
+    regions = sets(3, 50)
+    done = maximum_overlap(regions, time_limit_s=None)
+    assert done.exact
+    for jump_s in (0.001, 0.5, 10.0, 1e9):
+        clock = itertools.count(0, jump_s).__next__
+        found = maximum_overlap(regions, time_limit_s=5, clock=clock)
+        assert 0 < found.value <= done.value <= found.upper_bound <= len(regions)
+    assert maximum_overlap(regions, time_limit_s=0).upper_bound >= done.value
+
+
+def test_without_a_clock_the_answer_is_the_same() -> None:
+    """A limit on nodes, and no limit on time, gives the same answer and never asks the clock."""
+
+    def clock() -> float:
+        calls.append(1)
+        return 0.0
+
+    calls: list[int] = []
+    regions = sets(4, 100)
+    answers = [
+        maximum_overlap(regions, time_limit_s=None, node_limit=3, clock=clock) for _ in range(2)
+    ]
+    assert answers[0] == answers[1]
+    assert not answers[0].exact
+    assert answers[0].nodes <= 5
+    assert len(calls) <= 2
+
+
+def test_the_census_workload_of_the_paper_is_exact() -> None:
+    """Two thousand census queries are solved in seconds, whether incomes start at 0 or anywhere."""
+    for ranges_too in (False, True):
+        regions = census(
+            np.random.default_rng(7), 2_000 if not ranges_too else 500, ranges=ranges_too
+        )
+        began_s = time.process_time()
+        found = maximum_overlap(regions, time_limit_s=10)
+        assert found.exact
+        assert time.process_time() - began_s < 60
+        assert sum(region.contains(found.witness) for region in regions) == found.value
+
+
+def test_the_order_of_regions_does_not_change_the_answer() -> None:
+    """A permutation of the regions, with their weights, has the same maximum overlap."""
+    for seed in range(30):
+        regions = workload(seed)
+        weights = [random.Random(seed).randint(1, 5) for _ in regions]
+        order = list(range(len(regions)))
+        random.Random(seed).shuffle(order)
+        shuffled = maximum_overlap([regions[at] for at in order], [weights[at] for at in order])
+        assert shuffled.value == maximum_overlap(regions, weights).value
+
+
+def test_the_gain_counts_the_certain_saving() -> None:
+    """The gain is one minus overlap over total, by squares where losses compose by squares."""
+    regions = [Region.where(x=at) for at in range(4)]
+    assert utility_gain(maximum_overlap(regions)) == Fraction(3, 4)
+    assert utility_gain(maximum_overlap(regions), 8) == Fraction(7, 8)
+    assert utility_gain(maximum_overlap(regions, composition="gdp")) == pytest.approx(0.75)
+    assert utility_gain(maximum_overlap([Region.everything()] * 2, composition="gdp")) == 0
+    with pytest.raises(ValueError, match="below the overlap"):
+        utility_gain(maximum_overlap(regions), Fraction(1, 2))
