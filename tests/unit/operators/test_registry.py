@@ -67,6 +67,7 @@ def test_one_literal_is_decided_as_before(mechanism: str, text: str) -> None:
         assert price(mechanism, of, aim(1)) == direct.plan
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", ["a", "NOT a", "a AND NOT b", "(a AND b) OR (NOT a AND c)"])
 @pytest.mark.parametrize("mechanism", FORMULAS)
 @pytest.mark.parametrize("more", [{}, {"max_fpr": Fraction(1, 10)}, {"refine": "fresh"}])

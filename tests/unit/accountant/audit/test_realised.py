@@ -183,6 +183,7 @@ class _Life:
 # ── Sums ─────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", list(PrivacyUnit))
 @pytest.mark.parametrize(("size", "step"), [(10, 10), (40, 10), (30, 20), (250, 50)])
 def test_sums_are_those_of_adding_up_by_hand(
@@ -284,6 +285,7 @@ def test_one_reading_unpacks_a_bounded_number(
     assert (life.realised().windows, life.realised().complete) == (6, True)
 
 
+@pytest.mark.long
 def test_uniform_charges_are_added_up_in_the_database(ledger: Ledger) -> None:
     """Of however many in a period, one row comes back."""
     life = _Life(ledger, PrivacyUnit.USER)

@@ -105,6 +105,7 @@ def agrees(solver: Solver, epsilons: Floats) -> bool:
     return abs(solver(epsilons) - over_vertices(*bounds(epsilons))) < 1e-11
 
 
+@pytest.mark.long
 def test_equals_every_vertex() -> None:
     """On 500 cases of up to 12 predicates the value is exact and the bracket closed around it."""
     for epsilons in cases(500, largest=12):

@@ -118,6 +118,7 @@ def loss_by_hand(charges: list[Held], span: range, rows: list[dict[str, int]]) -
     return worst
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(st.lists(held(), max_size=7), st.integers(0, 25), st.integers(1, 12))
 def test_rows_and_cells_match_brute_force(charges: list[Held], first: int, size: int) -> None:

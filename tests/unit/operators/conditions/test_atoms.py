@@ -60,6 +60,7 @@ def test_step_count_is_non_negative_exactly_where_the_comparison_is_true(
     assert bool(test.truth(np.array([statistic], dtype=np.int64))[0]) == expected
 
 
+@pytest.mark.long
 @settings(max_examples=500, deadline=None)
 @given(st.sampled_from(ORDERED), int64s, int64s, sensitivities)
 def test_step_count_is_the_exact_quotient_where_it_can_be_represented(
@@ -76,6 +77,7 @@ def test_step_count_is_the_exact_quotient_where_it_can_be_represented(
         assert (got >= 0) == (exact >= 0)
 
 
+@pytest.mark.long
 @settings(max_examples=500, deadline=None)
 @given(st.sampled_from(ORDERED), int64s, int64s, sensitivities, st.data())
 def test_neighbours_are_at_most_one_step_apart(

@@ -341,6 +341,7 @@ def test_a_largest_value_beyond_the_clip_is_refused() -> None:
     assert tau_min("r2t", Sum(0, 40), EPSILON, Fraction(1, 20), largest=40) > 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10_000), Fraction(1, 50_000)], ids=str)
 def test_thresholds_of_small_epsilons_hold(epsilon: Fraction) -> None:
     """The table reaches as far as the thresholds say, on both sides of the end."""

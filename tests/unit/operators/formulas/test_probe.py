@@ -34,6 +34,7 @@ def test_levels_begin_at_the_first_tolerance() -> None:
     assert operator.plan.epsilon == Fraction(sum(s.units[-1] for s in operator.scales), 10**12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("refine", get_args(Refine))
 @pytest.mark.parametrize("rule", get_args(Rule))
 @pytest.mark.parametrize("max_fpr", [None, BETA])

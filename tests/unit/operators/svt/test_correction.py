@@ -95,6 +95,7 @@ def test_correction_without_tolerance_is_a_quantile() -> None:
     assert r == pytest.approx(5 * 0.6744897501960817, rel=1e-6)  # the normal law's third quartile
 
 
+@pytest.mark.long
 def test_correction_is_the_maximum() -> None:
     """No r near it does better, for any pair and tolerance."""
     sample = np.linspace(-40, 60, 200_001)

@@ -101,6 +101,7 @@ def test_plan_keeps_its_promise_for_the_least(
     assert made.plan.epsilon > made.plan.limit
 
 
+@pytest.mark.long
 def test_random_promises_are_kept_for_the_least() -> None:
     """Odd rates, from nearly a guess to one in a million millions; all in all 60 of them."""
     rng = np.random.default_rng(11)

@@ -39,6 +39,7 @@ def test_one_sided_noise_is_never_below_zero() -> None:
         assert chi_square(counts, masses / masses.sum()) > 1e-4
 
 
+@pytest.mark.long
 def test_user_in_every_window_is_charged_for_alarms_only() -> None:
     """Over 10,000 windows a run costs eps_1 and its alarms; every window alone would pay again."""
     made = Svt.planned(condition(2), aim(5, alarms=10))

@@ -340,6 +340,7 @@ def with_an_orphan(folder: Path) -> str:
     return path
 
 
+@pytest.mark.long
 def test_a_removed_alarm_is_shown_and_retired(tmp_path: Path) -> None:
     """Status warns of it; ``retire`` gives its reservations back, and the others go on."""
     path = with_an_orphan(tmp_path)

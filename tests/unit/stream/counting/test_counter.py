@@ -309,6 +309,7 @@ def test_late_rows_in_a_large_domain_stay_small() -> None:
     assert at.tolist() == list(range(1_000_000))
 
 
+@pytest.mark.long
 def test_high_rates() -> None:
     """A million rows take well under a second: 30-50 ms for COUNT, 300 ms for DISTINCT.
 

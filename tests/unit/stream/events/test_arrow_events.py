@@ -133,6 +133,7 @@ def oracle(row: tuple[Any, ...]) -> str | None:
     return next((reason for reason, holds in verdicts if holds), None)
 
 
+@pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(arrow_rows, st.sampled_from(STRINGS), st.sampled_from(TIMES), st.integers(1, 7))
 def test_arrow_rows_are_independent(

@@ -320,6 +320,7 @@ def test_a_filter_of_an_unknown_form_leaves_all_open() -> None:
     assert region_of(query(Odd(), ())) == Region.where(feed="badges")
 
 
+@pytest.mark.long
 def test_large_lists_are_read_in_one_pass() -> None:
     """A list of 20,000 values takes no quadratic time."""
     values = ", ".join(str(each) for each in range(0, 40_000, 2))

@@ -150,6 +150,7 @@ OVER_BUDGET = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("config", OVER_BUDGET.values(), ids=OVER_BUDGET)
 def test_every_change_makes_it_fit_and_one_step_less_does_not(
     tmp_path: Path, config: Config
@@ -294,6 +295,7 @@ ACTIVE = [
 WHERE = ["", "WHERE room = 'lab'", "WHERE room <> 'lab'", "WHERE floor = 1", "WHERE paid > 2"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(6))
 def test_a_plan_that_fits_is_never_refused(tmp_path: Path, seed: int) -> None:
     """Random alarms under the least wall that fits: no day about a clock change has a refusal.
@@ -444,6 +446,7 @@ def test_overlap_table_says_why(tmp_path: Path) -> None:
     assert "worst row: a, b" in shown
 
 
+@pytest.mark.long
 def test_thirty_alarms_are_planned_quickly(tmp_path: Path) -> None:
     """A file of 30 alarms that does not fit takes seconds at most, whatever the unit."""
     for unit in ("user", "event"):

@@ -152,6 +152,7 @@ def running(folder: Path, step: Any = None, **settings: Any) -> Iterator[Harness
         yield Harness(alarms, ledger, runtime, now_ms)
 
 
+@pytest.mark.long
 def test_a_run_is_paid_for_its_alarms(tmp_path: Path) -> None:
     """A hundred windows with every room full of the same people in three of them."""
     with running(tmp_path) as one:

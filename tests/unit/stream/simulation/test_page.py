@@ -81,6 +81,7 @@ def test_page_stands_by_itself() -> None:
     assert not any(stand_in in text for stand_in in ("#0a0b", "#010203", "#010204"))
 
 
+@pytest.mark.long
 def test_page_of_one_cell_has_no_min_entropy() -> None:
     """With one predicate there is nothing to guess: no plot, no column, ``null`` in JSON."""
     simulation = simulated(alarm(1), near_the_threshold(4, 1))

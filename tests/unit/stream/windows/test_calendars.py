@@ -151,6 +151,7 @@ def test_a_cut_is_the_first_instant_that_is_too_late() -> None:
     assert FixedCalendar(10, 10).first_open(array(12, 13), 3).tolist() == [0, 1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize(
     "around",

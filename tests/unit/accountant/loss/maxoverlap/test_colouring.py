@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 import numpy as np
+import pytest
 
 from accountant.loss.maxoverlap import maximum_overlap
 from accountant.loss.maxoverlap.classes import attributes_of
@@ -74,6 +75,7 @@ def test_neighbours_are_the_regions_that_overlap() -> None:
             assert bool(graph[left] >> right & 1) == regions[left].overlaps(regions[right])
 
 
+@pytest.mark.long
 def test_uniform_workloads_are_bounded_no_worse_than_by_dsatur() -> None:
     """However short the search, the bound is not above that of networkx's DSatur."""
     for seed in range(3):

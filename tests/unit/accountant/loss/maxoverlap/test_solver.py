@@ -18,6 +18,7 @@ from benchmarks.overlap import census
 from tests.support.overlaps import coloured, ones, ranges, sets, truth, weights_for, workload
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("composition", ["sum", "gdp"])
 @pytest.mark.parametrize("block", range(5))
 def test_the_answer_equals_brute_force(block: int, composition: str) -> None:
@@ -195,6 +196,7 @@ def test_without_a_clock_the_answer_is_the_same() -> None:
     assert len(calls) <= 2
 
 
+@pytest.mark.long
 def test_the_census_workload_of_the_paper_is_exact() -> None:
     """Two thousand census queries are solved in seconds, whether incomes start at 0 or anywhere."""
     for ranges_too in (False, True):

@@ -554,6 +554,7 @@ def outside(query: Query, values: NDArray[np.int64], reference: int) -> bool:
     return abs(int(np.sort(values)[rank - 1]) - reference) >= band.decider.tau
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ids", [False, True], ids=["no ids", "ids"])
 @pytest.mark.parametrize("unit", [EVENT, USER], ids=["event", "user"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[2]}")

@@ -94,6 +94,7 @@ MULTISETS: list[list[EVENT]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("comparison", list(Comparison))
 @pytest.mark.parametrize("aggregate", AGGREGATES, ids=str)
 def test_a_reduced_comparison_is_true_where_sql_s_is(
@@ -108,6 +109,7 @@ def test_a_reduced_comparison_is_true_where_sql_s_is(
             assert decided(tree, aggregate, events, at) is wanted, (events, threshold)
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(
     st.builds(

@@ -108,6 +108,7 @@ def test_cells_chosen_per_statistic_are_caught() -> None:
     assert reference.count(query, budget, log, range(1))[0].values == {0: 1}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("most", [1, 2])
 def test_cells_chosen_per_statistic_are_caught_in_random_logs(most: int) -> None:
     """The check has power on random statistics too, and it is the number of cells that it names."""
