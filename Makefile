@@ -16,6 +16,10 @@ PYTEST := $(BIN)/python -m pytest --durations=15 --durations-min=1
 # Twice as many processes as there are cores on a small machine: half of them wait for windows.
 JOBS ?= 4
 
+# Images set it. Every process would compile Tocsin and its tests again: half a second a command,
+# ten for each process of the tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -30,7 +34,7 @@ demo: $(RUN)  ## replay a shop's year and a simulated office
 
 .PHONY: test
 test: system $(DEV)  ## everything CI runs, with a real Kafka and a real PostgreSQL
-	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory --jobs=2 check compiled
 	$(GUARD) $(PYTEST) --numprocesses=$(JOBS) --dist=loadgroup --no-loadscope-reorder tests
 
 .PHONY: quick
@@ -46,19 +50,27 @@ check: $(DEV)  ## linters, types, import directions and the measures of the layo
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.house.measures
 
+# The tests' processes begin at the same time with the same files: one compiles for all of them.
+# What cannot be read is told by the tests themselves.
+.PHONY: compiled
+compiled: $(DEV)
+	@$(BIN)/python -m pytest --collect-only -qq tests >/dev/null || true
+
 .PHONY: kafka
 kafka: $(RUN)  ## a local broker to play with, until Ctrl-C (PORT=9092)
 	@deploy/prerequisites.sh default-jre-headless maven
 	@exec $(BIN)/python -m deploy.kafka.broker --port $(or $(PORT),9092)
 
 .PHONY: bench
-bench: system $(DEV)  ## rates and delays on this machine
+bench: system $(DEV)  ## rates and delays on this machine, and the aims for speed beside an earlier commit
 	$(PYTEST) tests/benchmarks tests/benchmarks/measured.py
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.aims
 
 .PHONY: bench-accountant
 bench-accountant: $(DEV)  ## the ledger at scale, maximum overlap, min-entropy; writes their reports
 	$(BIN)/python -m benchmarks.ledger_scale --write
+	$(BIN)/python -m benchmarks.ledger_age --write
 	$(BIN)/python -m benchmarks.overlap --write
 	$(BIN)/python -m benchmarks.minentropy --write
 
@@ -69,6 +81,10 @@ papers: $(DEV)  ## the figures of the papers on other data (DATA=folder); writes
 .PHONY: crash
 crash: system $(DEV)  ## in full: kill -9 at every step on real servers, and a run of 10,000 windows
 	$(PYTEST) tests/integration/test_crash_matrix.py tests/unit/stream/replay/test_run_alarms.py --full --timeout=7200
+
+.PHONY: soak
+soak: system $(DEV)  ## forty minutes of kills, an outage and wrong clocks under load; writes its report
+	$(PYTEST) tests/soak/test_soak.py --full --timeout=7200 --capture=no
 
 # uv resolves for every supported Python at once, so that one lock serves them all.
 LOCK := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links \

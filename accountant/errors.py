@@ -10,7 +10,8 @@
     └── LedgerError             exit 2   the ledger refuses; nothing was drawn or released
         ├── ConfigChangedError      the configuration differs from the registered one
         ├── LogChangedError         the topic is not the one that was registered
-        ├── LedgerRolledBackError   the topic shows decisions that the ledger lacks
+        ├── FeedClaimedError        another ledger has claimed a feed
+        ├── LedgerRolledBackError   more was released than the ledger knows of
         ├── LedgerCorruptError      ``verify`` found a row that does not add up
         └── ClockError              the clock went back further than the allowed skew
 
@@ -28,6 +29,7 @@ __all__ = [
     "ConfigError",
     "DataError",
     "DependencyError",
+    "FeedClaimedError",
     "LedgerCorruptError",
     "LedgerError",
     "LedgerRolledBackError",
@@ -51,9 +53,14 @@ class TocsinError(Exception):
         self.message = message
         self.hint = hint
 
+    @property
+    def sentence(self) -> str:
+        """The message, after its place where it has one, and without the hint."""
+        return self.message
+
     def __str__(self) -> str:
-        """Return the message with its hint on a line of its own."""
-        return f"{self.message}\n  hint: {self.hint}" if self.hint else self.message
+        """Return the sentence with its hint on a line of its own."""
+        return f"{self.sentence}\n  hint: {self.hint}" if self.hint else self.sentence
 
 
 class ConfigError(TocsinError):
@@ -77,10 +84,11 @@ class ConfigError(TocsinError):
         self.line = line
         self.column = column
 
-    def __str__(self) -> str:
-        """Return ``file:line:column: message`` and the hint."""
-        where = f"{self.file}:{self.line}:{self.column}: " if self.file else ""
-        return where + super().__str__()
+    @property
+    def sentence(self) -> str:
+        """``file:line:column: message``, or ``file: message`` where the line is unknown."""
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return f"{place}: {self.message}" if place else self.message
 
 
 class DataError(TocsinError):
@@ -96,9 +104,19 @@ class BudgetError(TocsinError):
 
 
 class DependencyError(TocsinError):
-    """A service Tocsin depends on cannot be reached."""
+    """A service Tocsin depends on cannot be reached.
+
+    Args:
+        message: what failed, in one sentence.
+        hint: what the reader can do about it; may be empty.
+        ledger: whether it is the ledger's database; Kafka otherwise.
+    """
 
     exit_code = 4
+
+    def __init__(self, message: str, *, hint: str = "", ledger: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.ledger = ledger
 
 
 class LedgerError(TocsinError):
@@ -115,8 +133,12 @@ class LogChangedError(LedgerError):
     """The log behind a feed is not the one registered in the ledger."""
 
 
+class FeedClaimedError(LedgerError):
+    """Another ledger has claimed a feed: what it spent on its people would be spent again."""
+
+
 class LedgerRolledBackError(LedgerError):
-    """Released decisions exist that the ledger does not know: it is older than the topic."""
+    """Released decisions exist that the ledger does not know: it is older than they are."""
 
 
 class LedgerCorruptError(LedgerError):

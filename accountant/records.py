@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REFERENCE_PARTITIONS",
+    "UNSEEN_MS",
     "Answer",
     "BudgetTerms",
     "FinalCharge",
@@ -35,11 +36,13 @@ __all__ = [
     "Outcome",
     "Partial",
     "PartialStatus",
+    "Place",
     "QueryRegistration",
     "QueryStatus",
     "Request",
     "ScopeStatus",
     "SeenDecision",
+    "Stand",
     "StoredDecision",
 ]
 
@@ -109,6 +112,57 @@ class PartialStatus(StrEnum):
     """Another one was there under the same key: the window can only be denied."""
     DECIDED = "decided"
     """The window is decided, or may only be denied: nothing was stored."""
+    STALE = "stale"
+    """The feed has more partitions since: nothing was stored; it is to be counted again."""
+
+
+class Stand(StrEnum):
+    """How a partition stands for the worker that reads it."""
+
+    OPENED = "opened"
+    """Its reading has just begun."""
+    READING = "reading"
+    """More of it can be read."""
+    END = "end"
+    """All of it is read."""
+    TRANSACTION = "transaction"
+    """An open transaction holds back what follows."""
+    CORRUPT = "corrupt"
+    """What follows cannot be read."""
+    UNREACHABLE = "unreachable"
+    """It has no leader that answers."""
+
+
+UNSEEN_MS: Final = 15_000
+"""A partition that no worker reported for so long was read by nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far one partition is read, and since when it has not gone on.
+
+    It goes on while its offset moves and there is, or was, more of it to read; at its end, or held
+    back, it stands still. Nothing here is known of what was read.
+
+    Args:
+        partition: of the feed's topic.
+        log_offset: of the next record.
+        stand: how it stands.
+        still_since_ms: since when it has stood still, while somebody could have read on.
+        seen_ms: when it was last reported.
+    """
+
+    partition: int
+    log_offset: int
+    stand: Stand
+    still_since_ms: int
+    seen_ms: int
+
+    def still_ms(self, since_ms: int, now_ms: int) -> int:
+        """Return for how long it was seen to stand still, from an instant on at the earliest."""
+        if now_ms - self.seen_ms > UNSEEN_MS:
+            return 0
+        return max(self.seen_ms - max(self.still_since_ms, since_ms), 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +184,8 @@ class Partial:
         last_offset: offset of the last row that counted, -1 when none.
         counted_on: the feed, if it is not the query's own but its public reference. Not stored: the
             partition tells, and the fingerprint which feed that is.
+        revision: of the layouts of its feed that it was counted under. Not stored either: none is
+            stored but of the newest.
     """
 
     key: WindowKey
@@ -143,6 +199,7 @@ class Partial:
     first_offset: int
     last_offset: int
     counted_on: str | None = None
+    revision: int = 0
 
     def __post_init__(self) -> None:
         """Refuse a vector that is not sorted, not unique or out of range."""
@@ -358,6 +415,8 @@ class QueryStatus:
         cursor_ms: start of its oldest undecided window.
         decided: windows decided.
         denied: windows denied, by reason.
+        decided_at_ms: when the last one was decided; 0 before it.
+        denied_at_ms: when the last one was denied, by reason.
         unpublished: decisions that have not left yet.
         sequence: number of its last decision.
         retired: whether it was retired.
@@ -370,6 +429,8 @@ class QueryStatus:
     cursor_ms: int
     decided: int
     denied: Mapping[str, int]
+    decided_at_ms: int
+    denied_at_ms: Mapping[str, int]
     unpublished: int
     sequence: int
     retired: bool

@@ -4,36 +4,49 @@ The worker's own ingest service runs against a real broker and a real ledger, fr
 until it has counted the last record of the topic. All events lie in one open window, so that the
 ledger plays no part. The raw consumer is aiokafka's ``getmany`` in a loop, with the same fetch
 settings, on the same topic, in turns with ours.
+
+``python -m benchmarks kafka_ingest`` measures this tree, by the clock on the wall.
+``python -m benchmarks.kafka_ingest COMMIT`` measures an earlier commit beside it, and aiokafka and
+librdkafka alone, all on the same topics, in turns, each in a process of its own, by the processor's
+time: a busy machine disturbs that least.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import confluent_kafka
 import numpy as np
 import pyarrow as pa
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.consumer import fetcher
 from aiokafka.record.memory_records import MemoryRecords
 
+from benchmarks.checkouts import ROOT, checkout
 from benchmarks.system import QUERY, System
 from deploy.kafka.broker import Broker
 from stream.build import wall_clock_ms
 from stream.events.hashing import ByteStrings
 from stream.events.partitioning import partitions_of
-from stream.kafka.ingest import FETCH, MAX_RECORDS, Ingest
+from stream.kafka.clients import FETCH
+from stream.kafka.ingest import Ingest
+from stream.logs.lines import Log
 from stream.model.feeds import Partitioner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
-__all__ = ["run"]
+__all__ = ["beside", "run", "table"]
 
 PEOPLE = 100_000
 ROOMS_OF_ONE = 3
@@ -43,6 +56,23 @@ MESSAGE_ROWS = 10_000
 DIFFERENT_MESSAGES = 20
 ROUNDS = 3
 LOOK_AGAIN_S = 0.001
+MOST_RECORDS = 20_000
+CODECS = ("json", "arrow")
+# An earlier commit has the same functions, but they look at the clock on the wall, and so often
+# whether all is read that on a busy machine the looking takes a good part of the processor's time.
+PROGRAM = """\
+import asyncio, sys, time
+from pathlib import Path
+from types import SimpleNamespace
+from benchmarks import kafka_ingest
+
+how, bootstrap, directory, codec = sys.argv[1:]
+kafka_ingest.time = SimpleNamespace(perf_counter=time.process_time)
+kafka_ingest.LOOK_AGAIN_S = 0.05
+broker = SimpleNamespace(bootstrap=bootstrap)
+system = kafka_ingest.System(broker, Path(directory), f"ingest-{codec}", codec=codec)
+print(asyncio.run(getattr(kafka_ingest, how)(system)))
+"""
 
 
 def run() -> dict[str, float]:
@@ -52,7 +82,7 @@ def run() -> dict[str, float]:
     """
     results: dict[str, float] = {}
     with Broker(fast_start=False) as broker, tempfile.TemporaryDirectory() as directory:
-        for codec in ("json", "arrow"):
+        for codec in CODECS:
             system = System(broker, Path(directory) / codec, f"ingest-{codec}", codec=codec)
             events = asyncio.run(_produce(system))
             rounds = [asyncio.run(_round(system)) for _ in range(ROUNDS)]
@@ -61,6 +91,54 @@ def run() -> dict[str, float]:
             results[f"{codec}_raw_events_per_s"] = events / float(np.median(raw))
             results[f"{codec}_ratio_to_raw"] = float(np.median(raw / ours))
     return results
+
+
+def beside(commit: str, *, rounds: int = ROUNDS) -> dict[str, dict[str, float]]:
+    """Return by codec and reader the events per second of processor time, medians of some rounds.
+
+    Args:
+        commit: the earlier one.
+        rounds: how often each is measured.
+    """
+    taken: dict[str, dict[str, list[float]]] = {}
+    with (
+        checkout(commit) as old,
+        Broker(fast_start=False) as broker,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        readers = {
+            "now": (ROOT, "_our_seconds"),
+            commit: (old, "_our_seconds"),
+            "aiokafka alone": (ROOT, "_raw_seconds"),
+            "librdkafka alone": (ROOT, "_librdkafka_seconds"),
+        }
+        for codec in CODECS:
+            system = System(broker, Path(folder) / codec, f"ingest-{codec}", codec=codec)
+            events = asyncio.run(_produce(system))
+            rates = taken[codec] = {name: [] for name in readers}
+            for turn in range(rounds):
+                for name, (tree, how) in readers.items():
+                    directory = Path(folder) / f"{codec}-{turn}-{name}"
+                    seconds = _seconds(tree, how, broker.bootstrap, str(directory), codec)
+                    rates[name].append(events / seconds)
+                    print(f"{codec}, {name}: {rates[name][-1]:,.0f} events/s", file=sys.stderr)
+    return {
+        codec: {name: statistics.median(each) for name, each in rates.items()}
+        for codec, rates in taken.items()
+    }
+
+
+def _seconds(tree: Path, *arguments: str) -> float:
+    """Return the processor's time that one reader takes in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree)},
+        stdout=subprocess.PIPE,
+        check=True,
+        text=True,
+    )
+    return float(done.stdout)
 
 
 async def _round(system: System) -> tuple[float, float]:
@@ -86,11 +164,34 @@ async def _raw_seconds(system: System) -> float:
         for place in places:
             consumer.seek(place, 0)
         while left:
-            batches = await consumer.getmany(timeout_ms=200, max_records=MAX_RECORDS)
+            batches = await consumer.getmany(timeout_ms=200, max_records=MOST_RECORDS)
             left -= sum(len(records) for records in batches.values())
         return time.perf_counter() - began_s
     finally:
         await consumer.stop()
+
+
+async def _librdkafka_seconds(system: System) -> float:
+    """Return what librdkafka takes, its threads included, to hand out every record."""
+    ends = await _ends(system)
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": system.broker.bootstrap,
+            "group.id": "nobody",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "max.partition.fetch.bytes": FETCH["max_partition_fetch_bytes"],
+            "check.crcs": True,
+        }
+    )
+    left = sum(ends.values())
+    began_s = time.perf_counter()
+    consumer.assign([confluent_kafka.TopicPartition(*place, 0) for place in ends])
+    while left:
+        left -= len(consumer.consume(MOST_RECORDS, timeout=0.2))
+    took_s = time.perf_counter() - began_s
+    consumer.close()
+    return took_s
 
 
 async def _our_seconds(system: System) -> float:
@@ -99,7 +200,7 @@ async def _our_seconds(system: System) -> float:
     window = int(calendar.containing(now_ms)[0][0]) - 1  # midnight may pass while we measure
     runtime, identities = system.runtime(calendar.bounds(window)[0])
     ends = await _ends(system)
-    ingest = Ingest(runtime, identities=identities, ring=_no_bell)
+    ingest = Ingest(runtime, identities=identities, ring=_no_bell, log=Log(sys.stderr))
     task = asyncio.create_task(ingest.run())
     try:
         await _until(lambda: set(ingest.positions()) == set(ends), task)
@@ -201,6 +302,17 @@ def _rooms(people: NDArray[np.int64], generator: np.random.Generator) -> NDArray
     return (people * 7 + generator.integers(0, ROOMS_OF_ONE, len(people))) % 40
 
 
+def table(found: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """Yield what ``beside`` found as a table of Markdown, a line at a time."""
+    yield "| events per second of processor time | JSON | ours to it | Arrow | ours to it |"
+    yield "|---|--:|--:|--:|--:|"
+    for reader in found["json"]:
+        cells = [
+            f"{found[codec][reader]:,.0f} | {found[codec]['now'] / found[codec][reader]:.2f}"
+            for codec in CODECS
+        ]
+        yield f"| {reader} | {' | '.join(cells)} |"
+
+
 if __name__ == "__main__":
-    for label, value in run().items():
-        print(f"{label:30} {value:14,.2f}")
+    print("\n".join(table(beside(sys.argv[1]))))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountant.charging.admission import serve
+from accountant.charging.past import Past
 from accountant.costs.charges import UniformCost
 from accountant.costs.levels import LevelCosts
 from accountant.ledger.ledger import Ledger
@@ -127,7 +128,7 @@ def _fill(ledger: Ledger, series: Series, charges: int) -> None:
         scope = tx.scopes.get(scope="s")
         if scope is None:
             raise RuntimeError("the benchmark's budget is not registered")
-        serve(tx, scope, [series.request(charges - 1)])
+        serve(tx, scope, [series.request(charges - 1)], Past())
 
 
 def _settled(series: Series, indices: range) -> Iterator[ChargeRow]:

@@ -10,10 +10,13 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parents[1]
+from benchmarks.checkouts import ROOT, checkout
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 ROUNDS = 7
 # In an earlier commit `main` was no module but the command itself, which has a method of that name.
 PROGRAM = "from stream.cli import main; main.main()"
@@ -63,13 +66,8 @@ def _seconds(tree: Path, *arguments: str) -> float:
 def main() -> None:
     """Measure this tree and the commit that the command line names."""
     commit = sys.argv[1]
-    with tempfile.TemporaryDirectory() as folder:
-        old = Path(folder) / "old"
-        subprocess.run(["git", "worktree", "add", "-q", old, commit], cwd=ROOT, check=True)
-        try:
-            found = beside([ROOT, old])
-        finally:
-            subprocess.run(["git", "worktree", "remove", "--force", old], cwd=ROOT, check=True)
+    with checkout(commit) as old:
+        found = beside([ROOT, old])
     print(f"| seconds of processor time | now | {commit} |\n|---|--:|--:|")
     for name, (now, then) in found.items():
         print(f"| {name.replace('_', ' ')} | {now:.2f} | {then:.2f} |")

@@ -20,7 +20,7 @@ from stream.metrics.registries import Metrics
 from stream.model.references import public_feeds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from accountant.records import LogIdentity
     from stream.decisions.steps import StepHook
@@ -74,6 +74,8 @@ def assemble(
     first_start_ms: Mapping[str, int],
     clock_ms: Callable[[], int] = wall_clock_ms,
     step: StepHook = no_step,
+    metrics: Metrics | None = None,
+    files: Mapping[str, Collection[str]] | None = None,
 ) -> Runtime:
     """Register the configuration in the ledger and put a shell's parts together.
 
@@ -84,36 +86,39 @@ def assemble(
         first_start_ms: per query id, the start of its first window, used at first registration.
         clock_ms: the clock of timeouts.
         step: told every named step of the protocol.
+        metrics: of the same configuration, where they are shown already.
+        files: per feed name, digests of the files that are replayed as it.
 
     Raises:
+        LedgerRolledBackError: the ledger is older than what was released from it.
         ConfigChangedError: the ledger was registered with another configuration.
         LogChangedError: a feed's log is not the registered one.
         LedgerError: an alarm that the configuration lacks draws on one of its budgets.
     """
+    ledger.heads.check()
     budgets = [terms_of(alarms, scope) for scope in scopes_of(alarms)]
     queries = [registration(q, alarms, first_start_ms[q.id]) for q in alarms.queries.values()]
     # What is refused leaves no trace: a new budget beside the old one would stay for good.
     public = sorted(public_feeds(alarms))
-    ledger.pins.refuse_changes(budgets, identities.values(), queries, public)
+    ledger.pins.refuse_changes(budgets, identities.values(), queries, public, files)
     for terms in budgets:
         ledger.pins.register_budget(terms)
     for identity in identities.values():
         ledger.pins.register_log(identity)
-    for query in queries:
-        ledger.pins.register_query(query)
+    ledger.pins.register_files(files or {})
+    ledger.pins.register_queries(queries)
     judge = Judge(
         alarms=alarms,
         ledger=ledger,
         noise=NoiseSource(),
         clock_ms=clock_ms,
-        partitions={feed: identity.partitions for feed, identity in identities.items()},
         step=step,
     )
     return Runtime(
         alarms=alarms,
         ledger=ledger,
         judge=judge,
-        metrics=Metrics(alarms, judge.plans),
+        metrics=metrics or Metrics(alarms, judge.plans),
         clock_ms=clock_ms,
         step=step,
     )
@@ -134,4 +139,5 @@ def _make_own_folder(url: str) -> None:
         raise DependencyError(
             f"the ledger's folder {folder} cannot be made: {error.strerror}",
             hint="set `ledger` to a place that can be written to",
+            ledger=True,
         ) from error

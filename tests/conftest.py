@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from typing import Any
 
@@ -11,6 +12,7 @@ from sqlalchemy.pool import Pool
 
 from tests.support.fixtures import broker, own_broker
 from tests.support.postgres import postgres
+from tests.support.schema import remember_the_schema
 from tests.support.sharing import share
 
 __all__ = ["broker", "own_broker", "postgres"]
@@ -27,6 +29,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     share(items)
 
 
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector off what collecting has made: it stays to the end."""
+    gc.collect()
+    gc.freeze()
+
+
 @event.listens_for(Pool, "checkout")
 def _forget_the_disk(connection: Any, *_: object) -> None:
     """Let SQLite's commits stay in memory: tests outlive a killed process, not a power cut."""
@@ -36,3 +44,5 @@ def _forget_the_disk(connection: Any, *_: object) -> None:
 
 # kafka-python warns whenever a busy machine lets its loop wait for a tenth of a second.
 logging.getLogger("kafka").setLevel(logging.ERROR)
+
+remember_the_schema()

@@ -279,6 +279,5 @@ def _lost(tx: Transaction, scope: ScopeRow, target: int | None) -> bool:
 
 def _same_cells(tx: Transaction, query: QueryRow, fingerprint: str) -> bool:
     """Whether a former configuration had the same cells under the same numbers."""
-    shapes = tx.all_shapes()
-    now, then = (shapes.get((query.query, one)) for one in (query.fingerprint, fingerprint))
+    now, then = (tx.shape(query.query, one) for one in (query.fingerprint, fingerprint))
     return now is not None and then is not None and now.grouping == then.grouping != ""

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accountant.charging import runs
 from accountant.records import Outcome
 from accountant.store.tables.charged import ChargeRow, ChargeState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
-    from accountant.costs.charges import WindowKey
     from accountant.costs.runs import StoredRun
+    from accountant.store.decisions import Stated
     from accountant.store.tables.pinned import QueryRow
 
-__all__ = ["charge_problems", "run_problems"]
+__all__ = ["RunSum", "charge_problems", "window_problems"]
 
 
 def charge_problems(charge: ChargeRow, run: StoredRun | None) -> Iterator[str]:
@@ -42,53 +41,61 @@ def charge_problems(charge: ChargeRow, run: StoredRun | None) -> Iterator[str]:
         yield f"it holds {held} units, its run says {runs.held_units(run, charge)}"
 
 
-def run_problems(
-    stored: Mapping[str, StoredRun],
-    queries: Sequence[QueryRow],
-    charges: Mapping[WindowKey, ChargeRow],
-    decisions: Sequence[Mapping[str, Any]],
-) -> Iterator[str]:
-    """Yield what contradicts the stored runs, one sentence each."""
-    registered = {query.query: query for query in queries}
-    decided: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for one in sorted(decisions, key=lambda each: each["start_ms"]):
-        if one["outcome"] == Outcome.DECIDED:
-            decided[one["query"]].append(one)
-    for name, run in sorted(stored.items()):
-        query = registered.get(name)
-        what = f"the run of {name!r}"
+class RunSum:
+    """Adds up the decided windows of a stored run, and compares them with what it says.
+
+    Args:
+        run: as it stands.
+    """
+
+    def __init__(self, run: StoredRun) -> None:
+        self._run = run
+        self._first_ms: int | None = None
+        self._last_ms: int | None = None
+        self._alarms = 0
+        self._spent = 0
+
+    def take(self, decided: Stated) -> None:
+        """Take a decided window of its query, in order."""
+        if decided.start_ms < self._run.opened_start_ms:
+            return
+        if self._first_ms is None:
+            self._first_ms = decided.start_ms
+        self._last_ms = decided.start_ms
+        self._alarms += decided.alarm_count
+        self._spent += decided.epsilon_units
+
+    def problems(self, query: QueryRow | None) -> Iterator[str]:
+        """Yield what contradicts the run, one sentence each.
+
+        Args:
+            query: as it is registered.
+        """
+        run, what = self._run, f"the run of {self._run.query!r}"
         if query is None or query.retired or query.fingerprint != run.fingerprint:
             yield f"{what} outlived its configuration"
         if run.left < 0 or run.alarms_rung < 0 or min(run.open_units, run.alarm_units) < 1:
             yield f"{what} has impossible terms"
-        mine = [one for one in decided[name] if one["start_ms"] >= run.opened_start_ms]
-        starts = [one["start_ms"] for one in mine]
-        if not starts or (starts[0], starts[-1]) != (run.opened_start_ms, run.last_start_ms):
+        if (self._first_ms, self._last_ms) != (run.opened_start_ms, run.last_start_ms):
             yield f"{what} does not begin and end with a decided window"
-        if sum(one["alarm_count"] for one in mine) > run.alarms_rung:
+        if self._alarms > run.alarms_rung:
             yield f"{what} gave more alarms than it says"
-        if run.periods:
-            spent = sum(one["epsilon_units"] for one in mine)
-            due = run.open_units + run.alarms_rung * run.alarm_units
-            if spent != due:
-                yield f"{what} cost {spent} units, its alarms say {due}"
-        yield from _window_problems(what, run, mine, charges)
+        due = run.open_units + run.alarms_rung * run.alarm_units
+        if run.periods and self._spent != due:
+            yield f"{what} cost {self._spent} units, its alarms say {due}"
 
 
-def _window_problems(
-    what: str,
-    run: StoredRun,
-    decided: Sequence[Mapping[str, Any]],
-    charges: Mapping[WindowKey, ChargeRow],
+def window_problems(
+    charge: ChargeRow, decision: Stated | None, run: StoredRun | None
 ) -> Iterator[str]:
-    """Compare a run with the charges of its windows, as far as they are still there."""
-    by_place = {(key.query, key.start_ms, key.end_ms): one for key, one in charges.items()}
-    for one in decided:
-        charge = by_place.get((one["query"], one["start_ms"], one["end_ms"]))
-        if charge is None:
-            continue
-        whole = run.open_units + (run.left + run.alarms_rung) * run.alarm_units
-        if charge.periods != run.periods or charge.in_run is not bool(run.periods):
-            yield f"{what} holds a window of other periods, at {charge.key.start_ms} ms"
-        if charge.in_run and charge.units != whole:
-            yield f"{what} costs {whole} units in all, a window of it says {charge.units}"
+    """Compare the charge of a decided window with the run that it is in, if it is in one."""
+    if run is None or decision is None or decision.outcome != Outcome.DECIDED:
+        return
+    if charge.start_ms < run.opened_start_ms:
+        return
+    what = f"the run of {run.query!r}"
+    whole = run.open_units + (run.left + run.alarms_rung) * run.alarm_units
+    if charge.periods != run.periods or charge.in_run is not bool(run.periods):
+        yield f"{what} holds a window of other periods, at {charge.start_ms} ms"
+    if charge.in_run and charge.units != whole:
+        yield f"{what} costs {whole} units in all, a window of it says {charge.units}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 from accountant.charging.standing import Standings, held_now
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from accountant.costs.runs import StoredRun
     from accountant.store.tables.charged import ChargeRow
+    from accountant.store.tables.decided import TallyRow
     from accountant.store.tables.pinned import QueryRow, ScopeRow
     from accountant.store.transaction import Transaction
 
@@ -26,18 +27,26 @@ PERIODS_SHOWN = 64
 
 
 def status(tx: Transaction) -> LedgerStatus:
-    """Return how much of every wall is left, and how far every query is."""
-    counts, numbers, runs = (
-        tx.decisions.counts(),
-        tx.sequences.last(),
-        {run.query: run for run in tx.runs.each()},
-    )
+    """Return how much of every wall is left, and how far every query is.
+
+    Asked every few seconds by every worker: what it reads grows with queries and with what is open,
+    and by one number with every budget period; not with what was ever decided.
+    """
+    ended: defaultdict[str, list[TallyRow]] = defaultdict(list)
+    for tally in tx.tallies.each():
+        ended[tally.query].append(tally)
+    numbers, runs = tx.sequences.last(), {run.query: run for run in tx.runs.each()}
+    unpublished = tx.decisions.unpublished_by_query()
     return LedgerStatus(
         ledger_id=tx.ledger().ledger_id,
         scopes={scope.terms.scope: _scope_status(tx, scope) for scope in tx.scopes.all()},
         queries={
             query.query: _query_status(
-                query, counts, numbers.get(query.query, 0), runs.get(query.query)
+                query,
+                ended[query.query],
+                unpublished=unpublished.get(query.query, 0),
+                sequence=numbers.get(query.query, 0),
+                run=runs.get(query.query),
             )
             for query in tx.queries.all()
         },
@@ -59,9 +68,8 @@ def _scope_status(tx: Transaction, scope: ScopeRow) -> ScopeStatus:
     reserved = tx.charges.in_state(name, ChargeState.RESERVED)
     periods: dict[int, int] = {}
     if scope.terms.unit is PrivacyUnit.USER:
-        periods = {at: total.held for at, total in tx.totals.of(name).items() if total.held}
-        spent = max(periods.values(), default=0)
-        periods = dict(sorted(periods.items())[-PERIODS_SHOWN:])
+        periods = tx.totals.latest_held(name, PERIODS_SHOWN)
+        spent = tx.totals.most_held(name)
     else:
         spent = scope.settled_worst_units
         if reserved:
@@ -94,18 +102,23 @@ def _reserved_units(tx: Transaction, scope: ScopeRow, reserved: list[ChargeRow])
 
 def _query_status(
     query: QueryRow,
-    counts: list[tuple[str, str, str | None, int, int]],
+    ended: list[TallyRow],
+    *,
+    unpublished: int,
     sequence: int,
     run: StoredRun | None,
 ) -> QueryStatus:
-    mine = [one for one in counts if one[0] == query.query]
+    decided = [one for one in ended if one.outcome is Outcome.DECIDED]
+    denied = [one for one in ended if one.outcome is Outcome.DENIED]
     return QueryStatus(
         query=query.query,
         scope=query.scope,
         cursor_ms=query.cursor_ms,
-        decided=sum(n for _, outcome, _, n, _ in mine if outcome == Outcome.DECIDED),
-        denied={str(why): n for _, outcome, why, n, _ in mine if outcome == Outcome.DENIED},
-        unpublished=sum(waiting for *_, waiting in mine),
+        decided=sum(one.windows for one in decided),
+        denied={one.reason: one.windows for one in denied},
+        decided_at_ms=max((one.last_ms for one in decided), default=0),
+        denied_at_ms={one.reason: one.last_ms for one in denied},
+        unpublished=unpublished,
         sequence=sequence,
         retired=query.retired,
         alarms_left=None if run is None else run.left,

@@ -79,7 +79,9 @@ class EventFilter:
         near = self._standing[bisect_right(self._standing, span[0], key=_end) :]
         room = self._wall - charge.loss_units
         held = [one.held for one in near]
-        # The plain sum is never smaller: where it fits, no cell need be looked at.
+        # The plain sums are never smaller: where one fits, no cell need be looked at.
+        if sum(one.loss_units for one in held) <= room:
+            return Answer.RESERVED
         if worst_instant(held, within=span) <= room:
             return Answer.RESERVED
         if worst_loss(held, within=span, meeting=shape) <= room:

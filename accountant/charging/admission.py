@@ -18,6 +18,7 @@ from accountant.costs.levels import LevelCosts
 from accountant.errors import ConfigChangedError, LedgerError
 from accountant.loss.overlap import worst_instant, worst_loss
 from accountant.records import Answer, Request
+from accountant.regions.shapes import row_classes
 from accountant.store import chain
 from accountant.store.tables.charged import (
     ENDED,
@@ -33,9 +34,11 @@ from accountant.units import PrivacyUnit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from accountant.budget.filter import BudgetFilter
+    from accountant.budget.filter import BudgetFilter, Standing
+    from accountant.charging.past import Past
     from accountant.costs.charges import CellCosts, WindowKey
     from accountant.loss.overlap import Held
+    from accountant.regions.shapes import Shape
     from accountant.store.tables.pinned import QueryRow, ScopeRow
     from accountant.store.transaction import Transaction
 
@@ -58,16 +61,18 @@ LARGEST_LOSS_UNITS = 2**62
 """Above any sum the ledger may hold, with room to add two of them."""
 
 
-def serve(tx: Transaction, scope: ScopeRow, fresh: Sequence[Request]) -> None:
+def serve(tx: Transaction, scope: ScopeRow, fresh: Sequence[Request], past: Past) -> None:
     """Answer requests beyond the frontier, in order, and move it."""
     terms = scope.terms
-    queries = {row.query: row for row in tx.queries.all()}
+    queries = tx.queries.named({request.charge.key.query for request in fresh})
     since_ms = min(request.charge.key.start_ms for request in fresh)
-    near = tx.charges.after(terms.scope, since_ms)
     standings = Standings(tx, scope)
-    over = {charge.key for charge in near} | standings.adopted_keys(since_ms)
+    over = _charged(tx, fresh) | standings.adopted_keys(since_ms)
+    before: list[Standing] = []
+    if terms.unit is PrivacyUnit.EVENT:
+        before = [*past.after(tx, scope, standings, since_ms), *standings.open()]
     judge = standings.judge(
-        ended_or_open=near,
+        before=before,
         since_ms=since_ms,
         periods={period for request in fresh for period in request.charge.periods},
     )
@@ -117,7 +122,9 @@ def check_reservation(
     return charge
 
 
-def settle(tx: Transaction, scope: ScopeRow, charge: ChargeRow, cost: CellCosts) -> None:
+def settle(
+    tx: Transaction, scope: ScopeRow, charge: ChargeRow, cost: CellCosts, past: Past
+) -> None:
     """End a reservation at its realised loss; what it refunds is usable at once."""
     settled = replace(
         charge,
@@ -126,9 +133,18 @@ def settle(tx: Transaction, scope: ScopeRow, charge: ChargeRow, cost: CellCosts)
         settled_loss_units=cost.largest_sum_units(charge.cells_per_unit),
         costs=cost.encode() if isinstance(cost, LevelCosts) and len(cost.levels) > 1 else None,
     )
+    if scope.terms.unit is PrivacyUnit.USER:
+        _end(tx, scope, charge, settled)
+        return
+    standings = Standings(tx, scope)
+    final = past.after(tx, scope, standings, charge.start_ms)
     _end(tx, scope, charge, settled)
-    if scope.terms.unit is PrivacyUnit.EVENT:
-        _raise_settled_worst(tx, scope, charge.key.start_ms, charge.key.end_ms)
+    final = [one for one in final if one.held.start_ms < charge.end_ms]
+    final += [*standings.adopted(charge.start_ms), *standings.all_of([settled])]
+    # Settled charges are never taken back: only rows of the new one can have lost more.
+    shape = standings.shape(charge.query, charge.fingerprint)
+    within = (charge.start_ms, charge.end_ms)
+    _raise_settled_worst(tx, scope, [one.held for one in final], within=within, meeting=shape)
 
 
 def release(tx: Transaction, scope: ScopeRow, charge: ChargeRow) -> None:
@@ -205,7 +221,10 @@ def adopted(tx: Transaction, scope: ScopeRow, seen: Sequence[Held], since_ms: in
                 compacted_worst_units=scope.compacted_worst_units,
                 settled_worst_units=scope.settled_worst_units,
             )
-        _raise_settled_worst(tx, scope, since_ms, None)
+        standings = Standings(tx, scope)
+        final = standings.all_of(tx.charges.after(scope.terms.scope, since_ms, *FINAL))
+        final += standings.adopted(since_ms)
+        _raise_settled_worst(tx, scope, [one.held for one in final])
     _answer_pending(tx, scope)
 
 
@@ -224,7 +243,7 @@ def answers(tx: Transaction, scope: ScopeRow) -> Iterator[tuple[ChargeRow, Charg
     later = [one for one in near if one.key >= first]
     standings, turns = Standings(tx, scope), Turns(tx, name, before=first)
     judge = standings.judge(
-        ended_or_open=[one for one in near if one.key < first],
+        before=standings.all_of(one for one in near if one.key < first),
         since_ms=since_ms,
         periods={period for one in pending for period in one.periods},
         without=later,
@@ -337,16 +356,32 @@ def _open(tx: Transaction, query: QueryRow) -> list[ChargeRow]:
     return [charge for charge in both if charge.query == query.query]
 
 
+def _charged(tx: Transaction, fresh: Sequence[Request]) -> set[WindowKey]:
+    """Return the windows from the first to the last asked for, of each query, that have a row."""
+    starts: defaultdict[str, list[int]] = defaultdict(list)
+    for request in fresh:
+        starts[request.charge.key.query].append(request.charge.key.start_ms)
+    return {
+        key
+        for query, mine in starts.items()
+        for key in tx.charges.windows(query, min(mine), max(mine))
+    }
+
+
 def _raise_settled_worst(
-    tx: Transaction, scope: ScopeRow, start_ms: int, end_ms: int | None
+    tx: Transaction,
+    scope: ScopeRow,
+    final: Sequence[Held],
+    *,
+    within: tuple[int, int] | None = None,
+    meeting: Shape | None = None,
 ) -> None:
-    """Settled charges are never taken back: only rows of the new one can have lost more."""
-    charges = tx.charges.after(scope.terms.scope, start_ms, starting_before_ms=end_ms)
-    standings = Standings(tx, scope)
-    found = [standings.of(one) for one in charges if one.state in FINAL]
-    found += standings.adopted(start_ms)
-    final = [one.held for one in found if one is not None]
-    worst = worst_loss(final, within=None if end_ms is None else (start_ms, end_ms))
+    """Take note of what a row has lost for good, where it is more than any had lost so far."""
+    if sum(one.loss_units for one in final) <= scope.settled_worst_units:
+        return  # no row lost more than all of it
+    if meeting is not None and row_classes(frozenset(one.shape for one in final)) is None:
+        meeting = None  # a coarser bound depends on what is looked at: it stays what it was
+    worst = worst_loss(final, within=within, meeting=meeting)
     if worst > scope.settled_worst_units:
         tx.scopes.change({"scope": scope.terms.scope}, settled_worst_units=worst)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from accountant.errors import (
@@ -17,15 +18,17 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from accountant.costs.charges import WindowKey
+    from accountant.layouts import Layouts
     from accountant.records import BudgetTerms, LogIdentity, QueryRegistration, Request
     from accountant.regions.shapes import Shape
     from accountant.store.tables.pinned import QueryRow
 
 __all__ = [
+    "Neighbours",
+    "Sources",
     "all_known",
     "in_turn",
     "never_watched",
-    "one_budget",
     "requested",
     "same_budget",
     "same_fingerprint",
@@ -33,7 +36,6 @@ __all__ = [
     "same_log",
     "same_query",
     "same_shape",
-    "same_time",
 ]
 
 ACCEPT = "undo the change, or take it on at a window boundary with `tocsin ledger FILE accept`"
@@ -63,19 +65,28 @@ def same_budget(stored: BudgetTerms, given: BudgetTerms) -> None:
         )
 
 
-def same_log(stored: LogIdentity | None, given: LogIdentity) -> None:
-    """Refuse another cluster, topic or number of partitions."""
-    names = ("cluster_id", "topic_id", "topic", "partitions")
+def same_log(stored: LogIdentity, given: LogIdentity, layouts: Layouts) -> None:
+    """Refuse another cluster or topic, and partitions that nobody has announced."""
+    names = ("cluster_id", "topic_id", "topic")
     changed = [
         f"{name} {getattr(stored, name)!r} -> {getattr(given, name)!r}"
         for name in names
         if getattr(stored, name) != getattr(given, name)
     ]
-    if changed:
-        raise LogChangedError(
-            f"the log of feed {given.feed!r} is another than the ledger's: {', '.join(changed)}",
-            hint="point the feed at the registered topic, or start a new ledger for the new one",
+    if given.partitions not in layouts.possible:
+        changed.append(f"partitions {layouts.newest} -> {given.partitions}")
+    if not changed:
+        return
+    hint = "point the feed at the registered topic, or start a new ledger for the new one"
+    if len(changed) == 1 and given.partitions > layouts.newest:
+        hint = (
+            f"`tocsin grow FILE {given.feed} --partitions {given.partitions}` takes them on, with "
+            "this ledger and its budget"
         )
+    raise LogChangedError(
+        f"the log of feed {given.feed!r} is another than the ledger's: {', '.join(changed)}",
+        hint=hint,
+    )
 
 
 def same_query(stored: QueryRow, given: QueryRegistration) -> None:
@@ -101,51 +112,109 @@ def same_home(stored: QueryRow, given: QueryRegistration) -> None:
             )
 
 
-def same_time(others: Iterable[QueryRow], given: QueryRegistration) -> None:
-    """Refuse to date events of a feed by another field than its queries did.
+class Sources:
+    """Which feeds hold the same events: those that read one topic, or one file.
 
-    Windows are taken to share no event where their times do not overlap: an event with two times
-    would be charged as two.
+    Args:
+        logs: of feeds, one or none of each.
+        files: feeds and digests of files that were replayed as them.
     """
-    time = _at(given.definition, EVENT_TIME)
-    for other in others:
-        before = _at(other.definition, EVENT_TIME) if other.feed == given.feed else None
-        if None not in (before, time) and before != time:
+
+    def __init__(self, logs: Iterable[LogIdentity], files: Iterable[tuple[str, str]] = ()) -> None:
+        self._logs = {log.feed: log for log in logs}
+        self._files: defaultdict[str, set[str]] = defaultdict(set)
+        for feed, digest in files:
+            self._files[digest].add(feed)
+
+    def same_topic(self, feed: str) -> set[str]:
+        """Return the feeds that read a feed's topic, itself among them."""
+        mine = self._logs.get(feed)
+        if mine is None:
+            return {feed}
+        return {feed} | {
+            one.feed
+            for one in self._logs.values()
+            if one.cluster_id == mine.cluster_id
+            and (one.topic == mine.topic or one.topic_id == mine.topic_id)
+        }
+
+    def same_events(self, feed: str) -> set[str]:
+        """Return the feeds that hold events of a feed, itself among them."""
+        beside = (feeds for feeds in self._files.values() if feed in feeds)
+        return self.same_topic(feed).union(*beside)
+
+    def topic_of(self, feed: str) -> str:
+        """Return the name of a feed's topic; empty where it is not known."""
+        mine = self._logs.get(feed)
+        return "" if mine is None else mine.topic
+
+
+class Neighbours:
+    """What registered queries say of their feeds, ready to compare many others with.
+
+    Args:
+        queries: in the order in which they are to be named.
+    """
+
+    def __init__(self, queries: Iterable[QueryRow] = ()) -> None:
+        self._times: defaultdict[str, list[tuple[Any, str]]] = defaultdict(list)
+        self._budgets: dict[tuple[str, str], None] = {}
+        for query in queries:
+            self.add(query)
+
+    def add(self, query: QueryRow | QueryRegistration) -> None:
+        """Take note of one more."""
+        time, known = _at(query.definition, EVENT_TIME), self._times[query.feed]
+        if time is not None and all(time != before for before, _ in known):
+            known.append((time, query.query))
+        self._budgets.setdefault((query.feed, query.scope))
+
+    def same_time(self, given: QueryRegistration) -> None:
+        """Refuse to date events of a feed by another field than its queries did.
+
+        Windows are taken to share no event where their times do not overlap: an event with two
+        times would be charged as two.
+        """
+        time = _at(given.definition, EVENT_TIME)
+        for before, other in self._times[given.feed]:
+            if time is not None and before != time:
+                raise ConfigChangedError(
+                    f"query {given.query!r} dates events of feed {given.feed!r} by {time!r}, "
+                    f"{other!r} by {before!r}: one event would be charged as two",
+                    hint=NEW_LEDGER,
+                )
+
+    def one_budget(self, sources: Sources, given: QueryRegistration) -> None:
+        """Refuse a second budget for one feed, also under the name of another one.
+
+        Another privacy unit is another budget: a person would lose what both walls hold.
+        """
+        same = sources.same_events(given.feed)
+        for feed, scope in self._budgets:
+            if feed not in same or scope == given.scope:
+                continue
+            if feed == given.feed:
+                raise ConfigChangedError(
+                    f"events of feed {feed!r} draw on budget {scope!r}, and query {given.query!r} "
+                    f"would draw on {given.scope!r}: an event has one budget",
+                    hint=NEW_LEDGER,
+                )
+            topic = feed in sources.same_topic(given.feed)
+            what = f"topic {sources.topic_of(given.feed)!r}" if topic else "a file"
             raise ConfigChangedError(
-                f"query {given.query!r} dates events of feed {given.feed!r} by {time!r}, "
-                f"{other.query!r} by {before!r}: one event would be charged as two",
-                hint=NEW_LEDGER,
+                f"feed {given.feed!r} reads {what}, which draws on budget "
+                f"{scope!r} as feed {feed!r}: an event has one budget",
+                hint=f"call the feed {feed!r}; what was spent on its events stays spent",
             )
 
 
-def one_budget(
-    log: LogIdentity | None,
-    logs: Iterable[LogIdentity],
-    queries: Iterable[QueryRow],
-    given: QueryRegistration,
-) -> None:
-    """Refuse a second budget for one topic under the name of another feed."""
-    if log is None:
-        return
-    same = _feeds_on(log, logs) - {log.feed}
-    for other in queries:
-        if other.feed in same and other.scope != given.scope:
-            raise ConfigChangedError(
-                f"feed {given.feed!r} reads topic {log.topic!r}, which draws on budget "
-                f"{other.scope!r} as feed {other.feed!r}: an event has one budget",
-                hint=f"call the feed {other.feed!r}; what was spent on its events stays spent",
-            )
-
-
-def never_watched(
-    log: LogIdentity, logs: Iterable[LogIdentity], queries: Iterable[QueryRow]
-) -> None:
-    """Refuse a public reference on a feed or topic that a query protects, or ever did."""
-    names = _feeds_on(log, logs)
+def never_watched(feed: str, sources: Sources, queries: Iterable[QueryRow]) -> None:
+    """Refuse a public reference on a feed, topic or file that a query protects, or ever did."""
+    names = sources.same_events(feed)
     for other in queries:
         if other.feed in names:
             raise ConfigChangedError(
-                f"feed {log.feed!r} is a public reference, and alarm {other.query!r} of this ledger"
+                f"feed {feed!r} is a public reference, and alarm {other.query!r} of this ledger"
                 " protects its events",
                 hint="take a reference from a feed that holds nobody's data",
             )
@@ -202,13 +271,9 @@ def requested(stored: QueryRow | None, request: Request, terms: BudgetTerms) -> 
         raise ValueError("a charge names its periods under unit user, and only there")
 
 
-def all_known(queries: Iterable[QueryRow], scope: str, known: Collection[str]) -> None:
+def all_known(drawing: Iterable[str], scope: str, known: Collection[str]) -> None:
     """Refuse to serve a budget for somebody who does not know all that draws on it."""
-    others = sorted(
-        row.query
-        for row in queries
-        if row.scope == scope and not row.retired and row.query not in known
-    )
+    others = sorted(set(drawing) - set(known))
     if others:
         raise LedgerError(
             f"budget {scope!r} is also drawn on by {', '.join(map(repr, others))}, which this "
@@ -216,16 +281,6 @@ def all_known(queries: Iterable[QueryRow], scope: str, known: Collection[str]) -
             hint="run all alarms of a budget from one configuration; end one that was removed with "
             f"`tocsin ledger FILE retire {others[0]}`",
         )
-
-
-def _feeds_on(log: LogIdentity, logs: Iterable[LogIdentity]) -> set[str]:
-    """Return the feeds that read a log's topic, its own among them."""
-    return {log.feed} | {
-        one.feed
-        for one in logs
-        if one.cluster_id == log.cluster_id
-        and (one.topic == log.topic or one.topic_id == log.topic_id)
-    }
 
 
 def _not_retired(stored: QueryRow) -> None:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Standings", "Turns", "adopted_charge", "final_charge", "held_now"]
 
+_ONE_BY_ONE = 4
+"""Shapes that are looked up singly before all of a budget are read."""
+
 
 class Standings:
     """Reads what the charges of one budget hold, within one transaction."""
@@ -34,11 +37,12 @@ class Standings:
     def __init__(self, tx: Transaction, scope: ScopeRow) -> None:
         self._tx = tx
         self._terms = scope.terms
+        self._shapes: dict[tuple[str, str], Shape] = {}
 
     def judge(
         self,
         *,
-        ended_or_open: Iterable[ChargeRow],
+        before: Iterable[Standing],
         since_ms: int,
         periods: Iterable[int],
         without: Sequence[ChargeRow] = (),
@@ -46,15 +50,14 @@ class Standings:
         """Return the filter as it stands before some windows are asked about.
 
         Args:
-            ended_or_open: every charge before them that ends after ``since_ms``.
+            before: unit ``event``: what every charge before them holds that ends after
+                ``since_ms``.
             since_ms: no later than the start of the first window to ask about.
             periods: the budget periods they touch.
             without: charges that come after the first of them.
         """
         name, wall = self._terms.scope, self._terms.epsilon_max_units
         if self._terms.unit is PrivacyUnit.EVENT:
-            found = (self.of(charge) for charge in ended_or_open)
-            before = (one for one in found if one is not None)
             return EventFilter(wall, [*self.adopted(since_ms), *before])
         least_units: dict[int, int] = {}
         most_units: dict[int, int] = {}
@@ -77,6 +80,14 @@ class Standings:
             return self._standing(charge, charge.final_units, is_open=False)
         return None
 
+    def all_of(self, charges: Iterable[ChargeRow]) -> list[Standing]:
+        """Return what charges hold or may come to hold; those released are left out."""
+        return [one for one in map(self.of, charges) if one is not None]
+
+    def open(self) -> list[Standing]:
+        """Return what open charges may come to hold."""
+        return self.all_of(self._tx.charges.in_state(self._terms.scope, *OPEN))
+
     def adopted(self, since_ms: int = -(2**63)) -> list[Standing]:
         """Return what decisions of other timelines hold, of windows that end after an instant."""
         return [
@@ -92,25 +103,27 @@ class Standings:
 
     def shape(self, query: str, fingerprint: str) -> Shape:
         """Return which rows a query covers under a configuration."""
-        return self._shapes.get((query, fingerprint), ANYWHERE)
+        of = (query, fingerprint)
+        if self._terms.unit is PrivacyUnit.USER:
+            return ANYWHERE  # whatever rows a query covers, one person may have some of them
+        if of not in self._shapes and len(self._shapes) < _ONE_BY_ONE:
+            self._shapes[of] = self._tx.shape(query, fingerprint) or ANYWHERE
+        elif of not in self._shapes:
+            self._shapes |= self._tx.all_shapes(self._terms.scope)
+        return self._shapes.setdefault(of, ANYWHERE)
 
     def _standing(self, charge: ChargeRow, units: int, *, is_open: bool) -> Standing:
-        shape = self.shape(charge.key.query, charge.fingerprint)
-        cells = shape.grouping or f"{charge.key.query} {charge.fingerprint}"
+        shape = self.shape(charge.query, charge.fingerprint)
+        cells = shape.grouping or f"{charge.query} {charge.fingerprint}"
         held = Held(
-            charge.key.start_ms,
-            charge.key.end_ms,
+            charge.start_ms,
+            charge.end_ms,
             units,
             shape,
             cells=f"{charge.cells} {cells}",
             costs=charge.costs if self._terms.unit is PrivacyUnit.EVENT else None,
         )
         return Standing(held, is_open, charge.periods)
-
-    @cached_property
-    def _shapes(self) -> dict[tuple[str, str], Shape]:
-        # Whatever rows a query covers, one person may have some of them.
-        return self._tx.all_shapes() if self._terms.unit is PrivacyUnit.EVENT else {}
 
 
 class Turns:

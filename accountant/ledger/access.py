@@ -48,7 +48,8 @@ class Access:
         if behind_ms > self.allowed_step_back_ms:
             raise ClockError(
                 f"the clock stands {behind_ms} ms before the last time the ledger saw",
-                hint="set this machine's clock right; nothing was written",
+                hint="set this machine's clock right; where it is, and was ahead before: "
+                "`tocsin ledger FILE set-clock`; nothing was written",
             )
         if now_ms - row.clock_ms > grain_ms:
             tx.advance(clock_ms=now_ms)

@@ -1,4 +1,4 @@
-"""What partitions counted: partials of windows, and where punctuation marks lie in the log."""
+"""What partitions counted: partials of windows, where marks lie, how far each is read."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING
 from accountant.charging import refusals
 from accountant.errors import LogChangedError
 from accountant.ledger.access import CLOCK_GRAIN_MS, registered_query
-from accountant.records import REFERENCE_PARTITIONS, PartialStatus
-from accountant.store.tables.counted import MarkRow
+from accountant.records import REFERENCE_PARTITIONS, UNSEEN_MS, PartialStatus, Place, Stand
+from accountant.store.declaration import made_from
+from accountant.store.tables.counted import MarkRow, PlaceRow
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from accountant.costs.charges import WindowKey
     from accountant.ledger.access import Access
     from accountant.records import Partial
 
 __all__ = ["Counts"]
+
+_NOT_READ = {Stand.OPENED, Stand.UNREACHABLE}
 
 
 class Counts:
@@ -29,7 +34,8 @@ class Counts:
         """Store one partition's count of one window.
 
         A partial that differs from the stored one is remembered for good: the window can then only
-        be denied. An incomplete one never displaces or contradicts a complete one.
+        be denied. An incomplete one never displaces or contradicts a complete one. One that was
+        counted without knowing how the feed's partitions grew is not stored.
 
         Raises:
             ConfigChangedError: it was counted under another configuration.
@@ -42,13 +48,15 @@ class Counts:
         with self._store.write() as tx:
             query = registered_query(tx, key.query, share=True)
             refusals.same_fingerprint(query, partial.fingerprint)
-            log = tx.logs.get(feed=feed or query.feed)
+            log = tx.logs.get("share", feed=feed or query.feed)
             if log is None or log.topic_id != partial.topic_id:
                 raise LogChangedError(
                     f"a count of {key.query!r} comes from a log that is not registered for "
                     f"feed {feed or query.feed!r}",
                     hint="the topic was created anew or never registered; restart the worker",
                 )
+            if partial.revision != tx.layouts_of(log).revision:
+                return PartialStatus.STALE
             if key.start_ms < max(query.cursor_ms, query.effective_from_ms or 0):
                 return PartialStatus.DECIDED
             status = PartialStatus.STORED
@@ -78,3 +86,39 @@ class Counts:
         """Return the offset of the newest stored mark at or before an instant."""
         with self._store.read() as tx:
             return tx.marks.before(feed, partition, time_ms)
+
+    def put_places(self, seen: Mapping[str, Mapping[int, tuple[int, Stand]]]) -> None:
+        """Take note of how partitions stand; call it every few seconds for those that one reads.
+
+        Args:
+            seen: by feed and partition, the offset of the next record and how the partition stands.
+        """
+        with self._store.write() as tx:
+            now_ms = self._access.tick(tx, grain_ms=CLOCK_GRAIN_MS)
+            for feed, partitions in seen.items():
+                for partition, (offset, stand) in partitions.items():
+                    before = tx.places.get(feed=feed, partition=partition)
+                    if before is None:
+                        tx.places.add_new(PlaceRow(feed, partition, offset, stand, now_ms, now_ms))
+                        continue
+                    goes_on = _goes_on(before, offset, stand, now_ms)
+                    tx.places.change(
+                        {"feed": feed, "partition": partition},
+                        log_offset=offset,
+                        stand=stand,
+                        still_since_ms=now_ms if goes_on else before.still_since_ms,
+                        seen_ms=now_ms,
+                    )
+
+    def places(self, feed: str) -> dict[int, Place]:
+        """Return how the partitions of a feed stand, as far as anybody ever reported."""
+        with self._store.read() as tx:
+            return {row.partition: made_from(Place, row) for row in tx.places.each(feed=feed)}
+
+
+def _goes_on(before: PlaceRow, offset: int, stand: Stand, now_ms: int) -> bool:
+    """Whether a partition cannot be said to have stood still since it was last reported."""
+    if now_ms - before.seen_ms > UNSEEN_MS or {stand, before.stand} & _NOT_READ:
+        return True
+    # At the end, records that come say nothing of what is missing; on the way there it goes on.
+    return offset != before.log_offset and not (stand is Stand.END and before.stand is Stand.END)

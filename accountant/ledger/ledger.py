@@ -16,17 +16,19 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 from accountant.charging import admission, refusals, runs
+from accountant.charging.past import Past
 from accountant.errors import LedgerError
 from accountant.ledger.access import CLOCK_GRAIN_MS, Access, registered_query, registered_scope
 from accountant.ledger.counts import Counts
+from accountant.ledger.growths import Growths
+from accountant.ledger.heads import Heads
+from accountant.ledger.journal import Journal
 from accountant.ledger.pins import Pins
+from accountant.ledger.progress import Progress
 from accountant.ledger.reports import Reports
 from accountant.ledger.upkeep import Upkeep
-from accountant.records import (
-    Answer,
-    Outcome,
-    StoredDecision,
-)
+from accountant.ledger.writers import Writers
+from accountant.records import Answer, Outcome, StoredDecision
 from accountant.store.store import Store
 from accountant.store.tables.charged import ENDED, OPEN, ChargeState
 from accountant.store.tables.pinned import LedgerRow
@@ -52,19 +54,27 @@ class Ledger:
         hash_key: for caps and duplicates; secret.
 
     What is not said to a window stands in parts of its own: ``pins`` for what is registered,
-    ``counts`` for partials and marks, ``reports`` for status, realised losses and verification,
-    ``upkeep`` for what a custodian changes.
+    ``counts`` for partials and marks, ``growths`` for partitions that are added, ``progress`` for
+    how far many queries are, ``reports`` for status, realised losses and verification, ``upkeep``
+    for what a custodian changes, ``journal`` for starts and what ended them, ``heads`` and
+    ``writers`` for what is noted elsewhere of the chains and of those who release.
     """
 
     def __init__(self, access: Access, hash_key: bytes) -> None:
         self._access = access
         self._store = access.store
         self.ledger_id = access.ledger_id
+        self._past = Past()
         self.hash_key = hash_key
         self.pins = Pins(access)
         self.counts = Counts(access)
+        self.growths = Growths(access)
+        self.progress = Progress(access)
         self.reports = Reports(access)
         self.upkeep = Upkeep(access)
+        self.journal = Journal(access)
+        self.heads = Heads(access, hash_key)
+        self.writers = Writers(access)
 
     @classmethod
     def open(
@@ -149,11 +159,11 @@ class Ledger:
         with self._store.write() as tx:
             row = registered_scope(tx, scope, lock=True)
             if alarms is not None:
-                refusals.all_known(tx.queries.all(), scope, alarms)
+                refusals.all_known(tx.queries.drawing_on(scope), scope, alarms)
             frontier = row.frontier
             fresh = [one for one in requests if frontier is None or one.charge.key > frontier]
             if fresh:
-                admission.serve(tx, row, fresh)
+                admission.serve(tx, row, fresh, self._past)
                 self._access.tick(tx)
 
     def answer(self, key: WindowKey) -> Answer:
@@ -259,7 +269,7 @@ class Ledger:
                 after = runs.continued(stored, charge, cost, run, alarm_count)
                 tx.runs.drop(query=key.query)
                 tx.runs.add(after)
-            admission.settle(tx, scope, charge, cost)
+            admission.settle(tx, scope, charge, cost, self._past)
             return self._conclude(
                 tx,
                 key,
@@ -327,9 +337,12 @@ class Ledger:
     def unpublished(
         self, query: str, released_by_ms: int, limit: int = 100
     ) -> list[StoredDecision]:
-        """Return the decisions that may leave by an instant, in order of their windows."""
+        """Return the decisions that may leave by an instant, in order; their heads are noted."""
         with self._store.read() as tx:
-            return tx.decisions.unpublished(query, released_by_ms, limit, ledger_id=self.ledger_id)
+            found = tx.decisions.unpublished(query, released_by_ms, limit, ledger_id=self.ledger_id)
+        if found:
+            self.heads.keep()
+        return found
 
     def mark_published(self, *keys: WindowKey) -> None:
         """Remember that decisions have left; idempotent."""

@@ -6,6 +6,8 @@ ledger is refused, unless the change was accepted at a window boundary.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from accountant.charging import admission, refusals, vouching
@@ -13,10 +15,10 @@ from accountant.errors import LedgerError
 from accountant.ledger.access import registered_query, registered_scope
 from accountant.store import chain
 from accountant.store.declaration import made_from
-from accountant.store.tables.pinned import QueryRow, ScopeRow, ShapeRow
+from accountant.store.tables.pinned import FileRow, QueryRow, ScopeRow, ShapeRow
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from accountant.ledger.access import Access
     from accountant.records import BudgetTerms, LogIdentity, QueryRegistration
@@ -55,32 +57,76 @@ class Pins:
         """Store the identity of a feed's log the first time; later compare.
 
         Raises:
-            LogChangedError: it is another log.
+            LogChangedError: it is another log, or has partitions that were not announced.
         """
         with self._store.write() as tx:
             tx.logs.add_new(identity)
-            refusals.same_log(tx.logs.get(feed=identity.feed), identity)
+            (stored,) = tx.logs.each(feed=identity.feed)
+            refusals.same_log(stored, identity, tx.layouts_of(stored))
             self._access.tick(tx)
+
+    def register_files(self, files: Mapping[str, Collection[str]]) -> None:
+        """Store which files are replayed as which feed; idempotent.
+
+        Before their queries are registered: whoever replays one of them as another feed at the same
+        time is seen then.
+
+        Args:
+            files: digests by feed.
+        """
+        with self._store.write() as tx:
+            now_ms = self._access.tick(tx)
+            for feed, digests in sorted(files.items()):
+                for digest in sorted(digests):
+                    tx.files.add_new(FileRow(feed, digest, now_ms))
 
     def register_query(self, registration: QueryRegistration) -> int:
         """Store a query the first time, later compare; return its cursor.
 
         Raises:
-            ConfigChangedError: it differs from the stored one, or was retired; its feed's events
-                were dated by another field, or drew on another budget under another feed's name.
-            LedgerCorruptError: the ledger holds other rows to be covered by it.
+            ConfigChangedError, LedgerCorruptError: as :meth:`register_queries`.
         """
+        return self.register_queries([registration])[registration.query]
+
+    def register_queries(self, given: Sequence[QueryRegistration]) -> dict[str, int]:
+        """Store queries the first time, later compare; return their cursors by name.
+
+        All of them or, where one is refused, none. What takes time grows with their number, not
+        with its square.
+
+        Args:
+            given: of any budgets, no query twice; the links of new ones follow in this order.
+
+        Raises:
+            ConfigChangedError: one differs from the stored one, or was retired; its feed's events
+                were dated by another field, or drew on another budget under another feed's name.
+            LedgerCorruptError: the ledger holds other rows to be covered by one.
+        """
+        names = {one.query for one in given}
+        by_scope: defaultdict[str, list[QueryRegistration]] = defaultdict(list)
+        for one in given:
+            by_scope[one.scope].append(one)
         with self._store.write() as tx:
-            tx.queries.add_new(_new_query(registration))
-            row = registered_query(tx, registration.query)
-            refusals.same_query(row, registration)
-            _pin_shape(tx, registered_scope(tx, registration.scope, lock=True), registration)
+            known = tx.queries.named(names)
+            # Rows are inserted, and budgets locked, in one order by whoever registers many.
+            for one in sorted(given, key=attrgetter("query")):
+                if one.query not in known:
+                    tx.queries.add_new(_new_query(one))
+            rows = tx.queries.named(names)
+            for one in given:
+                refusals.same_query(rows[one.query], one)
+            for scope, mine in sorted(by_scope.items()):
+                _pin_shapes(tx, registered_scope(tx, scope, lock=True), mine)
             self._access.tick(tx)
             # The clock's row is locked now: who registers another query at the same time is seen.
-            queries = tx.queries.all()
-            refusals.same_time(queries, registration)
-            refusals.one_budget(tx.logs.get(feed=row.feed), tx.logs.all(), queries, registration)
-            return row.cursor_ms
+            sources = refusals.Sources(tx.logs.all(), _replayed(tx))
+            others = (row for row in tx.queries.all() if row.query not in names)
+            neighbours = refusals.Neighbours(others)
+            for one in given:
+                neighbours.same_time(one)
+                neighbours.one_budget(sources, one)
+                neighbours.add(one)
+            return {name: row.cursor_ms for name, row in rows.items()}
 
     def accept_change(self, registration: QueryRegistration, effective_from_ms: int) -> None:
         """Take a query's new configuration from a window boundary on; idempotent.
@@ -102,7 +148,7 @@ class Pins:
             if row.fingerprint == registration.fingerprint:
                 return
             refusals.same_home(row, registration)
-            refusals.same_time(tx.queries.all(), registration)
+            refusals.Neighbours(tx.queries.all()).same_time(registration)
             if effective_from_ms < row.cursor_ms:
                 raise LedgerError(
                     f"query {row.query!r} is decided up to {row.cursor_ms} ms; "
@@ -111,7 +157,7 @@ class Pins:
                 )
             scope = registered_scope(tx, row.scope, lock=True)
             admission.withdraw(tx, scope, row)
-            _pin_shape(tx, registered_scope(tx, row.scope), registration)
+            _pin_shapes(tx, registered_scope(tx, row.scope), [registration])
             tx.queries.change(
                 {"query": row.query},
                 fingerprint=registration.fingerprint,
@@ -147,6 +193,7 @@ class Pins:
         logs: Iterable[LogIdentity],
         queries: Collection[QueryRegistration],
         public: Collection[str] = (),
+        files: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         """Refuse what registration would refuse, before any of it is registered.
 
@@ -155,9 +202,11 @@ class Pins:
             logs: likewise, those of ``public`` feeds among them.
             queries: likewise; all that draw on the same budgets.
             public: feeds that hold nobody's data.
+            files: by feed, digests of the files that are to be replayed as it.
 
         Raises:
-            ConfigChangedError: a budget or an alarm is another than the ledger's.
+            ConfigChangedError: a budget or an alarm is another than the ledger's, or its feed holds
+                events that draw on another budget.
             LogChangedError: a log is another than the ledger's.
             LedgerError: alarms that are not given draw on one of the budgets, too.
         """
@@ -165,24 +214,30 @@ class Pins:
             walls = {row.terms.scope: row.terms for row in tx.scopes.all()}
             identities = {log.feed: log for log in tx.logs.all()}
             known = {row.query: row for row in tx.queries.all()}
+            layouts = tx.layouts()
+            replayed = _replayed(tx)
         for terms in budgets:
             if terms.scope in walls:
                 refusals.same_budget(walls[terms.scope], terms)
         given = {identity.feed: identity for identity in logs}
         for identity in given.values():
             if identity.feed in identities:
-                refusals.same_log(identities[identity.feed], identity)
+                refusals.same_log(identities[identity.feed], identity, layouts[identity.feed])
         names = {query.query for query in queries}
         for scope in {query.scope for query in queries}:
-            refusals.all_known(known.values(), scope, names)
+            drawing = (row.query for row in known.values() if row.scope == scope)
+            refusals.all_known((one for one in drawing if not known[one].retired), scope, names)
+        neighbours = refusals.Neighbours(known.values())
+        replayed += [(feed, digest) for feed, mine in (files or {}).items() for digest in mine]
+        sources = refusals.Sources([*identities.values(), *given.values()], replayed)
         for query in queries:
             if query.query in known:
                 refusals.same_query(known[query.query], query)
-            refusals.same_time(known.values(), query)
-            log = given.get(query.feed)
-            refusals.one_budget(log, identities.values(), known.values(), query)
+            neighbours.same_time(query)
+            neighbours.one_budget(sources, query)
+            neighbours.add(query)
         for name in public:
-            refusals.never_watched(given[name], identities.values(), known.values())
+            refusals.never_watched(name, sources, known.values())
 
     def refuse_moved(self, queries: Iterable[QueryRegistration]) -> None:
         """Refuse alarms that moved to another budget or feed; other changes are none of it.
@@ -219,11 +274,19 @@ def _new_query(given: QueryRegistration) -> QueryRow:
     return made_from(QueryRow, given, cursor_ms=cursor_ms, effective_from_ms=None, retired=False)
 
 
-def _pin_shape(tx: Transaction, scope: ScopeRow, registration: QueryRegistration) -> None:
-    """Store which rows a query covers the first time, later compare; its budget is locked."""
-    of = {"query": registration.query, "fingerprint": registration.fingerprint}
-    if tx.shapes.get(**of) is None:
-        vouching.check_state(tx, scope)
-        tx.shapes.add(made_from(ShapeRow, registration.shape, **of))
-        vouching.vouch(tx, scope.terms.scope)
-    refusals.same_shape(tx.shape(registration.query, registration.fingerprint), registration)
+def _replayed(tx: Transaction) -> list[tuple[str, str]]:
+    return [(row.feed, row.digest) for row in tx.files.all()]
+
+
+def _pin_shapes(tx: Transaction, scope: ScopeRow, given: Sequence[QueryRegistration]) -> None:
+    """Store which rows queries cover the first time, later compare; their budget is locked."""
+    known = tx.all_shapes(scope.terms.scope)
+    added = [one for one in given if (one.query, one.fingerprint) not in known]
+    if added:
+        vouching.add_shapes(tx, scope, [_new_shape(one) for one in added])
+    for one in given:
+        refusals.same_shape(known.get((one.query, one.fingerprint), one.shape), one)
+
+
+def _new_shape(given: QueryRegistration) -> ShapeRow:
+    return made_from(ShapeRow, given.shape, query=given.query, fingerprint=given.fingerprint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from accountant.audit import status, verify
+from accountant.audit import chainchecks, status, verify
 from accountant.audit.realised import RealisedLosses
 from accountant.charging.standing import adopted_charge, final_charge
 from accountant.ledger.access import registered_query, registered_scope
@@ -49,14 +49,22 @@ class Reports:
             scope = registered_scope(tx, row.scope)
             return self._realised_losses.read(tx, scope, row, cells=cells, period=period)
 
-    def verify(self, anchors: Mapping[str, Mapping[int, bytes]] | None = None) -> list[str]:
+    def verify(
+        self,
+        anchors: Mapping[str, Mapping[int, bytes]] | None = None,
+        *,
+        since: Mapping[str, tuple[int, bytes]] | None = None,
+    ) -> list[str]:
         """Recompute everything from the charges alone; return what contradicts them.
 
         Args:
             anchors: links of the chain that were noted elsewhere, by budget: number and hash.
+            since: by budget, a link that was noted: only what came after it is read. What the chain
+                told up to it is trusted, and no row of before is compared with it.
         """
+        trusted = {budget: chainchecks.Place(*link) for budget, link in (since or {}).items()}
         with self._store.read() as tx:
-            return verify.problems(tx, anchors or {})
+            return verify.problems(tx, anchors or {}, trusted)
 
     def final_charges(self, scope: str, from_ms: int, until_ms: int) -> list[FinalCharge]:
         """Return what windows that overlap ``[from_ms, until_ms)`` lost for good.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
 from accountant.charging import adoption, compaction
-from accountant.ledger.access import registered_query, registered_scope
+from accountant.ledger.access import registered_scope
+from accountant.ledger.journal import CLOCK_SET
+from accountant.store.tables.journal import JournalRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,7 +16,12 @@ if TYPE_CHECKING:
     from accountant.ledger.access import Access
     from accountant.records import SeenDecision
 
-__all__ = ["Upkeep"]
+__all__ = ["PAUSE_S", "Upkeep"]
+
+PAUSE_S: Final = 0.11
+"""Between two steps. Who waits for SQLite's lock looks for it every tenth of a second at worst."""
+
+_NOTHING: Final = compaction.Step(charges=0, last=True)
 
 
 class Upkeep:
@@ -31,6 +39,27 @@ class Upkeep:
         """
         with self._store.read() as tx:
             return adoption.unknown(tx, seen, ledger_id=self._access.ledger_id)
+
+    def last_decided_ms(self) -> int | None:
+        """Return when the ledger decided last, by its clock; ``None`` where it never did."""
+        with self._store.read() as tx:
+            return tx.decisions.last_decided_ms()
+
+    def set_clock(self) -> tuple[int, int]:
+        """Put the mark of time at the clock's, where a clock that ran ahead had taken it along.
+
+        Nothing is drawn again: what was decided stays decided, and cursors stay. The journal keeps
+        how often that was done, and when last.
+
+        Returns:
+            Where the mark stood, and where it stands, in milliseconds.
+        """
+        with self._store.write() as tx:
+            before_ms, now_ms = tx.ledger(lock=True).clock_ms, self._access.clock_ms()
+            tx.identity.change({"id": 1}, clock_ms=now_ms)
+            tx.journal.add_up([JournalRow(CLOCK_SET, 1, now_ms)], "times")
+            tx.journal.change({"entry": CLOCK_SET}, last_ms=now_ms)
+            return before_ms, now_ms
 
     def mark_spent(self, seen: Sequence[SeenDecision]) -> int:
         """Take released decisions over as spent, and return how many were new.
@@ -63,12 +92,17 @@ class Upkeep:
         """Delete charges of the past, keeping what they left behind; return how many.
 
         No answer, total or status changes; see :mod:`accountant.charging.compaction` for what
-        stays.
+        stays. Others go on meanwhile. It may be killed at any instant and called again.
         """
-        with self._store.write() as tx:
-            # Sorted here: a database may order names differently, and locks have one order.
-            for name in sorted(one.query for one in tx.queries.all() if one.scope == scope):
-                registered_query(tx, name, lock=True)
-            gone = compaction.compact(tx, registered_scope(tx, scope, lock=True), before_ms)
-            self._access.tick(tx)
-            return gone
+        with self._store.read() as tx:
+            goes = compaction.anything_goes(tx, registered_scope(tx, scope), before_ms)
+        gone = 0
+        while True:
+            with self._store.write() as tx:
+                locked = registered_scope(tx, scope, lock=True)
+                step = compaction.step(tx, locked, before_ms) if goes else _NOTHING
+                self._access.tick(tx)
+            gone += step.charges
+            if step.last:
+                return gone
+            time.sleep(PAUSE_S)

@@ -33,6 +33,7 @@ __all__ = [
     "as_served",
     "extend",
     "genesis",
+    "hash_after",
     "of_adopted",
     "of_charge",
     "of_state",
@@ -121,11 +122,16 @@ def as_served(charge: ChargeRow) -> Happening:
     return of_charge(charge, LinkKind.ENDED if charge.state in ENDED else LinkKind.SERVED)
 
 
+def hash_after(last: bytes, number: int, one: Happening) -> bytes:
+    """Return the hash of link ``number`` that tells of something, after one with hash ``last``."""
+    return _hash(last, f"{number} {one.text}")
+
+
 def extend(scope: str, number: int, last: bytes, happened: Iterable[Happening]) -> list[LinkRow]:
     """Return the links that follow link ``number`` with hash ``last`` in a budget's chain."""
     links = []
     for one in happened:
-        number, last = number + 1, _hash(last, f"{number + 1} {one.text}")
+        number, last = number + 1, hash_after(last, number + 1, one)
         window = window_columns(one.key)
         links.append(LinkRow(scope, number, one.kind, **window, told=one.told, hash=last))
     return links

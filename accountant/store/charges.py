@@ -2,47 +2,65 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from accountant.costs.charges import WindowKey
+from accountant.store import rows
+from accountant.store.among import among
 from accountant.store.rows import Rows, same_window
 from accountant.store.schema import table_of
 from accountant.store.tables.charged import (
     CHARGES,
     COMPACTED,
+    FINAL,
     LINKS,
     TOTALS,
     ChargeRow,
+    ChargeState,
     CompactedRow,
     LinkKind,
     PeriodTotal,
     TotalRow,
 )
-from accountant.store.tables.decided import DECISIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from accountant.store.tables.charged import ChargeState
+    from accountant.store.among import Listed
 
 __all__ = ["Charges", "Totals"]
 
-_CHARGES, _LINKS, _DECISIONS = (table_of(one) for one in (CHARGES, LINKS, DECISIONS))
+_CHARGES, _LINKS = table_of(CHARGES), table_of(LINKS)
 
 
 class Charges(Rows[ChargeRow]):
     """Charges of windows."""
 
     def after(
-        self, scope: str, end_ms: int, *, starting_before_ms: int | None = None
+        self,
+        scope: str,
+        end_ms: int,
+        *states: ChargeState,
+        starting_before_ms: int = 2**63 - 1,
     ) -> list[ChargeRow]:
-        """Return a budget's charges whose windows end after an instant."""
-        if starting_before_ms is None:
-            return self._read(_overlapping(bounded=False), scope=scope, end_ms=end_ms)
+        """Return a budget's charges, in some states or all, whose windows end after an instant."""
         bound = {"scope": scope, "end_ms": end_ms, "before_ms": starting_before_ms}
-        return self._read(_overlapping(bounded=True), **bound)
+        return self._read(_overlapping(states), **bound)
+
+    def windows(self, query: str, first_start_ms: int, last_start_ms: int) -> list[WindowKey]:
+        """Return a query's windows that have a charge, by range of their starts (inclusive)."""
+        bound = {"query": query, "first_ms": first_start_ms, "last_ms": last_start_ms}
+        found = self._connection.execute(_windows(), bound)
+        return [WindowKey(end_ms, query, start_ms) for start_ms, end_ms in found]
+
+    def ended_since(self, scope: str, number: int) -> list[ChargeRow]:
+        """Return a budget's charges that links after ``number`` ended and that count for good."""
+        return self._read(_ended_since(), scope=scope, number=number)
 
     def in_state(self, scope: str, *states: ChargeState) -> list[ChargeRow]:
         """Return a budget's charges that are reserved, or pending, by state and in order."""
@@ -52,17 +70,43 @@ class Charges(Rows[ChargeRow]):
             for charge in sorted(self._read(_in_state(state), scope=scope), key=lambda one: one.key)
         ]
 
-    def ended_by_link(self, scope: str, number: int) -> list[ChargeRow]:
-        """Return the charges that a link up to ``number`` ended."""
-        return self._read(sa.select(_CHARGES).where(_ended_by(scope, number)))
+    def among(self, windows: Listed) -> list[ChargeRow]:
+        """Return the charges of some windows."""
+        return self._read(_charges_among(self._dialect), windows=windows)
 
-    def drop_by_link(self, scope: str, number: int) -> None:
-        """Delete the charges that a link up to ``number`` ended, and their alarms."""
-        ended = _ended_by(scope, number)
-        gone = sa.exists().where(same_window(_CHARGES, _DECISIONS), ended)
-        archived = {"archived": True, "alarms": b""}
-        self._connection.execute(_DECISIONS.update().where(gone).values(archived))
-        self._connection.execute(_CHARGES.delete().where(ended))
+    def in_order(self, scope: str, end_ms: int) -> Iterator[list[ChargeRow]]:
+        """Yield a budget's charges whose windows end after an instant, in order, some at a time.
+
+        Windows that end at once come together, so that one index is all that is needed.
+        """
+        while True:
+            bound = {"scope": scope, "end_ms": end_ms}
+            until_ms = self._connection.scalar(_page_end(), {**bound, "skipped": rows.PAGE - 1})
+            last = until_ms is None
+            found = self._read(_page(), **bound, until_ms=2**63 - 1 if last else until_ms)
+            if found:
+                yield sorted(found, key=lambda one: (one.end_ms, one.query, one.start_ms))
+            if last:
+                return
+            end_ms = int(until_ms or 0)
+
+    def longest_ms(self, scope: str, end_ms: int) -> int:
+        """Return the length of a budget's longest window that ends after an instant; 0 without."""
+        bound = {"scope": scope, "end_ms": end_ms}
+        return int(self._connection.scalar(_longest(), bound) or 0)
+
+    def left_among(self, windows: Listed) -> tuple[int, Counter[int]]:
+        """Return how many charges some windows have, and what they lost for good by period."""
+        many, left = 0, Counter[int]()
+        found = self._connection.execute(_left(self._dialect), {"windows": windows})
+        for row in found:
+            many += row.charges
+            left.update(dict.fromkeys(json.loads(row.periods), int(row.units)))
+        return many, left
+
+    def drop_among(self, windows: Listed) -> None:
+        """Delete the charges of some windows."""
+        self._connection.execute(_drop(self._dialect), {"windows": windows})
 
 
 class Totals:
@@ -87,6 +131,15 @@ class Totals:
         rows = self._connection.execute(_totals(), bound)
         return {int(period): PeriodTotal(int(held), int(final)) for period, held, final in rows}
 
+    def most_held(self, scope: str) -> int:
+        """Return what the fullest period holds; 0 without one."""
+        return int(self._connection.scalar(_most_held(), {"scope": scope}) or 0)
+
+    def latest_held(self, scope: str, limit: int) -> dict[int, int]:
+        """Return what the last periods that hold anything hold, in order."""
+        found = self._connection.execute(_latest_held(), {"scope": scope, "limit": limit}).all()
+        return {int(period): int(held) for period, held in reversed(found)}
+
     def add(self, scope: str, change: Mapping[int, PeriodTotal]) -> None:
         """Add to what is held in some periods."""
         rows = (TotalRow(scope, at, one.held, one.final) for at, one in sorted(change.items()))
@@ -103,12 +156,31 @@ class Totals:
 
 
 @cache
-def _overlapping(*, bounded: bool) -> Any:
+def _overlapping(states: tuple[ChargeState, ...]) -> Any:
     columns = _CHARGES.c
     where = [columns.scope == sa.bindparam("scope"), columns.end_ms > sa.bindparam("end_ms")]
-    if bounded:
-        where.append(columns.start_ms < sa.bindparam("before_ms"))
+    where.append(columns.start_ms < sa.bindparam("before_ms"))
+    if states:
+        where.append(columns.state.in_([state.value for state in states]))
     return sa.select(_CHARGES).where(*where)
+
+
+@cache
+def _windows() -> Any:
+    columns = _CHARGES.c
+    starts = columns.start_ms.between(sa.bindparam("first_ms"), sa.bindparam("last_ms"))
+    mine = columns.query == sa.bindparam("query")
+    return sa.select(columns.start_ms, columns.end_ms).where(mine, starts)
+
+
+@cache
+def _ended_since() -> Any:
+    links = _LINKS.c
+    ended = (links.kind == LinkKind.ENDED.value, links.link > sa.bindparam("number"))
+    joined = _LINKS.join(_CHARGES, same_window(_CHARGES, _LINKS))
+    final = _CHARGES.c.state.in_([state.value for state in FINAL])
+    where = (links.scope == sa.bindparam("scope"), *ended, final)
+    return sa.select(_CHARGES).select_from(joined).where(*where)
 
 
 @cache
@@ -126,12 +198,64 @@ def _totals() -> Any:
     return sa.select(*columns).where(table.c.scope == sa.bindparam("scope"), between)
 
 
-def _ended_by(scope: str, number: int) -> Any:
-    """Say of a budget's charge that a link up to ``number`` ended it."""
-    ended = sa.exists().where(
-        same_window(_LINKS, _CHARGES),
-        _LINKS.c.scope == scope,
-        _LINKS.c.kind == LinkKind.ENDED.value,
-        _LINKS.c.link <= number,
+@cache
+def _charges_among(dialect: str) -> Any:
+    return sa.select(_CHARGES).where(among(_CHARGES, dialect))
+
+
+@cache
+def _page_end() -> Any:
+    columns = _CHARGES.c
+    mine = (columns.scope == sa.bindparam("scope"), columns.end_ms > sa.bindparam("end_ms"))
+    ends = sa.select(columns.end_ms).where(*mine).order_by(columns.end_ms)
+    return ends.limit(1).offset(sa.bindparam("skipped"))
+
+
+@cache
+def _page() -> Any:
+    columns = _CHARGES.c
+    until = columns.end_ms <= sa.bindparam("until_ms")
+    mine = (columns.scope == sa.bindparam("scope"), columns.end_ms > sa.bindparam("end_ms"))
+    return sa.select(_CHARGES).where(*mine, until)
+
+
+@cache
+def _longest() -> Any:
+    length = sa.func.max(_CHARGES.c.end_ms - _CHARGES.c.start_ms)
+    after = _CHARGES.c.end_ms > sa.bindparam("end_ms")
+    return sa.select(length).where(_CHARGES.c.scope == sa.bindparam("scope"), after)
+
+
+@cache
+def _most_held() -> Any:
+    table = table_of(TOTALS)
+    return sa.select(sa.func.max(table.c.held_units)).where(table.c.scope == sa.bindparam("scope"))
+
+
+@cache
+def _latest_held() -> Any:
+    table = table_of(TOTALS)
+    holding = (table.c.scope == sa.bindparam("scope"), table.c.held_units != 0)
+    latest = sa.select(table.c.period_ms, table.c.held_units).where(*holding)
+    return latest.order_by(table.c.period_ms.desc()).limit(sa.bindparam("limit"))
+
+
+@cache
+def _left(dialect: str) -> Any:
+    columns = _CHARGES.c
+    units = sa.case(
+        (
+            columns.state == ChargeState.SPENT.value,
+            sa.func.coalesce(columns.held_units, columns.loss_units),
+        ),
+        else_=sa.func.coalesce(columns.settled_loss_units, 0),
     )
-    return sa.and_(_CHARGES.c.scope == scope, ended)
+    added = (sa.func.count().label("charges"), sa.func.sum(units).label("units"))
+    return (
+        sa.select(columns.periods, *added).where(among(_CHARGES, dialect)).group_by(columns.periods)
+    )
+
+
+@cache
+def _drop(dialect: str) -> Any:
+    return _CHARGES.delete().where(among(_CHARGES, dialect))

@@ -3,44 +3,74 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
 from accountant.records import Outcome, StoredDecision
+from accountant.store import rows
+from accountant.store.among import among
 from accountant.store.declaration import made_from
-from accountant.store.rows import Rows
+from accountant.store.rows import Rows, same_window
 from accountant.store.schema import table_of
+from accountant.store.tables.charged import CHARGES
 from accountant.store.tables.decided import (
     ADOPTED,
     DECISIONS,
     GAPS,
     SEQUENCES,
+    TALLIES,
     AdoptedRow,
     DecisionRow,
     GapRow,
     SequenceRow,
+    TallyRow,
 )
-from accountant.store.tables.windows import window_columns
+from accountant.store.tables.windows import WINDOW, window_columns
+from accountant.store.tallies import Tallies
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from accountant.costs.charges import WindowKey
     from accountant.records import SeenDecision
+    from accountant.store.among import Listed
 
-__all__ = ["Adopted", "Decisions", "Sequences"]
+__all__ = ["Adopted", "Decisions", "Sequences", "Stated"]
 
-_DECISIONS, _ADOPTED = table_of(DECISIONS), table_of(ADOPTED)
+_DECISIONS, _ADOPTED, _CHARGES = (table_of(one) for one in (DECISIONS, ADOPTED, CHARGES))
+
+
+class Stated(NamedTuple):
+    """What a decision states, without its alarms.
+
+    Args:
+        sequence: its number.
+        start_ms: start of its window.
+        end_ms: end of its window.
+        outcome: as it is stored.
+        alarm_count: how many alarms it gave.
+        epsilon_units: what it says that it cost.
+    """
+
+    sequence: int
+    start_ms: int
+    end_ms: int
+    outcome: str
+    alarm_count: int
+    epsilon_units: int
 
 
 class Decisions(Rows[DecisionRow]):
     """Decisions of this ledger, whose id no row repeats."""
 
     def store(self, decision: StoredDecision) -> None:
-        """Store a decision."""
+        """Store a decision, and count it."""
         window = window_columns(decision.key)
         self.add(made_from(DecisionRow, decision, **window, archived=False))
+        reason, at_ms = decision.reason or "", decision.decided_at_ms
+        tally = TallyRow(decision.key.query, decision.outcome, reason, 1, at_ms)
+        Tallies(self._connection, TALLIES).count([tally])
 
     def of(self, key: WindowKey, *, ledger_id: str) -> StoredDecision | None:
         """Return a window's decision."""
@@ -67,12 +97,50 @@ class Decisions(Rows[DecisionRow]):
             ready.append(made_from(StoredDecision, row, ledger_id=ledger_id))
         return ready
 
-    def counts(self) -> list[tuple[str, str, str | None, int, int]]:
-        """Return (query, outcome, reason, decisions, unpublished) for every combination."""
-        waiting = sa.func.sum(sa.case((_DECISIONS.c.published, 0), else_=1))
-        by = (_DECISIONS.c.query, _DECISIONS.c.outcome, _DECISIONS.c.reason)
-        statement = sa.select(*by, sa.func.count(), waiting).group_by(*by)
-        return [tuple(row) for row in self._connection.execute(statement)]
+    def waiting(self, released_by_ms: int) -> set[str]:
+        """Return the queries that have decisions which may leave now."""
+        return set(self._connection.scalars(_waiting(), {"by_ms": released_by_ms}))
+
+    def last_decided_ms(self) -> int | None:
+        """Return when the latest of the queries' last decisions was made; ``None`` without one."""
+        last: int | None = self._connection.scalar(_last_decided())
+        return last
+
+    def unpublished_among(self, windows: Listed) -> set[tuple[str, int, int]]:
+        """Return those of some windows whose decision has not left."""
+        statement = _unpublished_among(self._dialect)
+        return set(map(tuple, self._connection.execute(statement, {"windows": windows})))
+
+    def strip_among(self, windows: Listed) -> None:
+        """Take the alarms out of the decisions of some windows, whose charges go."""
+        self._connection.execute(_strip_among(self._dialect), {"windows": windows})
+
+    def stated(self, query: str, since_ms: int) -> Iterator[Stated]:
+        """Yield what a query's decisions state, by number, from the window at an instant on."""
+        after = -(2**63)
+        if since_ms > after:
+            bound = {"query": query, "since_ms": since_ms}
+            first = self._connection.scalar(_first_since(), bound)
+            after = 2**63 - 1 if first is None else first - 1
+        bound = {"query": query, "limit": rows.PAGE}
+        while found := self._connection.execute(_stated(), {**bound, "after": after}).all():
+            yield from map(Stated._make, found)
+            after = found[-1].sequence
+
+    def stated_among(self, windows: Listed) -> dict[tuple[str, int, int], Stated]:
+        """Return what the decisions of some windows state."""
+        found = self._connection.execute(_stated_among(self._dialect), {"windows": windows})
+        stated = ((query, Stated._make(columns)) for query, *columns in found)
+        return {(query, one.start_ms, one.end_ms): one for query, one in stated}
+
+    def uncharged(self, query: str, since_ms: int) -> list[tuple[int, int]]:
+        """Return a query's windows that are decided without a charge, none compacted, by start."""
+        bound = {"query": query, "since_ms": since_ms}
+        return [(start, end) for start, end in self._connection.execute(_uncharged(), bound)]
+
+    def unpublished_by_query(self) -> dict[str, int]:
+        """Return how many decisions have not left, of every query that has any."""
+        return dict(map(tuple, self._connection.execute(_unpublished_by_query())))
 
 
 class Sequences:
@@ -134,6 +202,74 @@ class Adopted(Rows[AdoptedRow]):
     def after(self, scope: str, end_ms: int = -(2**63)) -> list[AdoptedRow]:
         """Return those of a budget that end after an instant, or all."""
         return self._read(_after(), scope=scope, end_ms=end_ms)
+
+
+@cache
+def _last_decided() -> Any:
+    numbers = table_of(SEQUENCES).c
+    last = sa.and_(
+        _DECISIONS.c.query == numbers.query, _DECISIONS.c.sequence == numbers.last_sequence
+    )
+    joined = _DECISIONS.join(table_of(SEQUENCES), last)
+    return sa.select(sa.func.max(_DECISIONS.c.decided_at_ms)).select_from(joined)
+
+
+@cache
+def _unpublished_among(dialect: str) -> Any:
+    columns = [_DECISIONS.c[name] for name in WINDOW]
+    return sa.select(*columns).where(among(_DECISIONS, dialect), ~_DECISIONS.c.published)
+
+
+@cache
+def _strip_among(dialect: str) -> Any:
+    stripped = _DECISIONS.update().where(among(_DECISIONS, dialect))
+    return stripped.values(archived=sa.true(), alarms=b"")
+
+
+@cache
+def _first_since() -> Any:
+    since = _DECISIONS.c.start_ms >= sa.bindparam("since_ms")
+    mine = (_DECISIONS.c.query == sa.bindparam("query"), since)
+    by_start = sa.select(_DECISIONS.c.sequence).where(*mine).order_by(_DECISIONS.c.start_ms)
+    return by_start.limit(1)
+
+
+@cache
+def _stated() -> Any:
+    behind = _DECISIONS.c.sequence > sa.bindparam("after")
+    columns = (_DECISIONS.c[name] for name in Stated._fields)
+    mine = sa.select(*columns).where(_DECISIONS.c.query == sa.bindparam("query"), behind)
+    return mine.order_by(_DECISIONS.c.sequence).limit(sa.bindparam("limit"))
+
+
+@cache
+def _stated_among(dialect: str) -> Any:
+    columns = (_DECISIONS.c[name] for name in ("query", *Stated._fields))
+    return sa.select(*columns).where(among(_DECISIONS, dialect))
+
+
+@cache
+def _uncharged() -> Any:
+    mine = _DECISIONS.c.query == sa.bindparam("query")
+    since = _DECISIONS.c.start_ms >= sa.bindparam("since_ms")
+    charge = sa.exists().where(same_window(_CHARGES, _DECISIONS))
+    columns = (_DECISIONS.c.start_ms, _DECISIONS.c.end_ms)
+    found = sa.select(*columns).where(mine, since, ~_DECISIONS.c.archived, ~charge)
+    return found.order_by(*columns)
+
+
+@cache
+def _unpublished_by_query() -> Any:
+    # As in _waiting.
+    waiting = sa.select(_DECISIONS.c.query, sa.func.count()).where(sa.text("NOT published"))
+    return waiting.group_by(_DECISIONS.c.query)
+
+
+@cache
+def _waiting() -> Any:
+    # The condition stands in the text, so that the planner can use the partial index.
+    ready = _DECISIONS.c.release_ms <= sa.bindparam("by_ms")
+    return sa.select(_DECISIONS.c.query).where(sa.text("NOT published"), ready).distinct()
 
 
 @cache

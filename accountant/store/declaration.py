@@ -12,6 +12,7 @@ import base64
 import json
 from dataclasses import dataclass, fields
 from enum import Enum, StrEnum, auto
+from functools import lru_cache
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
@@ -130,6 +131,7 @@ class Table(Generic[Record]):
         """The columns that an export shows, in order; none where it shows no row."""
         self._make: Callable[..., Record] = record
         self._names = tuple(one.name for one in self.columns)
+        self._reads = tuple((at, one.read) for at, one in enumerate(self.columns) if one.read)
         self._unreadable = unreadable
 
     def read(self, stored: Sequence[Any]) -> Record:
@@ -138,18 +140,16 @@ class Table(Generic[Record]):
         Raises:
             ValueError: a column holds what the record cannot.
         """
+        values = [value for value, _ in zip(stored, self._names, strict=True)]
         try:
-            return self._make(
-                *(
-                    value if column.read is None else column.read(value)
-                    for value, column in zip(stored, self.columns, strict=True)
-                )
-            )
+            for at, read in self._reads:
+                values[at] = read(values[at])
+            return self._make(*values)
         except (ValueError, TypeError) as error:
             if not self._unreadable:
                 raise
-            values = dict(zip(self._names, stored, strict=True))
-            raise ValueError(self._unreadable.format(error=error, **values)) from None
+            named = dict(zip(self._names, stored, strict=True))
+            raise ValueError(self._unreadable.format(error=error, **named)) from None
 
     def values(self, record: Record) -> dict[str, Any]:
         """Return a record as it is stored, by column."""
@@ -190,5 +190,6 @@ def _column(name: str, hint: Any, kinds: Mapping[str, Kind], refers: Mapping[str
     return Column(name, kind, NoneType in options, refers.get(name, ""), read)
 
 
+@lru_cache(maxsize=1024)  # thousands of rows name the same period
 def _wholes(text: str) -> tuple[int, ...]:
     return tuple(json.loads(text))

@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import defaultdict
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
-from accountant.store import chain
-from accountant.store.rows import Rows, same_window
+from accountant.store import chain, rows
+from accountant.store.among import among
+from accountant.store.rows import Rows
 from accountant.store.schema import table_of
-from accountant.store.tables.charged import CHARGES, LINKS, OPEN, LinkKind, LinkRow
-from accountant.store.tables.decided import DECISIONS
+from accountant.store.tables.charged import LINKS, LinkKind, LinkRow
 from accountant.store.tables.pinned import SCOPES
+from accountant.store.tables.windows import WINDOW
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from accountant.store.among import Listed
     from accountant.store.chain import Happening
 
-__all__ = ["Links"]
+__all__ = ["Links", "Told"]
 
 _LINKS = table_of(LINKS)
+_OF_CHARGES = {LinkKind.SERVED.value, LinkKind.ENDED.value}
+
+
+class Told(NamedTuple):
+    """What a link tells of, without its hash: cheaper than the row where there are many.
+
+    Args:
+        number: of the link.
+        ended: whether it tells what became of a charge.
+        window: of the charge, by its columns.
+    """
+
+    number: int
+    ended: bool
+    window: tuple[str, int, int]
 
 
 class Links(Rows[LinkRow]):
@@ -39,6 +58,11 @@ class Links(Rows[LinkRow]):
         last = {"chain_link": links[-1].link, "chain_hash": links[-1].hash}
         scopes.change({"scope": scope}, **last)
 
+    def hash_of(self, scope: str, number: int) -> bytes | None:
+        """Return the hash of a link; ``None`` where a budget's chain has it no more, or not yet."""
+        found = self.get(scope=scope, link=number)
+        return None if found is None else found.hash
+
     def last_state(self, scope: str) -> str | None:
         """Return what the newest state link of a budget's chain says."""
         told = _told(scope, LinkKind.STATE).order_by(_LINKS.c.link.desc()).limit(1)
@@ -48,30 +72,66 @@ class Links(Rows[LinkRow]):
         """Return the digests of adopted decisions that the chain still tells of."""
         return set(self._connection.scalars(_told(scope, LinkKind.ADOPTED)))
 
-    def last_compactable(self, scope: str, horizon_ms: int) -> tuple[int, bytes] | None:
-        """Return the link before the first that must stay, with its hash; ``None`` without one.
+    def following(self, scope: str, number: int, limit: int) -> list[Told]:
+        """Return what the next links of a budget's chain behind one tell of, in order."""
+        bound = {"scope": scope, "after": number, "last": number + limit}
+        ended = LinkKind.ENDED.value
+        found = self._connection.execute(_following(), bound).all()
+        return [Told(link, kind == ended, (*window,)) for link, kind, *window in found]
 
-        A link may go when its charge has ended, its window ends by the horizon and its decision,
-        if any, has left. Links of adopted decisions go with those around them.
-        """
-        charge, decision = table_of(CHARGES), table_of(DECISIONS)
-        waiting = sa.exists().where(same_window(decision, _LINKS), ~decision.c.published)
-        is_open = charge.c.state.in_([state.value for state in OPEN])
-        ended = _LINKS.c.kind == LinkKind.ENDED.value
-        stays = sa.or_(is_open, sa.and_(ended, sa.or_(charge.c.end_ms > horizon_ms, waiting)))
-        joined = _LINKS.join(charge, same_window(charge, _LINKS))
-        first = sa.select(sa.func.min(_LINKS.c.link)).select_from(joined)
-        stop = self._connection.scalar(first.where(_LINKS.c.scope == scope, stays))
-        before = sa.select(_LINKS.c.link, _LINKS.c.hash).where(_LINKS.c.scope == scope)
-        if stop is not None:
-            before = before.where(_LINKS.c.link < stop)
-        found = self._connection.execute(before.order_by(_LINKS.c.link.desc()).limit(1)).first()
-        return None if found is None else (int(found.link), bytes(found.hash))
+    def since(self, scope: str, number: int) -> Iterator[list[LinkRow]]:
+        """Yield the links of a budget's chain behind one, in order, some at a time."""
+        while found := self._read(_since(), scope=scope, after=number, limit=rows.PAGE):
+            yield found
+            number = found[-1].link
 
-    def drop_up_to(self, scope: str, number: int) -> None:
-        """Delete a budget's links up to one."""
-        past = (_LINKS.c.scope == scope, _LINKS.c.link <= number)
-        self._connection.execute(_LINKS.delete().where(*past))
+    def among(
+        self, scope: str, windows: Listed
+    ) -> dict[tuple[str, int, int], list[tuple[int, str]]]:
+        """Return what a budget's links tell of some windows' charges: number and kind, in order."""
+        found: defaultdict[tuple[str, int, int], list[tuple[int, str]]] = defaultdict(list)
+        statement = _among(self._dialect)
+        for one, number, kind, *window in self._connection.execute(statement, {"windows": windows}):
+            if one == scope and kind in _OF_CHARGES:
+                found[(*window,)].append((number, kind))
+        for told in found.values():
+            told.sort()
+        return found
+
+    def drop_between(self, scope: str, after: int, last: int) -> None:
+        """Delete a budget's links behind one, up to another."""
+        self._connection.execute(_drop(), {"scope": scope, "after": after, "last": last})
+
+
+@cache
+def _following() -> Any:
+    columns = (_LINKS.c[name] for name in ("link", "kind", *WINDOW))
+    return sa.select(*columns).where(*_between()).order_by(_LINKS.c.link)
+
+
+@cache
+def _since() -> Any:
+    behind = (_LINKS.c.scope == sa.bindparam("scope"), _LINKS.c.link > sa.bindparam("after"))
+    ordered = sa.select(_LINKS).where(*behind).order_by(_LINKS.c.link)
+    return ordered.limit(sa.bindparam("limit"))
+
+
+@cache
+def _among(dialect: str) -> Any:
+    # By window alone: asked for the budget too, SQLite would read the whole of its chain.
+    columns = (_LINKS.c[name] for name in ("scope", "link", "kind", *WINDOW))
+    return sa.select(*columns).where(among(_LINKS, dialect))
+
+
+@cache
+def _drop() -> Any:
+    return _LINKS.delete().where(*_between())
+
+
+def _between() -> tuple[Any, ...]:
+    # Bounded on both sides: half a chain looks to a planner as if reading all of it were less work.
+    behind = _LINKS.c.link > sa.bindparam("after")
+    return _LINKS.c.scope == sa.bindparam("scope"), behind, _LINKS.c.link <= sa.bindparam("last")
 
 
 def _told(scope: str, kind: LinkKind) -> Any:

@@ -62,9 +62,14 @@ class Partials(Rows[PartialRow]):
                 index=_whole(row.cell_index),
                 value=_whole(row.cell_value),
                 counted_on=None,
+                revision=0,
             )
             for row in self.each(**window_columns(key))
         ]
+
+    def counted(self) -> set[str]:
+        """Return the queries that have any."""
+        return set(self._connection.scalars(sa.select(_PARTIALS.c.query).distinct()))
 
     def conflicted(self, key: WindowKey) -> bool:
         """Whether two different partials came for one place of the window."""

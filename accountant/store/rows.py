@@ -1,9 +1,9 @@
 """The rows of one table within one transaction of :mod:`accountant.store.store`.
 
 Nothing is decided here: every method is one statement or two. Locks last until the transaction
-ends and are taken in the order queries, scopes, ledger; they are FOR NO KEY UPDATE, so that a row
-that refers to a locked one can be inserted. SQLite's write transaction holds the whole database, so
-they cost nothing there.
+ends and are taken in the order queries, scopes, logs, ledger; they are FOR NO KEY UPDATE, so that a
+row that refers to a locked one can be inserted. SQLite's write transaction holds the whole
+database, so they cost nothing there.
 
 Building a statement takes longer than running it: those that every window needs are built once.
 """
@@ -26,10 +26,13 @@ if TYPE_CHECKING:
     from accountant.costs.charges import WindowKey
     from accountant.store.declaration import Table
 
-__all__ = ["CHUNK", "Rows", "same_window"]
+__all__ = ["CHUNK", "PAGE", "Rows", "same_window"]
 
 CHUNK = 1_000
 """Rows that one statement inserts."""
+
+PAGE = 1_000
+"""Rows that are read at once where there may be millions: no cursor outlives a statement."""
 
 
 class Rows(Generic[Record]):
@@ -105,7 +108,12 @@ class Rows(Generic[Record]):
 
     def _read(self, statement: Any, **bound: Any) -> list[Record]:
         """Return the rows that a statement selects, all columns of them."""
-        return [self._declared.read(row) for row in self._connection.execute(statement, bound)]
+        found = self._connection.execute(statement, bound).all()
+        return [self._declared.read(row) for row in found]
+
+    @property
+    def _dialect(self) -> str:
+        return self._connection.dialect.name
 
     def _ordered(self, by: Mapping[str, Any]) -> sa.CursorResult[Any]:
         statement = _select(self._table, tuple(by), "", ordered=True)

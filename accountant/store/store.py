@@ -5,8 +5,8 @@ decided by :mod:`accountant.ledger.ledger`. Every write is one short transaction
 locks to the end:
 
 - SQLite: ``BEGIN IMMEDIATE`` on a WAL database with ``synchronous=FULL``; one host.
-- PostgreSQL: ``READ COMMITTED`` with row locks, always taken in the order queries, scopes, ledger,
-  and ``synchronous_commit=on`` whatever the server's default.
+- PostgreSQL: ``READ COMMITTED`` with row locks, always taken in the order queries, scopes, logs,
+  ledger, and ``synchronous_commit=on`` whatever the server's default.
 
 A database that fails raises :class:`~accountant.errors.DependencyError` after rolling back; every
 operation of the ledger may then be called again.
@@ -23,12 +23,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import event, exc
 
 from accountant.errors import DependencyError, LedgerCorruptError, LedgerError
 from accountant.retrying import retrying
+from accountant.store.files import open_private, sync_directory
 from accountant.store.schema import HEAD, VERSION_TABLE
 from accountant.store.transaction import Transaction
 
@@ -60,6 +59,8 @@ class Store:
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
         self.name = engine.url.render_as_string(hide_password=True)
+        self.file = Path(str(engine.url.database)) if self._sqlite else None
+        """Of a SQLite database; ``None`` of others."""
 
     @classmethod
     def open(cls, url: str, *, connect_timeout_s: float) -> Store:
@@ -151,12 +152,12 @@ class Store:
         part = path.with_name(f".{path.name}.part")
         try:
             part.unlink(missing_ok=True)  # of a copy that was cut off
-            with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)) as file:
+            with os.fdopen(open_private(part, os.O_CREAT | os.O_EXCL | os.O_RDWR)) as file:
                 with closing(self._engine.raw_connection()) as connection:
                     connection.cursor().execute("VACUUM INTO ?", (str(part),))
                 os.fsync(file.fileno())
             part.rename(path)
-            _sync_directory(path.parent)
+            sync_directory(path.parent)
         except (sqlite3.Error, exc.SQLAlchemyError, OSError) as error:
             with suppress(OSError):
                 part.unlink()
@@ -164,6 +165,7 @@ class Store:
                 f"the ledger {self.name} cannot be copied to {path}: "
                 f"{getattr(error, 'strerror', None) or error}",
                 hint="let this user write there, and free space; the ledger is as it was",
+                ledger=True,
             ) from None
 
     @contextmanager
@@ -196,7 +198,7 @@ class Store:
         cause = error.orig if isinstance(error, exc.DBAPIError) else error
         lines = str(cause).strip().splitlines() or [type(cause).__name__]
         hint = next((text for word, text in HINTS.items() if word in lines[0]), HINT)
-        return DependencyError(f"the ledger {self.name} failed: {lines[0]}", hint=hint)
+        return DependencyError(f"the ledger {self.name} failed: {lines[0]}", hint=hint, ledger=True)
 
     def _migrate(self) -> None:
         with self._connect(**{WRITE: True}) as connection, connection.begin():
@@ -210,10 +212,18 @@ class Store:
                     f"the ledger {self.name} has schema version {version}, newer than {HEAD}",
                     hint="use the version of Tocsin that wrote it, or a later one",
                 )
-            config = Config()
-            config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            _upgrade(connection)
+
+
+def _upgrade(connection: sa.Connection) -> None:
+    """Run the migrations that a database lacks, in the transaction that is open."""
+    from alembic import command  # noqa: PLC0415  # takes time, and most ledgers are up to date
+    from alembic.config import Config  # noqa: PLC0415  # the same
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
 
 
 def _engine(url: str) -> sa.Engine:
@@ -232,7 +242,7 @@ def _engine(url: str) -> sa.Engine:
     }
     backend = parsed.get_backend_name()
     if backend == "sqlite" and parsed.database not in (None, "", ":memory:"):
-        os.close(_open_private(str(parsed.database)))
+        os.close(_opened(str(parsed.database)))
         engine = sa.create_engine(parsed, connect_args={"timeout": BUSY_TIMEOUT_S}, **common)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
@@ -250,23 +260,16 @@ def _engine(url: str) -> sa.Engine:
     )
 
 
-def _open_private(path: str) -> int:
+def _opened(path: str) -> int:
     """Open a file that only its owner may read: a ledger holds raw counts and the hash key."""
     try:
-        return os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+        return open_private(path)
     except OSError as error:
         raise DependencyError(
-            f"the ledger {path} cannot be opened: {error.strerror}", hint=HINTS["unable to open"]
+            f"the ledger {path} cannot be opened: {error.strerror}",
+            hint=HINTS["unable to open"],
+            ledger=True,
         ) from None
-
-
-def _sync_directory(path: Path) -> None:
-    """Make a new name outlive a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
@@ -309,7 +312,7 @@ def _unlock(connection: sa.Connection, number: int, *, held: bool) -> None:
 
 @contextmanager
 def _flock(path: str) -> Iterator[bool]:
-    descriptor = _open_private(path)
+    descriptor = _opened(path)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

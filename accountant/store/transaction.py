@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from accountant.layouts import Growth, Layouts
 from accountant.regions.shapes import Shape
 from accountant.store.charges import Charges, Totals
 from accountant.store.decisions import Adopted, Decisions, Sequences
 from accountant.store.finals import Finals
 from accountant.store.links import Links
 from accountant.store.partials import Marks, Partials
+from accountant.store.queries import Queries, Shapes
 from accountant.store.rows import Rows
 from accountant.store.schema import table_of
 from accountant.store.tables import TABLES
 from accountant.store.tables.charged import CHARGES, LINKS, RUNS
-from accountant.store.tables.counted import MARKS, PARTIALS
-from accountant.store.tables.decided import ADOPTED, DECISIONS
-from accountant.store.tables.pinned import LEDGER, LOGS, QUERIES, SCOPES, SHAPES
+from accountant.store.tables.counted import MARKS, PARTIALS, PLACES
+from accountant.store.tables.decided import ADOPTED, DECISIONS, TALLIES
+from accountant.store.tables.journal import JOURNAL
+from accountant.store.tables.pinned import FILES, GROWTHS, LEDGER, LOGS, QUERIES, SCOPES, SHAPES
+from accountant.store.tables.writers import WRITERS
+from accountant.store.tallies import Tallies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import sqlalchemy as sa
 
+    from accountant.records import LogIdentity
     from accountant.store.tables.pinned import LedgerRow
 
 __all__ = ["Transaction"]
@@ -40,18 +47,24 @@ class Transaction:
         self.identity = Rows(connection, LEDGER)
         self.scopes = Rows(connection, SCOPES)
         self.logs = Rows(connection, LOGS)
-        self.queries = Rows(connection, QUERIES)
-        self.shapes = Rows(connection, SHAPES)
+        self.growths = Rows(connection, GROWTHS)
+        self.files = Rows(connection, FILES)
+        self.queries = Queries(connection, QUERIES)
+        self.shapes = Shapes(connection, SHAPES)
         self.runs = Rows(connection, RUNS)
         self.partials = Partials(connection, PARTIALS)
         self.marks = Marks(connection, MARKS)
+        self.places = Rows(connection, PLACES)
         self.charges = Charges(connection, CHARGES)
         self.totals = Totals(connection)
         self.finals = Finals(connection)
         self.links = Links(connection, LINKS)
         self.decisions = Decisions(connection, DECISIONS)
         self.sequences = Sequences(connection)
+        self.tallies = Tallies(connection, TALLIES)
         self.adopted = Adopted(connection, ADOPTED)
+        self.journal = Rows(connection, JOURNAL)
+        self.writers = Rows(connection, WRITERS)
 
     def ledger(self, *, lock: bool = False) -> LedgerRow:
         """Return the ledger's row."""
@@ -71,10 +84,23 @@ class Transaction:
         found = self.shapes.get(query=query, fingerprint=fingerprint)
         return None if found is None else Shape(found.region, found.grouping)
 
-    def all_shapes(self) -> dict[tuple[str, str], Shape]:
-        """Return every shape by query and fingerprint."""
-        rows = self.shapes.each()
+    def all_shapes(self, scope: str) -> dict[tuple[str, str], Shape]:
+        """Return the shapes of a budget by query and fingerprint."""
+        rows = self.shapes.of(scope)
         return {(row.query, row.fingerprint): Shape(row.region, row.grouping) for row in rows}
+
+    def layouts(self) -> dict[str, Layouts]:
+        """Return how many partitions every registered feed has had, by its name."""
+        growths: defaultdict[str, list[Growth]] = defaultdict(list)
+        for growth in self.growths.each():
+            growths[growth.feed].append(growth)
+        logs = self.logs.each()
+        return {log.feed: Layouts(log.partitions, tuple(growths[log.feed])) for log in logs}
+
+    def layouts_of(self, log: LogIdentity) -> Layouts:
+        """Return how many partitions a registered feed has had."""
+        # By their numbers: in the order in which they came.
+        return Layouts(log.partitions, tuple(self.growths.each(feed=log.feed)))
 
     def exported(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield every row that may be shown, with the name of its table, as JSON has it."""

@@ -157,7 +157,7 @@ def apportion(
     equal = task.shared_out(rule, [Fraction(1)] * len(task.literals), [1] * len(task.literals))
     if rule == "equal":
         return equal
-    return min((_optimised(task, probe), probe, equal), key=lambda each: each.epsilon)
+    return min((_optimised(task), probe, equal), key=lambda each: each.epsilon)
 
 
 @lru_cache(maxsize=4096)
@@ -264,8 +264,10 @@ class _Task:
         )
 
 
-def _optimised(task: _Task, start: Apportionment) -> Apportionment:
-    """Improve on a feasible apportionment."""
+@lru_cache(maxsize=256)  # an alarm is priced, planned and made, and its phases ask alike
+def _optimised(task: _Task) -> Apportionment:
+    """Improve on shares by weight, which are feasible."""
+    start = task.shared_out("optimal", task.weights, task.occurrences)
     sides = [Side(task.implicants, float(task.max_fnr), [*map(float, start.beta.values())])]
     if task.max_fpr is not None:
         sides.append(

@@ -14,14 +14,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import scipy
 
 from accountant.costs.charges import UniformCost
 from accountant.errors import ConfigError
 from accountant.units import UNITS_PER_EPSILON, from_loss_units, to_loss_units
 from operators.base import Decision, Plan
 from operators.noise.certified import exp_neg_bounds
-from operators.search import least
+from operators.search import least, passing_zero
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -191,7 +190,7 @@ def theoretical_limit(steps: int, alpha: Fraction | float, beta: Fraction | floa
 
     The map p -> min(e^eps p, 1 - e^-eps (1 - p)) is the most that a firing probability can rise per
     step; iterated from alpha it must reach 1 - beta. It multiplies p while p <= 1 / (1 + e^eps) and
-    shrinks 1 - p from there on, hence a closed form, solved for eps by ``scipy.optimize.brentq``.
+    shrinks 1 - p from there on, hence a closed form, solved for eps by halving.
 
     Args:
         steps: k >= 1.
@@ -215,7 +214,7 @@ def theoretical_limit(steps: int, alpha: Fraction | float, beta: Fraction | floa
     if steps == 1:
         return one_step
     low = one_step / steps  # no step raises ln(p) or lowers ln(1 - p) by more than eps
-    return float(scipy.optimize.brentq(excess, low * (1 - 1e-12), one_step, xtol=1e-16, rtol=1e-14))
+    return passing_zero(excess, low * (1 - 1e-12), one_step)
 
 
 def extremal_table(

@@ -15,13 +15,14 @@ from accountant.errors import LedgerError
 from accountant.store.store import Store
 from stream.build import open_ledger, wall_clock_ms
 from stream.cli.console import ledger_place, losses_table, status_tables
+from stream.cli.restore import claim, mark_spent, set_clock
 from stream.cli.shared import BAD_INPUT, CONFIG, echo_json, load_alarms, require_ledger_file
 from stream.custody.anchors import anchor_line, base_problems, chain_ends, read_anchors
 from stream.custody.changes import accept_changes, orphan_warning, orphans
 from stream.custody.export import write_parquet
 from stream.custody.losses import predicate_losses
 from stream.decisions.records import epsilon_text
-from stream.decisions.registration import registration, scopes_of, terms_of
+from stream.decisions.registration import scopes_of, terms_of
 from stream.windows.instants import instant_ms, iso_utc
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
     for query in now.queries.values():
         shown: dict[str, Any] = asdict(query)
         name, budget, cursor_ms = (shown.pop(key) for key in ("query", "scope", "cursor_ms"))
+        del shown["decided_at_ms"], shown["denied_at_ms"]  # when: on the metrics page
         echo_json(
             {
                 "record": "alarm",
@@ -98,29 +100,42 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
     metavar="BUDGET=NUMBER:HASH",
     help="A link of the chain that was noted elsewhere, as status and verify show it; repeatable.",
 )
+@click.option(
+    "--since",
+    "trusted",
+    multiple=True,
+    metavar="BUDGET=NUMBER:HASH",
+    help="A noted link that is trusted with all that came before it: only what came after is "
+    "read; repeatable.",
+)
 @click.pass_obj
-def verify(load: Callable[[], Alarms], anchors: tuple[str, ...]) -> None:
+def verify(load: Callable[[], Alarms], anchors: tuple[str, ...], trusted: tuple[str, ...]) -> None:
     """Recompute everything from the charges; say what contradicts them.
 
     Ends with the anchors to note: with them, a later call shows whether anything before was
     changed, dropped or inserted.
     """
-    noted = read_anchors(anchors)
+    noted, links = read_anchors(anchors), read_anchors(trusted)
+    since = {budget: max(mine.items()) for budget, mine in links.items()}
     with _opened(load()) as opened:
         ends = chain_ends(opened)
-        unknown = sorted(noted.keys() - ends.keys())
+        unknown = sorted((noted.keys() | links.keys()) - ends.keys())
         if unknown:
             raise LedgerError(
                 f"the ledger has no budget {unknown[0]!r}",
                 hint=f"it has {', '.join(ends) or 'none yet'}",
             )
         # The chains' bases are read last: what is compacted meanwhile was not compared above.
-        problems = [*opened.reports.verify(noted), *base_problems(chain_ends(opened), noted)]
+        problems = opened.reports.verify(noted, since=since)
+        problems += base_problems(chain_ends(opened), noted)
+        problems += opened.heads.lost()
     for problem in problems:
         click.echo(problem, err=True)
     if problems:
         click.get_current_context().exit(BAD_INPUT)
     click.echo("ok")
+    for budget, (number, _) in since.items():
+        click.echo(f"{budget}: read since link {number} only; what came before was not compared")
     for budget, end in ends.items():
         click.echo(anchor_line(budget, end.head))
 
@@ -276,26 +291,6 @@ def backup(load: Callable[[], Alarms], path: Path) -> None:
         click.echo(anchor_line(budget, anchor))
 
 
-@ledger.command("mark-spent")
-@click.pass_obj
-def mark_spent(load: Callable[[], Alarms]) -> None:
-    """Take published decisions that the ledger lacks over as spent.
-
-    For a ledger restored from an older copy: what the decisions topic shows was released, so it is
-    charged, and its windows are never drawn again.
-    """
-    from stream.kafka.guard import seen_decisions  # noqa: PLC0415  # imports Kafka's client
-
-    alarms = load()
-    with open_ledger(alarms) as opened:
-        opened.pins.refuse_moved([registration(q, alarms, 0) for q in alarms.queries.values()])
-        seen = seen_decisions(alarms, opened)
-        for budget in scopes_of(alarms):
-            opened.pins.register_budget(terms_of(alarms, budget))
-        adopted = opened.upkeep.mark_spent(seen)
-    click.echo(f"{adopted} decision(s) taken over as spent, of {len(seen)} compared")
-
-
 @ledger.command()
 @click.pass_obj
 def accept(load: Callable[[], Alarms]) -> None:
@@ -354,3 +349,8 @@ def _past_ms(text: str, now_ms: int, option: str) -> int:
 def _opened(alarms: Alarms) -> Ledger:
     require_ledger_file(alarms)
     return open_ledger(alarms)
+
+
+ledger.add_command(mark_spent)
+ledger.add_command(claim)
+ledger.add_command(set_clock)

@@ -67,13 +67,14 @@ class _Tocsin(click.Group):
             "dump",
             help="Write what a feed's topic holds to a Parquet file, for replays and simulations.",
         ),
+        Later("grow", help="Give FEED more partitions, under the same ledger and budget."),
         Later("ledger", help="Look at the ledger of a configuration, or settle what it refuses."),
         Later("plan", help="Say what a configuration costs, before any data is read."),
         Later(
             "replay",
             help="Write recorded events to Kafka, with punctuation marks, for workers to read.",
         ),
-        Later("run", help="Ring alarms: one worker on Kafka, or a replay of files."),
+        Later("run", help="Ring alarms: workers on Kafka, or a replay of files."),
         Later(
             "simulate", help="Try alarms out on history, many times: misses, false alarms, losses."
         ),

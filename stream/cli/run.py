@@ -13,10 +13,12 @@ from rich.console import Console
 from stream.build import open_ledger
 from stream.cli.console import ReplayView, alarms_table, budget_bars, ledger_place
 from stream.cli.shared import CONFIG, load_alarms, paths_by_feed, refuse_hopeless
+from stream.cli.workers import Place, check_workers, run_workers, worker_settings
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.records import encode
 from stream.decisions.registration import scopes_of
 from stream.decisions.release import alarm_records, decision_record
+from stream.logs.settings import Form, Level
 from stream.planning.budget import budget_plan
 from stream.replay.replay import Replay
 from stream.windows.instants import iso_utc
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _EARLIER_SHOWN = 2_000
+_FRESH = (
+    "this ledger is new: it knows of nothing that was spent on these events before, and what "
+    "another ledger spent or will spend on them adds to it"
+)
 
 
 @click.command()
@@ -49,6 +55,23 @@ _EARLIER_SHOWN = 2_000
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
     help="Write the custodian's metrics of a replay (exact counts: private!) to this file.",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Run N workers on Kafka, each a process of its own; the ledger is PostgreSQL then.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice([level.value for level in Level]),
+    help="The least that a worker's log holds, whatever the configuration says.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice([form.value for form in Form]),
+    help="Of a worker's log, the same.",
+)
 def run(
     file: Path,
     replayed: tuple[str, ...],
@@ -56,24 +79,46 @@ def run(
     *,
     as_json: bool,
     custodian_report: Path | None,
+    workers: int,
+    log_level: str | None,
+    log_format: str | None,
 ) -> None:
-    """Ring alarms: one worker on Kafka, or a replay of files."""
+    """Ring alarms: workers on Kafka, or a replay of files."""
     if more and not replayed:
         raise click.UsageError("files are given after --replay")
-    alarms = load_alarms(file)
+    place = Place.taken()
+    alarms = load_alarms(file, quiet=place is not None)  # the parent has said it
     planned = budget_plan(alarms, plans_of(alarms))
     refuse_hopeless(planned)
-    if planned.suggestion:
+    if planned.suggestion and place is None:
         click.echo(f"note: {planned.suggestion}", err=True)
     if replayed:
+        if workers > 1:
+            raise click.UsageError("a replay is one process; --workers is for Kafka")
+        if log_level or log_format:
+            raise click.UsageError("a replay has no log; a worker has one")
         _replay_files(alarms, (*replayed, *more), as_json=as_json, report=custodian_report)
         return
     if custodian_report:
         raise click.UsageError("--custodian-report goes with --replay; a worker has its metrics")
-    from stream.kafka.worker import run as run_worker  # noqa: PLC0415  # imports Faust
+    if place is None and workers > 1:
+        check_workers(alarms, file, workers)
+        click.get_current_context().exit(run_workers(workers))
+    settings = alarms.settings
+    if place is not None:
+        place.end_with_parent()
+        settings = worker_settings(settings, place.index)
+    from stream.cli.worker import start  # noqa: PLC0415  # imports Faust
 
     click.get_current_context().exit(
-        run_worker(alarms, released=_print_record if as_json else None)
+        start(
+            alarms,
+            file,
+            settings=settings,
+            level=Level(log_level) if log_level else None,
+            form=Form(log_format) if log_format else None,
+            released=_print_record if as_json else None,
+        )
     )
 
 
@@ -82,7 +127,10 @@ def _replay_files(
 ) -> None:
     files = paths_by_feed(alarms, given)
     with open_ledger(alarms) as opened:
+        fresh = not opened.pins.budgets()
         replaying = Replay(alarms, opened, files)
+        if fresh:
+            click.echo(f"note: {_FRESH}", err=True)
         _note_compaction(alarms, opened)
         if as_json:
             with closing(replaying.all_decisions()) as decisions:
@@ -137,7 +185,7 @@ def _sentence(summary: ReplaySummary) -> str:
 
 def _echo_records(alarms: Alarms, decision: StoredDecision) -> None:
     query = alarms.queries[decision.key.query]
-    _print_record(decision_record(query, alarms.budget, decision))
+    _print_record(decision_record(query, alarms, decision))
     for alarm in alarm_records(query, decision):
         _print_record(alarm)
 

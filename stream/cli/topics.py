@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from accountant.errors import DependencyError
 from stream.cli.shared import BAD_INPUT, CONFIG, load_alarms
-from stream.kafka.topics import check
+from stream.kafka.topics import cautions, check
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,9 +24,16 @@ __all__ = ["topics"]
 )
 def topics(file: Path, *, create: bool, partitions: int) -> None:
     """Check the topics a configuration needs, or create them."""
-    problems = check(load_alarms(file), apply=create, partitions=partitions)
+    alarms = load_alarms(file)
+    problems = check(alarms, apply=create, partitions=partitions)
     for problem in problems:
         click.echo(problem, err=True)
     if problems:
         click.get_current_context().exit(BAD_INPUT)
+    try:
+        notes = cautions(alarms)
+    except DependencyError as error:
+        notes = [f"what the brokers allow is not known: {error.message}"]
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
     click.echo("ok")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -21,9 +22,14 @@ __all__ = ["watch"]
 @click.option("--from-beginning", is_flag=True, help="Start with the oldest alarm on the topic.")
 def watch(file: Path, *, as_json: bool, from_beginning: bool) -> None:
     """Follow the alarms on Kafka until interrupted."""
-    for alarm in follow(load_alarms(file), from_beginning=from_beginning):
-        if as_json:
-            echo_json(alarm)
-        else:
-            predicate = ", ".join(alarm["predicate"].values()) or "(all)"
-            click.echo(f"{alarm['window_start']}  {alarm['query']}  {predicate}")
+    alarms = load_alarms(file)
+    with (
+        suppress(KeyboardInterrupt),
+        closing(follow(alarms, from_beginning=from_beginning)) as found,
+    ):
+        for alarm in found:
+            if as_json:
+                echo_json(alarm)
+            else:
+                predicate = ", ".join(alarm["predicate"].values()) or "(all)"
+                click.echo(f"{alarm['window_start']}  {alarm['query']}  {predicate}")

@@ -12,6 +12,7 @@ from accountant.errors import ConfigError
 from accountant.units import Contribution, PrivacyUnit
 from stream.config.scalars import Duration, article, closest
 from stream.config.tables import canonical, read_domain
+from stream.logs.settings import LogSettings
 from stream.model.alarms import Budget, KafkaSettings, Settings
 from stream.model.feeds import Clock, Feed, Field, FieldType
 from stream.model.numbers import decimal, whole_steps
@@ -119,7 +120,7 @@ def build_kafka(
             findings.wrong(("kafka", "bootstrap"), "not a list of host:port", hint)
             break
     taken = {feed.topic: f"the feed `{name}` reads" for name, feed in feeds.items()}
-    for role in ("alarms_topic", "decisions_topic", "doorbell_topic"):
+    for role in ("alarms_topic", "decisions_topic", "doorbell_topic", "ledgers_topic"):
         topic = getattr(model, role)
         if topic in taken:
             message = f"{role} is the topic that {taken[topic]}"
@@ -134,13 +135,14 @@ def build_kafka(
         alarms_topic=model.alarms_topic,
         decisions_topic=model.decisions_topic,
         doorbell_topic=model.doorbell_topic,
+        ledgers_topic=model.ledgers_topic,
         security=model.security.model_dump(exclude_none=True),
         session_timeout_ms=model.session_timeout,
     )
 
 
 def build_settings(model: FileModel, stem: str, findings: Findings) -> Settings:
-    """Return where the ledger lies and where metrics are shown."""
+    """Return where the ledger lies, where metrics are shown and how lines are written."""
     metrics = model.metrics
     if not _loopback(metrics.custodian[0]) and metrics.custodian_token is None:
         findings.wrong(
@@ -160,6 +162,7 @@ def build_settings(model: FileModel, stem: str, findings: Findings) -> Settings:
         custodian_address=metrics.custodian,
         custodian_token=metrics.custodian_token,
         tick_ms=model.tick,
+        log=LogSettings(model.log.level, model.log.format),
     )
 
 

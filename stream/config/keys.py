@@ -38,6 +38,7 @@ from stream.config.scalars import (
     wrong,
 )
 from stream.config.yamlfile import Scalar
+from stream.logs.settings import Form, Level
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ __all__ = [
     "FileModel",
     "HistoryModel",
     "KafkaModel",
+    "LogModel",
     "MetricsModel",
     "PunctuationModel",
     "ReferenceModel",
@@ -118,6 +120,7 @@ class KafkaModel(_Model):
     alarms_topic: TopicName = "tocsin.alarms"
     decisions_topic: TopicName = "tocsin.decisions"
     doorbell_topic: TopicName = "tocsin.doorbell"
+    ledgers_topic: TopicName = "tocsin.ledgers"
     security: SecurityModel = SecurityModel()
     session_timeout: DurationMs = 30_000
 
@@ -128,6 +131,13 @@ class MetricsModel(_Model):
     public: Address = ("0.0.0.0", 9464)  # noqa: S104 -- the public endpoint is public
     custodian: Address = ("127.0.0.1", 9465)
     custodian_token: Text | None = None
+
+
+class LogModel(_Model):
+    """How a worker writes its lines."""
+
+    level: Annotated[Level, PlainValidator(choice(Level))] = Level.INFO
+    format: Annotated[Form, PlainValidator(choice(Form))] = Form.TEXT
 
 
 class TableModel(_Model):
@@ -249,6 +259,7 @@ class FileModel(_Model):
     kafka: KafkaModel | None = None
     ledger: Text | None = None
     metrics: MetricsModel = MetricsModel()
+    log: LogModel = LogModel()
     tick: DurationMs = 1_000
     tables: dict[Name, TableModel] = Field(default_factory=dict)
     feeds: dict[Name, FeedModel]
@@ -261,6 +272,7 @@ MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("kafka",): KafkaModel,
     ("kafka", "security"): SecurityModel,
     ("metrics",): MetricsModel,
+    ("log",): LogModel,
     ("tables", "*"): TableModel,
     ("feeds", "*"): FeedModel,
     ("feeds", "*", "fields", "*"): FieldModel,

@@ -29,26 +29,25 @@ duplicates weigh the same, and why nothing here may look at a row that is not in
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
+from stream.counting.projection import in_some
+from stream.events.grouping import firsts, grouped, occurrence
+from stream.events.units import Units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
+    from stream.counting.alike import Counting
     from stream.model.alarms import Budget
-    from stream.model.queries import Query
 
-    _Column = NDArray[np.int64] | NDArray[np.uint64]
-
-__all__ = ["Bounds", "Contributions", "grouped"]
-
-_MIX: Final = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+__all__ = ["Bounds", "Contributions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class Contributions:
     Args:
         sequence: shape (n,), int64: place in the log, strictly growing with log order.
         period: shape (n,), int64: start of the event's budget period (0 under unit ``event``).
-        unit: shape (n, 2), uint64: keyed hash of the privacy unit's id.
+        unit: of n rows.
         cell: shape (n,), int64: predicate.
         weight: shape (statistics, n), int64: what the event adds to each statistic of the cell.
         counts: shape (statistics, n), bool: which statistics it may count in, at least one.
@@ -67,7 +66,7 @@ class Contributions:
 
     sequence: NDArray[np.int64]
     period: NDArray[np.int64]
-    unit: NDArray[np.uint64]
+    unit: Units
     cell: NDArray[np.int64]
     weight: NDArray[np.int64]
     counts: NDArray[np.bool_]
@@ -102,8 +101,7 @@ class Contributions:
         Args:
             counts: shape (statistics, n): where each row may still count.
         """
-        kept: NDArray[np.bool_] = np.logical_or.reduce(counts)
-        return replace(self, counts=counts).take(kept)
+        return replace(self, counts=counts).take(in_some(counts))
 
     @staticmethod
     def join(parts: Sequence[Contributions]) -> Contributions:
@@ -115,7 +113,7 @@ class Contributions:
             joined = Contributions(
                 np.concatenate([part.sequence for part in parts]),
                 np.concatenate([part.period for part in parts]),
-                np.concatenate([part.unit for part in parts]),
+                Units.joined([part.unit for part in parts]),
                 np.concatenate([part.cell for part in parts]),
                 np.concatenate([part.weight for part in parts], axis=1),
                 np.concatenate([part.counts for part in parts], axis=1),
@@ -146,7 +144,7 @@ class Bounds:
     events_per_cell: int
 
     @staticmethod
-    def of(query: Query, budget: Budget) -> Bounds:
+    def of(query: Counting, budget: Budget) -> Bounds:
         """Return the rules that a configuration asks for."""
         return Bounds(
             per_user=budget.unit is PrivacyUnit.USER,
@@ -162,6 +160,12 @@ class Bounds:
         if self.per_user or self.deduplicate:
             return ()
         return tuple(at for at, distinct in enumerate(self.distinct) if not distinct)
+
+    @property
+    def caps(self) -> tuple[int | None, ...]:
+        """How many rows of a (unit, period, cell) each statistic counts; ``None``: all of them."""
+        events = self.events_per_cell if self.per_user else None
+        return tuple(1 if distinct else events for distinct in self.distinct)
 
     def compact(self, rows: Contributions) -> Contributions:
         """Drop what no window can count, whichever windows the rows belong to.
@@ -211,119 +215,40 @@ class Bounds:
 
     def _first(self, rows: Contributions, distinct: bool) -> NDArray[np.bool_]:
         """Tell which rows of one statistic are no duplicates, and the first of their caps."""
-        place: tuple[_Column, ...] = (*_words(rows.unit), rows.cell)
+        place: tuple[NDArray[np.int64], ...] = (rows.unit.number, rows.cell)
         if self.per_user:
             place = (*place, rows.period)
-        if distinct:
-            return _occurrence(*place) < 1
+        if distinct or (self.per_user and self.events_per_cell == 1):
+            return firsts(*place)  # whose first event is nobody's duplicate
         first = np.ones(len(rows), np.bool_)
         if self.deduplicate:
-            first = _occurrence(*place, rows.weight[0], *self._ids(rows)) < 1
+            first = firsts(*place, rows.weight[0], *_words(rows.event_id))
         if self.per_user:
             if not first.all():
                 place = tuple(column[first] for column in place)
-            first[np.flatnonzero(first)] = _occurrence(*place) < self.events_per_cell
+            first[np.flatnonzero(first)] = occurrence(*place) < self.events_per_cell
         return first
 
     def _within_predicates(self, rows: Contributions) -> NDArray[np.bool_]:
         """Tell which rows lie in the first cells that their unit reaches in their period."""
-        units = _words(rows.unit)
-        order, fresh = grouped(*units, rows.period, rows.cell)
+        units = rows.unit.number
+        order, fresh = grouped(units, rows.period, rows.cell)
         reached = np.sort(order[fresh])  # the first row of every (unit, period, cell), in log order
-        rank = _occurrence(*(column[reached] for column in (*units, rows.period)))
+        rank = occurrence(units[reached], rows.period[reached])
         allowed = np.zeros(len(rows), np.bool_)
         allowed[reached] = rank < self.predicates_per_window
         within = np.empty(len(rows), np.bool_)
         within[order] = allowed[order[fresh]][np.cumsum(fresh) - 1]
         return within
 
-    def _ids(self, rows: Contributions) -> tuple[NDArray[np.uint64], ...]:
-        """Return the words of the events' ids."""
-        return () if rows.event_id is None else _words(rows.event_id)
-
-
-def grouped(
-    *key: _Column,
-) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Bring equal keys together.
-
-    Sorts by 64 bits that pack a mix of the key with the position, which is several times faster
-    than sorting by the columns, and then repairs the few keys whose mixes collide. Exact for any
-    input.
-
-    Args:
-        key: columns of shape (n,), 64-bit integers; n below 2**32.
-
-    Returns:
-        ``order``: shape (n,): positions, equal keys side by side, ascending within a key.
-        ``fresh``: shape (n,): true at the first of each key in ``order``.
-    """
-    columns = [column.view(np.uint64) for column in key]
-    rows = len(columns[0])
-    bits = max(rows - 1, 1).bit_length()
-    places = np.arange(rows, dtype=np.uint64)
-    mixed = np.zeros(rows, np.uint64)
-    for column in columns:
-        mixed = _mix(mixed ^ column)
-    packed = np.sort((mixed >> np.uint64(bits) << np.uint64(bits)) | places)
-    order = (packed & np.uint64((1 << bits) - 1)).astype(np.intp)
-    packed >>= np.uint64(bits)
-    run = _differs(packed)
-    fresh = _fresh(columns, order)
-    if not bool((fresh == run).all()):
-        runs = np.cumsum(run)
-        collided = np.isin(runs, runs[fresh & ~run])
-        where = order[collided]
-        resolved = np.lexsort((where, *(column[where] for column in columns), runs[collided]))
-        order[collided] = where[resolved]
-        fresh = _fresh(columns, order)
-    return order, fresh
-
 
 def _first_of_unit(rows: Contributions, distinct: bool) -> NDArray[np.bool_]:
     """Tell which rows of one statistic are the first of their unit and cell, if it counts units."""
     if not distinct:
         return np.ones(len(rows), np.bool_)
-    return _occurrence(*_words(rows.unit), rows.cell) < 1
+    return firsts(rows.unit.number, rows.cell)
 
 
-def _occurrence(*key: _Column) -> NDArray[np.int64]:
-    """Return how often each row's key occurred before it."""
-    order, fresh = grouped(*key)
-    starts = np.flatnonzero(fresh)
-    before = np.arange(len(order), dtype=np.int64)
-    before -= starts[np.cumsum(fresh) - 1]
-    occurrence = np.empty(len(order), np.int64)
-    occurrence[order] = before
-    return occurrence
-
-
-def _fresh(columns: Sequence[NDArray[np.uint64]], order: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Tell where a key differs from the one before it in ``order``."""
-    fresh = _differs(columns[0][order])
-    for column in columns[1:]:
-        fresh |= _differs(column[order])
-    return fresh
-
-
-def _differs(values: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Tell where a value differs from the one before it; true at the first."""
-    differs = np.ones(len(values), np.bool_)
-    np.not_equal(values[1:], values[:-1], out=differs[1:])
-    return differs
-
-
-def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Spread every bit over the word (wrapping multiplications and shifts, one to one)."""
-    words = words * np.uint64(_MIX[0])
-    words ^= words >> np.uint64(32)
-    words *= np.uint64(_MIX[1])
-    words ^= words >> np.uint64(29)
-    words *= np.uint64(_MIX[2])
-    words ^= words >> np.uint64(32)
-    return words
-
-
-def _words(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def _words(hashes: NDArray[np.uint64] | None) -> tuple[NDArray[np.uint64], ...]:
     """Return the two words of 128-bit hashes."""
-    return hashes[:, 0], hashes[:, 1]
+    return () if hashes is None else (hashes[:, 0], hashes[:, 1])

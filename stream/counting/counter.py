@@ -19,31 +19,34 @@ compacted now and then, so that memory is bounded by people times cells and not 
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from accountant.units import PrivacyUnit
-from stream.counting.bounding import Bounds, Contributions, grouped
-from stream.counting.projection import ONE_EACH, Rows, check_weights, project
+from stream.counting.bounding import Bounds, Contributions
+from stream.counting.fates import Fate
+from stream.counting.full import Full
+from stream.counting.projection import ONE_EACH, Rows, check_weights
 from stream.counting.sums import Sums
+from stream.events.grouping import grouped
 from stream.windows.localtime import TIME_LIMIT_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from stream.counting.alike import Counting
     from stream.model.alarms import Budget
-    from stream.model.queries import Query
 
-__all__ = ["CellVector", "Rows", "WindowCounter", "project"]
+__all__ = ["CellVector", "Rows", "WindowCounter"]
 
 _COMPACT_ROWS: Final = 16_384
 _CHUNK_ROWS: Final = 65_536
 _SMALL_CODES: Final = 65_536
+_SHARE_OF_ROSTER: Final = 4
 _EVERY: Final = slice(None)
 
 
@@ -77,7 +80,7 @@ class WindowCounter:
             be exact (see ``check_weights``).
     """
 
-    def __init__(self, query: Query, budget: Budget) -> None:
+    def __init__(self, query: Counting, budget: Budget) -> None:
         """Start with nothing counted."""
         self._calendar = query.calendar
         self._grace_ms = query.grace_ms
@@ -95,21 +98,11 @@ class WindowCounter:
         self._panes: dict[int, dict[int, _Group]] = {}
         self._active: dict[int, bool] = {}
         self._floor: int | None = None
+        self._began: int | None = None  # the first floor
         self._rows_seen = 0
         self._last_offset: int | None = None
-        self._dropped: Counter[str] = Counter()
 
-    @property
-    def dropped(self) -> Mapping[str, int]:
-        """Rows that no window counts, by reason, for the custodian.
-
-        ``bad_time`` (event or append time outside 1970 to 9999), ``early`` (dated after its append
-        time by more than the allowed skew), ``late`` (every window that contains it was cut
-        before its append time, or is forgotten), ``no_window`` (in a gap or outside the schedule).
-        """
-        return +self._dropped
-
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: Rows) -> NDArray[np.uint8]:
         """Count rows.
 
         How a log is split into calls makes no difference to any window.
@@ -117,19 +110,27 @@ class WindowCounter:
         Args:
             rows: the next rows of the log, in log order.
 
+        Returns:
+            The fate of every row, shape (n,): ``USED``, or why no window takes it.
+
         Raises:
             ValueError: an offset is below one added before, or rows of a feed with ids have none.
         """
         if self._bounds.deduplicate and rows.event_id is None:
             raise ValueError("rows of a feed with an id field carry event ids")
+        fates = np.full(len(rows), Fate.USED, np.uint8)
         if not len(rows):
-            return
+            return fates
         ordered = self._last_offset is None or int(rows.offset[0]) >= self._last_offset
         if not (ordered and bool((rows.offset[1:] >= rows.offset[:-1]).all())):
             raise ValueError("rows are added in log order, every row once")
         self._last_offset = int(rows.offset[-1])
+        shared = self._shared(rows)
         for start in range(0, len(rows), _CHUNK_ROWS):  # pieces that fit the processor's cache
-            self._add_chunk(rows.take(slice(start, start + _CHUNK_ROWS)))
+            where = slice(start, start + _CHUNK_ROWS)
+            piece = rows.take(where)
+            self._add_chunk(piece, fates[where], shared or self._shared(piece))
+        return fates
 
     def cut(self, index: int) -> CellVector:
         """Return the exact statistics of window ``index`` from the rows added so far.
@@ -162,6 +163,8 @@ class WindowCounter:
 
     def forget_before(self, index: int) -> None:
         """Drop what only windows before ``index`` need; they can no longer be cut."""
+        if self._began is None:
+            self._began = index
         self._floor = index if self._floor is None else max(self._floor, index)
         for pane in list(self._panes):
             groups = self._panes[pane]
@@ -171,28 +174,36 @@ class WindowCounter:
                 del self._panes[pane]
         self._active = {at: active for at, active in self._active.items() if at >= self._floor}
 
-    def _add_chunk(self, rows: Rows) -> None:
-        """Count rows that are known to be in log order."""
+    def _add_chunk(
+        self, rows: Rows, fates: NDArray[np.uint8], shared: tuple[int, range] | None
+    ) -> None:
+        """Count rows that are known to be in log order, and write what no window takes."""
         sequence = np.arange(self._rows_seen, self._rows_seen + len(rows), dtype=np.int64)
         self._rows_seen += len(rows)
+        if shared is not None:
+            if not self._add_run(*shared, rows, sequence, _EVERY):
+                fates[:] = Fate.UNASKED
+            return
         time_ms, append_ms = rows.time_ms, rows.append_ms
 
         timely = _valid(time_ms) & _valid(append_ms)
-        self._drop("bad_time", timely)
         punctual = timely & (time_ms - append_ms <= self._skew_ms)  # bad times may wrap: masked
-        self._drop("early", punctual, among=timely)
-
         first, last = self._calendar.containing(time_ms)
         in_window = punctual & (first <= last)
-        self._drop("no_window", in_window, among=punctual)
         first = np.maximum(first, self._calendar.first_open(append_ms, self._grace_ms))
+        in_time = counted = in_window & (first <= last)
         if self._floor is not None:
             np.maximum(first, self._floor, out=first)
-        counted = in_window & (first <= last)
-        self._drop("late", counted, among=in_window)
+            counted = in_time & (first <= last)
 
         pane = self._calendar.panes(time_ms)
         if not counted.all():
+            fates[~counted] = Fate.LATE
+            if self._began is not None:
+                fates[in_time & (last < self._began)] = Fate.USED
+            fates[~in_window] = Fate.UNASKED
+            fates[~punctual] = Fate.EARLY
+            fates[~timely] = Fate.BAD_TIME
             rows, sequence = rows.take(counted), sequence[counted]
             first, last, pane = first[counted], last[counted], pane[counted]
         if not len(rows):
@@ -200,7 +211,29 @@ class WindowCounter:
         for where in _runs(pane, first):
             at = int(where[0]) if isinstance(where, np.ndarray) else 0
             windows = range(int(first[at]), int(last[at]) + 1)
-            self._add_run(int(pane[at]), windows, rows, sequence, where)
+            if not self._add_run(int(pane[at]), windows, rows, sequence, where):
+                fates[np.flatnonzero(counted)[where]] = Fate.UNASKED
+
+    def _shared(self, rows: Rows) -> tuple[int, range] | None:
+        """Return the pane of all rows and the windows that count them, if they share them.
+
+        Windows never fall as times rise: what holds at both ends of a stretch holds within it.
+        ``None`` also where some row has a time that no window counts.
+        """
+        times = np.array([rows.time_ms.min(), rows.time_ms.max()])
+        appends = np.array([rows.append_ms.min(), rows.append_ms.max()])
+        if not (_valid(times).all() and _valid(appends).all()):
+            return None
+        if times[1] - appends[0] > self._skew_ms:
+            return None
+        first, last = self._calendar.containing(times)
+        first = np.maximum(first, self._calendar.first_open(appends, self._grace_ms))
+        if self._floor is not None:
+            first = np.maximum(first, self._floor)
+        pane = self._calendar.panes(times)
+        if first[1] > last[0] or any(low != high for low, high in (first, last, pane)):
+            return None
+        return int(pane[0]), range(int(first[0]), int(last[0]) + 1)
 
     def _add_run(
         self,
@@ -209,13 +242,16 @@ class WindowCounter:
         rows: Rows,
         sequence: NDArray[np.int64],
         where: slice | NDArray[np.intp],
-    ) -> None:
-        """Count the rows at ``where``: they lie in one pane, and in the same windows."""
-        offsets = rows.offset[where]
+    ) -> bool:
+        """Count the rows at ``where``: they lie in one pane, and in the same windows.
+
+        Returns:
+            Whether any of the windows runs.
+        """
         active = next((index for index in windows if self._is_active(index)), None)
         if active is None:
-            self._dropped["no_window"] += len(offsets)
-            return
+            return False
+        offsets = rows.offset[where]
         first_offset, last_offset = int(offsets[0]), int(offsets[-1])
         groups = self._panes.setdefault(pane, {})
         group = groups.get(active)
@@ -229,7 +265,7 @@ class WindowCounter:
             for statistic in self._unbounded:
                 self._add_up(group.sums, statistic, rows, where)
             if len(self._unbounded) == self._statistics:
-                return
+                return True
         rows = rows.take(where)
         kept = Contributions(
             sequence[where],
@@ -244,7 +280,8 @@ class WindowCounter:
             counts = rows.counts.copy()
             counts[list(self._unbounded)] = False
             kept = kept.counting(counts)
-        group.keep(kept, self._bounds)
+        group.keep(kept, self._bounds, self._cells)
+        return True
 
     def _add_up(
         self,
@@ -280,13 +317,6 @@ class WindowCounter:
             active = self._active[index] = self._calendar.active(index)
         return active
 
-    def _drop(
-        self, reason: str, kept: NDArray[np.bool_], among: NDArray[np.bool_] | None = None
-    ) -> None:
-        """Count the rows that one rule dropped."""
-        before = len(kept) if among is None else int(np.count_nonzero(among))
-        self._dropped[reason] += before - int(np.count_nonzero(kept))
-
 
 @dataclass(slots=True)
 class _Group:
@@ -297,16 +327,32 @@ class _Group:
     last_offset: int
     sums: Sums | None = None
     parts: list[Contributions] = field(default_factory=list)
+    full: Full | None = None
     compacted: int = 0
     pending: int = 0
 
-    def keep(self, rows: Contributions, bounds: Bounds) -> None:
+    def keep(self, rows: Contributions, bounds: Bounds, cells: int) -> None:
         """Remember rows, and compact when as many are new as were left the last time."""
+        if self.full is not None:
+            rows = self.full.narrowed(rows)
+        if not len(rows):
+            return
+        if not self.parts or rows.unit.roster is not self.parts[0].unit.roster:
+            rows = _without_others(rows)
         self.parts.append(rows)
         self.pending += len(rows)
         if self.pending > max(_COMPACT_ROWS, self.compacted):
-            self.parts = [bounds.compact(Contributions.join(self.parts))]
+            self.parts = [_without_others(bounds.compact(Contributions.join(self.parts)))]
             self.compacted, self.pending = len(self.parts[0]), 0
+            if any(cap is not None for cap in bounds.caps):
+                self.full = Full(self.parts[0], bounds.caps, cells)
+
+
+def _without_others(rows: Contributions) -> Contributions:
+    """Return rows whose roster is not much larger than they are: a few would hold a large one."""
+    if len(rows) < len(rows.unit.roster) // _SHARE_OF_ROSTER:
+        return replace(rows, unit=rows.unit.trimmed())
+    return rows
 
 
 def _runs(pane: NDArray[np.int64], first: NDArray[np.int64]) -> Iterator[slice | NDArray[np.intp]]:

@@ -8,26 +8,36 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from accountant.costs.charges import WindowKey
+from accountant.layouts import Layouts
 from accountant.records import REFERENCE_PARTITIONS, Partial
-from stream.counting.counter import WindowCounter, project
+from stream.counting.fates import drops_of
+from stream.counting.sharing import FeedCounters
 from stream.events.decoder import Decoder, Drop, Records
 from stream.events.marks import claims_mark, verified_mark
 from stream.model.feeds import Clock
+from stream.model.routing import partitions_of_window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from accountant.layouts import Growth
+    from stream.counting.sharing import SharedCounter
     from stream.events.decoder import Batch, Record
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed
     from stream.model.queries import Query
 
 __all__ = ["PartitionReader", "ReadStart", "slice_start_ms"]
+
+
+_MOST_UNMARKED = 1_000_000
+"""Records that may precede a feed's first mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +56,29 @@ class ReadStart:
 
 @dataclass(slots=True)
 class _QueryState:
-    """Progress of one query on one partition."""
+    """Progress of one query on one partition: its next window to be complete."""
 
     query: Query
-    counter: WindowCounter
-    next_index: int
+    counter: SharedCounter
+    index: int = 0
+    start_ms: int = 0
+    end_ms: int = 0
+
+    @property
+    def cut_ms(self) -> int:
+        """Window end + grace."""
+        return self.end_ms + self.query.grace_ms
+
+    @property
+    def slice_ms(self) -> int:
+        """When the window's slice of the log begins."""
+        return slice_start_ms(self.query, self.start_ms)
+
+    def go_to(self, index: int) -> None:
+        """Wait for the first window that runs, from ``index`` on; what lies before is forgotten."""
+        self.index = self.query.calendar.next_active(index)
+        self.start_ms, self.end_ms = self.query.calendar.bounds(self.index)
+        self.counter.keep_from(self.query.id, self.index)
 
 
 def slice_start_ms(query: Query, start_ms: int) -> int:
@@ -64,13 +92,18 @@ class PartitionReader:
     Args:
         feed: the feed read.
         partition: its partition.
-        partitions: how many the feed has.
+        partitions: how many the feed had when its log was registered.
         topic_id: identity of the log, part of every partial.
         queries: the feed's queries.
         budget: unit and caps.
         hash_key: key of the unit and id hashes, from the ledger.
-        on_drops: told how many events were dropped for which reason (custodian only).
+        on_read: told how many events were read, dropped ones included; a record that cannot be read
+            at all is one (custodian only). Rows given to ``count_batch`` are not among them.
+        on_drops: told how many of them were dropped for which reason, each once however many
+            queries there are (custodian only).
         public: whether its counts are the references of alarms on other feeds.
+        growths: how it got more of them, in order. Of windows with records of before and after one
+            there is no partial, nor of windows from before this partition was there.
     """
 
     def __init__(
@@ -83,25 +116,36 @@ class PartitionReader:
         queries: Sequence[Query],
         budget: Budget,
         hash_key: bytes,
+        on_read: Callable[[int], None],
         on_drops: Callable[[Mapping[str, int]], None],
         public: bool = False,
+        growths: Sequence[Growth] = (),
     ) -> None:
         self.feed = feed
         self.partition = partition
         self.stored_partition = partition + (REFERENCE_PARTITIONS if public else 0)
         self._counted_on = feed.name if public else None
         self._topic_id = topic_id
-        self._decoder = Decoder(feed, partition=partition, partitions=partitions, hash_key=hash_key)
-        self._on_drops = on_drops
-        self._states = {
-            query.id: _QueryState(query, WindowCounter(query, budget), 0) for query in queries
+        self.layouts = Layouts(partitions, tuple(growths))
+        self._decoders = {
+            each: Decoder(feed, partition=partition, partitions=each, hash_key=hash_key)
+            for each in (partitions, *(growth.partitions for growth in growths))
         }
+        self._on_read = on_read
+        self._on_drops = on_drops
+        self._counters = FeedCounters(queries, budget)
+        self._states = {
+            query.id: _QueryState(query, self._counters.of(query.id)) for query in queries
+        }
+        self.newest_append_ms = -1
+        """Append time of the newest record read so far; for the custodian's eyes."""
         self._start = ReadStart(whole=True)
         self._first_append_ms: int | None = None
         self._arrival_ms = -1
         self._mark_ms = -1
         self._first_mark_ms: int | None = None
         self._marks: deque[tuple[int, int]] = deque()
+        self._unmarked: list[Records] = []
 
     def begin(self, cursors: Mapping[str, int], start: ReadStart) -> None:
         """Start at the oldest undecided window of every query.
@@ -112,19 +156,19 @@ class PartitionReader:
         """
         self._start = start
         for query_id, state in self._states.items():
-            calendar = state.query.calendar
-            state.next_index = calendar.next_active(calendar.first_starting_at(cursors[query_id]))
-            state.counter.forget_before(state.next_index)
+            state.go_to(state.query.calendar.first_starting_at(cursors[query_id]))
 
     def read(self, records: Sequence[Record] | Records) -> None:
         """Count records, in log order."""
         records = Records.of(records)
+        # A time that a sender chose says nothing about when anything arrived.
+        appended = records.timestamp_ms[records.log_append]
+        if len(appended):
+            self.newest_append_ms = max(self.newest_append_ms, int(appended.max()))
         if self.feed.clock is Clock.PUNCTUATION:
             self._read_punctuated(records)
             return
         self._count(records)
-        # A time that a sender chose says nothing about when anything arrived.
-        appended = records.timestamp_ms[records.log_append]
         if len(appended):
             if self._first_append_ms is None:
                 self._first_append_ms = int(appended[0])
@@ -132,27 +176,25 @@ class PartitionReader:
 
     def count_batch(self, batch: Batch) -> None:
         """Count rows that a file reader decoded already (embedded shell)."""
-        for state in self._states.values():
-            rows, drops = project(state.query, batch)
+        if drops := drops_of(self._counters.count(batch)):
             self._on_drops(drops)
-            state.counter.add(rows)
 
     def arrived_through(self, time_ms: int) -> None:
         """Take note that every record that arrived before ``time_ms`` was read (idle, file end)."""
+        self._count_unmarked()
         self._arrival_ms = max(self._arrival_ms, time_ms + self.feed.broker_skew_ms)
 
     def oldest_open_cut_ms(self) -> int | None:
         """Return the earliest cut (window end + grace) not passed yet; ``None`` without queries."""
-        cuts = [self._cut_ms(state, state.next_index) for state in self._states.values()]
-        return min(cuts, default=None)
+        return min((state.cut_ms for state in self._states.values()), default=None)
 
     def partials(self) -> Iterable[Partial]:
         """Yield the partials of every window that is complete by now, each once, oldest first."""
         for state in self._states.values():
-            while self._passed(self._cut_ms(state, state.next_index)) and not self._over(state):
-                yield self._partial(state, state.next_index)
-                state.next_index = state.query.calendar.next_active(state.next_index + 1)
-                state.counter.forget_before(state.next_index)
+            while self._passed(state.cut_ms) and not self._over(state):
+                if self._belongs(state):
+                    yield self._partial(state)
+                state.go_to(state.index + 1)
 
     def resume_mark(self) -> tuple[int, int] | None:
         """Return ``(time_ms, offset)`` of the last mark at or before the oldest open slice.
@@ -160,11 +202,7 @@ class PartitionReader:
         Reading again from that offset counts every open window again. Marks before it are
         forgotten. ``None`` where no mark is that old.
         """
-        starts = [
-            slice_start_ms(state.query, state.query.calendar.bounds(state.next_index)[0])
-            for state in self._states.values()
-        ]
-        oldest_ms = min(starts, default=-1)
+        oldest_ms = min((state.slice_ms for state in self._states.values()), default=-1)
         while len(self._marks) > 1 and self._marks[1][0] <= oldest_ms:
             self._marks.popleft()
         return self._marks[0] if self._marks and self._marks[0][0] <= oldest_ms else None
@@ -178,26 +216,30 @@ class PartitionReader:
         """Whether the next window reaches beyond a replayed history; the last mark may."""
         if self.feed.clock is not Clock.PUNCTUATION or self.feed.history is None:
             return False
-        return state.query.calendar.bounds(state.next_index)[1] > self.feed.history[1]
+        return state.end_ms > self.feed.history[1]
 
-    def _cut_ms(self, state: _QueryState, index: int) -> int:
-        return state.query.calendar.bounds(index)[1] + state.query.grace_ms
+    def _belongs(self, state: _QueryState) -> bool:
+        """Whether all records that the next window takes are routed alike, some of them here."""
+        partitions = partitions_of_window(
+            state.query, self.feed, self.layouts, state.start_ms, state.end_ms
+        )
+        return partitions is not None and self.partition < partitions
 
-    def _partial(self, state: _QueryState, index: int) -> Partial:
-        start_ms, end_ms = state.query.calendar.bounds(index)
-        vector = state.counter.cut(index)
+    def _partial(self, state: _QueryState) -> Partial:
+        vector = state.counter.cut(state.index)
         return Partial(
-            key=WindowKey(end_ms=end_ms, query=state.query.id, start_ms=start_ms),
+            key=WindowKey(end_ms=state.end_ms, query=state.query.id, start_ms=state.start_ms),
             partition=self.stored_partition,
             fingerprint=state.query.fingerprint,
             topic_id=self._topic_id,
-            complete=self._complete(slice_start_ms(state.query, start_ms)),
+            complete=self._complete(state.slice_ms),
             cells=len(state.query.aggregates) * len(state.query.domain),
             index=vector.index,
             value=vector.value,
             first_offset=vector.first_offset,
             last_offset=vector.last_offset,
             counted_on=self._counted_on,
+            revision=self.layouts.revision,
         )
 
     def _complete(self, slice_ms: int) -> bool:
@@ -210,21 +252,43 @@ class PartitionReader:
         return self._start.live_from_ms is not None and self._start.live_from_ms <= slice_ms
 
     def _count(self, records: Records) -> None:
-        for batch, drops in self._decoder.batches(records):
-            self._on_drops(drops)
-            self.count_batch(self._dated(batch))
+        for partitions, run in self._routed(records):
+            for batch, drops in self._decoders[partitions].batches(run):
+                self._on_read(len(batch) + sum(drops.values()))
+                self._on_drops(drops)
+                self.count_batch(self._dated(batch))
+
+    def _routed(self, records: Records) -> Iterator[tuple[int, Records]]:
+        """Yield runs of records that are routed over the same number of partitions, and that.
+
+        By the append time that the broker gave a record: what its sender says decides nothing.
+        """
+        if not self.layouts.growths:
+            yield self.layouts.first, records
+            return
+        partitions = self.layouts.at(records.timestamp_ms)
+        edges = np.flatnonzero(np.diff(partitions)) + 1
+        for start, stop in pairwise((0, *edges.tolist(), len(records))):
+            if start < stop:
+                yield int(partitions[start]), records.between(start, stop)
 
     def _dated(self, batch: Batch) -> Batch:
         """Return rows with the append times that their feed's clock gives them."""
         if self.feed.clock is not Clock.PUNCTUATION:
             return batch
+        if self._mark_ms < 0:
+            first_ms = (
+                np.iinfo(np.int64).max if self._first_mark_ms is None else self._first_mark_ms
+            )
+            return replace(batch, append_ms=np.minimum(batch.time_ms, first_ms - 1))
         last_ms = self._mark_ms + self.feed.punctuation_ms - 1
         return replace(batch, append_ms=np.clip(batch.time_ms, self._mark_ms, last_ms))
 
     def _read_punctuated(self, records: Records) -> None:
         """Count runs of events between marks.
 
-        An event arrives at its own time, or at the nearest one between the marks around it.
+        An event arrives at its own time, or at the nearest one between the marks around it: before
+        the first mark, once that is known, at any time before it.
         """
         events = np.array([not claims_mark(headers) for headers in records.headers], np.bool_)
         start = 0
@@ -237,14 +301,38 @@ class PartitionReader:
                 partition=self.partition,
             )
             if mark is None:
+                self._on_read(1)
                 self._on_drops({Drop.UNDECODABLE.value: 1})
                 continue
             if mark.time_ms <= self._mark_ms:
                 continue
+            if self._first_mark_ms is None:
+                self._first_mark_ms = mark.time_ms
+                self._count_unmarked()
             self._count(records.between(start, at).where(events[start:at]))
             start = at
             self._mark_ms = mark.time_ms
-            if self._first_mark_ms is None:
-                self._first_mark_ms = mark.time_ms
             self._marks.append((mark.time_ms, int(records.offset[at])))
-        self._count(records.between(start, len(records)).where(events[start:]))
+        rest = records.between(start, len(records)).where(events[start:])
+        if self._first_mark_ms is None:
+            self._keep_unmarked(rest)
+        else:
+            self._count(rest)
+
+    def _keep_unmarked(self, records: Records) -> None:
+        """Keep records that precede the first mark until it comes; too many are given up."""
+        kept = sum(map(len, self._unmarked)) + len(records)
+        if kept <= _MOST_UNMARKED:
+            self._unmarked.append(records)
+            return
+        # Windows before the first mark are incomplete then, and say so.
+        self._start = replace(self._start, whole=False, live_from_ms=None)
+        self._on_read(kept)
+        self._on_drops({Drop.UNMARKED.value: kept})
+        self._unmarked.clear()
+
+    def _count_unmarked(self) -> None:
+        """Count what precedes the first mark, or, at the end of a file, all marks."""
+        for records in self._unmarked:
+            self._count(records)
+        self._unmarked.clear()

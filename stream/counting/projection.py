@@ -1,12 +1,11 @@
 """From decoded events to cells and integer weights: a total function of each row alone.
 
 A row that the query cannot use (filtered out, a group value outside the public domain, no statistic
-whose field it has) is dropped alone and counted for the custodian.
+whose field it has) is left out alone; its fate says where.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -16,20 +15,31 @@ import numpy as np
 import pyarrow as pa
 
 from operators.conditions.weights import Weight
+from stream.counting.fates import Fate
 from stream.counting.filtering import passing
+from stream.events.texts import SHORT_BYTES, Lexicon, Texts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
+    from stream.counting.alike import Selection
     from stream.events.decoder import Batch
+    from stream.events.units import Units
+    from stream.model.feeds import Domain
     from stream.model.filters import Where
-    from stream.model.queries import AggregateSpec, Query
+    from stream.model.queries import AggregateSpec
 
     _Mask = NDArray[np.bool_]
 
-__all__ = ["ONE_EACH", "WEIGHT_LIMIT", "Rows", "check_weights", "project"]
+__all__ = [
+    "ONE_EACH",
+    "WEIGHT_LIMIT",
+    "Columns",
+    "Rows",
+    "check_weights",
+    "in_some",
+    "project",
+]
 
 WEIGHT_LIMIT: Final = 2**62
 """No weight and no sum passes this: beyond it they saturate."""
@@ -51,7 +61,7 @@ class Rows:
         cell: shape (n,), int64: predicate, in ``[0, len(query.domain))``.
         weight: shape (statistics, n), int64: what the event adds to each statistic of its cell.
         counts: shape (statistics, n), bool: which statistics it counts in, at least one.
-        unit: shape (n, 2), uint64: keyed hash of the privacy unit's id.
+        unit: of n rows.
         event_id: shape (n, 2), uint64: keyed hash of the event's id; ``None`` for feeds without.
     """
 
@@ -61,7 +71,7 @@ class Rows:
     cell: NDArray[np.int64]
     weight: NDArray[np.int64]
     counts: NDArray[np.bool_]
-    unit: NDArray[np.uint64]
+    unit: Units
     event_id: NDArray[np.uint64] | None
 
     def __len__(self) -> int:
@@ -87,55 +97,44 @@ class Rows:
         )
 
 
-def project(query: Query, batch: Batch) -> tuple[Rows, Mapping[str, int]]:
+def project(query: Selection, columns: Columns) -> tuple[Rows, NDArray[np.uint8]]:
     """Filter a batch and give each row left its cell and its weights.
 
     A row counts in a statistic iff the statistic's own filter is true of it and it has a (finite)
     value of the statistic's field, where there are such.
 
     Args:
-        query: whose WHERE, domain and aggregates to apply; they passed ``check_weights``.
-        batch: valid rows of one partition in log order.
+        query: whose WHERE, domain and aggregates to apply; these passed ``check_weights``.
+        columns: of a batch.
 
     Returns:
-        The rows left, in log order, and how many were dropped by reason: ``filtered`` (WHERE is
-        not true, or no statistic's filter is), ``out_of_domain`` (a group value is null or not
-        declared), ``bad_value`` (null, NaN or infinite in the field of every statistic whose filter
-        it passes). Reasons that dropped nothing are left out.
+        The rows left, in log order, and the fate of every row of the batch, shape (n,): ``USED``
+        of those left, ``UNASKED``, ``OUT_OF_DOMAIN`` or ``BAD_VALUE`` of the others.
 
     Raises:
         ValueError: a statistic that adds up values names no field.
     """
-    count = len(batch.time_ms)
-    drops: Counter[str] = Counter()
-    columns = _Columns(batch.rows)
-    keep = np.ones(count, np.bool_)
+    batch = columns.batch
+    count = len(batch)
+    asked = np.ones(count, np.bool_)
     if query.where is not None:
-        keep &= columns.passing(query.where)
+        asked &= columns.passing(query.where)
     counts = np.ones((len(query.aggregates), count), np.bool_)
     for statistic, spec in enumerate(query.aggregates):
         if spec.where is not None:
             counts[statistic] &= columns.passing(spec.where)
-    _narrow(keep, counts)
-    drops["filtered"] = count - _true(keep)
+    asked &= in_some(counts)
 
-    cell = np.zeros(count, np.int64)
-    for name, values in zip(query.domain.fields, query.domain.values, strict=True):
-        at = _positions(batch.rows.column(name), values)
-        drops["out_of_domain"] += _true(keep & (at < 0))
-        keep &= at >= 0
-        cell *= len(values)
-        cell += at
-
+    cell, known = columns.cells(query.domain)
+    inside = asked & known
     weight = np.ones((len(query.aggregates), count), np.int64)
-    left = _true(keep)
     for statistic, spec in enumerate(query.aggregates):
         if spec.field is not None:
             counts[statistic] &= columns.present(spec.field)
         if spec.kind not in ONE_EACH:
             weight[statistic] = _weights(spec, columns.granules(spec), cell)
-    _narrow(keep, counts)
-    drops["bad_value"] = left - _true(keep)
+    keep = inside.copy()
+    keep &= in_some(counts)
 
     rows = Rows(
         batch.time_ms,
@@ -147,7 +146,13 @@ def project(query: Query, batch: Batch) -> tuple[Rows, Mapping[str, int]]:
         batch.unit,
         batch.event_id,
     )
-    return (rows if keep.all() else rows.take(keep)), +drops
+    fates = np.full(count, Fate.USED, np.uint8)
+    if keep.all():
+        return rows, fates
+    fates[~keep] = Fate.BAD_VALUE
+    fates[~inside] = Fate.OUT_OF_DOMAIN
+    fates[~asked] = Fate.UNASKED
+    return rows.take(keep), fates
 
 
 def check_weights(spec: AggregateSpec, cells: int) -> None:
@@ -182,14 +187,40 @@ def check_weights(spec: AggregateSpec, cells: int) -> None:
         raise ValueError("a statistic's weights lie within 2**62")
 
 
-class _Columns:
-    """What statistics read of a batch, each made once however many of them read it."""
+class Columns:
+    """What queries and their statistics read of a batch, made once however many of them read it.
 
-    def __init__(self, rows: pa.RecordBatch) -> None:
-        self._rows = rows
+    Args:
+        batch: valid rows of one partition in log order.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        """Begin with nothing made."""
+        self.batch = batch
+        self._rows = batch.rows
+        self._cells: list[tuple[Domain, tuple[NDArray[np.int64], _Mask]]] = []
         self._passing: dict[Where, _Mask] = {}
         self._present: dict[str, _Mask] = {}
         self._granules: dict[tuple[str, Fraction, int, int], NDArray[np.int64]] = {}
+
+    def cells(self, domain: Domain) -> tuple[NDArray[np.int64], _Mask]:
+        """Return the predicate of each row (anything where it has none), and which rows have one.
+
+        Neither may be written to.
+        """
+        # Hashing a long domain costs more than comparing it with the few others there are.
+        for other, made in self._cells:
+            if other == domain:
+                return made
+        cell = np.zeros(len(self.batch), np.int64)
+        known = np.ones(len(self.batch), np.bool_)
+        for name, values in zip(domain.fields, domain.values, strict=True):
+            at = _positions(self._rows.column(name), values)
+            known &= at >= 0
+            cell *= len(values)
+            cell += at
+        self._cells.append((domain, (cell, known)))
+        return cell, known
 
     def passing(self, where: Where) -> _Mask:
         """Return for which rows a filter is true."""
@@ -239,14 +270,10 @@ def _weights(
     return granules * spec.scale - pivots
 
 
-def _narrow(keep: _Mask, counts: _Mask) -> None:
-    """Keep only rows that count in some statistic."""
-    keep &= np.logical_or.reduce(counts)
-
-
-def _true(mask: NDArray[np.bool_]) -> int:
-    """Return how many values of a mask are true."""
-    return int(np.count_nonzero(mask))
+def in_some(counts: _Mask) -> _Mask:
+    """Return which rows count in some statistic, shape (n,), given where they count in each."""
+    some: _Mask = counts[0] if len(counts) == 1 else np.logical_or.reduce(counts)
+    return some
 
 
 def _positions(column: Any, values: tuple[str, ...]) -> NDArray[np.int64]:
@@ -255,22 +282,40 @@ def _positions(column: Any, values: tuple[str, ...]) -> NDArray[np.int64]:
     Strings are compared byte by byte, so that a value that is not UTF-8 is just another unknown
     value. Integers are known by their decimal notation, booleans by ``true`` and ``false``.
     """
+    positions: NDArray[np.int64]
+    known, short = _domain_index(values)
     kind = column.type
+    if pa.types.is_string(kind) and short is not None:
+        lexicon, places = short
+        positions = places[lexicon.find(Texts.of(column))]
+        if column.null_count:
+            positions[column.is_null().to_numpy(zero_copy_only=False)] = -1
+        return positions
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         column = column.cast(pa.large_binary() if pa.types.is_large_string(kind) else pa.binary())
     encoded = column.dictionary_encode()
-    known = _domain_index(values)
     found = [known.get(_notation(value), -1) for value in encoded.dictionary.to_pylist()]
     # One more place for null, which dictionary_encode leaves out of the dictionary.
     table = np.array([*found, -1], np.int64)
-    positions: NDArray[np.int64] = table[encoded.indices.fill_null(len(found)).to_numpy()]
+    positions = table[encoded.indices.fill_null(len(found)).to_numpy()]
     return positions
 
 
 @lru_cache(maxsize=256)
-def _domain_index(values: tuple[str, ...]) -> dict[bytes, int]:
-    """Return the position of each domain value."""
-    return {value.encode(): at for at, value in enumerate(values)}
+def _domain_index(
+    values: tuple[str, ...],
+) -> tuple[dict[bytes, int], tuple[Lexicon, NDArray[np.int64]] | None]:
+    """Return the position of each domain value; where all are short, also to find many at once.
+
+    The lexicon's numbers, -1 included, are places of an array of positions.
+    """
+    known = {value.encode(): at for at, value in enumerate(values)}
+    longest = max(map(len, known), default=0)
+    if longest > SHORT_BYTES:
+        return known, None
+    lexicon = Lexicon(b"", longest)
+    lexicon.add(Texts.of(pa.array(list(known), pa.binary())))
+    return known, (lexicon, np.array([*known.values(), -1], np.int64))
 
 
 def _notation(value: object) -> bytes:

@@ -1,12 +1,14 @@
 """Reserve, draw, settle: at most one stored draw per window, whatever crashes in between.
 
 The judge is driven by both shells. It holds no state of its own: whatever it needs to go on after
-a kill is in the ledger (promise 3). Windows of a query are decided strictly in order.
+a kill is in the ledger (promise 3). It remembers only how far it has asked, so that a decision
+lists what is new of the schedule and not all of it. Windows of a query are decided strictly in
+order.
 """
 
 from __future__ import annotations
 
-import heapq
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,13 +19,16 @@ from accountant.records import Answer, Request
 from accountant.units import to_loss_units
 from stream.decisions.mechanisms import operator_of, run_of
 from stream.decisions.release import encode_fired
+from stream.decisions.schedule import Schedule, oldest_index
 from stream.decisions.steps import Step, no_step
+from stream.decisions.waiting import Awaited
 from stream.model.alarms import cells_per_unit, has_runs, scope_of
 from stream.model.feeds import Clock
-from stream.model.references import WindowPartials, around
+from stream.model.references import WindowPartials, around, feeds_of
+from stream.model.routing import partitions_of_window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
     from accountant.records import Partial, StoredDecision
     from operators.base import Operator, Plan
     from operators.noise.source import NoiseSource
+    from stream.decisions.schedule import Window
     from stream.decisions.steps import StepHook
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
@@ -48,7 +54,6 @@ class Judge:
         ledger: where partials, reservations and decisions live.
         noise: the cryptographic source.
         clock_ms: wall clock; for timeouts only, never for membership.
-        partitions: number of partitions per feed name.
         step: called at the named points of the protocol; tests may end the process there.
     """
 
@@ -59,14 +64,12 @@ class Judge:
         ledger: Ledger,
         noise: NoiseSource,
         clock_ms: Callable[[], int],
-        partitions: Mapping[str, int],
         step: StepHook = no_step,
     ) -> None:
         self._alarms = alarms
         self._ledger = ledger
         self._noise = noise
         self._clock_ms = clock_ms
-        self._partitions = partitions
         self._step = step
         queries = alarms.queries.values()
         self._runs = {query.id: run for query in queries if (run := run_of(query)) is not None}
@@ -76,11 +79,34 @@ class Judge:
         self._charges = {
             query.id: to_loss_units(self._operators[query.id].plan.epsilon) for query in queries
         }
+        self._scopes = {query.id: scope_of(query, alarms) for query in queries}
+        self._sharing: defaultdict[str, dict[str, Query]] = defaultdict(dict)
+        for query in queries:
+            self._sharing[self._scopes[query.id]][query.id] = query
+        self._schedules: dict[str, Schedule] = {}
 
     @property
     def plans(self) -> dict[str, Plan]:
         """Every alarm's worst case, by query id."""
         return {query_id: operator.plan for query_id, operator in self._operators.items()}
+
+    def due(self) -> list[str]:
+        """Return the queries that may have a window to decide, from one short read.
+
+        A window is looked at once something was counted in it, or its cut has passed (for
+        timeouts), or an accepted change takes effect behind it. Of others there is nothing to say.
+        """
+        now_ms = self._clock_ms()
+        return [
+            each.query
+            for each in self._ledger.progress.queries()
+            if each.query in self._alarms.queries
+            and (
+                each.counted
+                or each.reconfigured
+                or self._cut_passed(self._alarms.queries[each.query], each.cursor_ms, now_ms)
+            )
+        ]
 
     def decide_due(self, query_id: str) -> Iterator[StoredDecision]:
         """Decide every window of a query that can be decided by now, oldest first.
@@ -93,23 +119,21 @@ class Judge:
         query = self._alarms.queries[query_id]
         with self._ledger.exclusive(f"decide:{query_id}") as mine:
             while mine:
-                index = self._oldest(query)
+                index = oldest_index(query, self._ledger.cursor(query_id))
                 decision = self._decide(query, index)
                 if decision is None:
                     return
                 yield decision
 
-    def _oldest(self, query: Query) -> int:
-        """Return the oldest undecided window; an accepted change may have cut time up anew."""
-        calendar = query.calendar
-        return calendar.next_active(calendar.first_starting_at(self._ledger.cursor(query.id)))
-
     def _decide(self, query: Query, index: int) -> StoredDecision | None:
         start_ms, end_ms = query.calendar.bounds(index)
         key = WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)
         partials = WindowPartials.of(self._ledger.counts.partials(key))
-        reason = self._reason_to_deny(query, key, partials)
-        if reason is None and any(self._missing(query, partials)):
+        # Read after the counts: who counted the window knew of every growth that it is behind.
+        partitions = self._partitions(query, key)
+        awaited = Awaited(query, partials, partitions) if partitions else None
+        reason = self._reason_to_deny(query, key, partials, awaited)
+        if reason is None and (awaited is None or awaited):
             return None
         if reason is None:
             self._admit_through(query, key)
@@ -170,32 +194,53 @@ class Judge:
         periods = self._alarms.budget.periods
         return periods.touched(start_ms, end_ms) if periods else ()
 
-    def _reason_to_deny(self, query: Query, key: WindowKey, partials: WindowPartials) -> str | None:
-        """Say why a window is denied without looking at what it counted, or ``None``."""
-        live = query.feed.clock is Clock.APPEND_TIME
-        late_ms = self._clock_ms() - (key.end_ms + query.grace_ms) if live else 0
-        missing, unreferenced = self._missing(query, partials)
-        reference = query.reference
+    def _partitions(self, query: Query, key: WindowKey) -> dict[str, int] | None:
+        """Return over how many partitions a window's events are routed, by feed.
+
+        ``None`` where one of the feeds got more of them meanwhile.
+        """
+        layouts = self._ledger.growths.layouts()
+        found = {}
+        for feed in feeds_of(query):
+            known = layouts[feed.name]
+            partitions = partitions_of_window(query, feed, known, key.start_ms, key.end_ms)
+            if partitions is None:
+                return None
+            found[feed.name] = partitions
+        return found
+
+    def _reason_to_deny(
+        self, query: Query, key: WindowKey, partials: WindowPartials, awaited: Awaited | None
+    ) -> str | None:
+        """Say why a window is denied without looking at what it counted, or ``None``.
+
+        Args:
+            query: whose window it is.
+            key: the window.
+            partials: what is stored for it.
+            awaited: what it lacks; ``None`` where its feeds' partitions changed meanwhile. That is
+                known of windows that have ended alone, while a growth is not done.
+        """
+        over = self._clock_ms() > key.end_ms + query.grace_ms
         reasons = {
             "reconfigured": key.start_ms < self._ledger.effective_from(query.id),
+            "repartitioned": awaited is None and over,
             "conflict": self._ledger.counts.conflicted(key),
             "incomplete": not all(one.complete for one in (*partials.own, *partials.reference)),
-            "too_old": late_ms > query.max_age_ms,
-            "partition_missing": missing and late_ms > query.decide_timeout_ms,
-            "reference_timeout": reference is not None
-            and unreferenced
-            and late_ms > reference.timeout_ms,
+            "too_old": _too_old(query, key.end_ms, self._clock_ms()),
         }
-        return next((reason for reason, holds in reasons.items() if holds), None)
+        reason = next((reason for reason, holds in reasons.items() if holds), None)
+        if reason is not None or awaited is None or query.feed.clock is Clock.PUNCTUATION:
+            return reason
+        cut_ms = key.end_ms + query.grace_ms
+        return awaited.too_long(self._ledger.counts, cut_ms, self._clock_ms())
 
-    def _missing(self, query: Query, partials: WindowPartials) -> tuple[bool, bool]:
-        """Tell whether partitions of the alarm's own feed are missing, and of its reference's."""
-        reference = query.reference
-        wanted = 0 if reference is None else self._partitions[reference.feed.name]
-        return (
-            len(partials.own) < self._partitions[query.feed.name],
-            len(partials.reference) < wanted,
-        )
+    def _cut_passed(self, query: Query, cursor_ms: int, now_ms: int) -> bool:
+        """Tell whether the cut of the oldest undecided window has passed, on a live feed."""
+        if query.feed.clock is Clock.PUNCTUATION:
+            return False  # its marks tell the time, and every mark makes a count
+        end_ms = query.calendar.bounds(oldest_index(query, cursor_ms))[1]
+        return now_ms > end_ms + query.grace_ms
 
     def _release_ms(self, query: Query, key: WindowKey) -> int:
         """Return when the decision may leave: a fixed delay after the cut, for live feeds."""
@@ -204,37 +249,45 @@ class Judge:
         return key.end_ms + query.grace_ms + query.publish_delay_ms
 
     def _admit_through(self, query: Query, key: WindowKey) -> None:
-        scope = scope_of(query, self._alarms)
-        sharing = [q for q in self._alarms.queries.values() if scope_of(q, self._alarms) == scope]
-        requests = heapq.merge(
-            *(self._requests(q, key) for q in sharing), key=lambda request: request.charge.key
-        )
-        self._ledger.admit(scope, list(requests), alarms={q.id for q in sharing})
+        """Ask for every window of the budget up to one that is the oldest undecided of its query.
 
-    def _requests(self, query: Query, last: WindowKey) -> Iterator[Request]:
-        """Yield the public schedule of one query from its oldest undecided window to ``last``."""
+        What this process has asked for is served, and is not listed again.
+        """
+        scope = self._scopes[query.id]
+        sharing = self._sharing[scope]
+        schedule = self._schedules.get(scope)
+        if schedule is None:
+            schedule = Schedule.since(sharing.values(), self._ledger.progress.cursors(sharing))
+        windows, rest = schedule.through(key)
+        if windows:
+            # Others may have passed windows over since the schedule began: nobody asks for those.
+            beside = {window.query.id for window in windows} - {query.id}
+            cursors = {query.id: key.start_ms} | self._ledger.progress.cursors(beside)
+            now_ms = self._clock_ms()
+            requests = [
+                self._request(window, now_ms)
+                for window in windows
+                if window.key.start_ms >= cursors[window.query.id]
+            ]
+            self._ledger.admit(scope, requests, alarms=sharing.keys())
+        self._schedules[scope] = rest
+
+    def _request(self, window: Window, now_ms: int) -> Request:
+        """Return what is asked for a window of the public schedule."""
+        key, _, query = window
         budget, operator = self._alarms.budget, self._runs.get(query.id)
         cost = UniformCost(units=self._charges[query.id], cells=len(query.domain))
-        run = operator.run_terms if operator is not None and has_runs(query, budget) else None
-        index = self._oldest(query)
-        now_ms = self._clock_ms()
-        while True:
-            start_ms, end_ms = query.calendar.bounds(index)
-            key = WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)
-            if key > last:
-                return
-            yield Request(
-                charge=Charge(
-                    key=key,
-                    cost=cost,
-                    cells_per_unit=cells_per_unit(query, budget),
-                    periods=self._periods(start_ms, end_ms),
-                ),
-                fingerprint=query.fingerprint,
-                too_old=_too_old(query, end_ms, now_ms),
-                run=run,
-            )
-            index = query.calendar.next_active(index + 1)
+        return Request(
+            charge=Charge(
+                key=key,
+                cost=cost,
+                cells_per_unit=cells_per_unit(query, budget),
+                periods=self._periods(key.start_ms, key.end_ms),
+            ),
+            fingerprint=query.fingerprint,
+            too_old=_too_old(query, key.end_ms, now_ms),
+            run=operator.run_terms if operator is not None and has_runs(query, budget) else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)

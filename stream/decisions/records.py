@@ -18,7 +18,7 @@ from accountant.units import UNITS_PER_EPSILON
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
     from accountant.costs.charges import WindowKey
@@ -89,6 +89,9 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         ledger: id of the ledger that recorded it.
         sequence: its number among those of the query in that ledger.
         fingerprint: hex digest of the configuration that decided it.
+        budget: what it drew on; empty in the records of older versions, as the two that follow.
+        periods: starts of the budget periods it touches, under unit ``user``.
+        next_start: start of the query's next window.
     """
 
     query: str
@@ -104,6 +107,9 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     ledger: str
     sequence: int
     fingerprint: str
+    budget: str = ""
+    periods: tuple[str, ...] = ()
+    next_start: str = ""
 
 
 def make_alarm(
@@ -155,6 +161,9 @@ def make_decision(
     ledger: str,
     sequence: int,
     fingerprint: str,
+    budget: str,
+    periods_ms: Sequence[int],
+    next_start_ms: int,
 ) -> DecisionRecord:
     """Return the record of one window's outcome.
 
@@ -168,6 +177,9 @@ def make_decision(
         ledger: the ledger's id.
         sequence: the decision's number among those of the query in it.
         fingerprint: of the query.
+        budget: what it drew on.
+        periods_ms: starts of the budget periods that the window touches.
+        next_start_ms: start of the query's next window.
 
     Raises:
         ValueError: if a denied window has alarms or a charge.
@@ -188,6 +200,9 @@ def make_decision(
         ledger=ledger,
         sequence=sequence,
         fingerprint=fingerprint,
+        budget=budget,
+        periods=tuple(map(iso_utc, periods_ms)),
+        next_start=iso_utc(next_start_ms),
     )
 
 

@@ -101,47 +101,70 @@ def alarm_records(query: Query, decision: StoredDecision) -> Iterator[Alarm]:
         )
 
 
-def decision_record(query: Query, budget: Budget, decision: StoredDecision) -> DecisionRecord:
-    """Return the record that says how a window ended."""
+def decision_record(query: Query, alarms: Alarms, decision: StoredDecision) -> DecisionRecord:
+    """Return the record that says how a window ended, and all that charging it again takes.
+
+    A ledger that lost it is put right from the record alone, whatever is configured by then.
+    """
+    key = decision.key
     return make_decision(
-        decision.key,
+        key,
         denied=decision.reason,
         alarms=decision.alarm_count,
         unanswered=_stored(decision).unanswered,
         epsilon_units=decision.epsilon_units,
-        cells_per_unit=cells_per_unit(query, budget),
+        cells_per_unit=cells_per_unit(query, alarms.budget),
         ledger=decision.ledger_id,
         sequence=decision.sequence,
         fingerprint=decision.fingerprint,
+        budget=scope_of(query, alarms),
+        periods_ms=_periods_ms(alarms.budget, key.start_ms, key.end_ms),
+        next_start_ms=_next_start_ms(query, key.start_ms),
     )
 
 
 def seen_decision(record: DecisionRecord, alarms: Alarms) -> SeenDecision | None:
-    """Return a published decision as the ledger reads it; ``None`` for an alarm not configured.
+    """Return a published decision as the ledger reads it.
+
+    Records of older versions do not say what they drew on: it is looked up in the configuration,
+    and ``None`` is returned where that does not have the alarm.
 
     Raises:
         ValueError: its times are not ones that Tocsin writes.
     """
-    query = alarms.queries.get(record.query)
-    if query is None:
-        return None
     start_ms, end_ms = from_iso_utc(record.window_start), from_iso_utc(record.window_end)
-    following = query.calendar.first_starting_at(start_ms + 1)
-    period = alarms.budget.periods
+    if record.budget:
+        scope, next_start_ms = record.budget, from_iso_utc(record.next_start)
+        periods = tuple(map(from_iso_utc, record.periods))
+    else:
+        query = alarms.queries.get(record.query)
+        if query is None:
+            return None
+        scope, next_start_ms = scope_of(query, alarms), _next_start_ms(query, start_ms)
+        periods = _periods_ms(alarms.budget, start_ms, end_ms)
     return SeenDecision(
         ledger_id=record.ledger,
         query=record.query,
-        scope=scope_of(query, alarms),
+        scope=scope,
         start_ms=start_ms,
         end_ms=end_ms,
         sequence=record.sequence,
         outcome=Outcome(record.outcome),
         epsilon_units=record.epsilon_units,
         alarm_count=record.alarms,
-        next_start_ms=query.calendar.bounds(query.calendar.next_active(following))[0],
+        next_start_ms=next_start_ms,
         cells_per_unit=record.cells_per_unit,
-        periods=period.touched(start_ms, end_ms) if period else (),
+        periods=periods,
     )
+
+
+def _next_start_ms(query: Query, start_ms: int) -> int:
+    following = query.calendar.first_starting_at(start_ms + 1)
+    return query.calendar.bounds(query.calendar.next_active(following))[0]
+
+
+def _periods_ms(budget: Budget, start_ms: int, end_ms: int) -> tuple[int, ...]:
+    return budget.periods.touched(start_ms, end_ms) if budget.periods else ()
 
 
 def _stored(decision: StoredDecision) -> _InRun:

@@ -99,6 +99,8 @@ def _strings(array: pa.Array, at: pa.Array | None) -> _Coerced:
     if raw.type == pa.binary_view():
         raw, long = _copied(raw, at)
     raw = raw.cast(pa.binary())
+    if _ascii(raw):
+        return raw.view(pa.string()), _marked(None, long, Drop.TOO_LONG)
     try:
         return raw.cast(pa.string()), _marked(None, long, Drop.TOO_LONG)
     except pa.ArrowInvalid:
@@ -109,6 +111,15 @@ def _strings(array: pa.Array, at: pa.Array | None) -> _Coerced:
         bad = np.fromiter(map(_not_utf8, raw.to_pylist()), dtype=np.bool_, count=len(raw))
         verdicts = _marked(None, long, Drop.TOO_LONG)
         return _without(raw, bad).cast(pa.string()), _marked(verdicts, bad, Drop.UNDECODABLE)
+
+
+def _ascii(raw: pa.Array) -> bool:
+    """Tell whether all bytes are ASCII: then no text of them needs a closer look."""
+    _, offsets, data = raw.buffers()
+    if data is None or not len(raw):
+        return True
+    first, last = np.frombuffer(offsets, np.int32)[[raw.offset, raw.offset + len(raw)]].tolist()
+    return first == last or int(np.frombuffer(data, np.int8)[first:last].min()) >= 0
 
 
 def as_bytes(array: pa.Array) -> pa.Array:

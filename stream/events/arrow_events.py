@@ -1,27 +1,27 @@
 """Arrow events: one message is one IPC stream of record batches.
 
-Framing belongs to the feeder: a message that is not a sound IPC stream, lacks a required column,
-or has a column of a type that cannot become the declared one is refused whole. Nothing that a row
-holds can refuse a message (``stream.events.arrow_columns``).
+Framing belongs to the feeder: a message that is not one sound IPC stream from its first byte to its
+last (``stream.events.arrow_frames``), lacks a required column, or has a column of a type that
+cannot become the declared one is refused whole. Nothing that a row holds can refuse a message
+(``stream.events.arrow_columns``), and columns that are not declared are not read.
 
 Messages come from outside, so nothing is believed before it is checked: the buffers of every batch
 are validated before a value of any is read. A small message may spell out (through dictionaries or
 views) to any amount of text; it is neither refused for that nor spelled out at once: rows are
 decoded a slice at a time, and text that is too long for a row is dropped before it is copied, so
-``MAX_STRING_BYTES`` times ``_SLICE_ROWS`` bounds a column of a slice. Compressed bodies are refused
-(Kafka's own compression is the place for it): they would have to be unpacked before any row is
-known.
+``MAX_STRING_BYTES`` times ``_SLICE_ROWS`` bounds a column of a slice. Compressed bodies are
+unpacked a batch at a time, to no more than their frames say.
 """
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from stream.events.arrow_columns import as_bytes, coerce, suits
+from stream.events.arrow_frames import check_frames
 from stream.events.columns import GOOD, Parsed, arrow_type
 from stream.model.feeds import FieldType, required_fields
 
@@ -35,12 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["ArrowParser", "UnsuitableColumnError", "UnsuitableMessageError"]
 
 _SLICE_ROWS = 1 << 14
-
-# Tables of Arrow's Message.fbs: the number of a field, and of a kind of header.
-_HEADER_TYPE, _HEADER = 1, 2
-_DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
-_DICTIONARY_DATA = 1
-_BATCH_COMPRESSION = 3
+_READ = pa.ipc.IpcReadOptions(use_threads=False)  # partitions are decoded side by side already
 
 
 class UnsuitableMessageError(Exception):
@@ -75,6 +70,7 @@ class ArrowParser:
 
     def __init__(self, feed: Feed) -> None:
         self._fields = tuple(feed.fields.values())
+        self._names = frozenset(feed.fields)
         self._required = required_fields(feed)
         self._feed = feed
 
@@ -85,7 +81,7 @@ class ArrowParser:
             UnsuitableMessageError: if the message is refused whole; nothing was yielded then.
         """
         try:
-            _refuse_compression(message)
+            check_frames(message)
             for rows, columns in self._checked(message):
                 for start in range(0, rows, _SLICE_ROWS):
                     count = min(rows - start, _SLICE_ROWS)
@@ -110,14 +106,27 @@ class ArrowParser:
     def _checked(self, message: bytes) -> Iterable[tuple[int, _Columns]]:
         """Check all batches of a message; return the rows and declared columns of each."""
         alone = None
-        for number, batch in enumerate(_batches(message)):
+        for number, batch in enumerate(self._batches(message)):
             columns = self._columns(batch)
             self._check(columns)
             alone = None if number else (batch.num_rows, columns)
         if alone is not None:
             return [alone]
         # Several are read again, not kept: each may hold a larger copy of a growing dictionary.
-        return ((batch.num_rows, self._columns(batch)) for batch in _batches(message))
+        return ((batch.num_rows, self._columns(batch)) for batch in self._batches(message))
+
+    def _batches(self, message: bytes) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a message, of their columns only those with declared names."""
+        buffer = pa.py_buffer(message)
+        with pa.ipc.open_stream(buffer, options=_READ) as reader:
+            names = reader.schema.names
+            declared = [at for at, name in enumerate(names) if name in self._names]
+            if len(declared) == len(names):
+                yield from reader
+                return
+        options = pa.ipc.IpcReadOptions(included_fields=declared, use_threads=False)
+        with pa.ipc.open_stream(buffer, options=options) as reader:
+            yield from reader
 
     def _columns(self, batch: pa.RecordBatch) -> _Columns:
         batch.validate()
@@ -168,54 +177,7 @@ class ArrowParser:
         return None
 
 
-def _batches(message: bytes) -> Iterator[pa.RecordBatch]:
-    with pa.ipc.open_stream(pa.py_buffer(message)) as reader:
-        yield from reader
-
-
 def _slice(column: pa.Array | None, start: int, count: int) -> pa.Array | None:
     if column is None or len(column) == count:
         return column
     return column.slice(start, count)
-
-
-def _refuse_compression(message: bytes) -> None:
-    """Raise if any batch of the stream says that its body is compressed."""
-    reader = pa.ipc.MessageReader.open_stream(pa.py_buffer(message))
-    while True:
-        try:
-            metadata = reader.read_next_message().metadata.to_pybytes()
-        except StopIteration:
-            return
-        root = _table_at(metadata, 0)
-        kind_at, batch = _slot(metadata, root, _HEADER_TYPE), _follow(metadata, root, _HEADER)
-        kind = metadata[kind_at] if kind_at else 0
-        if kind == _DICTIONARY_BATCH and batch:
-            batch = _follow(metadata, batch, _DICTIONARY_DATA)
-        if (
-            kind in {_DICTIONARY_BATCH, _RECORD_BATCH}
-            and batch
-            and _slot(metadata, batch, _BATCH_COMPRESSION)
-        ):
-            raise UnsuitableMessageError("a compressed body; compress the topic instead")
-
-
-def _table_at(data: bytes, at: int) -> int:
-    """Return where the flatbuffer table starts that the offset at ``at`` points to."""
-    return at + int(struct.unpack_from("<I", data, at)[0])
-
-
-def _slot(data: bytes, table: int, field: int) -> int:
-    """Return where a field of a flatbuffer table stands, 0 where it is absent."""
-    entries = table - int(struct.unpack_from("<i", data, table)[0])
-    at = 4 + 2 * field
-    if at >= struct.unpack_from("<H", data, entries)[0]:
-        return 0
-    offset = int(struct.unpack_from("<H", data, entries + at)[0])
-    return table + offset if offset else 0
-
-
-def _follow(data: bytes, table: int, field: int) -> int:
-    """Return where the table starts that a field of ``table`` points to, 0 where it is absent."""
-    at = _slot(data, table, field)
-    return _table_at(data, at) if at else 0

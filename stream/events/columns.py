@@ -59,6 +59,8 @@ class Drop(StrEnum):
     """Its timestamp was set by the producer, not by the broker."""
     UNDECODABLE = "undecodable"
     """The message cannot be read at all, or holds text that is not UTF-8."""
+    UNMARKED = "unmarked"
+    """More records than can be kept precede the first mark of a punctuated feed."""
     WRONG_TYPE = "wrong_type"
     """A field is not of its declared type, or does not fit it."""
     TOO_LONG = "too_long"

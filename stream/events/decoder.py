@@ -19,15 +19,16 @@ from stream.events.arrow_events import ArrowParser, UnsuitableMessageError
 from stream.events.columns import GOOD, Drop, Parsed, declared_schema, examine
 from stream.events.hashing import ByteStrings, KeyedHash
 from stream.events.json_events import JsonParser
-from stream.events.partitioning import partitions_of
+from stream.events.people import People
 from stream.events.records import Record, Records
 from stream.model.feeds import Clock, Codec, required_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from stream.events.units import Units
     from stream.model.feeds import Feed
 
 __all__ = ["Batch", "Batcher", "Decoder", "Drop", "Record", "Records"]
@@ -44,7 +45,7 @@ class Batch:
         time_ms: shape (n,), event times, each in ``[0, 253402300800000)``.
         append_ms: shape (n,), append times of the records they came in.
         offset: shape (n,), offsets of those records.
-        unit: shape (n, 2), uint64, 128-bit keyed hash of the privacy unit.
+        unit: of n rows.
         event_id: shape (n, 2), uint64, keyed hash of the declared id; ``None`` without one.
     """
 
@@ -52,7 +53,7 @@ class Batch:
     time_ms: NDArray[np.int64]
     append_ms: NDArray[np.int64]
     offset: NDArray[np.int64]
-    unit: NDArray[np.uint64]
+    unit: Units
     event_id: NDArray[np.uint64] | None
 
     def __len__(self) -> int:
@@ -80,14 +81,13 @@ class Batcher:
         self._schema = declared_schema(feed)
         self._time, self._unit = names.index(feed.time), names.index(feed.unit)
         self._id = None if feed.id is None else names.index(feed.id)
-        self._partitioner = feed.partitioner
         self._partitions = partitions
-        self._unit_hash = KeyedHash(hash_key, purpose=b"tocsin.unit")
+        self._people = People(hash_key, partitioner=feed.partitioner, partitions=partitions)
         self._id_hash = KeyedHash(hash_key, purpose=b"tocsin.event")
 
     def route(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
         """Return the partition of each row, shape (n,)."""
-        return self._route(_bytes_of(columns[self._unit]))
+        return self._met(columns)[1]
 
     def admit(
         self,
@@ -108,28 +108,27 @@ class Batcher:
         Returns:
             The batch, and how many rows were left out because they belong to another partition.
         """
-        units = _bytes_of(columns[self._unit])
+        unit, home = self._met(columns)
         misrouted = 0
-        if partition is not None and self._partitions > 1:
-            here = self._route(units) == partition
+        if partition is not None and (self._partitions > 1 or partition > 0):
+            here = home == partition
             misrouted = len(here) - int(np.count_nonzero(here))
             if misrouted:
                 columns = _filtered(columns, here)
-                offset, append_ms = offset[here], append_ms[here]
-                units = _bytes_of(columns[self._unit])
+                offset, append_ms, unit = offset[here], append_ms[here], unit[here]
         event_id = None if self._id is None else self._id_hash(_bytes_of(columns[self._id]))
         batch = Batch(
             rows=pa.RecordBatch.from_arrays(list(columns), schema=self._schema),
             time_ms=columns[self._time].to_numpy(zero_copy_only=False),
             append_ms=append_ms,
             offset=offset,
-            unit=self._unit_hash(units),
+            unit=unit,
             event_id=event_id,
         )
         return batch, misrouted
 
-    def _route(self, units: ByteStrings) -> NDArray[np.int64]:
-        return partitions_of(units, self._partitioner, self._partitions)
+    def _met(self, columns: Sequence[pa.Array]) -> tuple[Units, NDArray[np.int64]]:
+        return self._people.units(columns[self._unit].cast(pa.string()))
 
 
 class Decoder:
@@ -138,7 +137,7 @@ class Decoder:
     Args:
         feed: what the events are declared to be.
         partition: the partition the records come from.
-        partitions: partitions of the topic; with one, no row can be misrouted.
+        partitions: partitions that rows are routed over; with one, all belong into partition 0.
         hash_key: 16 to 64 secret bytes; the same wherever units are compared.
 
     Raises:
@@ -179,8 +178,9 @@ class Decoder:
         drops: dict[str, int] = {}
         if self._broker_dated:
             records = _kept(records, records.log_append, Drop.CREATE_TIME, drops)
-        present = np.array([value is not None for value in records.value], np.bool_)
-        records = _kept(records, present, Drop.UNDECODABLE, drops)
+        if None in records.value:
+            present = np.array([value is not None for value in records.value], np.bool_)
+            records = _kept(records, present, Drop.UNDECODABLE, drops)
         values = cast("list[bytes]", records.value)
         for rows in self._parse(values, drops, limit):
             batch = self._admitted(rows, records, drops)
@@ -191,12 +191,12 @@ class Decoder:
         """Return the rows that are good and belong here."""
         parsed = rows.parsed
         examine(parsed, self._feed)
-        parsed.count_drops(drops)
         offset = np.repeat(records.offset[rows.message], rows.count)
         append_ms = np.repeat(records.timestamp_ms[rows.message], rows.count)
         columns: Sequence[pa.Array] = parsed.columns
         keep = parsed.verdicts == GOOD
         if not keep.all():
+            parsed.count_drops(drops)
             columns = _filtered(columns, keep)
             offset, append_ms = offset[keep], append_ms[keep]
         batch, misrouted = self._batcher.admit(
@@ -231,9 +231,9 @@ class _JsonRows:
     ) -> Iterator[_Rows]:
         """Yield all rows, those of messages of so many bytes at a time."""
         start = held = 0
-        sizes = list(map(len, values))
-        if sum(sizes) <= limit:
-            sizes = []  # nothing to cut
+        sizes: Iterable[int] = map(len, values)
+        if sum(map(len, values)) <= limit:
+            sizes = ()  # nothing to cut
         for at, size in enumerate(sizes):
             if held + size > limit and at > start:
                 yield self._between(values, start, at, drops)

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-__all__ = ["ByteStrings", "KeyedHash"]
+__all__ = ["PADDING_BYTES", "ByteStrings", "KeyedHash", "spelled"]
 
-_PADDING = 8
+PADDING_BYTES = 8
+"""Behind the last string, so that eight bytes can be read from any place."""
+
 _CHUNK = 16_384
 _SIP_CONSTANTS = (
     0x736F6D6570736575,
@@ -54,7 +56,7 @@ class ByteStrings:
     def __init__(
         self, data: NDArray[np.uint8], start: NDArray[np.int64], length: NDArray[np.int64]
     ) -> None:
-        self._data = np.concatenate([data, np.zeros(_PADDING, dtype=np.uint8)])
+        self._data = np.concatenate([data, np.zeros(PADDING_BYTES, dtype=np.uint8)])
         narrow = length.astype(np.uint16) if length.max(initial=0) < 1 << 16 else length
         # Radix sort of the complement: stable, and fast on 16 bits.
         self.order: NDArray[np.int64] = np.argsort(~narrow, kind="stable")
@@ -66,19 +68,7 @@ class ByteStrings:
     @classmethod
     def from_arrow(cls, array: pa.Array) -> ByteStrings:
         """Lay out a ``binary`` or ``string`` array without nulls (32-bit offsets)."""
-        _, offsets_buffer, data_buffer = array.buffers()
-        count = len(array)
-        if count == 0:
-            return cls.from_list([])
-        narrow = np.frombuffer(offsets_buffer, dtype=np.int32)
-        offsets = narrow[array.offset : array.offset + count + 1].astype(np.int64)
-        data = (
-            np.zeros(0, dtype=np.uint8)
-            if data_buffer is None
-            else np.frombuffer(data_buffer, dtype=np.uint8)
-        )
-        first, last = int(offsets[0]), int(offsets[-1])
-        return cls(data[first:last], offsets[:-1] - first, np.diff(offsets))
+        return cls(*spelled(array))
 
     @classmethod
     def from_list(cls, values: Sequence[bytes]) -> ByteStrings:
@@ -117,6 +107,28 @@ class ByteStrings:
             block[whole:] &= _TAIL_MASKS[self.length[whole:end] - at]
             self._blocks.append(block)
         return self._blocks[word]
+
+
+def spelled(
+    array: pa.Array,
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the bytes of a ``binary`` or ``string`` array, and where each starts and how long.
+
+    Args:
+        array: without nulls, with 32-bit offsets.
+    """
+    _, offsets_buffer, data_buffer = array.buffers()
+    if not len(array):
+        return np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(0, np.int64)
+    narrow = np.frombuffer(offsets_buffer, dtype=np.int32)
+    offsets = narrow[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    data = (
+        np.zeros(0, dtype=np.uint8)
+        if data_buffer is None
+        else np.frombuffer(data_buffer, dtype=np.uint8)
+    )
+    first, last = int(offsets[0]), int(offsets[-1])
+    return data[first:last], offsets[:-1] - first, np.diff(offsets)
 
 
 class KeyedHash:

@@ -86,12 +86,11 @@ class JsonParser:
         short = max(map(len, messages), default=0) <= _MAX_DEPTH
         remaining = iter(messages)
         events: list[Any] = []
-        append = events.append
         bad: dict[int, Drop] = {}
         while True:  # goes round again after every message that is refused
             try:
-                for event in map(self._decode if short else self._decode_shallow, remaining):
-                    append(event)
+                # What came before a message that raises stays in the list.
+                events.extend(map(self._decode if short else self._decode_shallow, remaining))
                 break
             except msgspec.ValidationError:
                 bad[len(events) + len(bad)] = Drop.WRONG_TYPE

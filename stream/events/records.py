@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -66,6 +66,19 @@ class Records:
             np.array([record.log_append for record in records], np.bool_),
             [record.value for record in records],
             [record.headers for record in records],
+        )
+
+    @staticmethod
+    def joined(parts: Sequence[Records]) -> Records:
+        """Return the records of one or more parts, in order."""
+        if len(parts) == 1:
+            return parts[0]
+        return Records(
+            np.concatenate([part.offset for part in parts]),
+            np.concatenate([part.timestamp_ms for part in parts]),
+            np.concatenate([part.log_append for part in parts]),
+            list(chain.from_iterable(part.value for part in parts)),
+            list(chain.from_iterable(part.headers for part in parts)),
         )
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""One set of security settings, in the words of each Kafka client.
+"""One set of security settings, in the words of each Kafka client; and how each says "away".
 
 The configuration's ``kafka.security`` may hold ``security_protocol``, ``sasl_mechanism``,
 ``sasl_username``, ``sasl_password``, ``ssl_cafile``, ``ssl_certfile`` and ``ssl_keyfile``.
@@ -6,10 +6,12 @@ The configuration's ``kafka.security`` may hold ``security_protocol``, ``sasl_me
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from aiokafka.errors import KafkaError
 from aiokafka.helpers import create_ssl_context
 from faust.auth import SASLCredentials, SSLCredentials
+from kafka.errors import KafkaError as AdminError
 
 if TYPE_CHECKING:
     import ssl
@@ -17,7 +19,13 @@ if TYPE_CHECKING:
 
     from stream.model.alarms import KafkaSettings
 
-__all__ = ["admin_arguments", "aiokafka_arguments", "faust_credentials"]
+__all__ = ["FETCH", "KAFKA_AWAY", "admin_arguments", "aiokafka_arguments", "faust_credentials"]
+
+FETCH: Final = {"max_partition_fetch_bytes": 8 << 20}
+"""How whoever reads whole logs fetches: arguments of aiokafka's consumer."""
+
+KAFKA_AWAY: Final = (KafkaError, AdminError, ConnectionError, TimeoutError)
+"""What the clients raise where Kafka cannot be reached, or refuses."""
 
 
 def aiokafka_arguments(kafka: KafkaSettings) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from aiokafka.errors import KafkaError
 
 from accountant.errors import ConfigError, DependencyError, LogChangedError
 from stream.events.records import Record
-from stream.kafka.clients import aiokafka_arguments
+from stream.kafka.clients import FETCH, aiokafka_arguments
+from stream.kafka.columns import LOG_APPEND_TIME
 from stream.kafka.headers import tolerate_headers
-from stream.kafka.ingest import FETCH, LOG_APPEND_TIME, MAX_RECORDS
 from stream.kafka.topics import admin_client, describe
 from stream.model.alarms import require_kafka
 from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["dump"]
 
 _POLL_MS = 500
+_MOST_RECORDS = 20_000  # at once: a fraction of a second's work
 _SILENT_S = 60.0  # a client goes on asking a broker that is gone
 
 
@@ -104,7 +105,7 @@ async def _copy(
             first, last = sum(begin.values()), sum(ends.values())
             read = dict(begin)
             while any(read[place] < ends[place] for place in places):
-                batches = await consumer.getmany(timeout_ms=_POLL_MS, max_records=MAX_RECORDS)
+                batches = await consumer.getmany(timeout_ms=_POLL_MS, max_records=_MOST_RECORDS)
                 for place, records in batches.items():
                     silent.reschedule(asyncio.get_running_loop().time() + _SILENT_S)
                     writer.write(_logged(place.partition, record) for record in records)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -18,17 +19,26 @@ from stream.decisions.records import decode_decision
 from stream.decisions.release import seen_decision
 from stream.kafka.clients import aiokafka_arguments
 from stream.kafka.topics import admin_client, describe, plan, problems
+from stream.kafka.witness import Witness
 from stream.model.alarms import require_kafka
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import LogIdentity, SeenDecision
+    from stream.kafka.clock import HeldClock
     from stream.model.alarms import Alarms, KafkaSettings
 
-__all__ = ["check_feeds", "check_ledger", "check_unchanged", "seen_decisions"]
+__all__ = [
+    "Published",
+    "check_feeds",
+    "check_ledger",
+    "check_unchanged",
+    "claim_feeds",
+    "seen_decisions",
+]
 
 _NEWEST = 1_000
 _CLOCKS_MS = 3_600_000  # how far the clocks of brokers may be apart
@@ -53,29 +63,79 @@ def check_feeds(alarms: Alarms) -> dict[str, LogIdentity]:
     return {feed.name: facts[feed.topic].identity(feed.name) for feed in alarms.feeds.values()}
 
 
-def check_unchanged(alarms: Alarms, identities: Mapping[str, LogIdentity]) -> None:
-    """Refuse to go on when a feed's log is no longer the one this worker started on.
+def check_unchanged(alarms: Alarms, ledger: Ledger) -> None:
+    """Refuse to go on when a feed's log is no longer the one that the ledger knows.
+
+    Kafka is asked first: partitions that it has were announced to the ledger before.
 
     Raises:
-        DependencyError: Kafka cannot be reached.
-        LogChangedError: a topic was re-created, got partitions, or was set up otherwise.
+        DependencyError: Kafka or the ledger cannot be reached.
+        LogChangedError: a topic was re-created, got partitions that were not announced, or was set
+            up otherwise.
     """
-    for feed, identity in check_feeds(alarms).items():
-        if identity != identities[feed]:
-            raise LogChangedError(
-                f"the log of feed {feed!r} changed while this worker read it",
-                hint="a re-created topic needs a new ledger, and so do new partitions",
-            )
+    found = check_feeds(alarms)
+    try:
+        ledger.pins.refuse_changes((), found.values(), ())
+    except LogChangedError as error:
+        raise LogChangedError(
+            f"{error.message}; it changed while this worker read it", hint=error.hint
+        ) from None
 
 
-def check_ledger(alarms: Alarms, ledger: Ledger) -> None:
+def claim_feeds(
+    alarms: Alarms,
+    ledger: Ledger,
+    logs: Mapping[str, LogIdentity],
+    writer: str,
+    clock: HeldClock,
+) -> list[str]:
+    """Claim the logs of a configuration for its ledger, which is not older than what left it.
+
+    Args:
+        alarms: the configuration.
+        ledger: open.
+        logs: of all feeds.
+        writer: this process's name.
+        clock: of this process.
+
+    Returns:
+        The feeds that nobody had claimed.
+
+    Raises:
+        ClockError: the clock is ahead of the brokers'.
+        DependencyError: Kafka cannot be reached.
+        FeedClaimedError: another ledger holds one of the logs.
+        LedgerRolledBackError: something left this ledger that it knows nothing of.
+    """
+
+    async def claiming() -> tuple[list[str], set[str]]:
+        async with Witness.opened(alarms, ledger, logs, writer, clock) as witness:
+            return await witness.claim(), set(witness.others())
+
+    try:
+        claimed, others = asyncio.run(claiming())
+    except LedgerRolledBackError:
+        check_ledger(alarms, ledger)  # says which decisions, where the topic still has them
+        raise
+    check_ledger(alarms, ledger, others)
+    return claimed
+
+
+def check_ledger(alarms: Alarms, ledger: Ledger, others: Collection[str] = ()) -> None:
     """Refuse to run on a ledger that is older than what was published from it.
+
+    Args:
+        alarms: the configuration.
+        ledger: open.
+        others: ids of ledgers whose feeds it took over, with what they spent.
 
     Raises:
         DependencyError: Kafka cannot be reached.
         LedgerRolledBackError: the decisions topic shows what the ledger does not know.
     """
-    unknown = ledger.upkeep.unknown_decisions(seen_decisions(alarms, ledger))
+    since_ms = _since_ms(alarms, ledger)
+    published = seen_decisions(alarms, ledger, since_ms=since_ms, others=others)
+    unknown = ledger.upkeep.unknown_decisions(published.decisions)
     if unknown:
         first = min(decision.key for decision in unknown)
         raise LedgerRolledBackError(
@@ -86,16 +146,32 @@ def check_ledger(alarms: Alarms, ledger: Ledger) -> None:
         )
 
 
-def seen_decisions(alarms: Alarms, ledger: Ledger) -> list[SeenDecision]:
-    """Return the published decisions that the ledger may lack.
-
-    A ledger that was restored from an older copy lacks windows from its cursors on, and those were
-    published after they ended. So the topic is read back to the oldest cursor; that another ledger
-    serves it, its newest records tell, which are read in any case.
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What was read of the decisions topic.
 
     Args:
-        alarms: the configuration; alarms that are not in it are left out.
-        ledger: open; with none of the alarms in it, the whole topic is read.
+        decisions: those that concern a ledger.
+        whole_since_ms: what was published before may be gone from the topic; 0 where it holds all.
+    """
+
+    decisions: list[SeenDecision]
+    whole_since_ms: int
+
+
+def seen_decisions(
+    alarms: Alarms, ledger: Ledger, *, since_ms: int = 0, others: Collection[str] = ()
+) -> Published:
+    """Return the published decisions of this ledger, and those of others about the same alarms.
+
+    An alarm need not be configured any more, nor known to this ledger: what it spent stays spent.
+
+    Args:
+        alarms: the configuration.
+        ledger: open.
+        since_ms: what was published before need not be read, but for the newest records of every
+            partition: they tell whether another ledger serves the topic. Zero for all of it.
+        others: ids of other ledgers whose decisions concern this one.
 
     Raises:
         DependencyError: Kafka cannot be reached.
@@ -109,56 +185,60 @@ def seen_decisions(alarms: Alarms, ledger: Ledger) -> list[SeenDecision]:
             f"topic {kafka.decisions_topic!r} does not exist, so what was released is not known",
             hint="correct kafka.decisions_topic, or create it with `tocsin topics FILE --apply`",
         )
-    cursors = {
-        row.query: row.cursor_ms for row in ledger.pins.queries() if row.query in alarms.queries
-    }
     found: list[SeenDecision] = []
+    concerned = {ledger.ledger_id, *others}
 
-    def take(value: bytes | None, *, newest: bool) -> None:
-        seen = _seen(value, alarms)
-        if seen is not None and (newest or seen.start_ms >= cursors.get(seen.query, 0)):
+    def take(value: bytes | None) -> None:
+        seen = _seen(value, alarms, concerned)
+        if seen is not None:
             found.append(seen)
 
     try:
-        asyncio.run(_read(kafka, facts.partitions, _since_ms(alarms, cursors), take))
+        whole_since_ms = asyncio.run(_read(kafka, facts.partitions, since_ms, take))
     except (KafkaError, OSError) as error:
         raise DependencyError(
             f"the decisions topic cannot be read ({type(error).__name__})",
             hint="check that Kafka is up and that this user may read the topic",
         ) from error
-    return found
+    return Published(found, whole_since_ms)
 
 
-def _since_ms(alarms: Alarms, cursors: Mapping[str, int]) -> int | None:
+def _since_ms(alarms: Alarms, ledger: Ledger) -> int:
     """Return when the first decision that a ledger may lack was published at the earliest.
 
-    ``None`` when it lacks none, since every alarm has passed its feed's history.
+    A copy lacks what was decided after its own last decision, by the clock that dates records, and
+    of the alarms that it has windows from their cursors on, published after they ended: the earlier
+    of the two holds also where the clock was wrong. Without a decision it may lack everything.
     """
-    if not cursors:
+    decided_ms = ledger.upkeep.last_decided_ms()
+    if decided_ms is None:
         return 0
-    histories = {name: alarms.queries[name].feed.history for name in cursors}
+    histories = {query.id: query.feed.history for query in alarms.queries.values()}
     going_on = [
-        cursor_ms
-        for name, cursor_ms in cursors.items()
-        if (history := histories[name]) is None or cursor_ms < history[1]
+        row.cursor_ms
+        for row in ledger.pins.queries()
+        if not row.retired
+        and ((history := histories.get(row.query)) is None or row.cursor_ms < history[1])
     ]
-    return max(min(going_on) - _CLOCKS_MS, 0) if going_on else None
+    return max(min([decided_ms, *going_on]) - _CLOCKS_MS, 0)
 
 
-def _seen(value: bytes | None, alarms: Alarms) -> SeenDecision | None:
-    """Read one record of the decisions topic; what is not a decision of these alarms says nothing.
+def _seen(value: bytes | None, alarms: Alarms, ledgers: Collection[str]) -> SeenDecision | None:
+    """Read one record of the decisions topic; ``None`` for what says nothing of these ledgers.
 
     Only Tocsin may write there (see the ACLs in ``docs/custodian/privacy.md``).
     """
     try:
-        return seen_decision(decode_decision(value or b""), alarms)
+        record = decode_decision(value or b"")
+        mine = record.ledger in ledgers or record.query in alarms.queries
+        return seen_decision(record, alarms) if mine else None
     except (DataError, ValueError):
         return None
 
 
 async def _read(
-    kafka: KafkaSettings, partitions: int, since_ms: int | None, take: Callable[..., None]
-) -> None:
+    kafka: KafkaSettings, partitions: int, since_ms: int, take: Callable[[bytes | None], None]
+) -> int:
     consumer = AIOKafkaConsumer(
         group_id=None,
         enable_auto_commit=False,
@@ -170,7 +250,7 @@ async def _read(
         try:
             await consumer.start()
             places = [TopicPartition(topic, number) for number in range(partitions)]
-            await _read_from(consumer, places, since_ms, take, silent)
+            return await _read_from(consumer, places, since_ms, take, silent)
         finally:
             await consumer.stop()
 
@@ -178,24 +258,29 @@ async def _read(
 async def _read_from(
     consumer: Any,
     places: list[TopicPartition],
-    since_ms: int | None,
-    take: Callable[..., None],
+    since_ms: int,
+    take: Callable[[bytes | None], None],
     silent: asyncio.Timeout,
-) -> None:
-    """Hand every record since an instant, and the newest of every partition, to ``take``."""
+) -> int:
+    """Hand every record since an instant, and the newest of every partition, to ``take``.
+
+    Returns:
+        When the oldest record that was read of a topic whose beginning is gone was published.
+    """
     consumer.assign(places)
     begin = await consumer.beginning_offsets(places)
     end = await consumer.end_offsets(places)
-    since: Mapping[Any, Any] = {}
-    if since_ms is not None:
-        since = await consumer.offsets_for_times(dict.fromkeys(places, since_ms))
+    since = await consumer.offsets_for_times(dict.fromkeys(places, since_ms))
     newest = {place: max(begin[place], end[place] - _NEWEST) for place in places}
     for place in places:
         at = since.get(place)
         consumer.seek(place, newest[place] if at is None else min(at.offset, newest[place]))
+    first_ms = {place: 2**62 if begin[place] else 0 for place in places}
     while any([await consumer.position(place) < end[place] for place in places]):
         batches = await consumer.getmany(timeout_ms=500)
         for place, records in batches.items():
             silent.reschedule(asyncio.get_running_loop().time() + _SILENT_S)
             for record in records:
-                take(record.value, newest=record.offset >= newest[place])
+                first_ms[place] = min(first_ms[place], record.timestamp)
+                take(record.value)
+    return max(first_ms.values())

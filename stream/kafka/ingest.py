@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import time
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import (
@@ -26,22 +26,24 @@ from aiokafka.errors import (
     OffsetOutOfRangeError,
 )
 
-from stream.counting.partition import PartitionReader, ReadStart, slice_start_ms
+from accountant.records import PartialStatus, Stand
 from stream.decisions.steps import Step
-from stream.events.decoder import Records
-from stream.kafka.clients import aiokafka_arguments
+from stream.kafka.clients import FETCH, aiokafka_arguments
+from stream.kafka.columns import Fetched, as_columns, fetch
+from stream.kafka.damage import Stopped
 from stream.kafka.guard import check_unchanged
-from stream.kafka.headers import tolerate_headers
+from stream.kafka.heldback import HeldBack
+from stream.kafka.opening import Assigned, open_partition
+from stream.kafka.places import Bounds, Lookout, Reports
+from stream.kafka.tasks import cancelled, every, first
 from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock
-from stream.model.references import counted_on, feeds_in_use, public_feeds
+from stream.model.references import feeds_in_use
 
 if TYPE_CHECKING:
     from collections.abc import (
         Awaitable,
         Callable,
-        Coroutine,
-        Iterable,
         Iterator,
         Mapping,
         Sequence,
@@ -51,35 +53,22 @@ if TYPE_CHECKING:
 
     from accountant.records import LogIdentity, Partial
     from stream.build import Runtime
+    from stream.counting.partition import PartitionReader
+    from stream.events.records import Records
+    from stream.logs.lines import Log
     from stream.model.feeds import Feed
 
-__all__ = ["FETCH", "LOG_APPEND_TIME", "MAX_RECORDS", "Ingest"]
+__all__ = ["Ingest"]
 
 T = TypeVar("T")
 
-FETCH: Final = {"max_partition_fetch_bytes": 8 << 20}
-"""How the consumer fetches: arguments of aiokafka's."""
-
-LOG_APPEND_TIME: Final = 1
-"""How aiokafka says that the broker set a record's timestamp."""
-
-MAX_RECORDS: Final = 20_000
-"""Records handed on at once: a fraction of a second's work."""
-
 _THREADS = min(os.cpu_count() or 1, 4)  # partitions are counted side by side
 _YOUNG_OBJECTS = 200_000
-_IDLE_CHECK_S = 0.5
+_LOOK_S = 0.5
 _POLL_MS = 200
 _POSITION_S = 1.0
-
-
-@dataclass(slots=True)
-class _Assigned:
-    """A partition this worker reads, and where its next record is expected."""
-
-    feed: Feed
-    reader: PartitionReader
-    position: int
+_OPEN_S = 20.0
+_METADATA_MS = 10_000  # new partitions are read so long after they were made, at most
 
 
 class _Generation(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships no stubs
@@ -106,6 +95,7 @@ class Ingest:
         runtime: configuration, ledger, metrics, clock.
         identities: per feed name, the registered log.
         ring: sends a doorbell message for a query, after a partial is stored.
+        log: told of partitions that are held back.
     """
 
     def __init__(
@@ -114,12 +104,16 @@ class Ingest:
         *,
         identities: Mapping[str, LogIdentity],
         ring: Callable[[str], Awaitable[None]],
+        log: Log,
     ) -> None:
         self._runtime = runtime
+        self._held_back = HeldBack(log, time.monotonic)
+        self._reports = Reports(time.monotonic)
         self._identities = identities
         self._ring = ring
         self._feeds = {feed.topic: feed for feed in feeds_in_use(runtime.alarms)}
-        self._assigned: dict[TopicPartition, _Assigned] = {}
+        self._assigned: dict[TopicPartition, Assigned] = {}
+        self._opening: dict[TopicPartition, asyncio.Task[Assigned]] = {}
         self._listener = _Generation()
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="tocsin-count")
         self._kafka = require_kafka(runtime.alarms)
@@ -135,6 +129,7 @@ class Ingest:
         probe = AIOKafkaConsumer(
             group_id=None, isolation_level="read_uncommitted", **aiokafka_arguments(self._kafka)
         )
+        lookout = Lookout(consumer, probe, consumer.assignment, self._runtime.clock_ms)
         async with AsyncExitStack() as stack:
             stack.callback(self._executor.shutdown, wait=False, cancel_futures=True)
             stack.push_async_callback(probe.stop)
@@ -142,7 +137,8 @@ class Ingest:
             stack.enter_context(_rare_collections())
             await consumer.start()
             await probe.start()
-            await self._loop(consumer, probe)
+            stack.push_async_callback(self._cancel_openings)
+            await first(self._loop(consumer, probe, lookout), lookout.run())
 
     def positions(self) -> dict[TopicPartition, int]:
         """Return the next offset to count of every partition this worker reads."""
@@ -150,7 +146,7 @@ class Ingest:
 
     def _consumer(self) -> Any:
         session_ms = self._kafka.session_timeout_ms
-        tolerate_headers()
+        marked = [feed.topic for feed in self._feeds.values() if feed.clock is Clock.PUNCTUATION]
         consumer = AIOKafkaConsumer(
             group_id=f"{self._kafka.group}-ingest",
             enable_auto_commit=False,
@@ -160,25 +156,28 @@ class Ingest:
             session_timeout_ms=session_ms,
             heartbeat_interval_ms=max(session_ms // 3, 500),
             rebalance_timeout_ms=max(session_ms, 10_000),
+            metadata_max_age_ms=_METADATA_MS,
             **FETCH,
+            **as_columns(headers_of=marked),
             **aiokafka_arguments(self._kafka),
         )
         consumer.subscribe(list(self._feeds), listener=self._listener)
         return consumer
 
-    async def _loop(self, consumer: Any, probe: Any) -> None:
+    async def _loop(self, consumer: Any, probe: Any, lookout: Lookout) -> None:
         loop = asyncio.get_running_loop()
-        next_idle_check = 0.0
+        stopped = Stopped(consumer)
+        next_look = 0.0
         seen = -1
         while True:
             generation = self._listener.number
-            if generation != seen or set(self._assigned) != consumer.assignment():
-                if not await self._take_over(consumer, probe, generation):
-                    await asyncio.sleep(_POLL_MS / 1000)
-                    continue
+            if generation != seen:
+                self._take_over(consumer)
+                stopped = Stopped(consumer)
                 seen = generation
+            self._open_new(consumer, probe)
             try:
-                batches = await consumer.getmany(timeout_ms=_POLL_MS, max_records=MAX_RECORDS)
+                fetched = await self._fetch(consumer)
             except NoOffsetForPartitionError:
                 seen = -1  # fetched before we could seek: seek, again if need be
                 continue
@@ -190,110 +189,149 @@ class Ingest:
             self._runtime.step(Step.AFTER_POLL, None)
             if self._listener.number != generation:
                 continue
-            await _all(self._read(partition, records) for partition, records in batches.items())
-            if loop.time() >= next_idle_check:
-                next_idle_check = loop.time() + _IDLE_CHECK_S
-                await self._check_idle(consumer, probe, generation)
+            await every(
+                self._read(partition, records) for partition, records in fetched.records.items()
+            )
+            for partition in fetched.records:
+                stopped.read_on(partition)
+            for partition in fetched.damage:
+                stopped.stop(partition)
+            stopped.try_again()
+            if loop.time() >= next_look:
+                next_look = loop.time() + _LOOK_S
+                await self._look(consumer, lookout, stopped, generation)
 
-    async def _take_over(self, consumer: Any, probe: Any, generation: int) -> bool:
-        """Seek every assigned partition; False when the assignment moved on meanwhile.
+    async def _fetch(self, consumer: Any) -> Fetched:
+        """Return what comes of the partitions that were opened, within a moment."""
+        if self._assigned:
+            return await fetch(consumer, *self._assigned, timeout_ms=_POLL_MS)
+        await asyncio.sleep(_POLL_MS / 1000)
+        return Fetched({}, {})
+
+    def _take_over(self, consumer: Any) -> None:
+        """Seek where the readers of this worker's partitions stand; forget those of others.
 
         A partition that stays ours goes on where its reader stopped: its log slice was read without
-        a gap. A new one starts at its oldest undecided window.
+        a gap.
         """
         assignment = consumer.assignment()
         for partition in set(self._assigned) - assignment:
-            del self._assigned[partition]
-        for partition in assignment:
-            kept = self._assigned.get(partition)
-            if kept is None:
-                kept = await self._open(partition, consumer, probe)
-            if self._listener.number != generation or partition not in consumer.assignment():
-                return False
-            self._assigned[partition] = kept
-            consumer.seek(partition, kept.position)
-        return True
+            feed = self._assigned.pop(partition).feed
+            self._runtime.metrics.unassigned(feed.name, partition.partition)
+        for partition in self._opening.keys() - assignment:
+            self._opening.pop(partition).cancel()
+        for partition, assigned in self._assigned.items():
+            consumer.seek(partition, assigned.position)
 
-    async def _open(self, partition: TopicPartition, consumer: Any, probe: Any) -> _Assigned:
-        """Make a reader and find where its oldest undecided window's slice begins."""
+    def _open_new(self, consumer: Any, probe: Any) -> None:
+        """Start reading new partitions at their oldest undecided windows, once these are found.
+
+        A partition whose leader is away keeps no other waiting.
+        """
+        for partition in consumer.assignment() - set(self._assigned):
+            opening = self._opening.get(partition)
+            if opening is None:
+                self._opening[partition] = asyncio.create_task(self._open(partition, probe))
+            elif opening.done():
+                del self._opening[partition]
+                with suppress(KafkaError, TimeoutError):  # it is tried again
+                    self._assigned[partition] = opening.result()
+                    consumer.seek(partition, self._assigned[partition].position)
+
+    async def _cancel_openings(self) -> None:
+        await cancelled(self._opening.values())
+
+    async def _open(self, partition: TopicPartition, probe: Any) -> Assigned:
         feed = self._feeds[partition.topic]
-        identity = self._identities[feed.name]
         runtime = self._runtime
-        queries, budget = counted_on(feed, runtime.alarms)
-        reader = PartitionReader(
-            feed=feed,
-            partition=partition.partition,
-            partitions=identity.partitions,
-            topic_id=identity.topic_id,
-            queries=queries,
-            budget=budget,
-            hash_key=runtime.ledger.hash_key,
-            on_drops=lambda drops: runtime.metrics.events_dropped(feed.name, drops),
-            public=feed.name in public_feeds(runtime.alarms),
-        )
-        await self._in_thread(partial(check_unchanged, runtime.alarms, self._identities))
-        cursors = await self._in_thread(
-            lambda: {query.id: runtime.ledger.cursor(query.id) for query in queries}
-        )
-        live_from_ms = runtime.clock_ms() + feed.idle_margin_ms
-        begin = (await consumer.beginning_offsets([partition]))[partition]
-        end = (await probe.end_offsets([partition]))[partition]
-        oldest_ms = min(slice_start_ms(query, cursors[query.id]) for query in queries)
-        if feed.clock is Clock.PUNCTUATION:
-            marked = await self._in_thread(
-                lambda: runtime.ledger.counts.mark_before(feed.name, partition.partition, oldest_ms)
+        await self._in_thread(partial(check_unchanged, runtime.alarms, runtime.ledger))
+        identity = self._identities[feed.name]
+        async with asyncio.timeout(_OPEN_S):
+            return await open_partition(
+                runtime, feed, identity, partition, log=probe, in_thread=self._in_thread
             )
-            offset = begin if marked is None else max(marked, begin)
-            start = ReadStart(whole=begin == 0 or (marked is not None and marked >= begin))
-        else:
-            # Only where to seek: what counts is decided record by record.
-            found = (await probe.offsets_for_times({partition: max(oldest_ms, 0)}))[partition]
-            offset = end if found is None else max(found.offset, begin)
-            start = ReadStart(whole=begin == 0 or offset > begin, live_from_ms=live_from_ms)
-        reader.begin(cursors, start)
-        return _Assigned(feed, reader, offset)
 
-    async def _read(self, partition: TopicPartition, records: Sequence[Any]) -> None:
+    async def _read(self, partition: TopicPartition, records: Records) -> None:
         assigned = self._assigned.get(partition)
-        if assigned is None or not records or records[0].offset < assigned.position:
+        if assigned is None or int(records.offset[0]) < assigned.position:
             return  # fetched before our seek
-        feed, reader = assigned.feed, assigned.reader
-        self._runtime.metrics.events_read(feed.name, len(records))
-        partials = await self._in_thread(lambda: _read_on(reader, _columns(records)))
-        assigned.position = records[-1].offset + 1
+        reader = assigned.reader
+        partials = await self._in_thread(lambda: _read_on(reader, records))
+        assigned.position = int(records.offset[-1]) + 1
+        self._runtime.metrics.appended(assigned.feed.name, reader.newest_append_ms)
         await self._store(partition, reader, partials)
 
-    async def _check_idle(self, consumer: Any, probe: Any, generation: int) -> None:
-        """Complete idle partitions: the clock is well past the cut, the log was read to its end.
+    async def _look(
+        self, consumer: Any, lookout: Lookout, stopped: Stopped, generation: int
+    ) -> None:
+        """Complete idle partitions and tell everybody how far partitions are read.
 
         Only in the generation in which the loop sought its places: after a rebalance no partition
         has a position, and aiokafka would wait for one for ever, keeping the loop from seeking.
         """
-        now_ms = self._runtime.clock_ms()
-        waiting = [
-            (partition, assigned)
-            for partition, assigned in self._assigned.items()
-            if assigned.feed.clock is Clock.APPEND_TIME and _due(assigned, now_ms)
-        ]
-        if not waiting:
-            return
-        ends = await probe.end_offsets([partition for partition, _ in waiting])
-        for partition, assigned in waiting:
+        places: dict[str, dict[int, tuple[int, Stand]]] = defaultdict(dict)
+        for partition, assigned in list(self._assigned.items()):
             if self._listener.number != generation:
                 return
+            bounds = lookout.bounds.get(partition)
             try:
                 position = await asyncio.wait_for(consumer.position(partition), _POSITION_S)
             except (TimeoutError, IllegalStateError):
                 return  # an assignment is live before its callback has marked it
-            self._runtime.metrics.lag(
-                assigned.feed.name, partition.partition, max(ends[partition] - position, 0)
-            )
-            if position < ends[partition]:
-                continue
-            reader = assigned.reader
-            reader.arrived_through(now_ms - assigned.feed.idle_margin_ms)
-            partials = await self._in_thread(partial(_read_on, reader, None))
-            await self._store(partition, reader, partials)
+            stand = Stand.UNREACHABLE if bounds is None else bounds.stand(position)
+            if stand is Stand.READING and partition in stopped:
+                stand = Stand.CORRUPT
+            if bounds is not None and stand is Stand.END:
+                await self._complete(partition, assigned, bounds.asked_ms)
+            places[assigned.feed.name][partition.partition] = (position, stand)
+            self._show(assigned.feed, partition, position, bounds, stand)
+        for partition in self._opening:
+            self._show(self._feeds[partition.topic], partition, None, None, Stand.UNREACHABLE)
+        if self._reports.due(places):
+            await self._in_thread(partial(self._runtime.ledger.counts.put_places, places))
+            await self._follow_growths()  # as seldom: a count by who does not know is not taken
+
+    async def _follow_growths(self) -> None:
+        """Let go of readers that do not know how their feed's partitions grew.
+
+        They are opened again at the oldest undecided window: what is counted of it anew is counted
+        by the ledger's own account of when partitions were added.
+        """
+        layouts = await self._in_thread(self._runtime.ledger.growths.layouts)
+        for partition, assigned in list(self._assigned.items()):
+            if assigned.reader.layouts != layouts[assigned.feed.name]:
+                del self._assigned[partition]
+
+    def _show(
+        self,
+        feed: Feed,
+        partition: TopicPartition,
+        position: int | None,
+        bounds: Bounds | None,
+        stand: Stand,
+    ) -> None:
+        metrics, number = self._runtime.metrics, partition.partition
+        self._held_back.see(partition, stand)
+        if bounds is not None and position is not None:
+            metrics.lag(feed.name, number, max(bounds.end - position, 0))
+        metrics.held(feed.name, number, stand.value, position)
+
+    async def _complete(
+        self, partition: TopicPartition, assigned: Assigned, read_through_ms: int
+    ) -> None:
+        """Complete an idle partition: the clock is well past the cut, the log was read to its end.
+
+        Args:
+            partition: of the log.
+            assigned: whose reader stands at the end.
+            read_through_ms: when the log ended there, or before.
+        """
+        if assigned.feed.clock is not Clock.APPEND_TIME or not _due(assigned, read_through_ms):
+            return
+        reader = assigned.reader
+        reader.arrived_through(read_through_ms - assigned.feed.idle_margin_ms)
+        partials = await self._in_thread(partial(_read_on, reader, None))
+        await self._store(partition, reader, partials)
 
     async def _store(
         self, partition: TopicPartition, reader: PartitionReader, partials: Sequence[Partial]
@@ -304,6 +342,9 @@ class Ingest:
             status = await self._in_thread(partial(runtime.ledger.counts.put_partial, counted))
             runtime.step(Step.AFTER_PARTIAL, counted.key)
             runtime.metrics.partial_stored(counted.key.query, status.value)
+            if status is PartialStatus.STALE:
+                self._assigned.pop(partition, None)  # opened again, it will know
+                return
             await self._ring(counted.key.query)
         if partials and (mark := reader.resume_mark()) is not None:
             time_ms, offset = mark
@@ -336,32 +377,12 @@ def _rare_collections() -> Iterator[None]:
         gc.set_threshold(*thresholds)
 
 
-async def _all(tasks: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run tasks side by side to their ends, then raise the first error."""
-    for outcome in await asyncio.gather(*tasks, return_exceptions=True):
-        if outcome is not None:
-            raise outcome
-
-
 def _read_on(reader: PartitionReader, records: Records | None) -> list[Partial]:
     if records is not None:
         reader.read(records)
     return list(reader.partials())
 
 
-def _columns(records: Sequence[Any]) -> Records:
-    """Return consumed records as columns; those of the oldest format have no timestamp."""
-    return Records(
-        np.array([record.offset for record in records], np.int64),
-        np.array(
-            [-1 if record.timestamp is None else record.timestamp for record in records], np.int64
-        ),
-        np.array([record.timestamp_type == LOG_APPEND_TIME for record in records], np.bool_),
-        [record.value for record in records],
-        [record.headers for record in records],
-    )
-
-
-def _due(assigned: _Assigned, now_ms: int) -> bool:
+def _due(assigned: Assigned, now_ms: int) -> bool:
     cut_ms = assigned.reader.oldest_open_cut_ms()
     return cut_ms is not None and cut_ms + assigned.feed.idle_margin_ms <= now_ms

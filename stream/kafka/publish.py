@@ -22,10 +22,12 @@ from stream.model.alarms import require_kafka
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor
+    from contextlib import AbstractAsyncContextManager
 
     from accountant.records import StoredDecision
     from stream.build import Runtime
     from stream.decisions.records import Alarm, DecisionRecord
+    from stream.kafka.witness import Witness
 
 __all__ = ["Publisher"]
 
@@ -39,6 +41,7 @@ class Publisher:
     Args:
         runtime: configuration, ledger, metrics, clock.
         executor: where the ledger is called.
+        witness: opens that of this process (:meth:`stream.kafka.witness.Witness.opened`).
         released: told every decision and alarm record once the brokers have it.
     """
 
@@ -46,18 +49,23 @@ class Publisher:
         self,
         runtime: Runtime,
         executor: Executor,
+        witness: Callable[[], AbstractAsyncContextManager[Witness]],
         released: Callable[[DecisionRecord | Alarm], None] | None,
     ) -> None:
         self._runtime = runtime
         self._released = released
         self._executor = executor
+        self._witness = witness
         self._kafka = require_kafka(runtime.alarms)
 
     async def run(self) -> None:
         """Publish on every tick (multiples of ``tick_ms`` of the wall clock) until cancelled.
 
         Raises:
-            DependencyError: the ledger cannot be reached.
+            ClockError: the clock is ahead of the brokers', or was set forward.
+            DependencyError: the ledger or the topic of ledgers cannot be reached.
+            FeedClaimedError: another ledger holds a feed.
+            LedgerRolledBackError: another copy of this ledger released something.
         """
         producer = AIOKafkaProducer(
             acks="all",
@@ -67,10 +75,15 @@ class Publisher:
         )
         try:
             await producer.start()
-            while True:
-                tick_ms = await self._next_tick()
-                for query_id in self._runtime.alarms.queries:
-                    await self._publish(producer, query_id, tick_ms)
+            alarms, ledger = self._runtime.alarms, self._runtime.ledger
+            async with self._witness() as witness:
+                while True:
+                    tick_ms = await self._next_tick()
+                    due = await self._in_thread(partial(ledger.progress.unpublished, tick_ms))
+                    mine = [query_id for query_id in alarms.queries if query_id in due]
+                    known = await witness.release() if mine else {}
+                    for query_id in mine:
+                        await self._publish(producer, query_id, tick_ms, known[query_id])
         finally:
             await producer.stop()
 
@@ -81,17 +94,17 @@ class Publisher:
         await asyncio.sleep((tick_ms - now_ms) / 1000)
         return tick_ms
 
-    async def _publish(self, producer: Any, query_id: str, tick_ms: int) -> None:
+    async def _publish(self, producer: Any, query_id: str, tick_ms: int, last: int) -> None:
+        """Publish a query's decisions up to a number, if no other worker does."""
         ledger = self._runtime.ledger
-        due = await self._in_thread(lambda: ledger.unpublished(query_id, tick_ms))
-        if not due:
-            return
         turn = ledger.exclusive(f"publish:{query_id}")
         mine = await self._in_thread(turn.__enter__)
         try:
             if not mine:
                 return
             for decision in await self._in_thread(lambda: ledger.unpublished(query_id, tick_ms)):
+                if decision.sequence > last:
+                    return
                 await self._send(producer, decision, tick_ms)
                 self._runtime.step(Step.AFTER_PUBLISH, decision.key)
                 await self._in_thread(partial(ledger.mark_published, decision.key))
@@ -103,7 +116,7 @@ class Publisher:
         """Send a decision, then its alarms, dated by the tick: how long it took is nobody's."""
         query = self._runtime.alarms.queries[decision.key.query]
         key = query.id.encode()
-        ending = decision_record(query, self._runtime.alarms.budget, decision)
+        ending = decision_record(query, self._runtime.alarms, decision)
         await producer.send_and_wait(
             self._kafka.decisions_topic, encode(ending), key=key, timestamp_ms=tick_ms
         )

@@ -26,6 +26,7 @@ __all__ = [
     "TopicFacts",
     "TopicPlan",
     "admin_client",
+    "cautions",
     "check",
     "create",
     "describe",
@@ -33,6 +34,7 @@ __all__ = [
     "problems",
 ]
 
+_OPEN_TRANSACTIONS = "transaction.max.timeout.ms"
 _RETENTION_MARGIN_MS = 24 * 3600 * 1000
 _NO_ERROR, _NO_SUCH_TOPIC = 0, 3
 
@@ -113,6 +115,32 @@ def check(alarms: Alarms, *, apply: bool, partitions: int) -> list[str]:
     return [line for topic in wanted for line in problems(topic, facts.get(topic.name))]
 
 
+def cautions(alarms: Alarms) -> list[str]:
+    """Return what about the brokers may deny windows, though the topics are as they must be.
+
+    Raises:
+        ConfigError: the configuration has no ``kafka`` section.
+        DependencyError: Kafka cannot be reached, or does not tell its settings to this user.
+    """
+    live = [q for q in alarms.queries.values() if q.feed.clock is Clock.APPEND_TIME]
+    if not live:
+        return []
+    hasty = min(live, key=lambda query: query.decide_timeout_ms)
+    with admin_client(require_kafka(alarms)) as client:
+        broker = str(client.describe_cluster()["brokers"][0]["broker_id"])
+        resource = ConfigResource(ConfigResourceType.BROKER, broker)
+        settings = client.describe_configs([resource], config_filter="all")["broker"][broker]
+    open_ms = int(_value(settings[_OPEN_TRANSACTIONS]))
+    if open_ms <= hasty.decide_timeout_ms:
+        return []
+    caution = (
+        f"a transaction may stay open for {open_ms} ms and hold a feed back: windows of "
+        f"{hasty.id!r} are denied after {hasty.decide_timeout_ms} ms; let no sensor open one "
+        f"(docs/custodian/privacy.md, ACLs), or set the brokers' {_OPEN_TRANSACTIONS} to less"
+    )
+    return [caution]
+
+
 @contextmanager
 def admin_client(kafka: KafkaSettings) -> Iterator[KafkaAdminClient]:
     """Yield an administration client.
@@ -158,6 +186,8 @@ def plan(alarms: Alarms, *, partitions: int = 4) -> list[TopicPlan]:
     ]
     plans.append(TopicPlan(kafka.alarms_topic, 1, {"cleanup.policy": "delete"}))
     plans.append(TopicPlan(kafka.decisions_topic, 1, {"cleanup.policy": "delete"}))
+    dated = {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
+    plans.append(TopicPlan(kafka.ledgers_topic, 1, dated))
     plans.append(TopicPlan(kafka.doorbell_topic, partitions, {"cleanup.policy": "delete"}))
     return plans
 

@@ -15,14 +15,14 @@ from stream.kafka.clients import aiokafka_arguments
 from stream.model.alarms import require_kafka
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from stream.model.alarms import Alarms
 
 __all__ = ["watch"]
 
 
-def watch(alarms: Alarms, *, from_beginning: bool = False) -> Iterator[dict[str, Any]]:
+def watch(alarms: Alarms, *, from_beginning: bool = False) -> Generator[dict[str, Any], None, None]:
     """Yield every alarm as it is published, until the caller stops.
 
     Args:
@@ -35,22 +35,20 @@ def watch(alarms: Alarms, *, from_beginning: bool = False) -> Iterator[dict[str,
         DependencyError: Kafka cannot be reached.
     """
     kafka = require_kafka(alarms)
-    loop = asyncio.new_event_loop()
-    consumer = None
     try:
-        consumer = loop.run_until_complete(_start(alarms, from_beginning=from_beginning))
-        while True:
-            record = loop.run_until_complete(consumer.getone())
-            yield msgspec.to_builtins(decode_alarm(record.value or b""))
+        with asyncio.Runner() as runner:  # which ends what it waits for when it is interrupted
+            consumer = runner.run(_start(alarms, from_beginning=from_beginning))
+            try:
+                while True:
+                    record = runner.run(consumer.getone())
+                    yield msgspec.to_builtins(decode_alarm(record.value or b""))
+            finally:
+                runner.run(consumer.stop())
     except (KafkaError, OSError) as error:
         raise DependencyError(
             f"the alarms topic at {kafka.bootstrap} cannot be read ({type(error).__name__})",
             hint="check that Kafka is up, that `tocsin topics FILE` is content and the user's ACLs",
         ) from error
-    finally:
-        if consumer is not None:
-            loop.run_until_complete(consumer.stop())
-        loop.close()
 
 
 async def _start(alarms: Alarms, *, from_beginning: bool) -> AIOKafkaConsumer:

@@ -9,57 +9,72 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import math
 import os
-import tempfile
+import sys
 import time
-import traceback
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import faust
 import msgspec
 import stamina
-from aiokafka.errors import KafkaError
 from faust.exceptions import FaustError
 from mode import Service
 
 from accountant.errors import DependencyError, TocsinError
+from accountant.ledger.journal import START
 from accountant.retrying import retrying
-from stream.build import assemble, open_ledger, wall_clock_ms
+from operators.noise.source import NoiseSource
+from stream.build import assemble, open_ledger
+from stream.decisions.mechanisms import plans_of
 from stream.decisions.steps import no_step
-from stream.kafka.clients import faust_credentials
-from stream.kafka.guard import check_feeds, check_ledger, check_unchanged
+from stream.kafka.clients import KAFKA_AWAY, faust_credentials
+from stream.kafka.clock import HeldClock
+from stream.kafka.guard import check_feeds, check_unchanged, claim_feeds
+from stream.kafka.host import App, host
 from stream.kafka.ingest import Ingest
+from stream.kafka.presence import Presences
 from stream.kafka.publish import Publisher
+from stream.kafka.refusals import note, noting_refusals
+from stream.kafka.witness import Witness
+from stream.logs.lines import Line, Log
+from stream.metrics.journal import kind_of
+from stream.metrics.readiness import KAFKA, LEDGER
+from stream.metrics.registries import Metrics
 from stream.metrics.server import serve
 from stream.model.alarms import require_kafka
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
+    from concurrent.futures import Executor
+    from typing import NoReturn
 
     from accountant.records import LogIdentity
     from stream.build import Runtime
     from stream.decisions.records import Alarm, DecisionRecord
     from stream.decisions.steps import StepHook
+    from stream.kafka.presence import Presence
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-__all__ = ["run"]
+__all__ = ["UNKNOWN_ERROR", "run"]
 
 T = TypeVar("T")
 
-_log = logging.getLogger("tocsin")
+UNKNOWN_ERROR: Final = 70
+"""Exit code where something failed that nobody foresaw."""
 
-_UNKNOWN_ERROR = 70
 _DEPENDENCY_S = 60.0
 _RETRY_S = 1.0
 _POLL_S = 1.0
 _STATUS_S = 5.0
 _LOG_S = 30.0
 _BELL_S = 2.0
+
+_AWAY: Final = (DependencyError, *KAFKA_AWAY)
 
 _trying_again = partial(
     stamina.retry_context,
@@ -77,6 +92,8 @@ def run(
     released: Callable[[DecisionRecord | Alarm], None] | None = None,
     step: StepHook = no_step,
     log_check_s: float = _LOG_S,
+    log: Log | None = None,
+    reread: Callable[[], None] = lambda: None,
 ) -> int:
     """Run one worker until it is told to stop.
 
@@ -85,34 +102,84 @@ def run(
         released: told every decision and alarm record that this worker published.
         step: told every named step of the protocol.
         log_check_s: how often to check that the feeds' logs are still the registered ones.
+        log: where it says how it fares; standard error where there is none.
+        reread: reads again what may change in a running worker; called on SIGHUP.
 
     Returns:
-        The exit code.
+        The exit code. A failure after the start ends the process itself, with its code.
 
     Raises:
+        ClockError: the clock is ahead of the brokers', or behind what the ledger saw.
+        ConfigError: the configuration has no ``kafka`` section.
         DependencyError: Kafka or the ledger cannot be reached.
         LedgerError: the ledger, the log or the configuration is not the registered one.
     """
-    identities = retrying(lambda: check_feeds(alarms))
-    ledger = retrying(lambda: open_ledger(alarms))
-    now_ms = wall_clock_ms()
-    runtime = assemble(
-        alarms,
-        ledger,
-        identities=identities,
-        first_start_ms={q.id: _first_start_ms(q, now_ms) for q in alarms.queries.values()},
-        step=step,
+    require_kafka(alarms)  # said before a port, a ledger or a client is opened
+    log = log or Log(sys.stderr)
+    presences = Presences(log)
+    clock = HeldClock(alarms)
+    metrics = Metrics(alarms, plans_of(alarms))
+    # The page is there before anything can be refused, and tells of earlier refusals.
+    with serve(metrics, alarms.settings), ExitStack() as stack:
+        ledger = _reached(lambda: open_ledger(alarms, clock_ms=clock), presences.ledger)
+        stack.enter_context(noting_refusals(ledger))
+        stack.enter_context(_away_is_a_dependency())
+        note(ledger, START)
+        metrics.journal(ledger.journal.entries())
+        metrics.answered(LEDGER)
+        identities = _reached(lambda: check_feeds(alarms), presences.kafka)
+        writer = NoiseSource().token(16).hex()
+        # Before anything is registered: what was lost is told by what the ledger does not know.
+        mine = (alarms, ledger, identities, writer, clock)
+        if _reached(partial(claim_feeds, *mine), presences.kafka):
+            log.warning(Line.CLAIMED)
+        runtime = assemble(
+            alarms,
+            ledger,
+            identities=identities,
+            first_start_ms={q.id: _first_start_ms(q, clock()) for q in alarms.queries.values()},
+            clock_ms=clock,
+            step=step,
+            metrics=metrics,
+        )
+        metrics.answered(KAFKA)  # not before: a start that may yet be refused is not ready
+        publisher = partial(
+            Publisher, runtime, witness=partial(Witness.opened, *mine), released=released
+        )
+        tasks = _Tasks(runtime, identities, publisher, log_check_s, log=log, presences=presences)
+        return host(_app(tasks), log=log, ready=tasks.ready, lost=tasks.lost, reread=reread)
+
+
+def _reached(call: Callable[[], T], presence: Presence) -> T:
+    """Return what a call to a dependency returns, trying again for a while."""
+
+    def missed(error: DependencyError) -> bool:
+        presence.missed(error)
+        return True
+
+    found = retrying(call, passing=missed)
+    presence.found()
+    return found
+
+
+@contextlib.contextmanager
+def _away_is_a_dependency() -> Iterator[None]:
+    """Turn what Kafka's clients raise in places of their own into one sentence.
+
+    Raises:
+        DependencyError: one of them gave up.
+    """
+    try:
+        yield
+    except KAFKA_AWAY as error:
+        raise _away(error) from error
+
+
+def _away(error: BaseException) -> DependencyError:
+    return DependencyError(
+        f"Kafka is away, or gave up what it was asked for ({type(error).__name__})",
+        hint="start the broker, or correct kafka.bootstrap and kafka.security",
     )
-    retrying(lambda: check_ledger(alarms, ledger))
-    with (
-        serve(runtime.metrics, alarms.settings),
-        tempfile.TemporaryDirectory(prefix="tocsin-faust-", ignore_cleanup_errors=True) as folder,
-    ):
-        app = _app(_Tasks(runtime, identities, released, log_check_s), folder)
-        worker = faust.Worker(app, loglevel="WARNING", quiet=True, redirect_stdouts=False)
-        worker.spinner = None  # it hides the cursor, even in a file of JSON lines
-        worker.execute_from_commandline()
-    return 0
 
 
 class _Tasks:
@@ -122,45 +189,64 @@ class _Tasks:
         self,
         runtime: Runtime,
         identities: dict[str, LogIdentity],
-        released: Callable[[DecisionRecord | Alarm], None] | None,
+        publisher: Callable[[Executor], Publisher],
         log_check_s: float,
+        *,
+        log: Log,
+        presences: Presences,
     ) -> None:
         self.runtime = runtime
         self._identities = identities
-        self._released = released
+        self._publisher = publisher
         self._log_check_s = log_check_s
+        self._log = log
+        self._presences = presences
         self._executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="tocsin-decide")
         self._deciding = asyncio.Lock()
 
+    def ready(self) -> None:
+        """Say that everything runs."""
+        alarms = len(self.runtime.alarms.queries)
+        self._log.info(Line.READY, version=version("tocsin"), alarms=alarms)
+
     async def ingest(self, ring: Callable[[str], Awaitable[None]]) -> None:
         """Count events until cancelled."""
-        await Ingest(self.runtime, identities=self._identities, ring=ring).run()
+        ingest = Ingest(self.runtime, identities=self._identities, ring=ring, log=self._log)
+        await ingest.run()
 
     async def publish(self) -> None:
         """Publish what is released until cancelled."""
-        await Publisher(self.runtime, self._executor, self._released).run()
+        await self._publisher(self._executor).run()
 
     async def poll(self) -> None:
         """Decide whatever is due, now and then, should a bell be lost."""
         while True:
-            for query_id in self.runtime.alarms.queries:
+            for query_id in await self._in_thread(self.runtime.judge.due):
                 await self._decide(query_id)
             await asyncio.sleep(_POLL_S)
 
     async def watch_ledger(self) -> None:
         """Show the ledger's state to the custodian."""
-        reports = self.runtime.ledger.reports
+        ledger, metrics = self.runtime.ledger, self.runtime.metrics
         while True:
-            self.runtime.metrics.ledger(await self._in_thread(reports.status))
-            await self._in_thread(lambda: self.runtime.metrics.realised(reports))
+            metrics.ledger(await self._in_thread(ledger.reports.status))
+            self._presences.ledger.found()
+            metrics.journal(await self._in_thread(ledger.journal.entries))
+            await self._in_thread(lambda: metrics.realised(ledger.reports))
+            metrics.answered(LEDGER)
             await asyncio.sleep(_STATUS_S)
 
     async def watch_log(self) -> None:
         """Stop when a feed's log is no longer the registered one."""
-        check = partial(check_unchanged, self.runtime.alarms, self._identities)
+        check = partial(check_unchanged, self.runtime.alarms, self.runtime.ledger)
         while True:
             await asyncio.sleep(self._log_check_s)
             await self._in_thread(check)
+            self.runtime.metrics.answered(KAFKA)
+
+    async def look_for_kafka(self) -> None:
+        """Say when Kafka goes away and comes back: its clients wait for it silently."""
+        await self._presences.look_for_kafka(require_kafka(self.runtime.alarms))
 
     async def answer(self, bell: bytes) -> None:
         """Decide the windows of the query that a doorbell message names."""
@@ -180,25 +266,24 @@ class _Tasks:
             now_s = time.monotonic()
             if give_up_s == math.inf or now_s - started_s > _DEPENDENCY_S:
                 give_up_s = now_s + _DEPENDENCY_S
-            return isinstance(error, DependencyError | KafkaError) and now_s <= give_up_s
+            passing = isinstance(error, _AWAY)
+            if passing:
+                self._presences.missed(error)
+            return passing and now_s <= give_up_s
 
         try:
             async for attempt in _trying_again(on=away):
                 with attempt:
                     started_s = time.monotonic()
-                    await task()
-        except KafkaError as error:
-            self._end(error, DependencyError.exit_code)
-        except TocsinError as error:
-            self._end(error, error.exit_code)
+                    await _finished(task)
         except Exception as error:  # noqa: BLE001  # promise 8: fail closed on the unknown
-            self._end(error, _UNKNOWN_ERROR)
-        except asyncio.CancelledError as error:
-            this = asyncio.current_task()
-            if this is None or this.cancelling():
-                raise
-            # Nobody cancelled this task: a client's did, and Faust would go on without us.
-            self._end(error, _UNKNOWN_ERROR)
+            self.lost(error)
+
+    def lost(self, error: BaseException) -> NoReturn:
+        """End the process: this error does not pass, or Faust does not survive it."""
+        if isinstance(error, (*KAFKA_AWAY, asyncio.CancelledError)):
+            error = _away(error)
+        self._end(error, error.exit_code if isinstance(error, TocsinError) else UNKNOWN_ERROR)
 
     async def _decide(self, query_id: str) -> None:
         async with self._deciding:
@@ -214,19 +299,26 @@ class _Tasks:
     async def _in_thread(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
 
-    def _end(self, error: BaseException, code: int) -> None:
-        """End the process at once: nothing half-done may go on (promise 8).
-
-        An unknown error is named by type and place only: its text may quote an event.
-        """
-        self.runtime.metrics.refused(error)
-        if isinstance(error, TocsinError):
-            _log.critical("tocsin stops: %s", error)
-        else:
-            frames = "".join(traceback.format_tb(error.__traceback__))
-            _log.critical("tocsin stops on %s at\n%s", type(error).__name__, frames)
-        logging.shutdown()
+    def _end(self, error: BaseException, code: int) -> NoReturn:
+        """End the process at once: nothing half-done may go on (promise 8)."""
+        note(self.runtime.ledger, kind_of(error))
+        self._log.error(Line.FAILED, error=error, code=code)
         os._exit(code)
+
+
+async def _finished(task: Callable[[], Awaitable[None]]) -> None:
+    """Run a task to its end.
+
+    Raises:
+        DependencyError: a client cancelled it, which is how some give up; nobody else did.
+    """
+    try:
+        await task()
+    except asyncio.CancelledError as error:
+        this = asyncio.current_task()
+        if this is None or this.cancelling():
+            raise
+        raise _away(error) from error
 
 
 def _first_start_ms(query: Query, now_ms: int) -> int:
@@ -242,12 +334,12 @@ class _Bell(msgspec.Struct):
     query: str
 
 
-def _app(tasks: _Tasks, folder: str) -> faust.App:
+def _app(tasks: _Tasks) -> App:
     kafka = require_kafka(tasks.runtime.alarms)
     session_s = kafka.session_timeout_ms / 1000
-    app = faust.App(
+    app = App(
         f"{kafka.group}-decide",
-        broker=[f"kafka://{host}" for host in kafka.bootstrap.split(",")],
+        broker=[f"kafka://{place}" for place in kafka.bootstrap.split(",")],
         broker_credentials=faust_credentials(kafka),
         broker_session_timeout=session_s,
         broker_heartbeat_interval=max(session_s / 3, 0.5),
@@ -259,7 +351,6 @@ def _app(tasks: _Tasks, folder: str) -> faust.App:
         store="memory://",
         web_enabled=False,
         autodiscover=False,
-        datadir=folder,
     )
     bells = app.topic(kafka.doorbell_topic, key_serializer="raw", value_serializer="raw")
 
@@ -296,6 +387,10 @@ def _app(tasks: _Tasks, folder: str) -> faust.App:
         @Service.task
         async def watch_ledger(self) -> None:
             await tasks.guarded(tasks.watch_ledger)
+
+        @Service.task
+        async def look_for_kafka(self) -> None:
+            await tasks.guarded(tasks.look_for_kafka)
 
     app.service(Hosted)
     return app

@@ -3,44 +3,36 @@
 The public registry is written at construction, from configuration, and by
 :meth:`Metrics.published`, from decisions that have left: its text is a function of configuration
 and released values alone (promise 6), so it adds nothing to the privacy loss of the decisions.
-Every public series exists from the start, since one that appears later tells when something first
-happened. Everything else is the custodian's. ``docs/custodian/metrics.md`` lists every name.
+Everything else is the custodian's. ``docs/custodian/metrics.md`` lists every name.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from importlib.metadata import PackageNotFoundError, version
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-
-from accountant import errors
-from accountant.records import Outcome, PartialStatus
 from accountant.units import from_loss_units
-from stream.metrics.losses import LossFamilies
+from stream.metrics.readiness import CHECKS, LEDGER, Readiness
+from stream.metrics.series import Custodian, Public, Registry
+from stream.model.feeds import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
-    from prometheus_client import Metric
+    from prometheus_client import CollectorRegistry
 
     from accountant.audit.realised import Realised
-    from accountant.records import LedgerStatus, StoredDecision
+    from accountant.ledger.journal import Entry
+    from accountant.records import LedgerStatus, QueryStatus, ScopeStatus, StoredDecision
     from operators.base import Plan
     from stream.model.alarms import Alarms
 
 __all__ = ["Metrics"]
 
-_DECISION_BUCKETS_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-_CUT_TO_ALARM_BUCKETS_S = (0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 900.0)
-
 _REALISED_EVERY_S: Final = 15.0
 """Adding realised losses up takes time, and nobody scrapes much more often."""
-
-_UNEXPECTED = "unexpected"
-_REFUSALS = (*(name for name in errors.__all__ if name != "TocsinError"), _UNEXPECTED)
 
 
 class RealisedLosses(Protocol):
@@ -51,26 +43,15 @@ class RealisedLosses(Protocol):
         ...
 
 
-class _Registry(CollectorRegistry):
-    """A registry without ``_created`` series: they say when something began, and cost a line each.
-
-    The client library can drop them for the whole process only, which is not ours to decide.
-    """
-
-    def collect(self) -> Iterable[Metric]:
-        """Yield every family, without its ``_created`` samples."""
-        for family in super().collect():
-            family.samples = [s for s in family.samples if not s.name.endswith("_created")]
-            yield family
-
-
 class Metrics:
     """Both registries and the methods that move them; safe to call from many threads.
 
     Args:
         alarms: the checked configuration.
         plans: worst case of every query, by id.
-        monotonic_s: says when realised losses are due again.
+        monotonic_s: says how old is what was told last.
+        clock_s: says which budget period it is, seconds since the Unix epoch; the wall clock
+            unless given.
     """
 
     def __init__(
@@ -79,30 +60,78 @@ class Metrics:
         plans: Mapping[str, Plan],
         *,
         monotonic_s: Callable[[], float] = time.monotonic,
+        clock_s: Callable[[], float] | None = None,
     ) -> None:
         """Make every series that the configuration names."""
-        self.public: CollectorRegistry = _Registry()
+        self.public: CollectorRegistry = Registry()
         """Configuration and released values only."""
-        self.custodian: CollectorRegistry = _Registry()
+        self.custodian: CollectorRegistry = Registry()
         """Everything else: exact counts, drops, lags, spending."""
-        self._public = _Public(self.public, alarms, plans)
-        self._custodian = _Custodian(self.custodian, alarms)
+        self._public = Public(self.public, alarms, plans)
+        self._custodian = Custodian(self.custodian, alarms, monotonic_s)
+        self.readiness = Readiness(self._custodian.partitions.moving, monotonic_s)
+        """Whether the worker can do its work: for anybody."""
+        for check in CHECKS:
+            holds = partial(self.readiness.holds, check)
+            self._custodian.ready.labels(check).set_function(holds)
+        self._periods = alarms.budget.periods
+        live = [q for q in alarms.queries.values() if q.feed.clock is Clock.APPEND_TIME]
+        self._live = {query.id: query for query in live if query.feed.history is None}
         self._cells = {query.id: len(query.domain) for query in alarms.queries.values()}
         self._monotonic_s = monotonic_s
+        self._clock_s = clock_s or time.time
+        self._newest_ms: dict[str, int] = {}
         self._realised_due_s = -math.inf
 
     def events_read(self, feed: str, count: int) -> None:
-        """Add records read from a feed's log, those read again after a restart included."""
+        """Add events read from a feed, those read again after a restart included."""
         self._custodian.events.labels(feed).inc(count)
 
+    def appended(self, feed: str, append_ms: int) -> None:
+        """Take note of when a record that was read had arrived; the newest of all is shown.
+
+        Not when it was read: after a restart old records are read again, and a feed whose sensors
+        are silent would seem alive.
+
+        Args:
+            feed: its name.
+            append_ms: the broker's append time, milliseconds since the Unix epoch; negative where
+                there was none yet.
+        """
+        self._newest_ms[feed] = max(append_ms, self._newest_ms.get(feed, 0))
+        self._custodian.last_event.labels(feed).set(self._newest_ms[feed] / 1000)
+
     def events_dropped(self, feed: str, drops: Mapping[str, int]) -> None:
-        """Add what was dropped, by reason."""
+        """Add events that no alarm of the feed can use, each once, by reason."""
         for reason, count in drops.items():
             self._custodian.dropped.labels(feed, reason).inc(count)
 
     def lag(self, feed: str, partition: int, records: int) -> None:
-        """Set how many records of a partition are still to be read."""
-        self._custodian.lag.labels(feed, str(partition)).set(records)
+        """Say how many records of an assigned partition are still to be read, every second or so.
+
+        A lag that nobody has told for half a minute is not shown any more.
+        """
+        self._custodian.partitions.lag(feed, partition, records)
+
+    def held(self, feed: str, partition: int, why: str, offset: int | None = None) -> None:
+        """Say what an assigned partition is in, as often as its lag.
+
+        Args:
+            feed: its name.
+            partition: its number.
+            why: ``reading``, ``end`` (all of it is read), ``transaction`` (an open one holds the
+                rest back), ``corrupt`` (the next batch cannot be read) or ``unreachable``.
+            offset: of the next record to be read: a worker that is said to read and stands still
+                for a minute is not ready.
+
+        Raises:
+            ValueError: any other word.
+        """
+        self._custodian.partitions.held(feed, partition, why, offset)
+
+    def unassigned(self, feed: str, partition: int) -> None:
+        """Remove the series of a partition that this worker does not read any more; idempotent."""
+        self._custodian.partitions.unassigned(feed, partition)
 
     def partial_stored(self, query: str, status: str) -> None:
         """Count a partial that was handed to the ledger, by what became of it."""
@@ -135,16 +164,24 @@ class Metrics:
             self._custodian.cut_to_alarm_seconds.observe(cut_to_alarm_s)
 
     def ledger(self, status: LedgerStatus) -> None:
-        """Show the ledger as it stands."""
+        """Show the ledger as it stands; that it could be read says that it answers."""
+        self.answered(LEDGER)
         for query in status.queries.values():
-            self._custodian.unpublished.labels(query.query).set(query.unpublished)
-            self._custodian.sequence.labels(query.query).set(query.sequence)
-            if query.alarms_left is not None:
-                self._custodian.alarms_left.labels(query.query).set(query.alarms_left)
+            self._show_query(query)
         for scope in status.scopes.values():
-            self._custodian.spent.labels(scope.scope).set(_epsilon(scope.spent_units))
-            self._custodian.reserved.labels(scope.scope).set(_epsilon(scope.reserved_units))
-            self._custodian.pending.labels(scope.scope).set(scope.pending)
+            self._show_scope(scope)
+
+    def journal(self, entries: Mapping[str, Entry]) -> None:
+        """Show how often workers have started, and what stopped them, as the ledger says."""
+        self._custodian.journal.show(entries)
+
+    def answered(self, service: str) -> None:
+        """Take note that a service has answered just now.
+
+        Args:
+            service: ``KAFKA`` or ``LEDGER`` of :mod:`stream.metrics.readiness`.
+        """
+        self.readiness.answered(service)
 
     def realised(self, reports: RealisedLosses) -> None:
         """Show what the predicates of every query have really lost.
@@ -164,160 +201,32 @@ class Metrics:
         self._custodian.losses.show(losses)
         self._realised_due_s = self._monotonic_s() + _REALISED_EVERY_S
 
-    def refused(self, error: BaseException) -> None:
-        """Count an error that stopped the worker, by its class; its text goes nowhere."""
-        kind = type(error).__name__ if isinstance(error, errors.TocsinError) else _UNEXPECTED
-        self._custodian.refusals.labels(kind).inc()
+    def _show_query(self, status: QueryStatus) -> None:
+        name, shown = status.query, self._custodian
+        shown.unpublished.labels(name).set(status.unpublished)
+        shown.sequence.labels(name).set(status.sequence)
+        shown.decided_at.labels(name).set(status.decided_at_ms / 1000)
+        for reason, at_ms in status.denied_at_ms.items():
+            shown.denied_at.labels(name, reason).set(at_ms / 1000)
+        if status.alarms_left is not None:
+            shown.alarms_left.labels(name).set(status.alarms_left)
+        query = self._live.get(name)
+        if query is not None:
+            calendar = query.calendar
+            oldest = calendar.next_active(calendar.first_starting_at(status.cursor_ms))
+            due_ms = calendar.bounds(oldest)[1] + query.grace_ms + query.publish_delay_ms
+            shown.window_due.labels(name).set(due_ms / 1000)
 
-
-class _Public:
-    """Series that anybody may read."""
-
-    def __init__(
-        self, registry: CollectorRegistry, alarms: Alarms, plans: Mapping[str, Plan]
-    ) -> None:
-        self.decisions = Counter(
-            "tocsin_decisions_total",
-            "Decisions published.",
-            ["query", "outcome"],
-            registry=registry,
-        )
-        self.alarms = Counter(
-            "tocsin_alarms_total", "Alarms published.", ["query"], registry=registry
-        )
-        self.window_end = Gauge(
-            "tocsin_window_end_timestamp_seconds",
-            "End of the last published window, seconds since the Unix epoch; 0 before the first.",
-            ["query"],
-            registry=registry,
-        )
-        plan_epsilon = Gauge(
-            "tocsin_plan_epsilon",
-            "Privacy loss of one cell of one window at worst, from configuration.",
-            ["query"],
-            registry=registry,
-        )
-        epsilon_max = Gauge(
-            "tocsin_budget_epsilon_max", "The wall, from configuration.", registry=registry
-        )
-        build = Gauge(
-            "tocsin_build_info", "Always 1; the version is a label.", ["version"], registry=registry
-        )
-        for query in alarms.queries:
-            for outcome in Outcome:
-                self.decisions.labels(query, str(outcome))
-            self.alarms.labels(query)
-            self.window_end.labels(query)
-            plan_epsilon.labels(query).set(float(plans[query].epsilon))
-        epsilon_max.set(float(alarms.budget.epsilon_max))
-        build.labels(_version()).set(1)
-
-
-class _Custodian:
-    """Series for the custodian's eyes."""
-
-    def __init__(self, registry: CollectorRegistry, alarms: Alarms) -> None:
-        self.spent = Gauge(
-            "tocsin_budget_spent_epsilon",
-            "Loss of the worst-off privacy unit held against the wall, reservations included.",
-            ["scope"],
-            registry=registry,
-        )
-        self.reserved = Gauge(
-            "tocsin_budget_reserved_epsilon",
-            "Loss of the worst-off privacy unit if nothing but open reservations counted.",
-            ["scope"],
-            registry=registry,
-        )
-        self.pending = Gauge(
-            "tocsin_budget_pending_windows",
-            "Windows whose answer waits for the end of earlier ones.",
-            ["scope"],
-            registry=registry,
-        )
-        domains = {query.id: query.domain for query in alarms.queries.values()}
-        self.losses = LossFamilies(domains, alarms.budget.epsilon_max)
-        registry.register(self.losses)
-        self.events = Counter(
-            "tocsin_events_total",
-            "Records read, those read again after a restart included.",
-            ["feed"],
-            registry=registry,
-        )
-        self.dropped = Counter(
-            "tocsin_events_dropped_total",
-            "Events that do not count, by reason.",
-            ["feed", "reason"],
-            registry=registry,
-        )
-        self.decision_seconds = Histogram(
-            "tocsin_decision_seconds",
-            "Time to decide one window.",
-            buckets=_DECISION_BUCKETS_S,
-            registry=registry,
-        )
-        self.cut_to_alarm_seconds = Histogram(
-            "tocsin_cut_to_alarm_seconds",
-            "Time from a window's cut to its release.",
-            buckets=_CUT_TO_ALARM_BUCKETS_S,
-            registry=registry,
-        )
-        self.partials = Counter(
-            "tocsin_partials_stored_total",
-            "Partials handed to the ledger, by what became of them.",
-            ["query", "status"],
-            registry=registry,
-        )
-        self.denied = Counter(
-            "tocsin_denied_total", "Windows denied.", ["query", "reason"], registry=registry
-        )
-        self.unpublished = Gauge(
-            "tocsin_unpublished_decisions",
-            "Decisions stored that have not left yet.",
-            ["query"],
-            registry=registry,
-        )
-        self.alarms_left = Gauge(
-            "tocsin_run_alarms_left",
-            "Alarms that the newest run of windows can still give.",
-            ["query"],
-            registry=registry,
-        )
-        self.lag = Gauge(
-            "tocsin_ingest_lag_records",
-            "Records of a partition still to be read.",
-            ["feed", "partition"],
-            registry=registry,
-        )
-        self.sequence = Gauge(
-            "tocsin_ledger_sequence",
-            "Number of the query's last decision in the ledger.",
-            ["query"],
-            registry=registry,
-        )
-        self.refusals = Counter(
-            "tocsin_refusals_total",
-            "Errors that stopped the worker, by kind.",
-            ["kind"],
-            registry=registry,
-        )
-        for feed in alarms.feeds:
-            self.events.labels(feed)
-        for query in alarms.queries:
-            self.unpublished.labels(query)
-            self.sequence.labels(query)
-            for status in PartialStatus:
-                self.partials.labels(query, str(status))
-        for kind in _REFUSALS:
-            self.refusals.labels(kind)
+    def _show_scope(self, status: ScopeStatus) -> None:
+        name, shown = status.scope, self._custodian
+        shown.spent.labels(name).set(_epsilon(status.spent_units))
+        shown.reserved.labels(name).set(_epsilon(status.reserved_units))
+        shown.pending.labels(name).set(status.pending)
+        if self._periods is not None:
+            now_ms = int(self._clock_s() * 1000)
+            (period,) = self._periods.touched(now_ms, now_ms + 1)
+            shown.period_spent.labels(name).set(_epsilon(status.periods.get(period, 0)))
 
 
 def _epsilon(units: int) -> float:
     return float(from_loss_units(units))
-
-
-def _version() -> str:
-    try:
-        return version("tocsin")
-    except PackageNotFoundError:  # run from a source tree that was never installed
-        return "unknown"

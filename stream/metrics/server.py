@@ -1,7 +1,8 @@
 """Metrics over HTTP: one server for anybody, one for the custodian.
 
-Each answers ``/metrics`` and nothing else. The custodian's asks for a bearer token where one is
-configured, and does not start beyond loopback without one.
+Each answers ``/metrics``; the public one also ``/healthz`` and ``/readyz``, for probes; nothing
+else. The custodian's asks for a bearer token where one is configured, and does not start beyond
+loopback without one.
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ from prometheus_client import make_wsgi_app
 from accountant.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
+    from prometheus_client import CollectorRegistry
+
+    from stream.metrics.readiness import Readiness
     from stream.metrics.registries import Metrics
     from stream.model.alarms import Settings
 
@@ -54,7 +58,7 @@ def serve(metrics: Metrics, settings: Settings) -> Iterator[MetricsAddresses]:
     """Serve both registries until the context ends, each from threads of its own.
 
     Args:
-        metrics: both registries.
+        metrics: both registries, and readiness.
         settings: addresses and token.
 
     Raises:
@@ -67,10 +71,16 @@ def serve(metrics: Metrics, settings: Settings) -> Iterator[MetricsAddresses]:
             f"the custodian's metrics may not listen on {host}:{port} without a bearer token",
             hint="set metrics.custodian_token, or metrics.custodian to 127.0.0.1:9465",
         )
-    custodian_app = _only_metrics(make_wsgi_app(metrics.custodian, disable_compression=True))
+    custodian_app = _only({"/metrics": _page(metrics.custodian)})
     if settings.custodian_token:
         custodian_app = _with_token(custodian_app, settings.custodian_token)
-    public_app = _only_metrics(make_wsgi_app(metrics.public, disable_compression=True))
+    public_app = _only(
+        {
+            "/metrics": _page(metrics.public),
+            "/healthz": _healthy,
+            "/readyz": _ready(metrics.readiness),
+        }
+    )
     with ExitStack() as stack:
         yield MetricsAddresses(
             public=stack.enter_context(
@@ -144,13 +154,45 @@ def _listen(address: tuple[str, int], setting: str) -> _Server:
         ) from error
 
 
-def _only_metrics(app: WSGIApplication) -> WSGIApplication:
-    """Answer ``/metrics`` alone, and the same text whatever the query string asks for."""
+def _page(registry: CollectorRegistry) -> WSGIApplication:
+    """Return a registry's text, the same whatever the query string asks for."""
+    app = make_wsgi_app(registry, disable_compression=True)
 
     def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        if environ.get("PATH_INFO") != "/metrics":
-            return _refuse(start_response, "404 Not Found")
-        return app({**environ, "QUERY_STRING": ""}, start_response)
+        said: Iterable[bytes] = app({**environ, "QUERY_STRING": ""}, start_response)
+        return said
+
+    return answer
+
+
+def _healthy(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    """Say that the process lives: that this is answered says it all."""
+    del environ
+    return _say(start_response, "200 OK", "alive")
+
+
+def _ready(readiness: Readiness) -> WSGIApplication:
+    """Say whether the worker can do its work, and else which checks fail."""
+
+    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        del environ
+        failing = readiness.failing()
+        if failing:
+            said = "not ready: " + ", ".join(failing)
+            return _say(start_response, "503 Service Unavailable", said)
+        return _say(start_response, "200 OK", "ready")
+
+    return answer
+
+
+def _only(pages: Mapping[str, WSGIApplication]) -> WSGIApplication:
+    """Answer these paths and no other."""
+
+    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        page = pages.get(environ.get("PATH_INFO", ""))
+        if page is None:
+            return _say(start_response, "404 Not Found")
+        return page(environ, start_response)
 
     return answer
 
@@ -164,16 +206,18 @@ def _with_token(app: WSGIApplication, token: str) -> WSGIApplication:
         # they differ.
         given = environ.get("HTTP_AUTHORIZATION", "").encode("latin-1", "replace")
         if not hmac.compare_digest(given, expected):
-            return _refuse(start_response, "401 Unauthorized", ("WWW-Authenticate", "Bearer"))
+            asked = ("WWW-Authenticate", "Bearer")
+            return _say(start_response, "401 Unauthorized", None, asked)
         return app(environ, start_response)
 
     return answer
 
 
-def _refuse(
-    start_response: StartResponse, status: str, *headers: tuple[str, str]
+def _say(
+    start_response: StartResponse, status: str, text: str | None = None, *headers: tuple[str, str]
 ) -> Iterable[bytes]:
-    body = f"{status}\n".encode()
+    """Answer with one line: the status itself unless there is something to say."""
+    body = f"{text or status}\n".encode()
     start_response(
         status,
         [("Content-Type", "text/plain"), ("Content-Length", str(len(body))), *headers],

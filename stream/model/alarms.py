@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
 from operators.registry import mechanism_of
+from stream.logs.settings import LogSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,6 +58,7 @@ class KafkaSettings:
         alarms_topic: alarms go here.
         decisions_topic: one record per (query, window).
         doorbell_topic: internal; says that a partial was stored.
+        ledgers_topic: internal; says which ledger has claimed a feed, and what left it.
         security: client settings passed through (``security_protocol``, ``sasl_mechanism``, ...),
             secrets among them.
         session_timeout_ms: of both consumer groups.
@@ -67,6 +69,7 @@ class KafkaSettings:
     alarms_topic: str
     decisions_topic: str
     doorbell_topic: str
+    ledgers_topic: str
     security: Mapping[str, str] = field(repr=False)
     session_timeout_ms: int = 30_000
 
@@ -81,6 +84,7 @@ class Settings:
         custodian_address: ``(host, port)`` of the custodian's metrics.
         custodian_token: bearer token; required when bound beyond loopback.
         tick_ms: alarms leave on multiples of this.
+        log: which lines it writes, and how.
     """
 
     ledger_url: str = field(repr=False)
@@ -88,6 +92,7 @@ class Settings:
     custodian_address: tuple[str, int]
     custodian_token: str | None = field(default=None, repr=False)
     tick_ms: int = 1_000
+    log: LogSettings = field(default_factory=LogSettings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,8 +86,8 @@ class Source(Protocol):
             cursors: per query id the start (ms) of its oldest undecided window.
             last_cut_ms: cut of the last window that will be asked for; reading ends there.
             hash_key: key of the unit and id hashes.
-            on_read: told how many records were read (custodian only).
-            on_drops: told how many were dropped for which reason (custodian only).
+            on_read: told how many events were read that the readers do not decode (custodian only).
+            on_drops: told how many of them were dropped for which reason (custodian only).
 
         Raises:
             DataError: a file cannot be read, or is not what its feed declares.
@@ -209,26 +209,18 @@ class DumpSource:
         on_drops: Callable[[Mapping[str, int]], None],
     ) -> list[Lane]:
         """Begin every partition at the first record that was retained."""
-        del hash_key, on_drops  # the readers decode and count drops themselves
-        return [
-            self._lane(reader, cursors, last_cut_ms=last_cut_ms, on_read=on_read)
-            for reader in readers
-        ]
+        del hash_key, on_read, on_drops  # the readers decode, and tell what they read themselves
+        return [self._lane(reader, cursors, last_cut_ms=last_cut_ms) for reader in readers]
 
     def _lane(
-        self,
-        reader: PartitionReader,
-        cursors: Mapping[str, int],
-        *,
-        last_cut_ms: int,
-        on_read: Callable[[int], None],
+        self, reader: PartitionReader, cursors: Mapping[str, int], *, last_cut_ms: int
     ) -> Lane:
         logged = read_log(self.path, partition=reader.partition)
         records = (one.record for one in logged)
         first = next(records, None)
         reader.begin(cursors, ReadStart(whole=first is None or first.offset == 0))
         whole = records if first is None else chain((first,), records)
-        return _DumpLane(reader, whole, last_cut_ms, on_read)
+        return _DumpLane(reader, whole, last_cut_ms)
 
 
 class _FileLane:
@@ -253,22 +245,16 @@ class _FileLane:
 
 class _DumpLane:
     def __init__(
-        self,
-        reader: PartitionReader,
-        records: Iterator[Record],
-        last_cut_ms: int,
-        on_read: Callable[[int], None],
+        self, reader: PartitionReader, records: Iterator[Record], last_cut_ms: int
     ) -> None:
         self._reader = reader
         self._records = records
         self._last_cut_ms = last_cut_ms
-        self._on_read = on_read
         self.partition = reader.stored_partition
         self.ended = False
 
     def advance(self) -> Iterator[Partial]:
         records = list(takewhile(self._in_time, islice(self._records, _RECORDS)))
-        self._on_read(len(records))
         self._reader.read(records)
         if len(records) < _RECORDS:
             self._reader.arrived_through(self._last_cut_ms)

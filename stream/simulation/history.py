@@ -189,6 +189,7 @@ def _lanes(
             queries=queries,
             budget=alarms.budget,
             hash_key=hash_key,
+            on_read=_ignore,
             on_drops=_ignore,
         )
         for partition in range(source.partitions)

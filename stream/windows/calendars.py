@@ -289,7 +289,7 @@ class LocalCalendar:
 
 def _clip(times: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return times moved into the valid range."""
-    clipped: NDArray[np.int64] = np.clip(times, 0, TIME_LIMIT_MS - 1)
+    clipped: NDArray[np.int64] = np.minimum(np.maximum(times, 0), TIME_LIMIT_MS - 1)
     return clipped
 
 

@@ -51,8 +51,12 @@ class Periods:
         """
         if self.calendar is None or not len(times):
             return np.zeros(len(times), np.int64)
+        # Periods never fall as times rise: what holds at both ends holds between them.
+        ends = np.array([times.min(), times.max()])
+        first, last = (int(index) for index in self.calendar.containing(ends)[1])
+        if first == last:
+            return np.full(len(times), self.calendar.bounds(first)[0], np.int64)
         indexes = self.calendar.containing(times)[1]
-        first, last = int(indexes.min()), int(indexes.max())
         if last - first < len(indexes):
             starts = [self.calendar.bounds(index)[0] for index in range(first, last + 1)]
             return np.array(starts, np.int64)[indexes - first]

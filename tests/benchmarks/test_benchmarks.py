@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import subprocess
+from contextlib import nullcontext
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks import ledger_scale, report
+from benchmarks import (
+    aims,
+    alarms,
+    checkouts,
+    kafka_ingest,
+    ledger_scale,
+    one_budget,
+    report,
+    workers,
+)
 from benchmarks.__main__ import NAMES
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -45,3 +60,53 @@ def test_a_readme_without_the_section_is_refused() -> None:
 def test_a_large_charge_is_stored_small() -> None:
     """A hundred thousand predicates on twelve levels take less than 100 kB."""
     assert ledger_scale.run((), ())["stored_100000_cells_on_12_levels_kb"] < 100
+
+
+def test_the_report_of_aims_says_what_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every part has its table and an aim a line, reached or missed."""
+    readers = {"now": 300.0, "abc": 100.0, "aiokafka alone": 600.0}
+    rates = {
+        f"{unit}_{kind}[{count}]": [200.0, 10.0]
+        for unit in alarms.UNITS
+        for kind in alarms.KINDS
+        for count in alarms.ALARMS
+    }
+    spent = {
+        f"{kind}_{count}_alarms_{figure}": [2.0 * count, 3.0]
+        for kind in aims.BUDGETS
+        for count in aims.ON_A_BUDGET
+        for figure in one_budget.FIGURES
+    }
+    two = {"one_events_per_s": 100.0, "two_events_per_s": 180.0, "two_to_one": 1.8}
+    monkeypatch.setattr(
+        kafka_ingest, "beside", lambda *_, **__: {"json": readers, "arrow": readers}
+    )
+    monkeypatch.setattr(alarms, "beside", lambda *_, **__: rates)
+    monkeypatch.setattr(one_budget, "beside", lambda *_, **__: spent)
+    monkeypatch.setattr(workers, "run", lambda **_: two)
+    monkeypatch.setattr(aims, "checkout", nullcontext)
+    text = "\n".join(aims.report("abc", list(aims.PARTS), 1))
+    assert all(f"## {title}" in text for title, _ in aims.PARTS.values())
+    assert "| aiokafka alone | 600 | 0.50 | 600 | 0.50 |" in text
+    assert "- JSON, to abc: 3.00; the aim is at least 1.8: reached." in text
+    assert "- two workers to one: 1.80; the aim is at least 1.7: reached." in text
+    assert "| thresholds | user | abc | 10 | 10 | 10 | 1.00 |" in text
+    assert text.count("200.00; the aim is at most 1.5: **missed**.") == len(aims.BUDGETS)
+
+
+def test_an_earlier_commit_is_lent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files, as they were, in a folder that goes away."""
+
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=A", "-c", "user.email=a@b.example")
+        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True)
+
+    git("init", "-q")
+    (tmp_path / "file").write_text("then", encoding="utf-8")
+    git("add", "file")
+    git("commit", "-qm", "one")
+    (tmp_path / "file").write_text("now", encoding="utf-8")
+    monkeypatch.setattr(checkouts, "ROOT", tmp_path)
+    with checkouts.checkout("HEAD") as folder:
+        assert (folder / "file").read_text(encoding="utf-8") == "then"
+    assert not folder.exists()

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.errors import ConfigChangedError, LogChangedError
-from accountant.records import PartialStatus, QueryRegistration
+from accountant.records import UNSEEN_MS, PartialStatus, QueryRegistration, Stand
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
     TOPIC_ID,
     A,
+    Clock,
     Series,
     deny,
     partial,
@@ -88,3 +89,69 @@ def test_punctuation_marks(ledger: Ledger) -> None:
         *(None, 100, 100, 200, 200)
     ]
     assert ledger.counts.mark_before("feed", 1, 99) is None
+
+
+SEEN_EVERY_MS = UNSEEN_MS // 3
+
+
+def test_a_partition_stands_still_only_while_somebody_could_read_on(
+    ledger: Ledger, clock: Clock
+) -> None:
+    """Neither time that nobody read nor time spent catching up counts; a pause at the end does."""
+
+    def see(offset: int, stand: Stand) -> int:
+        clock.now_ms += SEEN_EVERY_MS
+        ledger.counts.put_places({"feed": {1: (offset, stand)}})
+        return ledger.counts.places("feed")[1].still_ms(0, clock.now_ms)
+
+    still_ms = [
+        see(offset, stand)
+        for offset, stand in [
+            (5, Stand.READING),
+            (9, Stand.READING),
+            (9, Stand.READING),
+            (9, Stand.CORRUPT),
+            (9, Stand.TRANSACTION),
+            (12, Stand.TRANSACTION),
+            (12, Stand.TRANSACTION),
+            (20, Stand.END),
+            (30, Stand.END),
+            (30, Stand.UNREACHABLE),
+            (30, Stand.END),
+            (30, Stand.END),
+            (31, Stand.READING),
+            (31, Stand.READING),
+            (31, Stand.OPENED),
+            (31, Stand.READING),
+            (31, Stand.READING),
+        ]
+    ]
+    steps = [0, 0, 1, 2, 3, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1]
+    assert [each // SEEN_EVERY_MS for each in still_ms] == steps
+    see(31, Stand.END)
+    seen_ms = clock.now_ms
+    clock.now_ms += UNSEEN_MS
+    place = ledger.counts.places("feed")[1]
+    assert place.still_ms(0, clock.now_ms) == 2 * SEEN_EVERY_MS, "what was seen, and no more"
+    assert place.still_ms(seen_ms - 7, clock.now_ms) == 7
+    assert place.still_ms(seen_ms + 7, clock.now_ms) == 0
+    assert place.still_ms(0, clock.now_ms + 1) == 0, "nobody reads it any more"
+    clock.now_ms += 1
+    assert see(31, Stand.END) == 0, "and the time until somebody does again counts as nothing"
+    assert set(ledger.counts.places("feed")) == {1}
+    assert ledger.counts.places("other") == {}
+
+
+def test_all_feeds_are_reported_in_one_transaction(ledger: Ledger, clock: Clock) -> None:
+    """Each at its own place, all at one time."""
+    clock.now_ms += 1
+    ledger.counts.put_places(
+        {
+            "badges": {0: (7, Stand.END), 1: (8, Stand.READING)},
+            "forecast": {0: (9, Stand.TRANSACTION)},
+        }
+    )
+    badges, forecast = ledger.counts.places("badges"), ledger.counts.places("forecast")
+    told = [(at.log_offset, at.stand) for at in (badges[0], badges[1], forecast[0])]
+    assert told == [(7, Stand.END), (8, Stand.READING), (9, Stand.TRANSACTION)]
+    assert {at.seen_ms for at in (*badges.values(), *forecast.values())} == {clock.now_ms}

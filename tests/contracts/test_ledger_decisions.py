@@ -47,6 +47,37 @@ def test_a_decision_is_stored_once(ledger: Ledger) -> None:
     assert ledger.decision(A.key(2)) is None
 
 
+def test_the_last_decision_dates_what_a_copy_lacks(ledger: Ledger, clock: Clock) -> None:
+    """Whatever else moves the clock's mark, as a start that was refused does."""
+    set_up(ledger, PrivacyUnit.EVENT, 5, [A, B])
+    assert ledger.upkeep.last_decided_ms() is None
+    ledger.admit("s", requests([A, B], 30))
+    settle(ledger, A, 0)
+    decided_ms = clock.now_ms
+    clock.now_ms += 60_000
+    ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 5))
+    assert ledger.upkeep.last_decided_ms() == decided_ms
+    deny(ledger, B, 0)
+    assert ledger.upkeep.last_decided_ms() == clock.now_ms
+
+
+def test_a_mark_that_a_wrong_clock_took_along_is_put_back(ledger: Ledger, clock: Clock) -> None:
+    """Nothing is drawn again; that it was done stays on record."""
+    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    ledger.admit("s", requests([A], 30))
+    right_ms = clock.now_ms
+    clock.now_ms += 86_400_000
+    first = settle(ledger, A, 0)
+    clock.now_ms = right_ms
+    with pytest.raises(ClockError, match="before the last time"):
+        settle(ledger, A, 1)
+    assert ledger.upkeep.set_clock() == (right_ms + 86_400_000, right_ms)
+    assert settle(ledger, A, 0) == first
+    assert settle(ledger, A, 1).sequence == 2
+    assert ledger.journal.entries()["clock_set"].times == 1
+    assert ledger.reports.verify() == []
+
+
 def test_settling_is_refused_out_of_turn_or_beyond_the_reservation(ledger: Ledger) -> None:
     """Order, fingerprint and reserved cost are checked before anything is written."""
     set_up(ledger, PrivacyUnit.EVENT, 5, [B])
@@ -157,7 +188,7 @@ def test_numbers_over_the_whole_ledger_are_caught(
     """Broken twin: one series of numbers for all queries tells the order of storage."""
     own = Sequences.take
     monkeypatch.setattr(Sequences, "take", lambda numbers, _query: own(numbers, "all"))
-    monkeypatch.setattr(verify, "problems", lambda _tx, _anchors: [])
+    monkeypatch.setattr(verify, "problems", lambda *_: [])
     with pytest.raises(AssertionError):
         numbers_tell_no_order(fresh)
 

@@ -15,8 +15,9 @@ from sqlalchemy import event
 from accountant.errors import DependencyError, LedgerError
 from accountant.ledger.access import CLOCK_GRAIN_MS
 from accountant.records import Answer, Outcome, PartialStatus, SeenDecision, StoredDecision
-from accountant.store import schema
+from accountant.store import schema, store
 from accountant.units import PrivacyUnit
+from tests.golden.ledgers import schema as schema_of
 from tests.support.ledgers import (
     Series,
     deny,
@@ -28,6 +29,7 @@ from tests.support.ledgers import (
     settle,
     terms,
 )
+from tests.support.schema import MIGRATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,14 +59,30 @@ def seen(decision: StoredDecision, **changes: object) -> SeenDecision:
     return replace(one, **changes)
 
 
-def test_migrations_lead_to_the_schema(ledger: Ledger) -> None:
+def test_migrations_lead_to_the_schema(
+    opened: Callable[[], Ledger], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The tables that migrations make are the ones the code reads."""
+    monkeypatch.setattr(store, "_upgrade", MIGRATIONS)
+    ledger = opened()
     with ledger._store._engine.connect() as connection:
         context = MigrationContext.configure(
             connection, opts={"version_table": schema.VERSION_TABLE}
         )
         assert context.get_current_revision() == schema.HEAD
         assert compare_metadata(context, schema.metadata) == []
+
+
+def test_the_tests_databases_are_as_migrations_make_them(
+    new_url: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Table by table, index by index, wherever the statements come from."""
+    urls = [new_url() for _ in range(3)]
+    for url in urls[:2]:  # the second one at least is made by what is remembered
+        open_ledger(url).close()
+    monkeypatch.setattr(store, "_upgrade", MIGRATIONS)
+    open_ledger(urls[2]).close()
+    assert schema_of(urls[1]) == schema_of(urls[2])
 
 
 def test_a_newer_schema_is_refused(opened: Callable[[], Ledger]) -> None:
@@ -278,7 +296,7 @@ def test_decisions_of_two_budgets_do_not_wait_for_each_other(postgres: Postgres)
     with open_ledger(postgres.new_database()) as ledger:
         set_up(ledger, PrivacyUnit.EVENT, 5, [A])
         ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 5, "t"))
-        ledger.pins.register_query(registration(b, "t"))
+        ledger.pins.register_query(replace(registration(b, "t"), feed="other"))
         ledger.admit("s", requests([A], 20))
         ledger.admit("t", requests([b], 20))
         event.listen(ledger._store._engine, "checkout", _impatient)

@@ -186,7 +186,6 @@ def sees_later_windows(patch: pytest.MonkeyPatch) -> None:
 
     def judge(self: Any, **given: Any) -> BudgetFilter:
         later = [one for one in map(self.of, given.pop("without", ())) if one is not None]
-        given["ended_or_open"] = list(given["ended_or_open"])
         made = own(self, **given)
         for one in later if isinstance(made, EventFilter) else ():
             made.hold(one)

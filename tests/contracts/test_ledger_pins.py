@@ -81,6 +81,23 @@ def test_a_topic_has_one_budget(ledger: Ledger) -> None:
     assert sorted(ledger.reports.status().queries) == ["q-anew", "q-one", "q-other", "q-renamed"]
 
 
+def test_a_feed_has_one_budget(ledger: Ledger) -> None:
+    """Another privacy unit under another alarm's name is no second wall for the same people."""
+    ledger.pins.register_budget(terms(PrivacyUnit.USER, 5, "user"))
+    ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 5, "feed:one"))
+    ledger.pins.register_log(LogIdentity("one", "c", "t1", "events", 2))
+    given = QueryRegistration("q", "user", "one", "f1", "{}", 0)
+    ledger.pins.register_query(given)
+    second = replace(given, query="again", scope="feed:one")
+    with pytest.raises(ConfigChangedError, match="would draw on 'feed:one': an event has one"):
+        ledger.pins.register_query(second)
+    with pytest.raises(ConfigChangedError, match="an event has one budget"):
+        ledger.pins.refuse_changes([], [], [replace(second, feed="one")])
+    ledger.pins.retire_query("q")
+    with pytest.raises(ConfigChangedError, match="an event has one budget"):
+        ledger.pins.register_query(second)
+
+
 def test_events_keep_the_field_that_dates_them(ledger: Ledger) -> None:
     """By two fields one event would lie in two windows that are taken to share none."""
     ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 5))
@@ -179,3 +196,42 @@ def test_retired_query_gives_its_reservations_back(ledger: Ledger) -> None:
     with pytest.raises(ConfigChangedError, match="retired"):
         settle(ledger, A, 1)
     assert ledger.reports.verify() == []
+
+
+def test_a_file_has_one_budget(opened: Callable[[], Ledger]) -> None:
+    """By what it holds, whatever feed, topic and alarm are called; in one call or in two."""
+    ledger = opened()
+    for feed in ("one", "renamed", "other"):
+        ledger.pins.register_log(LogIdentity(feed, "replay", f"replay:{feed}", f"{feed}-topic", 1))
+        ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 5, f"feed:{feed}"))
+    given = QueryRegistration("q-one", "feed:one", "one", "f1", "{}", 0)
+    second = replace(given, query="q-renamed", scope="feed:renamed", feed="renamed")
+    refused = pytest.raises(ConfigChangedError, match=r"'renamed' reads a file, .* as feed 'one'")
+    with refused:
+        ledger.pins.refuse_changes([], [], [given, second], files={name: ["d1"] for name in NAMES})
+    ledger.pins.register_files({"one": ["d1", "d2"]})
+    ledger.pins.register_files({"one": ["d1", "d3"]})
+    assert ledger.pins.register_query(given) == 0
+    for again in (ledger, opened()):
+        again.pins.refuse_changes([], [], [second], files={"renamed": ["d4"]})
+        with refused:
+            again.pins.refuse_changes([], [], [second], files={"renamed": ["d4", "d3"]})
+    ledger.pins.register_files({"other": ["d1"], "renamed": ["d2"]})
+    shared = replace(second, query="q-other", scope="feed:one", feed="other")
+    assert ledger.pins.register_query(shared) == 0  # as under unit user: one budget for all feeds
+    with refused:
+        opened().pins.register_query(second)
+
+
+def test_a_file_of_somebody_is_no_public_reference(ledger: Ledger) -> None:
+    """Whatever its feed is called; files that nobody protects may be one."""
+    ledger.pins.register_budget(terms(PrivacyUnit.USER, 5, "user"))
+    ledger.pins.register_query(QueryRegistration("q", "user", "one", "f1", "{}", 0))
+    ledger.pins.register_files({"one": ["d1"]})
+    log = LogIdentity("renamed", "replay", "replay:renamed", "topic", 1)
+    ledger.pins.refuse_changes([], [log], [], ["renamed"], {"renamed": ["d2"]})
+    with pytest.raises(ConfigChangedError, match="'renamed' is a public reference, and alarm 'q'"):
+        ledger.pins.refuse_changes([], [log], [], ["renamed"], {"renamed": ["d2", "d1"]})
+
+
+NAMES = ("one", "renamed")

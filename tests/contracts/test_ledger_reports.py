@@ -15,6 +15,7 @@ from tests.support.ledgers import HOP, A, Series, deny, partial, requests, set_u
 
 if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
+    from tests.support.ledgers import Clock
 
 
 def test_status_counts(ledger: Ledger) -> None:
@@ -30,6 +31,26 @@ def test_status_counts(ledger: Ledger) -> None:
     assert (query.decided, query.denied, query.unpublished) == (1, {"incomplete": 2}, 3)
     assert (query.cursor_ms, query.sequence) == (30, 3)
     assert status.queries["hop"].sequence == 0
+
+
+def test_status_says_when_windows_ended_last(ledger: Ledger, clock: Clock) -> None:
+    """The last decision, and the last denial by reason, of each query by itself."""
+    set_up(ledger, PrivacyUnit.EVENT, 9, [A, HOP])
+    ledger.admit("s", requests([A, HOP], 80))
+    first_ms = clock.now_ms
+    settle(ledger, A, 0)
+    clock.now_ms += 1_000
+    deny(ledger, A, 1, "incomplete")
+    deny(ledger, A, 2, "too_old")
+    clock.now_ms += 1_000
+    deny(ledger, A, 3, "incomplete")
+    queries = ledger.reports.status().queries
+    assert queries["a"].decided_at_ms == first_ms
+    assert queries["a"].denied_at_ms == {
+        "incomplete": first_ms + 2_000,
+        "too_old": first_ms + 1_000,
+    }
+    assert (queries["hop"].decided_at_ms, queries["hop"].denied_at_ms) == (0, {})
 
 
 def test_export_replays_to_the_same_totals(ledger: Ledger) -> None:

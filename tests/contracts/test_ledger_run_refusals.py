@@ -118,8 +118,8 @@ def test_a_settlement_that_fails_on_its_way_writes_nothing(ledger: Ledger) -> No
     before = (now(ledger, 1), list(ledger.reports.export()))
 
     # The run twice, its charge with total, link and head, the next one's answer with its total,
-    # then partials, cursor, number and decision.
-    writes = 12
+    # then partials, cursor, number, decision and tally.
+    writes = 13
     for step in range(writes):
         with dying_at(ledger, step), pytest.raises(KeyboardInterrupt):
             ring(ledger, 1, 1)

@@ -96,6 +96,8 @@ def test_what_runs_for_long_is_watched(compose: dict[str, Any]) -> None:
     """Every service but the one that makes topics and ends has a health check."""
     for name, service in compose["services"].items():
         assert ("healthcheck" in service) == (name != "topics"), name
+    # A worker's page of metrics answers whatever happens: only /readyz says whether it can work.
+    assert "/readyz" in compose["services"]["tocsin"]["healthcheck"]["test"][-1]
 
 
 def test_kafka_stamps_records_itself_and_creates_no_topic(compose: dict[str, Any]) -> None:

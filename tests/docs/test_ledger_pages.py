@@ -27,7 +27,7 @@ def rows(heading: str) -> list[list[str]]:
 def test_every_ledger_command_and_option_is_documented() -> None:
     """The table names each command once, with exactly the options it has."""
     documented = {
-        re.findall(r"[a-z-]+", names)[0]: set(re.findall(r"--[a-z]+", names))
+        re.findall(r"[a-z-]+", names)[0]: set(re.findall(r"--[a-z-]+", names))
         for names, _ in rows("## `tocsin ledger FILE COMMAND`")
     }
     assert documented == {

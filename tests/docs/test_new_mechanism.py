@@ -13,8 +13,10 @@ import pytest
 
 from operators.registry import ALL
 from tests.support.tree import ROOT
+from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -34,7 +36,7 @@ budget: {unit: user, epsilon_max: "99", period: lifetime}
 alarms:
   crowd:
     sql: SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
-      HAVING COUNT(DISTINCT person) > 20
+      HAVING COUNT(DISTINCT person) > 120
     max_fnr: 0.05
     tolerance: 5
     mechanism: shift
@@ -67,22 +69,40 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     registry.write_text(applied(registry.read_text(encoding="utf-8"), diff), encoding="utf-8")
     (folder / "alarms.yaml").write_text(ALARMS, encoding="utf-8")
     people = [
-        {"person": f"p{at}", "room": "lobby", "ts": "2011-01-01T09:30:00Z"} for at in range(60)
+        {"person": f"p{at}", "room": "lobby", "ts": "2011-01-01T09:30:00Z"} for at in range(240)
     ]
     lines = "".join(json.dumps(each) + "\n" for each in people)
     (folder / "badges.jsonl").write_text(lines, encoding="utf-8")
     return folder
 
 
-def tocsin(folder: Path, *arguments: str) -> str:
-    """Run the command of the copy and return what it prints; it ends well."""
-    command = [sys.executable, "-c", "from stream.cli.main import main; main()", *arguments]
-    world = {"PYTHONPATH": str(folder)}
+COMMANDS = """\
+import json, sys
+from stream.cli.main import main
+for line in sys.stdin:
+    code = main(json.loads(line), standalone_mode=False)
+    if code:
+        sys.exit(code)
+    print(end="\\0", flush=True)
+"""
+
+
+def tocsin(folder: Path, *commands: Sequence[str]) -> list[str]:
+    """Run commands of the copy, in one process, and return what each prints; all end well."""
     done = subprocess.run(
-        command, check=False, cwd=folder, env=world, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", COMMANDS],
+        input="".join(json.dumps(command) + "\n" for command in commands),
+        check=False,
+        cwd=folder,
+        env={"PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    *printed, rest = done.stdout.split("\0")
+    assert (len(printed), rest) == (len(commands), "")
+    return printed
 
 
 def test_the_table_is_what_the_descriptors_say() -> None:
@@ -105,18 +125,23 @@ def test_the_change_is_one_file_and_one_line() -> None:
 
 def test_the_new_mechanism_is_read_priced_and_decides(copy: Path) -> None:
     """Check, plan, run and simulate know it, and a full room rings."""
-    tocsin(copy, "check", "alarms.yaml")
-    (alarm, *_) = map(json.loads, tocsin(copy, "plan", "alarms.yaml", "--json").splitlines())
+    events = ("--replay", "badges.jsonl")
+    _, planned, run, simulated = tocsin(
+        copy,
+        ("check", "alarms.yaml"),
+        ("plan", "alarms.yaml", "--json"),
+        ("run", "alarms.yaml", *events, "--json"),
+        ("simulate", "alarms.yaml", *events, "--runs", "5"),
+    )
+    (alarm, *_) = map(json.loads, planned.splitlines())
     assert alarm["mechanism"] == "shift"
     assert alarm["ratio"] > 1
-    printed = tocsin(copy, "run", "alarms.yaml", "--replay", "badges.jsonl", "--json")
-    records = map(json.loads, printed.splitlines())
+    records = map(json.loads, run.splitlines())
     alarms = [each for each in records if "predicate" in each]
     assert [(each["predicate"], each["mechanism"]) for each in alarms] == [
         ({"room": "lobby"}, "shift")
     ]
-    tried = ("simulate", "alarms.yaml", "--replay", "badges.jsonl", "--runs", "5")
-    assert "shift" in tocsin(copy, *tried)
+    assert "shift" in simulated
 
 
 def test_keys_of_others_are_refused_beside_it(copy: Path) -> None:
@@ -124,4 +149,4 @@ def test_keys_of_others_are_refused_beside_it(copy: Path) -> None:
     text = ALARMS + "    refine: fresh\n"
     (copy / "refined.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(AssertionError, match="shift has no second phase of its own"):
-        tocsin(copy, "check", "refined.yaml")
+        tocsin(copy, ("check", "refined.yaml"))

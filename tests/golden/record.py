@@ -188,7 +188,7 @@ def _write_beside(folder: Path, text: str) -> None:
 # --- the command line
 
 
-_TOP = ("check", "plan", "run", "simulate", "replay", "topics", "watch", "ledger")
+_TOP = ("check", "plan", "run", "simulate", "replay", "topics", "grow", "watch", "ledger")
 _LEDGER = (
     *("status", "verify", "losses", "export", "accept", "retire", "backup", "compact"),
     "mark-spent",
@@ -420,6 +420,11 @@ _BAD_CALLS: tuple[tuple[str, ...], ...] = (
     ("replay", "alarms.yaml", "badges.jsonl", "--to-kafka"),
     ("topics", "alarms.yaml"),
     ("topics", "alarms.yaml", "--partitions", "0"),
+    ("grow", "alarms.yaml", "badges"),
+    ("grow", "alarms.yaml", "badges", "--partitions", "1"),
+    ("grow", "alarms.yaml", "badges", "--partitions", "3", "--settle", "soon"),
+    ("grow", "alarms.yaml", "badges", "--partitions", "3", "--at", "soon"),
+    ("grow", "alarms.yaml", "badges", "--partitions", "3"),
     ("watch", "alarms.yaml"),
     ("simulate", "alarms.yaml"),
     ("simulate", "alarms.yaml", "--replay", "badges.jsonl", "--runs", "0"),

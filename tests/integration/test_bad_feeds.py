@@ -12,17 +12,20 @@ from kafka import KafkaProducer
 from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType
 
 from accountant.errors import LogChangedError
+from stream.build import open_ledger
 from stream.kafka.guard import check_feeds
 from stream.kafka.topics import check
+from tests.support.commands import tocsin
 from tests.support.hostile import WINDOW_MS, flowing
 from tests.support.oracle import add_up, crowd
 from tests.support.scenario import Scenario
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from accountant.layouts import Growth
     from tests.support.kafka import Broker
 
 pytestmark = pytest.mark.integration
@@ -91,7 +94,7 @@ def test_unfit_topics_are_refused_at_the_start(broker: Broker, tmp_path: Path) -
 
 
 def test_added_partitions_stop_a_worker(broker: Broker, running: Mapping[str, Scenario]) -> None:
-    """A feed that gets a third partition ends its worker, and no worker starts on it again."""
+    """A third partition that nobody announced ends the worker, until the command takes it on."""
     scenario = running["grown"]
     with broker.admin() as client:
         client.create_partitions({scenario.topic: 3})
@@ -100,6 +103,28 @@ def test_added_partitions_stop_a_worker(broker: Broker, running: Mapping[str, Sc
     again = scenario.start_worker()
     assert again.ended() == 2, again.text()
     assert "partitions 2 -> 3" in again.text()
+    assert "tocsin grow FILE badges --partitions 3" in again.text()
+    grown = tocsin(
+        "grow", str(scenario.config), "badges", "--partitions", "3", "--settle", "1s", "--yes"
+    )
+    assert grown.exit_code == 0, grown.output
+    (growth,) = _growths(scenario)
+    assert growth.from_ms == 0  # nobody knows when they came
+    assert growth.until_ms is not None
+    scenario.start_worker()
+    until_ms = growth.until_ms
+    wait_until(
+        "a later window is decided",
+        lambda: any(
+            one["outcome"] == "decided" and one["start_ms"] > until_ms
+            for one in scenario.done("decision")
+        ),
+    )
+    assert all(
+        one["reason"] == "repartitioned"
+        for one in scenario.done("decision")
+        if one["outcome"] == "denied"
+    )
 
 
 def test_a_recreated_topic_stops_a_worker(broker: Broker, running: Mapping[str, Scenario]) -> None:
@@ -141,6 +166,11 @@ def test_records_dated_by_their_sender_never_count(
     assert scenario.workers[0].alive
     text = scenario.workers[0].text()
     assert not any(private in text for private in ("person", "misrouted", "nowhere", "soon"))
+
+
+def _growths(scenario: Scenario) -> Sequence[Growth]:
+    with open_ledger(scenario.alarms()) as ledger:
+        return ledger.growths.of("badges").growths
 
 
 def _scenario(broker: Broker, folder: Path, name: str) -> Scenario:

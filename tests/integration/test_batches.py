@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiokafka import AIOKafkaProducer
 
+from stream.logs.lines import Line
 from tests.support.hostile import WINDOW_MS
 from tests.support.oracle import add_up
 from tests.support.scenario import ROOMS, Scenario
@@ -52,7 +53,7 @@ def test_every_codec_is_counted(scenario: Scenario) -> None:
     counted = add_up(scenario.done("partial"))[start_ms]
     assert counted == (len(_CODECS) * _EACH // len(ROOMS),) * len(ROOMS)
     assert scenario.workers[0].alive
-    assert "tocsin stops" not in scenario.workers[0].text()
+    assert Line.FAILED not in scenario.workers[0].text()
 
 
 def _send_in_one_window(scenario: Scenario, codecs: tuple[str, ...]) -> int:

@@ -30,6 +30,7 @@ kafka:
   alarms_topic: commands.alarms
   decisions_topic: commands.decisions
   doorbell_topic: commands.doorbell
+  ledgers_topic: commands.ledgers
   session_timeout: 6s
 metrics: {{public: "127.0.0.1:0", custodian: "127.0.0.1:0"}}
 feeds:

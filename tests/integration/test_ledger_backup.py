@@ -55,7 +55,7 @@ def spent(path: str) -> float:
 def published(alarms: Alarms, decisions: list[StoredDecision]) -> list[SeenDecision]:
     """Return decisions as they are read back from the decisions topic."""
     query = alarms.queries["crowd"]
-    records = [encode(decision_record(query, alarms.budget, one)) for one in decisions]
+    records = [encode(decision_record(query, alarms, one)) for one in decisions]
     seen = [seen_decision(decode_decision(record), alarms) for record in records]
     return [one for one in seen if one is not None]
 

@@ -7,6 +7,7 @@ import json
 import time
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from kafka.partitioner.default import murmur2
 from accountant.units import to_loss_units
 from stream.build import open_ledger
 from stream.decisions.mechanisms import plans_of
+from stream.kafka.topics import cautions
 from stream.windows.instants import from_iso_utc
 from tests.support.hostile import WINDOW_MS, flowing
 from tests.support.oracle import add_up, crowd
@@ -86,7 +88,7 @@ def test_a_partition_that_hangs_costs_windows_but_no_budget(
     assert sorted(outcomes) == list(range(min(outcomes), max(outcomes) + 1, WINDOW_MS))
     denied = {start for start, record in outcomes.items() if record["outcome"] == "denied"}
     assert denied == {start for start in _denied(scenario) if start <= decided_ms}
-    assert {outcomes[start]["reason"] for start in denied} == {"partition_missing"}
+    assert {outcomes[start]["reason"] for start in denied} == {"transaction_open"}
     assert not any(from_iso_utc(each["window_start"]) in denied for each in scenario.published())
 
     alarms = scenario.alarms()
@@ -127,6 +129,19 @@ def test_idle_partitions_empty_windows_and_a_late_joiner(running: Mapping[str, S
     partials = scenario.done("partial")
     assert all(partial["complete"] for partial in partials)
     assert any(p["partition"] == 0 and p["value"] for p in partials if not _other(p, partials))
+
+
+def test_topics_says_that_transactions_may_outlast_the_timeout(
+    running: Mapping[str, Scenario],
+) -> None:
+    """Kafka's own bound is 15 minutes: noted where an alarm waits for less."""
+    notes = {name: cautions(scenario.alarms()) for name, scenario in running.items()}
+    (note,) = notes["hanging"]
+    assert "900000 ms" in note
+    assert "denied after 6000 ms" in note
+    patient = running["hanging"].alarms()
+    query = replace(patient.queries["crowd"], decide_timeout_ms=900_000)
+    assert cautions(replace(patient, queries={"crowd": query})) == []
 
 
 def _other(partial: Mapping[str, object], partials: Sequence[Mapping[str, object]]) -> bool:

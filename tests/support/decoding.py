@@ -85,14 +85,15 @@ def ipc(columns: Mapping[str, pa.Array], **options: Any) -> bytes:
 def laid_out(batch: Batch) -> list[tuple[Any, ...]]:
     """The rows of a batch, everything of a row beside it."""
     assert len(batch.rows) == len(batch) == len(batch.unit) == len(batch.offset)
-    identities = batch.unit if batch.event_id is None else batch.event_id
+    units = batch.unit.hashes()
+    identities = units if batch.event_id is None else batch.event_id
     return list(
         zip(
             (tuple(row.values()) for row in batch.rows.to_pylist()),
             batch.time_ms.tolist(),
             batch.append_ms.tolist(),
             batch.offset.tolist(),
-            (half.tobytes() for half in batch.unit),
+            (half.tobytes() for half in units),
             (half.tobytes() for half in identities),
             strict=True,
         )

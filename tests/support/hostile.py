@@ -29,6 +29,7 @@ WINDOW_MS = 3_000
 _PEOPLE = 60
 _QUIET_MS = 125
 _CUT_MS = 600
+_LINGER_MS = 20  # a batch for each event would keep the broker busy; far below what is quiet
 
 
 def hostile_events(now_ms: int, rng: random.Random) -> Iterator[tuple[str, bytes]]:
@@ -86,6 +87,7 @@ def produce_live(
     every_ms: int = 4,
     stop: Sequence[object] = (),
     begun: Event | None = None,
+    metadata_max_age_ms: int = 300_000,
 ) -> int:
     """Send the same hostile events to every topic; return how many.
 
@@ -97,9 +99,15 @@ def produce_live(
         every_ms: pause between instants.
         stop: filled by another thread to end it.
         begun: set once the first events are acknowledged.
+        metadata_max_age_ms: how long it may not know of new partitions.
     """
     rng = random.Random(seed)
-    producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all", linger_ms=2)
+    producer = KafkaProducer(
+        bootstrap_servers=bootstrap,
+        acks="all",
+        linger_ms=_LINGER_MS,
+        metadata_max_age_ms=metadata_max_age_ms,
+    )
     sent = 0
     try:
         while not stop:
@@ -123,7 +131,9 @@ def produce_live(
 
 
 @contextmanager
-def flowing(bootstrap: str, topic: str, *, seed: int) -> Iterator[None]:
+def flowing(
+    bootstrap: str, topic: str, *, seed: int, metadata_max_age_ms: int = 300_000
+) -> Iterator[None]:
     """Send hostile events to a topic while the block runs; all are acknowledged at its end.
 
     The block begins when the first ones are.
@@ -133,7 +143,13 @@ def flowing(bootstrap: str, topic: str, *, seed: int) -> Iterator[None]:
     thread = Thread(
         target=produce_live,
         args=(bootstrap, [topic]),
-        kwargs={"seed": seed, "every_ms": 20, "stop": stop, "begun": begun},
+        kwargs={
+            "seed": seed,
+            "every_ms": 20,
+            "stop": stop,
+            "begun": begun,
+            "metadata_max_age_ms": metadata_max_age_ms,
+        },
         daemon=True,
     )
     thread.start()

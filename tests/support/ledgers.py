@@ -101,9 +101,10 @@ def terms(unit: PrivacyUnit, wall: int, scope: str = "s") -> BudgetTerms:
 
 
 def registration(series: Series, scope: str = "s", definition: str = "{}") -> QueryRegistration:
-    """Register a series under its name, from its first window on."""
+    """Register a series under its name, from its first window on; each budget has its own feed."""
+    feed = "feed" if scope == "s" else scope
     return QueryRegistration(
-        *(series.query, scope, "feed", series.fingerprint, definition),
+        *(series.query, scope, feed, series.fingerprint, definition),
         first_start_ms=series.first,
         shape=series.shape,
     )

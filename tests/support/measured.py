@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from prometheus_client import CollectorRegistry, generate_latest
@@ -22,12 +22,18 @@ from stream.metrics.registries import Metrics
 from stream.model.alarms import Alarms, Budget, Settings
 from stream.model.feeds import Codec, Domain, Feed
 from stream.model.queries import AggregateSpec, FirstTolerances, Query
+from stream.windows.calendars import FixedCalendar
+
+if TYPE_CHECKING:
+    from stream.windows.periods import Periods
 
 HOUR_MS = 3_600_000
 MICRO = UNITS_PER_EPSILON // 1_000_000
 
 
-def two_alarms(unit: PrivacyUnit = PrivacyUnit.USER, **address: Any) -> Alarms:
+def two_alarms(
+    unit: PrivacyUnit = PrivacyUnit.USER, periods: Periods | None = None, **address: Any
+) -> Alarms:
     """Return a configuration of two alarms on one feed."""
     feed = Feed(
         name="badges",
@@ -44,7 +50,7 @@ def two_alarms(unit: PrivacyUnit = PrivacyUnit.USER, **address: Any) -> Alarms:
             id=name,
             feed=feed,
             domain=domain,
-            calendar=cast("Any", None),  # metrics know no windows
+            calendar=FixedCalendar(HOUR_MS, HOUR_MS),
             where=None,
             aggregates=(AggregateSpec(Weight.COUNT),),
             condition=Condition.single(
@@ -67,7 +73,7 @@ def two_alarms(unit: PrivacyUnit = PrivacyUnit.USER, **address: Any) -> Alarms:
         file="alarms.yaml",
         feeds={"badges": feed},
         queries=queries,
-        budget=Budget(unit, Fraction(4), None, Contribution(predicates_per_window=2)),
+        budget=Budget(unit, Fraction(4), periods, Contribution(predicates_per_window=2)),
         kafka=None,
         settings=addresses(**address),
     )
@@ -90,9 +96,11 @@ PLANS = {
 }
 
 
-def fresh_metrics(kind: type[Metrics] = Metrics) -> Metrics:
+def fresh_metrics(
+    kind: type[Metrics] = Metrics, periods: Periods | None = None, **clocks: Any
+) -> Metrics:
     """Return the registries of two alarms."""
-    return kind(two_alarms(), PLANS)
+    return kind(two_alarms(periods=periods), PLANS, **clocks)
 
 
 def decided(query: str = "crowd", hour: int = 1, alarms: int = 2) -> StoredDecision:
@@ -122,7 +130,16 @@ def _ended(query: str, hour: int, alarms: int, reason: str | None) -> StoredDeci
     )
 
 
-def ledger_status(*, spent: int, reserved: int, unpublished: int = 3) -> LedgerStatus:
+def ledger_status(
+    *,
+    spent: int = 0,
+    reserved: int = 0,
+    unpublished: int = 3,
+    cursor_ms: int = 0,
+    periods: dict[int, int] | None = None,
+    decided_at_ms: int = 0,
+    denied_at_ms: dict[str, int] | None = None,
+) -> LedgerStatus:
     """Return what a ledger of one budget says."""
     return LedgerStatus(
         ledger_id="l",
@@ -132,7 +149,7 @@ def ledger_status(*, spent: int, reserved: int, unpublished: int = 3) -> LedgerS
                 unit=PrivacyUnit.USER,
                 epsilon_max_units=4 * UNITS_PER_EPSILON,
                 spent_units=spent,
-                periods={},
+                periods=periods or {},
                 reserved_units=reserved,
                 reservations=2,
                 pending=7,
@@ -143,9 +160,11 @@ def ledger_status(*, spent: int, reserved: int, unpublished: int = 3) -> LedgerS
             name: QueryStatus(
                 query=name,
                 scope="user",
-                cursor_ms=0,
+                cursor_ms=cursor_ms,
                 decided=1,
                 denied={},
+                decided_at_ms=decided_at_ms,
+                denied_at_ms=denied_at_ms or {},
                 unpublished=unpublished,
                 sequence=17,
                 retired=False,

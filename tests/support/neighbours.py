@@ -62,6 +62,7 @@ def read(
         queries=list(alarms.queries.values()),
         budget=alarms.budget,
         hash_key=HASH_KEY,
+        on_read=lambda _count: None,
         on_drops=lambda _drops: None,
     )
     first = dict.fromkeys(alarms.queries, START_MS - 3 * MINUTE_MS)

@@ -20,7 +20,7 @@ from psycopg import sql
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Postgres", "postgres"]
+__all__ = ["Postgres", "pgserver", "postgres"]
 
 _NUMBERS = count(1)
 _STOP_S = 60
@@ -41,10 +41,8 @@ class Postgres:
         self._server: Any = None
 
     def __enter__(self) -> Self:
-        """Start the server; one after the other, since the package may make a system user."""
-        with _LOCK.open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            self._server = _package().get_server(self._directory / "data", cleanup_mode=None)
+        """Start the server."""
+        self._server = pgserver(self._directory / "data")
         with psycopg.connect(self.admin_url, autocommit=True) as connection:
             if not self._durable:
                 connection.execute("ALTER SYSTEM SET fsync TO off")
@@ -88,6 +86,20 @@ def postgres() -> Iterator[Postgres]:
     """One PostgreSQL server for the whole session."""
     with Postgres() as running:
         yield running
+
+
+def pgserver(data: Path, *, start: bool = True) -> Any:
+    """Return a server of the package that brings PostgreSQL along, with its data made.
+
+    Args:
+        data: its folder; the one above it exists.
+        start: whether it is to run.
+    """
+    with _LOCK.open("w") as lock:  # one after the other, since the package may make a system user
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        server = _package().get_server(data, cleanup_mode=None, start=start)
+        server.ensure_pgdata_inited()
+    return server
 
 
 def _package() -> Any:

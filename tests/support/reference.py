@@ -21,8 +21,10 @@ from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Condition
 from operators.conditions.weights import Weight
-from stream.counting.counter import WindowCounter, project
+from stream.counting.counter import WindowCounter
+from stream.counting.projection import Columns, project
 from stream.events.decoder import Batch
+from stream.events.units import Units
 from stream.model.alarms import Budget
 from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
 from stream.model.filters import Compare, Where
@@ -283,7 +285,7 @@ def decoded(events: list[Event]) -> Batch:
         np.array([event.time_ms for event in events], np.int64),
         np.array([event.append_ms for event in events], np.int64),
         np.array([event.offset for event in events], np.int64),
-        _hashes([event.unit for event in events]),
+        Units.of(_hashes([event.unit for event in events])),
         _hashes([event.id for event in events]),
     )
 
@@ -295,7 +297,7 @@ def count(
     counter = WindowCounter(query, budget)
     edges = [0, *sorted(cuts), len(log)]
     for start, end in pairwise(edges):
-        rows, _ = project(query, decoded(log[start:end]))
+        rows, _ = project(query, Columns(decoded(log[start:end])))
         counter.add(rows)
     return {index: cut(counter, index) for index in indexes}
 

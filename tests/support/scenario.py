@@ -44,6 +44,7 @@ kafka:
   alarms_topic: {name}.alarms
   decisions_topic: {name}.decisions
   doorbell_topic: {name}.doorbell
+  ledgers_topic: {name}.ledgers
   session_timeout: 6s
 feeds:
   badges:
@@ -161,6 +162,7 @@ class Scenario:
     tolerance: int | str = 2
     having: str = "COUNT(DISTINCT person) > 5"
     field_lines: str = ""
+    _loaded: tuple[str, Alarms] | None = None
 
     def __post_init__(self) -> None:
         """Write the configuration."""
@@ -210,8 +212,11 @@ class Scenario:
         return f'    history: {{from: "{start}", until: "{until}"}}\n'
 
     def alarms(self) -> Alarms:
-        """Load the configuration."""
-        return load(self.config, environ={})
+        """Load the configuration; as before while its text has not changed."""
+        text = self.config.read_text()
+        if self._loaded is None or self._loaded[0] != text:
+            self._loaded = (text, load(self.config, environ={}))
+        return self._loaded[1]
 
     def create_topics(self) -> None:
         """Create every topic as ``tocsin topics --apply`` does."""

@@ -3,7 +3,7 @@
 Tests on a broker mostly wait: for windows to end, for workers to come and go. They are the first to
 start, in two groups, each in one process with a broker and a database of its own; meanwhile the
 other processes take the rest, test by test. Two brokers are enough: what waits in one leaves the
-machine to the other and to what computes.
+machine to the other and to what computes. The soak kills its broker, and has a process to itself.
 """
 
 from __future__ import annotations
@@ -19,9 +19,21 @@ __all__ = ["share"]
 
 _BROKERS: Final = frozenset({"broker", "own_broker"})
 _SECOND: Final = frozenset(
-    {"test_bad_feeds.py", "test_crash_matrix.py", "test_punctuation.py", "test_rollback.py"}
+    {
+        "test_bad_feeds.py",
+        "test_commands.py",
+        "test_corrupt_batches.py",
+        "test_crash_matrix.py",
+        "test_pages.py",
+        "test_punctuation.py",
+        "test_rollback.py",
+    }
 )
-"""The files on the second broker: they take about as long as all other ones."""
+"""The files on the second broker: they take about as long as all other ones, and the run ends when
+the slower of the two groups does."""
+
+
+_SOAK: Final = "test_soak.py"
 
 
 def share(items: list[pytest.Item]) -> None:
@@ -29,10 +41,17 @@ def share(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not _needs_broker(item))
     for item in items:
         if _needs_broker(item):
-            group = "broker-2" if item.path.name in _SECOND else "broker-1"
-            item.add_marker(pytest.mark.xdist_group(group))
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
+def _group(item: pytest.Item) -> str:
+    if item.path.name == _SOAK:
+        return "soak"
+    return "broker-2" if item.path.name in _SECOND else "broker-1"
 
 
 def _needs_broker(item: pytest.Item) -> bool:
+    if item.path.name == _SOAK:
+        return True
     names: Sequence[str] = getattr(item, "fixturenames", ())
     return not _BROKERS.isdisjoint(names)

@@ -14,10 +14,22 @@ PATIENCE_S: Final = 400.0
 """How long a test waits before it fails: far longer than is needed, below pytest's own limit."""
 
 
+_PAUSE: Final = 4
+"""Pause this many times as long as asking has kept the processor: others wait for it, too."""
+
+
 def wait_until(what: str, ready: Callable[[], bool], *, every_s: float = 0.2) -> None:
-    """Wait until ``ready()``; fail, saying what did not happen, when it never is."""
+    """Wait until ``ready()``; fail, saying what did not happen, when it never is.
+
+    Args:
+        what: is waited for.
+        ready: asked again and again.
+        every_s: pause at least so long between two questions.
+    """
     deadline_s = time.monotonic() + PATIENCE_S
+    begun_s = time.thread_time()
     while not ready():
         if time.monotonic() > deadline_s:
             raise AssertionError(f"did not happen within {PATIENCE_S:.0f} s: {what}")
-        time.sleep(every_s)
+        time.sleep(max(every_s, _PAUSE * (time.thread_time() - begun_s)))
+        begun_s = time.thread_time()

@@ -8,14 +8,17 @@ from typing import Any, Final
 
 from accountant.store.declaration import Table
 from accountant.store.tables.charged import CHARGES, COMPACTED, LINKS, RUNS, TOTALS
-from accountant.store.tables.counted import MARKS, PARTIALS
-from accountant.store.tables.decided import ADOPTED, DECISIONS, GAPS, SEQUENCES
-from accountant.store.tables.pinned import LEDGER, LOGS, QUERIES, SCOPES, SHAPES
+from accountant.store.tables.counted import MARKS, PARTIALS, PLACES
+from accountant.store.tables.decided import ADOPTED, DECISIONS, GAPS, SEQUENCES, TALLIES
+from accountant.store.tables.journal import JOURNAL
+from accountant.store.tables.pinned import FILES, GROWTHS, LEDGER, LOGS, QUERIES, SCOPES, SHAPES
+from accountant.store.tables.writers import WRITERS
 
 __all__ = ["TABLES"]
 
 TABLES: Final[tuple[Table[Any], ...]] = (
-    *(LEDGER, SCOPES, LOGS, QUERIES, SHAPES, PARTIALS, MARKS, CHARGES, RUNS, DECISIONS, ADOPTED),
-    *(SEQUENCES, GAPS, TOTALS, COMPACTED, LINKS),
+    *(LEDGER, SCOPES, LOGS, QUERIES, SHAPES, PARTIALS, MARKS, PLACES, CHARGES, RUNS, DECISIONS),
+    *(ADOPTED, SEQUENCES, GAPS, TALLIES, TOTALS, COMPACTED, LINKS, JOURNAL, GROWTHS, WRITERS),
+    FILES,
 )
 """All of them, in the order of an export."""

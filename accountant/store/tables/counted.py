@@ -1,12 +1,13 @@
-"""What was counted: partials of undecided windows, and punctuation marks."""
+"""What was counted: partials of undecided windows, punctuation marks, how partitions stand."""
 
 from dataclasses import dataclass
 from typing import Final
 
+from accountant.records import Stand
 from accountant.store.declaration import Kind, Table
 from accountant.store.tables.windows import WINDOW, OfWindow
 
-__all__ = ["MARKS", "PARTIALS", "MarkRow", "PartialRow"]
+__all__ = ["MARKS", "PARTIALS", "PLACES", "MarkRow", "PartialRow", "PlaceRow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,27 @@ MARKS: Final = Table(
     "marks",
     MarkRow,
     key=["feed", "partition", "time_ms"],
+    kinds={"partition": Kind.SMALL},
+    private=None,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRow:
+    """How far a partition is read, and since when it has not gone on."""
+
+    feed: str
+    partition: int
+    log_offset: int
+    stand: Stand
+    still_since_ms: int
+    seen_ms: int
+
+
+PLACES: Final = Table(
+    "places",
+    PlaceRow,
+    key=["feed", "partition"],
     kinds={"partition": Kind.SMALL},
     private=None,
 )

@@ -12,10 +12,12 @@ __all__ = [
     "DECISIONS",
     "GAPS",
     "SEQUENCES",
+    "TALLIES",
     "AdoptedRow",
     "DecisionRow",
     "GapRow",
     "SequenceRow",
+    "TallyRow",
 ]
 
 
@@ -98,6 +100,25 @@ class SequenceRow:
 
 
 SEQUENCES: Final = Table("sequences", SequenceRow, key=["query"])
+
+
+@dataclass(frozen=True, slots=True)
+class TallyRow:
+    """How many windows of a query ended in one way, and when the last of them did.
+
+    ``reason`` is empty where they were decided.
+    """
+
+    query: str
+    outcome: Outcome
+    reason: str
+    windows: int
+    last_ms: int
+
+
+TALLIES: Final = Table(
+    "tallies", TallyRow, key=["query", "outcome", "reason"], refers={"query": "queries"}
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from accountant.costs.charges import WindowKey
+from accountant.layouts import Growth
 from accountant.records import BudgetTerms, LogIdentity
 from accountant.store.declaration import Kind, Table
 from accountant.units import PrivacyUnit
 
 __all__ = [
+    "FILES",
+    "GROWTHS",
     "LEDGER",
     "LOGS",
     "QUERIES",
     "SCOPES",
     "SHAPES",
+    "FileRow",
     "LedgerRow",
     "QueryRow",
     "ScopeRow",
@@ -82,6 +86,26 @@ class ScopeRow:
 SCOPES: Final = Table("scopes", ScopeRow, key=["scope"])
 
 LOGS: Final = Table("logs", LogIdentity, key=["feed"], kinds={"partitions": Kind.SMALL})
+
+GROWTHS: Final = Table(
+    "growths",
+    Growth,
+    key=["feed", "partitions"],
+    refers={"feed": "logs"},
+    kinds={"partitions": Kind.SMALL, "before": Kind.SMALL},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """A file that was replayed as a feed, by what its bytes hash to."""
+
+    feed: str
+    digest: str
+    first_ms: int
+
+
+FILES: Final = Table("files", FileRow, key=["feed", "digest"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,11 @@ class OfWindow:
         """The window."""
         return WindowKey(end_ms=self.end_ms, query=self.query, start_ms=self.start_ms)
 
+    @property
+    def window(self) -> tuple[str, int, int]:
+        """The columns' values: cheaper than the key where there are many."""
+        return self.query, self.start_ms, self.end_ms
+
 
 def window_columns(key: WindowKey) -> dict[str, Any]:
     """Return a window as columns."""

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from stream.cli.main import Later, main
-from tests.support.commands import configuration, events
+from tests.support.commands import configuration, events, json_lines, tocsin
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -67,6 +67,19 @@ def test_a_replay_of_files_imports_no_kafka_client(tmp_path: Path) -> None:
     assert not found & KAFKA
 
 
+def test_a_plan_needs_no_solver_of_scipy(tmp_path: Path) -> None:
+    """Importing it would take longer than a plan takes; every worker plans when it starts."""
+    assert not imported("plan", configuration(tmp_path)) & {"scipy.optimize", "scipy.signal"}
+
+
+@pytest.mark.long
+def test_a_ledger_that_is_up_to_date_imports_no_migrations(tmp_path: Path) -> None:
+    """They are imported where a ledger is made or an older one opened, and nowhere else."""
+    path = configuration(tmp_path)
+    json_lines(tocsin("run", path, "--replay", events(tmp_path), "--json"))
+    assert not imported("ledger", path, "status") & {"alembic", "mako"}
+
+
 @pytest.mark.parametrize("name", main.commands)
 def test_the_list_of_commands_quotes_their_help(name: str) -> None:
     """What stands in the list is the first sentence of the command's own help."""
@@ -79,7 +92,9 @@ def test_the_list_of_commands_quotes_their_help(name: str) -> None:
 
 def test_a_command_reads_its_own_arguments(tmp_path: Path) -> None:
     """The context is that of the command itself, under the name that was typed."""
-    context = main.commands["plan"].make_context("plan", [configuration(tmp_path), "--json"])
+    above = click.Context(main, **main.context_settings)  # a command keeps its names of help
+    asked = [configuration(tmp_path), "--json"]
+    context = main.commands["plan"].make_context("plan", asked, parent=above)
     assert (context.info_name, context.params["as_json"]) == ("plan", True)
     assert not isinstance(context.command, Later)
     assert isinstance(context.command, click.Command)

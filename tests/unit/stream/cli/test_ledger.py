@@ -178,6 +178,19 @@ def test_an_anchor_of_another_chain_is_found(decided: str) -> None:
         assert "noted" in result.stderr
 
 
+def test_verify_since_a_noted_link_says_what_it_did_not_read(decided: str) -> None:
+    """It ends with anchors like any other, and does not pass for a whole one."""
+    (noted,) = anchors_of(tocsin("ledger", decided, "verify"))
+    result = tocsin("ledger", decided, "verify", "--since", noted)
+    assert anchors_of(result) == [noted]
+    number = noted.removeprefix("feed:badges=").partition(":")[0]
+    said = f"feed:badges: read since link {number} only; what came before was not compared"
+    assert result.stdout.splitlines()[:2] == ["ok", said]
+    wrong = tocsin("ledger", decided, "verify", "--since", f"feed:badges={number}:{'0' * 32}")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert "is not the one that was noted" in wrong.stderr
+
+
 @pytest.mark.parametrize(
     "text",
     [

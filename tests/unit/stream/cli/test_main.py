@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,16 @@ def test_unreachable_broker_is_a_dependency(tmp_path: Path) -> None:
     assert "hint:" in result.stderr
 
 
+def test_an_error_without_a_line_names_the_file_alone(tmp_path: Path) -> None:
+    """A feed without marks cannot be replayed to Kafka: nothing is at line 0."""
+    path = Path(configuration(tmp_path))
+    text = path.read_text(encoding="utf-8")
+    path.write_text(f'kafka: {{bootstrap: "127.0.0.1:1"}}\n{text}', encoding="utf-8")
+    result = tocsin("replay", str(path), events(tmp_path), "--to-kafka")
+    assert result.exit_code == 2
+    assert f"\n{path}: feed 'badges' cannot be replayed to Kafka\n  hint:" in result.stderr
+
+
 @pytest.mark.parametrize(
     "command", [("run",), ("topics",), ("watch",), ("ledger", "mark-spent"), ("replay",), ("dump",)]
 )
@@ -39,11 +50,27 @@ def test_kafka_commands_ask_for_a_kafka_section(tmp_path: Path, command: tuple[s
     assert "hint:" in result.stderr
 
 
+def test_a_missing_section_is_said_before_a_port_is_opened(tmp_path: Path) -> None:
+    """A configuration that cannot run opens no port and no ledger."""
+    path = Path(configuration(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        text = path.read_text(encoding="utf-8")
+        path.write_text(f'metrics: {{public: "127.0.0.1:{port}"}}\n{text}', encoding="utf-8")
+        result = tocsin("run", str(path))
+    assert result.exit_code == 2
+    assert "no kafka section" in result.stderr
+    assert list(tmp_path.iterdir()) == [path]
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
         (("run", "FILE", "EVENTS"), "after --replay"),
         (("run", "FILE", "--json"), "--replay"),
+        (("run", "FILE", "--replay", "EVENTS", "--log-level", "debug"), "a replay has no log"),
+        (("run", "FILE", "--replay", "EVENTS", "--log-format", "json"), "a replay has no log"),
+        (("run", "FILE", "--log-level", "loud"), "'debug', 'info', 'warning', 'error'"),
         (("replay", "FILE", "EVENTS"), "--to-kafka"),
         (("run", "FILE", "--replay", "nowhere.jsonl"), "no such file"),
         (("run", "FILE", "--replay", "FILE"), "suffix"),

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
-from stream.counting import bounding
-from stream.counting.bounding import Bounds, Contributions, grouped
+from stream.counting.bounding import Bounds, Contributions
+from stream.events.units import Units
 from tests.support import reference
 from tests.support.reference import ROOMS, Counted, Event, cell_and_weights, is_member, statistics
 
@@ -336,27 +336,6 @@ def test_event_ids_name_duplicates_of_one_person_cell_and_weight_only() -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 2)), max_size=60), st.booleans())
-def test_grouping_is_exact_even_when_every_mix_collides(
-    keys: list[tuple[int, int]], collide: bool
-) -> None:
-    """Equal keys come together in log order, whether or not their mixes can tell them apart."""
-    columns = [np.array([key[at] for key in keys], np.int64) for at in range(2)]
-    with pytest.MonkeyPatch.context() as patch:
-        if collide:
-            patch.setattr(bounding, "_mix", lambda words: words * np.uint64(0))
-        order, fresh = grouped(*columns)
-    assert sorted(order.tolist()) == list(range(len(keys)))
-    runs: list[list[int]] = []
-    for at, new in zip(order.tolist(), fresh.tolist(), strict=True):
-        if new:
-            runs.append([])
-        runs[-1].append(at)
-    assert all(run == sorted(run) and len({keys[at] for at in run}) == 1 for run in runs)
-    assert len(runs) == len(set(keys))
-
-
-@settings(deadline=None)
 @given(
     st.integers(0, 2**32),
     st.booleans(),
@@ -375,7 +354,7 @@ def test_compacting_first_changes_nothing(
     rows = Contributions(
         np.arange(size),
         rng.integers(0, 2, size) if per_user else np.zeros(size, np.int64),
-        rng.integers(0, 3, (size, 2)).astype(np.uint64),
+        Units.of(rng.integers(0, 3, (size, 2)).astype(np.uint64)),
         rng.integers(0, 3, size),
         rng.integers(0, 2, (len(distinct), size)),
         counts,

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from accountant.units import PrivacyUnit
 from operators.conditions.comparison import Comparison
 from operators.conditions.weights import Weight
-from stream.counting.counter import Rows, WindowCounter, project
-from stream.counting.projection import _integer_granules, _positions
+from stream.counting.counter import Rows, WindowCounter
+from stream.counting.fates import Fate
+from stream.counting.projection import Columns, _integer_granules, _positions, project
 from stream.counting.sums import SUM_LIMIT, Sums
+from stream.events.units import Roster, Units
 from stream.model.feeds import Domain, FieldType
 from stream.model.filters import Compare
 from stream.model.queries import AggregateSpec
@@ -81,7 +83,7 @@ def test_compaction_cuts_and_forgetting_change_nothing(case: Case, rng: random.R
         patch.setattr("stream.counting.counter._COMPACT_ROWS", 0)
         patch.setattr("stream.counting.counter._CHUNK_ROWS", 3)
         counter = WindowCounter(query, budget)
-        rows, _ = project(query, reference.decoded(log))
+        rows, _ = project(query, Columns(reference.decoded(log)))
         half = len(rows) // 2
         counter.add(rows.take(slice(half)))
         indexes = list(scene.indexes)
@@ -120,8 +122,8 @@ def test_a_late_row_counts_only_in_the_windows_still_open() -> None:
     assert found[0] == reference.Counted({}, -1, -1)
 
 
-def test_drops_are_counted_by_reason() -> None:
-    """Rows that no window counts are counted for the custodian, each under one reason."""
+def test_a_row_that_no_window_counts_has_one_fate() -> None:
+    """Which of the rules kept it out, the first of them that does."""
     scene = SCENES[3]  # windows [0, 5), [8, 13)
     query = reference.make_query(scene, Weight.COUNT, skew=1)
     counter = WindowCounter(query, reference.make_budget(PrivacyUnit.EVENT))
@@ -130,13 +132,14 @@ def test_drops_are_counted_by_reason() -> None:
         reference.Event(at, time_ms, append_ms, "P", "a", b"bar", 1.0, open=True)
         for at, (time_ms, append_ms) in enumerate(times)
     ]
-    counter.add(project(query, reference.decoded(log))[0])
-    assert counter.dropped == {"bad_time": 2, "early": 1, "no_window": 1, "late": 1}
+    fates = counter.add(project(query, Columns(reference.decoded(log)))[0])
+    expected = [Fate.USED, Fate.BAD_TIME, Fate.BAD_TIME, Fate.EARLY, Fate.UNASKED, Fate.LATE]
+    assert fates.tolist() == expected
     assert reference.cut(counter, 0) == reference.Counted({1: 1}, 0, 0)
 
 
-def test_projection_reports_its_drops() -> None:
-    """Filtered rows, unknown rooms and numbers that are none are dropped alone and counted."""
+def test_projection_reports_every_rows_fate() -> None:
+    """Filtered rows, unknown rooms and numbers that are none are left out alone, each by name."""
     query = reference.make_query(TUMBLING, Weight.SUM, filtered=True)
     rows = [
         (b"attic", 1.0, True),
@@ -151,8 +154,9 @@ def test_projection_reports_its_drops() -> None:
         reference.Event(at, 0, 0, "P", "a", room, amount, open=passes)
         for at, (room, amount, passes) in enumerate(rows)
     ]
-    projected, drops = project(query, reference.decoded(log))
-    assert drops == {"filtered": 1, "out_of_domain": 2, "bad_value": 2}
+    projected, fates = project(query, Columns(reference.decoded(log)))
+    used, unasked, outside, bad = Fate.USED, Fate.UNASKED, Fate.OUT_OF_DOMAIN, Fate.BAD_VALUE
+    assert fates.tolist() == [used, unasked, outside, outside, bad, bad, used]
     assert projected.cell.tolist() == [0, 3]
     assert projected.weight.tolist() == [[2, -3]]
     assert projected.offset.tolist() == [0, 6]
@@ -169,8 +173,8 @@ def test_whole_numbers_sum_exactly_and_nulls_do_not_count() -> None:
         reference.make_query(TUMBLING, Weight.SUM),
         aggregates=(AggregateSpec(Weight.SUM, "amount", -4, 2**60, Fraction(2)),),
     )
-    projected, drops = project(query, reference.replace(batch, rows=rows))
-    assert drops == {"bad_value": 1}
+    projected, fates = project(query, Columns(reference.replace(batch, rows=rows)))
+    assert fates.tolist() == [Fate.USED, Fate.BAD_VALUE, Fate.USED, Fate.USED, Fate.USED]
     assert projected.weight.tolist() == [[2**52, -4, 2, 4]]  # halves to even
 
 
@@ -181,8 +185,8 @@ def test_filters_of_the_sql_parser_are_understood() -> None:
     event = reference.Event(0, 0, 0, "P", "a", b"bar", 1.0, open=True)
     amounts = (1.0, 0.5, None, 2.0)
     log = [reference.replace(event, amount=amount) for amount in amounts]
-    projected, drops = project(query, reference.decoded(log))
-    assert drops == {"filtered": 2}
+    projected, fates = project(query, Columns(reference.decoded(log)))
+    assert fates.tolist() == [Fate.USED, Fate.UNASKED, Fate.UNASKED, Fate.USED]
     assert len(projected) == 2
 
 
@@ -287,7 +291,7 @@ def test_memory_is_bounded_by_people_and_cells() -> None:
     for start in range(0, 100_000, 1_000):
         zeros = np.zeros(1_000, np.int64)
         offsets = np.arange(start, start + 1_000)
-        cells, units = rng.integers(0, 4, 1_000), people[rng.integers(0, 3, 1_000)]
+        cells, units = rng.integers(0, 4, 1_000), Units(rng.integers(0, 3, 1_000), Roster(people))
         ones = np.ones((1, 1_000), np.int64)
         counter.add(Rows(zeros, zeros, offsets, cells, ones, ones > 0, units, None))
     (groups,) = counter._panes.values()
@@ -330,7 +334,7 @@ def test_high_rates() -> None:
         rng.integers(0, 1_000, count),
         np.ones((1, count), np.int64),
         np.ones((1, count), np.bool_),
-        people[rng.integers(0, len(people), count)],
+        Units(rng.integers(0, len(people), count), Roster(people)),
         None,
     )
     domain = Domain(("room",), (tuple(str(room) for room in range(1_000)),))
@@ -350,9 +354,24 @@ def test_high_rates() -> None:
         assert taken < limit
 
 
+def test_a_few_rows_do_not_hold_everybody_who_was_met() -> None:
+    """What a window keeps is its own people, however many a reader has met; many rows share."""
+    scene = reference.Scene("hour", FixedCalendar(1_000, 1_000), 0, 1, 1_000, range(1))
+    query = reference.make_query(scene, Weight.DISTINCT_UNITS)
+    people = np.arange(2_000, dtype=np.uint64).reshape(1_000, 2)
+    met = Roster(people)
+    for count, held in ((5, 5), (500, 1_000)):
+        rows = _rows(list(range(count)))
+        counter = WindowCounter(query, reference.make_budget(PrivacyUnit.EVENT))
+        counter.add(reference.replace(rows, unit=Units(np.arange(count), met)))
+        ((group,),) = (groups.values() for groups in counter._panes.values())
+        assert [len(part.unit.roster) for part in group.parts] == [held]
+        assert int(counter.cut(0).value.sum()) == count
+
+
 def _rows(offsets: list[int]) -> Rows:
     """Return rows at time 0 in cell 0."""
     zeros = np.zeros(len(offsets), np.int64)
-    units = np.ones((len(offsets), 2), np.uint64)
+    units = Units(zeros, Roster(np.ones((1, 2), np.uint64)))
     ones = np.ones((1, len(offsets)), np.int64)
     return Rows(zeros, zeros, np.array(offsets, np.int64), zeros, ones, ones > 0, units, None)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stream.config.loading import load
+from stream.counting import partition
 from stream.counting.partition import PartitionReader, ReadStart, slice_start_ms
 from stream.events.decoder import Record
+from stream.events.marks import Mark, encode_mark
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +63,7 @@ def reader_from(alarms: Alarms, start_ms: int, start: ReadStart) -> PartitionRea
         queries=list(alarms.queries.values()),
         budget=alarms.budget,
         hash_key=bytes(32),
+        on_read=lambda _count: None,
         on_drops=lambda _drops: None,
     )
     reader.begin({"crowd": start_ms}, start)
@@ -162,3 +165,63 @@ def test_reading_a_slice_again_gives_the_same_partial(alarms: Alarms) -> None:
     later = {partial.key.start_ms: partial.digest for partial in again.partials()}
     assert later
     assert later.items() <= whole.items()
+
+
+_KEY = b"0123456789abcdef"
+_PUNCTUATED = _CONFIG.replace(
+    "    broker_skew: 200ms\n",
+    "    broker_skew: 200ms\n    clock: punctuation\n"
+    "    punctuation: {every: 1m, key: 0123456789abcdef}\n",
+)
+
+
+def mark(offset: int, time_ms: int) -> Record:
+    """Return the mark that says that every event before an instant was written."""
+    number = time_ms // _MINUTE_MS
+    value, headers = encode_mark(Mark("badges", time_ms, 0, number), _KEY)
+    return Record(offset, time_ms, log_append=True, value=value, headers=headers)
+
+
+@pytest.fixture
+def punctuated(tmp_path: Path) -> Alarms:
+    """The same feed by marks."""
+    path = tmp_path / "alarms.yaml"
+    path.write_text(_PUNCTUATED)
+    return load(path, environ={})
+
+
+def test_what_precedes_the_first_mark_has_arrived_at_its_own_time(punctuated: Alarms) -> None:
+    """To write everything and then mark it is the natural order.
+
+    An event dated after the first mark by more than the skew was written too early, as it would be
+    before any other mark: read again from that mark on, its window does not see it either.
+    """
+    written = [
+        event(0, 5, 0),
+        event(1, _MINUTE_MS + 5, 0),
+        event(2, 2 * _MINUTE_MS + 1_500, 0),
+        event(3, 2 * _MINUTE_MS + 2_500, 0),
+    ]
+    later = [mark(4, 2 * _MINUTE_MS), event(5, 2 * _MINUTE_MS + 7, 0), mark(6, 4 * _MINUTE_MS)]
+    reader = reader_from(punctuated, 0, ReadStart(whole=True))
+    reader.read(written[:2])
+    assert list(reader.partials()) == []
+    reader.read(written[2:])
+    reader.read(later)
+    partials = list(reader.partials())
+    assert counts(partials) == [(0, 1), (_MINUTE_MS, 1), (2 * _MINUTE_MS, 2)]
+    assert all(partial.complete for partial in partials)
+
+
+def test_too_much_before_the_first_mark_makes_its_windows_incomplete(
+    punctuated: Alarms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be kept is dropped by name, and no window passes for one without events."""
+    monkeypatch.setattr(partition, "_MOST_UNMARKED", 2)
+    reader = reader_from(punctuated, 0, ReadStart(whole=True))
+    for each in range(3):
+        reader.read([event(each, 5, 0)])
+    reader.read([mark(3, _MINUTE_MS), event(4, _MINUTE_MS + 7, 0), mark(5, 4 * _MINUTE_MS)])
+    partials = list(reader.partials())
+    assert [partial.complete for partial in partials] == [False, False, True]
+    assert counts(partials) == [(0, 0), (_MINUTE_MS, 1), (2 * _MINUTE_MS, 0)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 from accountant.costs.levels import LevelCosts
 from accountant.errors import ConfigError, LedgerCorruptError
+from accountant.ledger.journal import START
 from accountant.loss.overlap import Held, worst_instant
 from accountant.records import LogIdentity, Outcome, SeenDecision
 from accountant.store import schema
@@ -38,11 +40,15 @@ TYPES = {"TEXT": "string", "BIGINT": "int64", "BOOLEAN": "bool", "BLOB": "binary
 
 def fill(ledger: Ledger) -> None:
     """Leave a charge of every state and admission, in two budgets."""
+    ledger.pins.register_log(LogIdentity("grown", "cluster", "topic-2", "grown", 2))
+    ledger.growths.announce("grown", 3, from_ms=None, first_starts={})
+    ledger.writers.release("a process")
     ledger.pins.register_log(LogIdentity("feed", "cluster", "topic-1", "topic", 2))
     ledger.pins.register_budget(terms(PrivacyUnit.USER, 25, "user"))
     ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 100, "event"))
     ledger.pins.register_query(registration(USER, "user"))
-    ledger.pins.register_query(registration(EVENT, "event"))
+    ledger.pins.register_query(replace(registration(EVENT, "event"), feed="doors"))
+    ledger.pins.register_files({"doors": ["0" * 64]})
     ledger.admit("event", [EVENT.request(index) for index in range(6)])
     for index in range(4):
         settle(ledger, EVENT, index, units=1 + index % 3)
@@ -91,6 +97,7 @@ def fill(ledger: Ledger) -> None:
     ledger.admit("user", [USER.request(index) for index in range(10, 15)])
     ledger.mark_published(*(USER.key(index) for index in range(4)))
     assert ledger.upkeep.compact("user", 40) == 4
+    ledger.journal.note(START)
     assert ledger.reports.verify() == []
 
 
@@ -190,7 +197,7 @@ def test_exported_charges_add_up_to_the_live_totals(tmp_path: Path) -> None:
 def test_schemas_are_those_of_the_tables() -> None:
     """Every table but raw counts, marks and runs has a schema with its columns and types."""
     kinds = {name.removeprefix("tocsin_") for name in schema.metadata.tables}
-    assert kinds - SCHEMAS.keys() == {"partials", "marks", "runs"}
+    assert kinds - SCHEMAS.keys() == {"partials", "marks", "places", "runs"}
     for kind, columns in SCHEMAS.items():
         table = schema.metadata.tables[f"tocsin_{kind}"]
         private = {"id", "hash_key", "created_ms"} if kind == "ledger" else set()

@@ -57,6 +57,9 @@ def a_decision(*, denied: str | None = None) -> DecisionRecord:
         ledger="0f3c",
         sequence=12,
         fingerprint="ab12",
+        budget="user",
+        periods_ms=(1_714_521_600_000,),
+        next_start_ms=KEY.end_ms,
     )
 
 
@@ -152,6 +155,9 @@ def test_denials_cost_nothing() -> None:
             ledger="l",
             sequence=1,
             fingerprint="ab",
+            budget="user",
+            periods_ms=(),
+            next_start_ms=KEY.end_ms,
         )
     content = json.loads(encode(a_decision(denied="budget")))
     for change in ({"alarms": 1}, {"epsilon_units": 1}, {"reason": None}):

@@ -17,7 +17,7 @@ from stream.events import arrow_events
 from stream.events import decoder as decoding
 from stream.events.columns import MAX_STRING_BYTES
 from stream.events.decoder import Batch, Decoder, Drop, Record
-from stream.events.hashing import ByteStrings
+from stream.events.hashing import ByteStrings, KeyedHash
 from stream.events.partitioning import partitions_of
 from stream.model.feeds import Clock, Codec, Field, FieldType, Partitioner
 from stream.windows.instants import TIME_END_MS
@@ -276,9 +276,27 @@ def test_rows_count_in_one_partition(partitioner: Partitioner, kind: FieldType) 
             batch, drops = decoder.decode(records)
             assert batch.time_ms.tolist() == np.flatnonzero(homes == partition).tolist()
             assert drops == {"misrouted": 40 - len(batch)}
-            units[codec] += [half.tobytes() for half in batch.unit]
+            units[codec] += [half.tobytes() for half in batch.unit.hashes()]
     assert units[Codec.JSON] == units[Codec.ARROW]
     assert len(set(units[Codec.JSON])) == 40
+
+
+def test_everybody_in_a_batch_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many events are theirs, and whether or not they belong to this partition."""
+    hashed = []
+    call = KeyedHash.__call__
+
+    def counted(self: KeyedHash, strings: ByteStrings) -> Any:
+        hashed.append(len(strings))
+        return call(self, strings)
+
+    monkeypatch.setattr(KeyedHash, "__call__", counted)
+    people = [f"person-{number % 7}" for number in range(1_000)]
+    message = ipc({"person": pa.array(people), "ts": pa.array([1] * 1_000)})
+    batch, _ = a_decoder(Codec.ARROW).decode([at(0, message), at(1, message)])
+    assert len(batch) == 2_000
+    assert hashed == [7]
+    assert len(batch.unit.roster) == 7
 
 
 @pytest.mark.parametrize("codec", list(Codec))
@@ -298,7 +316,8 @@ def test_ids(codec: Codec) -> None:
     batch, drops = decoder.decode(records)
     assert drops == {"missing_field": 1}
     assert batch.event_id is not None
-    unit, event = ([half.tobytes() for half in hashes] for hashes in (batch.unit, batch.event_id))
+    hashes = (batch.unit.hashes(), batch.event_id)
+    unit, event = ([half.tobytes() for half in each] for each in hashes)
     assert unit[0] == unit[1] != unit[2]
     assert event[0] == event[2] != event[1]
     assert not set(unit) & set(event)
@@ -339,7 +358,7 @@ def test_nothing_gives_an_empty_batch(codec: Codec) -> None:
         batch, _ = a_decoder(codec).decode(records)
         assert len(batch) == 0
         assert batch.rows.schema.names == list(KINDS)
-        assert batch.unit.shape == (0, 2)
+        assert len(batch.unit) == 0
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_batches_are_those_of_the_codecs(tmp_path: Path) -> None:
         decoder = Decoder(FEED, partition=partition, partitions=3, hash_key=KEY)
         decoded, _ = decoder.decode(records)
         assert batch.rows.equals(decoded.rows)
-        assert np.array_equal(batch.unit, decoded.unit)
+        assert np.array_equal(batch.unit.hashes(), decoded.unit.hashes())
         assert np.array_equal(batch.offset, decoded.offset)
         seen.add(partition)
     assert seen == {0, 1, 2}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accountant.costs.charges import WindowKey
+from accountant.ledger.upkeep import Upkeep
 from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.records import encode, make_decision
@@ -16,13 +18,17 @@ from stream.decisions.registration import registration, scopes_of, terms_of
 from stream.kafka import guard
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from accountant.ledger.ledger import Ledger
+    from accountant.records import SeenDecision
     from stream.model.alarms import Alarms
 
 HOUR_MS = 3_600_000
 HOURS = 2_500
 SLOW_HOURS = 1_000
+OTHER = "f" * 32
 
 CONFIG = """\
 kafka: {bootstrap: "localhost:9092"}
@@ -48,11 +54,11 @@ alarms:
 class _Topic:
     """A topic of one partition, and the consumer that reads it."""
 
-    def __init__(self, alarms: Alarms) -> None:
+    def __init__(self) -> None:
         ends = [(hour, "hourly", 1) for hour in range(1, HOURS + 1)]
         ends += [(hour, "slow", SLOW_HOURS) for hour in range(SLOW_HOURS, HOURS, SLOW_HOURS)]
         self.records = [
-            SimpleNamespace(offset=at, timestamp=end * HOUR_MS, value=_decision(*each, alarms))
+            SimpleNamespace(offset=at, timestamp=end * HOUR_MS, value=_decision(*each))
             for at, (each, end) in enumerate((each, each[0]) for each in sorted(ends))
         ]
         self.at = self.first = 0
@@ -90,7 +96,7 @@ class _Topic:
         return {self.place: batch}
 
 
-def _decision(end: int, query: str, hours: int, alarms: Alarms) -> bytes:
+def _decision(end: int, query: str, hours: int, ledger: str = OTHER) -> bytes:
     key = WindowKey(end * HOUR_MS, query, (end - hours) * HOUR_MS)
     return encode(
         make_decision(
@@ -99,9 +105,12 @@ def _decision(end: int, query: str, hours: int, alarms: Alarms) -> bytes:
             alarms=0,
             epsilon_units=1,
             cells_per_unit=1,
-            ledger="f" * 32,
+            ledger=ledger,
             sequence=end // hours,
-            fingerprint=alarms.queries[query].fingerprint,
+            fingerprint="f1",
+            budget="feed:badges",
+            periods_ms=(),
+            next_start_ms=end * HOUR_MS,
         )
     )
 
@@ -115,53 +124,115 @@ def alarms(tmp_path: Path) -> Alarms:
 
 
 def _seen(
-    alarms: Alarms, monkeypatch: pytest.MonkeyPatch, cursors: dict[str, int]
+    alarms: Alarms,
+    monkeypatch: pytest.MonkeyPatch,
+    cursors: dict[str, int],
+    *,
+    decided: int | None = None,
+    add: Callable[[Ledger], list[bytes]] = lambda _: [],
 ) -> tuple[set[tuple[str, int]], int]:
-    """Return the windows that a ledger with cursors (in hours) sees, and where reading began."""
-    topic = _Topic(alarms)
+    """Return the windows that a start compares, and where reading began.
+
+    Args:
+        alarms: the configuration.
+        monkeypatch: puts a topic in the broker's place.
+        cursors: of the ledger's alarms, in hours.
+        decided: when it decided last, in hours; ``None`` for never.
+        add: returns values that stand behind all others on the topic.
+    """
+    topic = _Topic()
     monkeypatch.setattr(guard, "AIOKafkaConsumer", lambda **_: topic)
     monkeypatch.setattr(guard, "admin_client", lambda _: nullcontext())
     facts = SimpleNamespace(partitions=1)
     monkeypatch.setattr(guard, "describe", lambda _, names: dict.fromkeys(names, facts))
+    decided_ms = None if decided is None else decided * HOUR_MS
+    monkeypatch.setattr(Upkeep, "last_decided_ms", lambda _: decided_ms)
+    compared: list[SeenDecision] = []
+    monkeypatch.setattr(Upkeep, "unknown_decisions", lambda _, seen: compared.extend(seen))
     with open_ledger(alarms) as ledger:
+        for value in add(ledger):
+            topic.records.append(
+                SimpleNamespace(offset=len(topic.records), timestamp=HOURS * HOUR_MS, value=value)
+            )
         for scope in scopes_of(alarms):
             ledger.pins.register_budget(terms_of(alarms, scope))
         for name, hours in cursors.items():
             ledger.pins.register_query(registration(alarms.queries[name], alarms, hours * HOUR_MS))
-        found = guard.seen_decisions(alarms, ledger)
-    assert len({one.digest for one in found}) == len(found)
-    return {(one.query, one.start_ms // HOUR_MS) for one in found}, topic.first
+        guard.check_ledger(alarms, ledger)
+    assert len({one.digest for one in compared}) == len(compared)
+    return {(one.query, one.start_ms // HOUR_MS) for one in compared}, topic.first
 
 
-def test_an_old_copy_sees_every_window_from_its_cursors_on(
+EVERYTHING = {("hourly", hour) for hour in range(HOURS)} | {("slow", 0), ("slow", 1000)}
+
+
+def test_an_old_copy_sees_what_was_published_since(
     alarms: Alarms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many there are, and a slow alarm's too; what the copy has is not compared again."""
-    seen, _ = _seen(alarms, monkeypatch, {"hourly": 300, "slow": 0})
-    assert seen == {("hourly", hour) for hour in range(300, HOURS)} | {("slow", 0), ("slow", 1000)}
+    """However much there is: back to its last decision, an hour earlier as brokers' clocks go."""
+    seen, first = _seen(alarms, monkeypatch, {"hourly": 300, "slow": 1000}, decided=301)
+    assert seen == {one for one in EVERYTHING if one[1] >= 298 or one[0] == "slow"}
+    assert first == 298
+
+
+def test_an_alarm_that_was_removed_spent_all_the_same(
+    alarms: Alarms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What this ledger published of it counts, also where this copy never had it."""
+
+    def removed(ledger: Ledger) -> list[bytes]:
+        mine = _decision(HOURS, "removed", 1, ledger=ledger.ledger_id)
+        others = _decision(HOURS, "another-file's", 1)
+        return [mine, others]
+
+    seen, _ = _seen(alarms, monkeypatch, {"hourly": HOURS}, decided=HOURS, add=removed)
+    assert ("removed", HOURS - 1) in seen
+    assert {name for name, _ in seen} == {"removed", "hourly", "slow"}
+
+
+def test_records_of_older_versions_are_read_by_the_configuration(
+    alarms: Alarms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They do not say what they drew on."""
+
+    def old(ledger: Ledger) -> list[bytes]:
+        values = []
+        for name in ("hourly", "removed"):
+            record = json.loads(_decision(9_000, name, 1, ledger=ledger.ledger_id))
+            for field in ("budget", "periods", "next_start"):
+                del record[field]
+            values.append(json.dumps(record).encode())
+        return values
+
+    seen, _ = _seen(alarms, monkeypatch, {"hourly": HOURS}, decided=HOURS, add=old)
+    assert ("hourly", 8_999) in seen
+    assert "removed" not in {name for name, _ in seen}
 
 
 def test_a_ledger_that_is_up_to_date_reads_the_newest_records(
     alarms: Alarms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """These tell whether another ledger serves the topic."""
-    seen, first = _seen(alarms, monkeypatch, {"hourly": HOURS, "slow": HOURS})
+    cursors = {"hourly": HOURS, "slow": HOURS}
+    seen, first = _seen(alarms, monkeypatch, cursors, decided=HOURS)
     assert first == HOURS + 2 - 1_000
     assert seen == {("hourly", hour) for hour in range(1_501, HOURS)} | {("slow", 1000)}
 
 
 def test_the_oldest_cursor_is_read_back_to(alarms: Alarms, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slow alarm makes reading begin earlier; known windows of others are left out."""
-    seen, first = _seen(alarms, monkeypatch, {"hourly": HOURS, "slow": 1_000})
+    """Where a clock ran ahead, the last decision is dated too late."""
+    cursors = {"hourly": HOURS, "slow": 1_000}
+    seen, first = _seen(alarms, monkeypatch, cursors, decided=9 * HOURS)
     assert first == 998  # an hour before the cursor: brokers' clocks
     assert ("slow", 1_000) in seen
-    assert ("hourly", 1_400) not in seen
 
 
-def test_an_empty_ledger_sees_everything(alarms: Alarms, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A ledger that was lost altogether is charged all that was ever published."""
-    seen, first = _seen(alarms, monkeypatch, {})
-    assert (len(seen), first) == (HOURS + 2, 0)
+@pytest.mark.parametrize("cursors", [{}, {"hourly": HOURS, "slow": HOURS}])
+def test_a_ledger_without_a_decision_sees_everything(
+    alarms: Alarms, monkeypatch: pytest.MonkeyPatch, cursors: dict[str, int]
+) -> None:
+    """Lost and made anew; also where a start that was refused has registered every alarm."""
+    assert _seen(alarms, monkeypatch, cursors) == (EVERYTHING, 0)
 
 
 def test_alarms_that_have_passed_their_history_are_not_read_back_to(
@@ -172,5 +243,5 @@ def test_alarms_that_have_passed_their_history_are_not_read_back_to(
     history = "history: {from: 1970-01-01, until: 1970-02-01}\n    fields:"
     path.write_text(CONFIG.replace("fields:", history), encoding="utf-8")
     replayed = load(path, environ={})
-    _, first = _seen(replayed, monkeypatch, {"hourly": 744, "slow": 1_000})
+    _, first = _seen(replayed, monkeypatch, {"hourly": 744, "slow": 1_000}, decided=HOURS)
     assert first == HOURS + 2 - 1_000

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
+from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,14 +14,24 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
+from accountant.costs.charges import WindowKey
+from accountant.layouts import Growth, Layouts
+from accountant.records import PartialStatus
 from stream.config.loading import load
 from stream.decisions.steps import no_step
-from stream.kafka import ingest
+from stream.events.records import Record, Records
+from stream.kafka import damage, ingest
+from stream.kafka.columns import Damage
+from stream.kafka.opening import Assigned
+from stream.kafka.places import Bounds
+from stream.logs.lines import Log
 from stream.model.feeds import Clock
 from tests.support.commands import configuration
 from tests.support.waiting import PATIENCE_S
 
 PARTITION = TopicPartition("badges", 0)
+LAYOUTS = Layouts(1)
+GROWTHS = SimpleNamespace(layouts=lambda: {"badges": LAYOUTS})
 
 
 class _Consumer:
@@ -43,7 +55,7 @@ class _Consumer:
         await self.positioned.wait()
         return 0
 
-    async def getmany(self, **_: Any) -> dict[TopicPartition, list[Any]]:
+    async def getmany(self, *_: Any, **__: Any) -> dict[TopicPartition, list[Any]]:
         await asyncio.sleep(0.01)
         records, self.records = self.records, []
         return {PARTITION: records} if records else {}
@@ -54,6 +66,8 @@ class _Reader:
 
     def __init__(self, on_read: Any) -> None:
         self.on_read = on_read
+        self.newest_append_ms = -1
+        self.layouts = LAYOUTS
         self.completed = asyncio.Event()
 
     def oldest_open_cut_ms(self) -> int:
@@ -71,10 +85,12 @@ class _Reader:
 
 async def _loop_through_rebalance(*, while_reading: bool) -> None:
     feed: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_margin_ms=0)
-    metrics = SimpleNamespace(events_read=lambda *_: None, lag=lambda *_: None)
+    metrics = SimpleNamespace(lag=lambda *_: None, held=lambda *_: None, appended=lambda *_: None)
+    counts = SimpleNamespace(put_places=lambda *_: None)
     runtime: Any = SimpleNamespace(
         alarms=SimpleNamespace(feeds={}, queries={}, kafka=object(), file=""),
         metrics=metrics,
+        ledger=SimpleNamespace(counts=counts, growths=GROWTHS),
         clock_ms=lambda: 1,
         step=no_step,
     )
@@ -82,7 +98,7 @@ async def _loop_through_rebalance(*, while_reading: bool) -> None:
     async def ring(_query: str) -> None:
         """Ring nowhere."""
 
-    reading = ingest.Ingest(runtime, identities={}, ring=ring)
+    reading = ingest.Ingest(runtime, identities={}, ring=ring, log=Log(io.StringIO()))
     consumer = _Consumer()
     listener = reading._listener
     loop = asyncio.get_running_loop()
@@ -98,19 +114,18 @@ async def _loop_through_rebalance(*, while_reading: bool) -> None:
             else:  # the assignment is live before its callback
                 loop.call_later(0.01, listener.on_partitions_assigned, [PARTITION])
 
-    class Probe:
-        async def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+    class Lookout:
+        @property
+        def bounds(self) -> dict[TopicPartition, Bounds]:
             if not while_reading:
                 rebalance()
-            return dict.fromkeys(partitions, 0)
+            return {PARTITION: Bounds(1, 0, 0)}
 
     reader: Any = _Reader(rebalance)
-    reading._assigned[PARTITION] = ingest._Assigned(feed, reader, 0)
+    reading._assigned[PARTITION] = Assigned(feed, reader, 0)
     if while_reading:
-        consumer.records = [
-            SimpleNamespace(offset=0, timestamp=0, timestamp_type=1, value=b"", headers=())
-        ]
-    task = asyncio.create_task(reading._loop(consumer, Probe()))
+        consumer.records = [Records.of([Record(0, 0, log_append=True, value=b"")])]
+    task = asyncio.create_task(reading._loop(consumer, None, Lookout()))
     try:
         await asyncio.wait_for(reader.completed.wait(), PATIENCE_S)
     finally:
@@ -127,6 +142,71 @@ def test_rebalance_never_leaves_the_loop_waiting_for_a_position(
     """A rebalance during a read, or unmarked as yet, ends in a seek and not in a wait for ever."""
     monkeypatch.setattr(ingest, "_POSITION_S", 0.05)
     asyncio.run(_loop_through_rebalance(while_reading=while_reading))
+
+
+def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its partition rests for a while and is tried again, and the custodian is told both times."""
+    monkeypatch.setattr(damage, "_AGAIN_S", 0.05)
+    monkeypatch.setattr(ingest, "_LOOK_S", 0.0)
+    told: list[str] = []
+    reading_on = asyncio.Event()
+
+    def hold(_feed: str, _number: int, why: str, _offset: int) -> None:
+        told.append(why)
+        if told[0] != why:
+            reading_on.set()
+
+    metrics = SimpleNamespace(
+        held=hold,
+        lag=lambda *_: None,
+        appended=lambda *_: None,
+    )
+    runtime: Any = SimpleNamespace(
+        alarms=SimpleNamespace(feeds={}, queries={}, kafka=object(), file=""),
+        metrics=metrics,
+        ledger=SimpleNamespace(counts=SimpleNamespace(put_places=lambda *_: None), growths=GROWTHS),
+        clock_ms=lambda: 1,
+        step=no_step,
+    )
+
+    async def ring(_query: str) -> None:
+        """Ring nowhere."""
+
+    class Consumer(_Consumer):
+        paused: set[TopicPartition] = set()  # noqa: RUF012 (one consumer)
+
+        def pause(self, partition: TopicPartition) -> None:
+            self.paused.add(partition)
+
+        def resume(self, partition: TopicPartition) -> None:
+            self.paused.remove(partition)
+            self.records = [Records.of([Record(7, 0, log_append=True, value=b"")])]
+
+    lookout: Any = SimpleNamespace(bounds={PARTITION: Bounds(1, 9, 9)})
+
+    async def run() -> None:
+        reading = ingest.Ingest(runtime, identities={}, ring=ring, log=Log(io.StringIO()))
+        consumer, read = Consumer(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+        reader: Any = _Reader(lambda: loop.call_soon_threadsafe(read.set))
+        reader.newest_append_ms = 0
+        feed: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_margin_ms=0)
+        reading._assigned[PARTITION] = Assigned(feed, reader, 7)
+        consumer.records = [Damage(7, "CorruptRecordException")]
+        task = asyncio.create_task(reading._loop(consumer, None, lookout))
+        try:
+            await asyncio.wait_for(read.wait(), PATIENCE_S)
+            await asyncio.wait_for(reading_on.wait(), PATIENCE_S)
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        assert not consumer.paused
+
+    asyncio.run(run())
+    assert [why for why, _ in groupby(told)] == ["corrupt", "reading"]
 
 
 def test_a_fetcher_that_died_is_noticed() -> None:
@@ -157,6 +237,60 @@ def test_a_feed_that_no_alarm_reads_is_not_fetched(tmp_path: Path) -> None:
     async def ring(_query: str) -> None:
         """Ring nowhere."""
 
-    reading = ingest.Ingest(runtime, identities={}, ring=ring)
+    reading = ingest.Ingest(runtime, identities={}, ring=ring, log=Log(io.StringIO()))
     assert [feed.name for feed in reading._feeds.values()] == ["badges"]
     assert set(runtime.alarms.feeds) == {"badges", "spare"}
+
+
+def _with_a_reader(ledger: Any, rung: list[str]) -> ingest.Ingest:
+    """Return a loop that reads one partition, counted before its feed grew."""
+    metrics = SimpleNamespace(partial_stored=lambda *_: None)
+    alarms = SimpleNamespace(feeds={}, queries={}, kafka=object(), file="")
+    runtime: Any = SimpleNamespace(alarms=alarms, metrics=metrics, ledger=ledger, step=no_step)
+
+    async def ring(query: str) -> None:
+        rung.append(query)
+
+    reading = ingest.Ingest(runtime, identities={}, ring=ring, log=Log(io.StringIO()))
+    feed: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_margin_ms=0)
+    reader: Any = _Reader(lambda: None)
+    reading._assigned[PARTITION] = Assigned(feed, reader, 7)
+    return reading
+
+
+def test_a_reader_that_does_not_know_of_a_growth_is_let_go() -> None:
+    """It is opened again, at the oldest undecided window; one that knows reads on."""
+    grown = Layouts(1, (Growth("badges", 2, 1, 5, None, 0),))
+    for known, stays in ((LAYOUTS, True), (grown, False)):
+        growths = SimpleNamespace(layouts=lambda known=known: {"badges": known})
+
+        async def follow(growths: Any = growths) -> set[TopicPartition]:
+            reading = _with_a_reader(SimpleNamespace(growths=growths), [])
+            await reading._follow_growths()
+            return set(reading._assigned)
+
+        assert asyncio.run(follow()) == ({PARTITION} if stays else set())
+
+
+def test_a_count_that_the_ledger_calls_stale_is_made_again() -> None:
+    """Nothing behind it is stored, no bell is rung, and the partition is opened again."""
+    tried: list[int] = []
+
+    def put(counted: Any) -> PartialStatus:
+        tried.append(counted.key.start_ms)
+        return PartialStatus.STALE if counted.key.start_ms else PartialStatus.STORED
+
+    partials: Any = [
+        SimpleNamespace(key=WindowKey(end_ms=start + 5, query="crowd", start_ms=start))
+        for start in (0, 5, 10)
+    ]
+
+    async def store() -> tuple[set[TopicPartition], list[str]]:
+        rung: list[str] = []
+        ledger = SimpleNamespace(counts=SimpleNamespace(put_partial=put), growths=GROWTHS)
+        reading = _with_a_reader(ledger, rung)
+        await reading._store(PARTITION, reading._assigned[PARTITION].reader, partials)
+        return set(reading._assigned), rung
+
+    assert asyncio.run(store()) == (set(), ["crowd"])
+    assert tried == [0, 5]

@@ -19,7 +19,7 @@ from stream.kafka import publish
 from tests.support.commands import HOUR_MS, configuration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     import pytest
 
@@ -60,6 +60,7 @@ class World:
     now_ms: int = 10_123
     sent: list[tuple[str, int, int]] = field(default_factory=list)
     marked: list[tuple[WindowKey, int]] = field(default_factory=list)
+    vouched: list[int] = field(default_factory=list)
 
     def unpublished(self, _query: str, released_by_ms: int) -> list[StoredDecision]:
         """Return what may leave by an instant and has not left."""
@@ -67,6 +68,22 @@ class World:
         return [
             one for one in self.outbox if one.release_ms <= released_by_ms and one.key not in left
         ]
+
+    @property
+    def progress(self) -> Any:
+        """Say that the one alarm may have something to publish."""
+        return SimpleNamespace(
+            unpublished=lambda by_ms: {one.key.query for one in self.unpublished("", by_ms)}
+        )
+
+    @contextlib.asynccontextmanager
+    async def opened(self) -> AsyncIterator[World]:
+        """Be the witness, too."""
+        yield self
+
+    async def release(self) -> dict[str, int]:
+        """Say which decisions the next release may take along."""
+        return {"crowd": self.vouched.pop(0) if self.vouched else 1_000}
 
     @contextlib.contextmanager
     def exclusive(self, _name: str) -> Iterator[bool]:
@@ -123,8 +140,20 @@ def publish_all(
     monkeypatch.setattr(publish, "AIOKafkaProducer", lambda **_: world)
     monkeypatch.setattr(publish.asyncio, "sleep", sleep)
     with ThreadPoolExecutor(1) as executor, contextlib.suppress(asyncio.CancelledError):
-        asyncio.run(kind(runtime, executor, None).run())
+        asyncio.run(kind(runtime, executor, world.opened, None).run())
     return world.sent
+
+
+def test_a_release_takes_no_later_decision_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was decided after the release was counted may be another copy's to decide."""
+    world = World([stored(1, release_ms=9_000), stored(2, release_ms=9_000)], vouched=[1])
+    sent = publish_all(world, tmp_path, monkeypatch)
+    assert [(tick, hour) for topic, tick, hour in sent if topic == "tocsin.decisions"] == [
+        (11_000, 1),
+        (13_000, 2),
+    ]
 
 
 def outbox() -> list[StoredDecision]:

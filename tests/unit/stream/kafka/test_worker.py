@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
+import os
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
-from aiokafka.errors import KafkaConnectionError
+from aiokafka.errors import CommitFailedError, KafkaConnectionError
+from kafka.errors import KafkaConnectionError as AdminConnectionError
 
-from accountant.errors import DependencyError, LedgerError
+from accountant.errors import BudgetError, DependencyError, LedgerError
 from stream.kafka import worker
+from stream.kafka.presence import Presences
+from stream.logs.lines import Line, Log
+from stream.logs.settings import Form, Level, LogSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +35,10 @@ class Tasks(worker._Tasks):
     """Tasks without a runtime, whose end can be seen."""
 
     def __init__(self) -> None:
-        """Hold nothing."""
+        """Hold a log and nothing else."""
+        self.stream = io.StringIO()
+        self._log = Log(self.stream, LogSettings(Level.INFO, Form.JSON))
+        self._presences = Presences(self._log)
 
     def _end(self, error: BaseException, code: int) -> None:
         raise Ended(code) from error
@@ -101,15 +112,98 @@ def test_the_minute_starts_anew_after_a_long_run(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(LedgerError("changed"), 2), (ZeroDivisionError(), 70), (asyncio.CancelledError(), 70)],
+    [(LedgerError("changed"), 2), (ZeroDivisionError(), 70)],
 )
 def test_anything_else_ends_the_process_at_once(
     monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int
 ) -> None:
-    """Also a task that somebody else cancelled: Faust would go on without it."""
+    """What does not pass is not waited for."""
     task = Task((0, error))
     assert guarded(task, monkeypatch) == code
     assert len(task.starts_s) == 1
+
+
+def test_what_a_client_cancelled_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is how some give up on a broker; Faust would go on without the task."""
+    cancelled = asyncio.CancelledError()
+    task = Task((0, cancelled), (0, cancelled), (0, None))
+    assert guarded(task, monkeypatch) is None
+    assert task.starts_s == [1000, 1001, 1002]
+    assert guarded(Task(*[(0.0, cancelled)] * 99), monkeypatch) == DependencyError.exit_code
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (LedgerError("changed"), 2),
+        (BudgetError("full"), 3),
+        (DependencyError("away", ledger=True), 4),
+        (KafkaConnectionError("away"), 4),
+        (CommitFailedError("away"), 4),
+        (AdminConnectionError("away"), 4),
+        (ConnectionResetError("away"), 4),
+        (TimeoutError("away"), 4),
+        (asyncio.CancelledError(), 4),
+        (RuntimeError("p17 in room 3"), 70),
+        (AssertionError("p17 in room 3"), 70),
+        (MemoryError(), 70),
+    ],
+)
+def test_what_faust_does_not_survive_ends_the_process(error: BaseException, code: int) -> None:
+    """Kafka away is one thing, whatever its clients raise; the rest is a mistake."""
+    with pytest.raises(Ended) as ended:
+        Tasks().lost(error)
+    assert ended.value.code == code
+
+
+class Closed(BaseException):
+    """The process has ended."""
+
+
+def test_the_last_line_says_why_and_quotes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Type, place and exit code: the text of an unknown error may be an event."""
+    noted: list[tuple[object, str]] = []
+
+    def close(code: int) -> None:
+        raise Closed(code)
+
+    monkeypatch.setattr(worker, "note", lambda ledger, kind: noted.append((ledger, kind)))
+    monkeypatch.setattr(os, "_exit", close)
+    tasks = Tasks()
+    tasks.runtime = SimpleNamespace(ledger="ledger")  # type: ignore[assignment]  # all it needs
+    for error, code in ((ValueError("p17 in room 3"), 70), (LedgerError("changed"), 2)):
+        with pytest.raises(Closed, match=str(code)):
+            worker._Tasks._end(tasks, error, code)
+    unknown, known = [json.loads(line) for line in tasks.stream.getvalue().splitlines()]
+    assert (unknown["event"], unknown["error"], unknown["code"]) == (Line.FAILED, "ValueError", 70)
+    assert (known["message"], known["code"]) == ("changed", 2)
+    assert "p17" not in tasks.stream.getvalue()
+    assert noted == [("ledger", "unexpected"), ("ledger", "LedgerError")]
+
+
+def test_what_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger by its errors, Kafka by the rest; whoever reaches them says that they are back."""
+    said: list[dict[str, str]] = []
+
+    async def run() -> None:
+        tasks = Tasks()
+        task = Task(
+            (0, DependencyError("away", ledger=True)), (0, KafkaConnectionError("away")), (0, None)
+        )
+        with monkeypatch.context() as patched:
+            patched.setattr(asyncio, "sleep", task.sleep)
+            await tasks.guarded(task)
+        tasks._presences.kafka.found()
+        tasks._presences.ledger.found()
+        said.extend(json.loads(line) for line in tasks.stream.getvalue().splitlines())
+
+    asyncio.run(run())
+    assert [(line["event"], line["dependency"]) for line in said] == [
+        (Line.AWAY, "ledger"),
+        (Line.AWAY, "kafka"),
+        (Line.BACK, "kafka"),
+        (Line.BACK, "ledger"),
+    ]
 
 
 def test_a_cancelled_task_just_ends() -> None:

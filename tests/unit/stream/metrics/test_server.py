@@ -12,6 +12,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from accountant.errors import ConfigError
+from stream.metrics.readiness import KAFKA, LEDGER
 from stream.metrics.server import serve
 from tests.support.measured import addresses, fresh_metrics
 from tests.support.waiting import PATIENCE_S
@@ -37,13 +38,32 @@ def test_each_address_serves_its_own_registry() -> None:
         assert _get(at.custodian) == (200, generate_latest(metrics.custodian))
 
 
-def test_only_metrics_answers() -> None:
-    """Any other path is not found, and the query string cannot pick series."""
+def test_only_known_paths_answer() -> None:
+    """Any other is not found, probes are public only, and no query string picks series."""
     with serve(fresh_metrics(), addresses()) as at:
-        for path in ("/", "/metrics/", "/favicon.ico", "/table", "/%2e%2e/metrics"):
+        for path in ("/", "/metrics/", "/favicon.ico", "/table", "/%2e%2e/metrics", "/readyz/x"):
             assert _get(at.public, path)[0] == 404
             assert _get(at.custodian, path)[0] == 404
+        for path in ("/healthz", "/readyz"):
+            assert _get(at.custodian, path)[0] == 404
         assert _get(at.public, "/metrics?name[]=up") == _get(at.public)
+
+
+def test_probes_answer_in_fixed_words() -> None:
+    """Alive is alive; ready is a status that orchestrators read, with what is missing beside it."""
+    metrics = fresh_metrics()
+    with serve(metrics, addresses()) as at:
+        assert _get(at.public, "/healthz") == (200, b"alive\n")
+        assert _get(at.public, "/readyz") == (503, b"not ready: kafka, ledger\n")
+        metrics.answered(LEDGER)
+        assert _get(at.public, "/readyz") == (503, b"not ready: kafka\n")
+        metrics.answered(KAFKA)
+        assert _get(at.public, "/readyz?verbose") == (200, b"ready\n")
+        metrics.lag("badges", 0, 12_345)
+        assert _get(at.public, "/readyz") == (200, b"ready\n")
+        metrics.held("badges", 0, "transaction")
+        assert _get(at.public, "/readyz") == (503, b"not ready: partitions\n")
+        assert _get(at.public, "/healthz") == (200, b"alive\n")
 
 
 @pytest.mark.parametrize(

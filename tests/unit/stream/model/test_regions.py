@@ -17,10 +17,11 @@ from accountant.regions.regions import Not, Region, ValueSet
 from operators.conditions.comparison import Comparison
 from operators.conditions.weights import Weight
 from stream.config.sql.select import SqlProblem, parse_sql
-from stream.counting.counter import project
+from stream.counting.projection import Columns, project
 from stream.decisions.registration import shape_of
 from stream.events.columns import declared_schema
 from stream.events.decoder import Batch
+from stream.events.units import Roster, Units
 from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
 from stream.model.filters import And, Compare, Where
 from stream.model.regions import attribute_of, cells_of, group_by_of, region_of
@@ -125,8 +126,10 @@ def counted(asked: Query, events: list[dict[str, Any]]) -> list[int | None]:
     rows = pa.RecordBatch.from_pylist(events, schema=declared_schema(BADGES))
     ids = np.arange(len(events), dtype=np.int64)
     times = np.zeros(len(events), np.int64)
-    batch = Batch(rows, times, times, ids, np.zeros((len(events), 2), np.uint64), None)
-    kept, _ = project(asked, batch)
+    batch = Batch(
+        rows, times, times, ids, Units(ids, Roster(np.zeros((len(events), 2), np.uint64))), None
+    )
+    kept, _ = project(asked, Columns(batch))
     cells: list[int | None] = [None] * len(events)
     for offset, cell in zip(kept.offset.tolist(), kept.cell.tolist(), strict=True):
         cells[offset] = cell

@@ -216,10 +216,10 @@ def test_what_a_spent_run_left_unasked_is_counted(tmp_path: Path) -> None:
     """Three full rooms and two alarms left: one ring less, and the rooms behind get no answer."""
     with running(tmp_path, lines=["alarms_per_period: 2"]) as one:
         decision = one.decide(0, [400, 400, 400, 400])
-        record = decision_record(one.query, one.alarms.budget, decision)
+        record = decision_record(one.query, one.alarms, decision)
         assert (record.alarms, record.unanswered) == (2, 2)
         assert len(list(alarm_records(one.query, decision))) == 2
-        after = decision_record(one.query, one.alarms.budget, one.decide(1))
+        after = decision_record(one.query, one.alarms, one.decide(1))
         assert (after.alarms, after.unanswered) == (0, 0)
 
 

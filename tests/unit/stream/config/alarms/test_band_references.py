@@ -11,7 +11,14 @@ import pytest
 
 from accountant.costs.charges import WindowKey
 from accountant.errors import ConfigChangedError, LogChangedError
-from accountant.records import REFERENCE_PARTITIONS, LogIdentity, Partial, PartialStatus
+from accountant.records import (
+    REFERENCE_PARTITIONS,
+    UNSEEN_MS,
+    LogIdentity,
+    Partial,
+    PartialStatus,
+    Stand,
+)
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from operators.noise.source import NoiseSource
@@ -206,6 +213,7 @@ def read(alarms: Alarms, name: str, events: list[str]) -> Partial:
         queries=queries,
         budget=budget,
         hash_key=HASH_KEY,
+        on_read=lambda _count: None,
         on_drops=lambda _: None,
         public=name in public_feeds(alarms),
     )
@@ -252,6 +260,7 @@ def test_a_mark_tells_that_a_slice_is_whole(tmp_path: Path) -> None:
         queries=queries,
         budget=budget,
         hash_key=HASH_KEY,
+        on_read=lambda _count: None,
         on_drops=lambda _: None,
         public=True,
     )
@@ -310,8 +319,13 @@ class Harness:
         return self.alarms.queries["drift"]
 
     def late(self, late_ms: int) -> None:
-        """Move the clock to so long after the cut of the first window."""
-        self.now_ms[0] = MINUTE_MS + self.query.grace_ms + late_ms
+        """Move the clock to so long after the cut of the first window; all feeds stand still."""
+        cut_ms = MINUTE_MS + self.query.grace_ms
+        end_ms = cut_ms + late_ms
+        for now_ms in (*range(max(self.now_ms[0], cut_ms), end_ms, UNSEEN_MS), end_ms):
+            self.now_ms[0] = now_ms
+            still = dict.fromkeys((0, 1), (5, Stand.END))
+            self.ledger.counts.put_places({"sales": still, "forecast": still})
 
     def counted(self, partition: int, values: list[int], *, complete: bool = True) -> Partial:
         """Return a partial of the first window."""
@@ -346,15 +360,15 @@ class Harness:
 
 
 @contextmanager
-def running(folder: Path, **parts: str) -> Iterator[tuple[Harness, Ledger]]:
-    """Open what a configuration says."""
+def running(folder: Path, began_ms: int = 0, **parts: str) -> Iterator[tuple[Harness, Ledger]]:
+    """Open what a configuration says; the clock stands at ``began_ms``."""
     parts.setdefault("KEYS", "reference_timeout: 1h")
     text = text_of(folder, **parts).replace(HERE, "").replace('epsilon: "0.5"', 'epsilon: "50"')
     path = folder / "run.yaml"
     path.write_text(text.replace('epsilon_max: "4"', 'epsilon_max: "900"'), encoding="utf-8")
     alarms = load(path, environ={})
-    now_ms = [0]
-    with open_ledger(alarms) as ledger:
+    now_ms = [began_ms]
+    with open_ledger(alarms, clock_ms=lambda: now_ms[0]) as ledger:
         runtime = assemble(
             alarms,
             ledger,

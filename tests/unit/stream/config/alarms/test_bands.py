@@ -463,6 +463,7 @@ def counted(
         queries=[query],
         budget=budget,
         hash_key=HASH_KEY,
+        on_read=lambda _count: None,
         on_drops=lambda _: None,
     )
     reader.begin({query.id: 0}, ReadStart(whole=True))

@@ -19,10 +19,12 @@ from hypothesis import strategies as st
 
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
-from stream.counting.counter import Rows, WindowCounter, project
+from stream.counting.counter import Rows, WindowCounter
+from stream.counting.fates import Fate
 from stream.counting.partition import PartitionReader, ReadStart
-from stream.counting.projection import check_weights
+from stream.counting.projection import Columns, check_weights, project
 from stream.events.decoder import Record
+from stream.events.units import Roster, Units
 from stream.model.feeds import Field, FieldType
 from stream.model.queries import AggregateSpec
 from tests.support import reference
@@ -187,10 +189,10 @@ def test_pivots_are_of_the_cell() -> None:
     """
     query = reference.make_query(TUMBLING, OFFSET, RANK)
     log = [replace(EVENT, offset=at, room=room.encode()) for at, room in enumerate(ROOMS)]
-    projected, drops = project(query, reference.decoded(log))
+    projected, fates = project(query, Columns(reference.decoded(log)))
     assert projected.weight.tolist() == [[4, 2, 5, -1], [2, -3, 2, -3]]
     assert projected.counts.all()
-    assert not drops
+    assert (fates == Fate.USED).all()
 
 
 def test_rows_that_no_statistic_can_use_are_dropped() -> None:
@@ -208,8 +210,9 @@ def test_rows_that_no_statistic_can_use_are_dropped() -> None:
         replace(EVENT, amount=1.0, size=1, room=b"hall"),
     ]
     log = [replace(event, offset=at) for at, event in enumerate(events)]
-    projected, drops = project(query, reference.decoded(log))
-    assert drops == {"bad_value": 2, "out_of_domain": 1}
+    projected, fates = project(query, Columns(reference.decoded(log)))
+    used, unasked, outside, bad = Fate.USED, Fate.UNASKED, Fate.OUT_OF_DOMAIN, Fate.BAD_VALUE
+    assert fates.tolist() == [used, used, used, bad, bad, used, outside]
     assert projected.offset.tolist() == [0, 1, 2, 5]
     assert projected.counts.tolist() == [
         [True, True, False, True],
@@ -217,8 +220,8 @@ def test_rows_that_no_statistic_can_use_are_dropped() -> None:
         [True, True, False, False],
     ]
     only_open = replace(query, aggregates=query.aggregates[1:])
-    projected, drops = project(only_open, reference.decoded(log))
-    assert drops == {"filtered": 2, "bad_value": 1, "out_of_domain": 1}
+    projected, fates = project(only_open, Columns(reference.decoded(log)))
+    assert fates.tolist() == [used, used, used, bad, unasked, unasked, outside]
     assert projected.offset.tolist() == [0, 1, 2]
 
 
@@ -240,7 +243,7 @@ def test_extreme_offsets_are_exact(lo: int, hi: int, pivot: int, scale: int) -> 
     query = reference.make_query(TUMBLING, extreme, COUNT)
     sizes = (-(2**63), -1, 0, 1, 2**63 - 1)
     log = [replace(EVENT, offset=at, size=size) for at, size in enumerate(sizes)]
-    projected, _ = project(query, reference.decoded(log))
+    projected, _ = project(query, Columns(reference.decoded(log)))
     exact = [scale * min(max(size, lo), hi) - pivot for size in sizes]
     assert projected.weight.tolist() == [exact, [1] * len(sizes)]
     assert max(map(abs, exact)) <= extreme.largest
@@ -285,7 +288,7 @@ def test_a_count_beside_a_distinct_count_keeps_no_rows() -> None:
     people = rng.integers(0, 2**63, (3, 2)).astype(np.uint64)
     for start in range(0, 60_000, 1_000):
         zeros, ones = np.zeros(1_000, np.int64), np.ones((3, 1_000), np.int64)
-        units = people[rng.integers(0, 3, 1_000)]
+        units = Units(rng.integers(0, 3, 1_000), Roster(people))
         offsets = np.arange(start, start + 1_000)
         counter.add(Rows(zeros, zeros, offsets, zeros + 1, ones, ones > 0, units, None))
     (groups,) = counter._panes.values()
@@ -311,6 +314,7 @@ def test_a_partial_holds_every_statistic_of_every_cell() -> None:
         queries=[query],
         budget=reference.make_budget(PrivacyUnit.EVENT),
         hash_key=bytes(32),
+        on_read=lambda _count: None,
         on_drops=lambda _drops: None,
     )
     reader.begin({query.id: 0}, ReadStart(whole=True))

@@ -1,0 +1,158 @@
+"""Whether a budget's chain vouches for what the ledger holds: followed link by link, in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from accountant.audit.chargechecks import named
+from accountant.charging import vouching
+from accountant.store import chain
+from accountant.store.among import listed
+from accountant.store.tables.charged import ENDED, LinkKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from accountant.store.tables.charged import ChargeRow, LinkRow
+    from accountant.store.tables.decided import AdoptedRow
+    from accountant.store.tables.pinned import ScopeRow
+    from accountant.store.transaction import Transaction
+
+__all__ = ["Place", "problems", "told_problems", "trusted_problems"]
+
+
+class Place(NamedTuple):
+    """A link of a chain: its number and its hash."""
+
+    number: int
+    hash: bytes
+
+
+def trusted_problems(tx: Transaction, scope: ScopeRow, trusted: Place) -> list[str]:
+    """Return why a chain cannot be followed from a link that was noted; empty where it can."""
+    budget = f"budget {scope.scope!r}"
+    if trusted.number > scope.chain_link:
+        return [f"{budget}: link {trusted.number} was noted, the chain is shorter"]
+    if trusted.number < scope.base_link:
+        compacted = f"the chain is compacted up to link {scope.base_link}"
+        why = f"{compacted}: it cannot be compared, note a later one"
+        return [f"{budget}: link {trusted.number} was noted, and {why}"]
+    at_base = trusted.number == scope.base_link
+    found = scope.base_hash if at_base else tx.links.hash_of(scope.scope, trusted.number)
+    if found != trusted.hash:
+        return [f"{budget}: link {trusted.number} is not the one that was noted"]
+    return []
+
+
+def problems(
+    tx: Transaction, scope: ScopeRow, anchors: Mapping[int, bytes], trusted: Place | None
+) -> Iterator[str]:
+    """Yield what the chain does not vouch for, one sentence each.
+
+    Args:
+        tx: sees one snapshot.
+        scope: the budget.
+        anchors: links noted elsewhere: number and hash.
+        trusted: the link from which to follow it; from where it begins without one.
+    """
+    name = scope.scope
+    adopted = {one.digest: one for one in tx.adopted.after(name)}
+    begin = Place(scope.base_link, scope.base_hash) if trusted is None else trusted
+    for number, noted in anchors.items():
+        if scope.base_link < number < begin.number and tx.links.hash_of(name, number) != noted:
+            yield f"budget {name!r}: link {number} is not the one that was noted"
+    follower = _Follower(tx, scope, adopted)
+    yield from follower.follow(begin, anchors)
+    if tx.links.last_state(name) != vouching.state_text(tx, scope):
+        yield (
+            f"budget {name!r}: its terms, its queries' rows or what compaction left "
+            "are not what its chain vouches for"
+        )
+    if trusted is None and not scope.base_link:
+        # Compaction drops the links of adopted decisions, and keeps these.
+        for digest in sorted(adopted.keys() - follower.adopted):
+            yield f"{named(adopted[digest].key)}: the chain does not tell of its adoption"
+
+
+def told_problems(charge: ChargeRow, told: Sequence[tuple[int, str]]) -> Iterator[str]:
+    """Yield what is wrong with how the chain tells of a charge: once that it was served and ended.
+
+    Args:
+        charge: any.
+        told: numbers and kinds of the links of its window that are still there, in order.
+    """
+    before = ""
+    for number, kind in told:
+        if before in {kind, LinkKind.ENDED}:
+            yield f"{named(charge.key)}: link {number} tells of it once more"
+        else:
+            before = kind
+    if before != (LinkKind.ENDED if charge.state in ENDED else LinkKind.SERVED):
+        yield f"{named(charge.key)}: the chain does not tell how it is {charge.state.value}"
+
+
+class _Follower:
+    """Compares the hashes of a chain; a link that does not fit is named and taken as it stands.
+
+    Args:
+        tx: sees one snapshot.
+        scope: the budget.
+        adopted: its adopted decisions, by digest.
+    """
+
+    def __init__(self, tx: Transaction, scope: ScopeRow, adopted: Mapping[str, AdoptedRow]) -> None:
+        self._tx = tx
+        self._scope = scope
+        self._rows = adopted
+        self.adopted: set[str] = set()
+        """Digests of those that links told of."""
+
+    def follow(self, begin: Place, anchors: Mapping[int, bytes]) -> Iterator[str]:
+        """Yield what does not fit, from a link on."""
+        scope, budget = self._scope, f"budget {self._scope.scope!r}"
+        number, last = begin
+        if anchors.get(number, last) != last:
+            yield f"{budget}: link {number} is not the one that was noted"
+        for links in self._tx.links.since(scope.scope, number):
+            charges = self._told_of(links)
+            for link in links:
+                number += 1
+                if link.link != number:
+                    yield f"{budget}: link {number} of the chain is missing"
+                    number = link.link
+                happened = self._happened(link, charges)
+                if happened is None:
+                    yield f"{self._what(link)}: link {number} tells of it, and it is not there"
+                elif chain.hash_after(last, number, happened) != link.hash:
+                    what = self._what(link)
+                    yield f"{what}: it is not what link {number} of the chain vouches for"
+                if anchors.get(number, link.hash) != link.hash:
+                    yield f"{budget}: link {number} is not the one that was noted"
+                last = link.hash
+        if (number, last) != (scope.chain_link, scope.chain_hash):
+            yield f"{budget}: its chain ends at link {scope.chain_link}, not there"
+        if anchors and max(anchors) > number:
+            yield f"{budget}: link {max(anchors)} was noted, the chain is shorter"
+
+    def _what(self, link: LinkRow) -> str:
+        if link.kind is LinkKind.STATE:
+            return f"budget {self._scope.scope!r}, its state"
+        return named(link.key)
+
+    def _told_of(self, links: Sequence[LinkRow]) -> dict[tuple[str, int, int], ChargeRow]:
+        windows = {one.window for one in links if one.kind in {LinkKind.SERVED, LinkKind.ENDED}}
+        found = self._tx.charges.among(listed(windows)) if windows else []
+        return {one.window: one for one in found if one.scope == self._scope.scope}
+
+    def _happened(
+        self, link: LinkRow, charges: Mapping[tuple[str, int, int], ChargeRow]
+    ) -> chain.Happening | None:
+        if link.kind is LinkKind.STATE:
+            return None if link.told is None else chain.of_state(link.told)
+        if link.kind is LinkKind.ADOPTED:
+            digest = link.told or ""
+            self.adopted.add(digest)
+            row = self._rows.get(digest)
+            return None if row is None else chain.of_adopted(row)
+        charge = charges.get(link.window)
+        return None if charge is None else chain.of_charge(charge, link.kind)

@@ -1,0 +1,133 @@
+"""The aims for speed beside an earlier commit, in one run: ``python -m benchmarks.aims [PART...]``.
+
+Counting from Kafka, beside the commit, aiokafka alone and librdkafka alone; two workers beside one;
+1, 10 and 100 alarms on a feed; 1 and 200 alarms on a budget. What is compared is measured in turns.
+``--write`` puts it into ``reports/aims.md``, with date, machine and versions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from benchmarks import alarms, kafka_ingest, one_budget, workers
+from benchmarks.checkouts import ROOT, checkout
+from benchmarks.report import machine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+REPORT: Final = Path(__file__).parent / "reports" / "aims.md"
+
+COMMIT: Final = "4bf3e4d"
+"""The last one before ingest was made faster."""
+
+ROUNDS: Final = 3
+ON_A_BUDGET: Final = (1, 200)
+BUDGETS: Final = ("user", "apart")
+
+
+def ingest(commit: str, rounds: int) -> Iterator[str]:
+    """Yield what counting from Kafka costs, a line at a time."""
+    found = kafka_ingest.beside(commit, rounds=rounds)
+    yield from kafka_ingest.table(found)
+    yield ""
+    for codec, name, least in (("json", "JSON", 1.8), ("arrow", "Arrow", 2.5)):
+        yield _aim(f"{name}, to {commit}", found[codec]["now"] / found[codec][commit], least=least)
+
+
+def more_workers(commit: str, rounds: int) -> Iterator[str]:
+    """Yield what a second worker brings; the commit had none to run."""
+    del commit
+    found = workers.run(rounds=rounds)
+    yield "| events per second by the clock | one worker | `--workers 2` | ratio |"
+    yield "|---|--:|--:|--:|"
+    one, two, ratio = found["one_events_per_s"], found["two_events_per_s"], found["two_to_one"]
+    yield f"| JSON, two partitions, ledger in PostgreSQL | {one:,.0f} | {two:,.0f} | {ratio:.2f} |"
+    yield ""
+    yield _aim("two workers to one", ratio, least=1.7)
+
+
+def many_alarms(commit: str, rounds: int) -> Iterator[str]:
+    """Yield the rates for 1, 10 and 100 alarms on a feed."""
+    with checkout(commit) as old:
+        found = alarms.beside([ROOT, old], rounds=rounds)
+    yield from alarms.table(found, ["now", commit])
+    yield ""
+    for unit in alarms.UNITS:
+        one, *_, most = (found[f"{unit}_thresholds[{count}]"][0] for count in alarms.ALARMS)
+        yield _aim(f"1 alarm to 100 that differ in thresholds, unit `{unit}`", one / most, most=1.2)
+
+
+def on_a_budget(commit: str, rounds: int) -> Iterator[str]:
+    """Yield what decisions and starts cost for 1 and 200 alarms on a budget."""
+    with checkout(commit) as old:
+        found = one_budget.beside([ROOT, old], rounds=rounds, kinds=BUDGETS, numbers=ON_A_BUDGET)
+    yield from one_budget.lines(found, ["now", commit], BUDGETS, ON_A_BUDGET)
+    yield ""
+    for kind in BUDGETS:
+        one, most = (found[f"{kind}_{count}_alarms_decision_ms"][0] for count in ON_A_BUDGET)
+        yield _aim(f"a decision of 200 alarms to one of 1, `{kind}`", most / one, most=1.5)
+
+
+PARTS: Final[Mapping[str, tuple[str, Callable[[str, int], Iterator[str]]]]] = {
+    "ingest": ("Kafka to counted windows", ingest),
+    "workers": ("Workers under one command", more_workers),
+    "alarms": ("Alarms on one feed", many_alarms),
+    "budget": ("Alarms on one budget", on_a_budget),
+}
+
+
+def report(commit: str, parts: list[str], rounds: int) -> Iterator[str]:
+    """Yield the report, a line at a time.
+
+    Args:
+        commit: the earlier one.
+        parts: of ``PARTS``.
+        rounds: how often each is measured.
+    """
+    yield f"# The aims for speed, beside {commit}"
+    yield ""
+    yield machine()
+    for name in parts:
+        title, measured = PARTS[name]
+        before = os.getloadavg()[0]
+        lines = list(measured(commit, rounds))
+        yield f"\n## {title}\n"
+        yield (
+            f"Load average {before:.1f} before, {os.getloadavg()[0]:.1f} after; {rounds} rounds, "
+            "in turns.\n"
+        )
+        yield from lines
+
+
+def _aim(what: str, ratio: float, *, least: float = 0.0, most: float = float("inf")) -> str:
+    """Say whether an aim is reached."""
+    aim = f"at least {least}" if least else f"at most {most}"
+    reached = "reached" if least <= ratio <= most else "**missed**"
+    return f"- {what}: {ratio:.2f}; the aim is {aim}: {reached}."
+
+
+def main() -> None:
+    """Measure the parts that the command line names, or all."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.aims", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; or all")
+    parser.add_argument("--commit", default=COMMIT, help="an earlier commit to measure beside")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--write", action="store_true", help=f"write {REPORT.name}")
+    options = parser.parse_args()
+    unknown = sorted(set(options.parts) - set(PARTS))
+    if unknown or (options.write and options.parts):
+        parser.error(f"no part {unknown[0]!r}" if unknown else "--write takes a whole run")
+    lines = []
+    for line in report(options.commit, options.parts or list(PARTS), options.rounds):
+        print(line, flush=True)
+        lines.append(line)
+    if options.write:
+        REPORT.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""How fast events are counted for 1, 10 and 100 alarms on one feed, in one thread: no broker.
+
+Time is the processor's. The alarms of a row differ as it says and are alike in all else: one
+filter, one group-by over 40 rooms, windows of a minute. Every event is decoded, counted and cut
+into partials; with as many alarms there are as many partials a window.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from inspect import signature
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from stream.config.loading import load
+from stream.counting.partition import PartitionReader, ReadStart
+from stream.events.decoder import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from stream.model.alarms import Alarms
+
+EVENTS = 200_000
+PIECE = 20_000  # what a worker hands on at once
+PEOPLE = 20_000
+START_MS = 1_700_000_040_000  # a whole minute
+SPREAD_MS = 5 * 60_000
+ALARMS = (1, 10, 100)
+UNITS = ("event", "user")
+ROUNDS = 3
+TRIES = 2
+ROOT = Path(__file__).resolve().parents[1]
+
+HAVING = ("COUNT(*)", "COUNT(DISTINCT person)", "SUM(amount)")
+KINDS: dict[str, Callable[[int], tuple[str, str, int]]] = {
+    "thresholds": lambda at: ("open", "COUNT(*)", 100 + at),
+    "statistics": lambda at: ("open", HAVING[at % len(HAVING)], 100 + at),
+    "filters": lambda at: (f"open AND floor <> {at}", "COUNT(*)", 100),
+}
+"""By what differs: filter, aggregate and threshold of alarm ``at``."""
+ALARM = Template(
+    """\
+  alarm$at:
+    sql: |
+      SELECT room FROM badges WHERE $where
+      GROUP BY room, TUMBLE(ts, INTERVAL '1' MINUTE)
+      HAVING $aggregate > $threshold
+    max_fnr: 0.05
+    tolerance: 20
+    grace: 1s
+"""
+)
+
+
+def run() -> dict[str, float]:
+    """Return events per second of processor time by what differs and the number of alarms."""
+    return {name: rate for name, (rate,) in beside([ROOT]).items()}
+
+
+def beside(trees: Sequence[Path], *, rounds: int = ROUNDS) -> dict[str, list[float]]:
+    """Return the same for each tree, measured in turns; the best of some rounds.
+
+    Args:
+        trees: checkouts.
+        rounds: how often each is measured.
+    """
+    found: dict[str, list[float]] = {}
+    for _ in range(rounds):
+        for unit in UNITS:
+            for kind in KINDS:
+                for count in ALARMS:
+                    best = found.setdefault(f"{unit}_{kind}[{count}]", [0.0] * len(trees))
+                    for at, tree in enumerate(trees):
+                        best[at] = max(best[at], _rate_of(tree, unit, kind, count))
+                    print(unit, kind, count, best, file=sys.stderr)
+    return found
+
+
+def table(found: Mapping[str, Sequence[float]], names: Sequence[str]) -> Iterator[str]:
+    """Yield what ``beside`` found as a table of Markdown, a line at a time.
+
+    Args:
+        found: by what differs and the number of alarms, a rate of each tree.
+        names: of the trees.
+    """
+    heads = " | ".join(f"{count} alarms" if count > 1 else "1 alarm" for count in ALARMS)
+    yield f"| events/s of processor time; alarms differ in | unit | | {heads} | 1 to 100 |"
+    yield f"|---|---|---|{'--:|' * (len(ALARMS) + 1)}"
+    for kind in KINDS:
+        for unit in UNITS:
+            for at, name in enumerate(names):
+                rates = [found[f"{unit}_{kind}[{count}]"][at] for count in ALARMS]
+                cells = " | ".join(f"{rate:,.0f}" for rate in rates)
+                yield f"| {kind} | {unit} | {name} | {cells} | {rates[0] / rates[-1]:.2f} |"
+
+
+def _rate_of(tree: Path, unit: str, kind: str, count: int) -> float:
+    """Measure one number of alarms in a process of its own, with the files of a tree."""
+    done = subprocess.run(
+        [sys.executable, "-P", __file__, "--inside", unit, kind, str(count)],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"},
+        stdout=subprocess.PIPE,
+        check=True,
+        text=True,
+    )
+    return float(done.stdout)
+
+
+def _inside(unit: str, kind: str, count: int) -> float:
+    records = _records()
+    alarms = _alarms(unit, [KINDS[kind](at) for at in range(count)])
+    return EVENTS / min(_seconds(alarms, records) for _ in range(TRIES))
+
+
+def _records() -> list[Record]:
+    value = msgspec.json.Encoder()
+    return [
+        Record(
+            at,
+            START_MS + at * SPREAD_MS // EVENTS,
+            log_append=True,
+            value=value.encode(
+                {
+                    "person": f"person-{at * 7919 % PEOPLE:06d}",
+                    "room": f"room-{at % 40}",
+                    "floor": at % 200,
+                    "amount": at % 9,
+                    "open": at % 10 > 0,
+                    "ts": START_MS + at * SPREAD_MS // EVENTS,
+                }
+            ),
+        )
+        for at in range(EVENTS)
+    ]
+
+
+def _alarms(unit: str, asked: list[tuple[str, str, int]]) -> Alarms:
+    rooms = ", ".join(f"room-{at}" for at in range(40))
+    caps = ", period: 1d, contribution: {predicates_per_window: 1, events_per_cell: 1}"
+    text = f"""\
+ledger: sqlite:///unused.db
+feeds:
+  badges:
+    topic: badges
+    codec: json
+    time: ts
+    unit: person
+    fields:
+      person: string
+      room: {{domain: [{rooms}]}}
+      floor: integer
+      amount: {{type: integer, clip: [0, 9]}}
+      open: boolean
+      ts: timestamp
+budget: {{unit: {unit}, epsilon_max: "1000000"{caps if unit == "user" else ""}}}
+alarms:
+"""
+    for at, (where, aggregate, threshold) in enumerate(asked):
+        text += ALARM.substitute(at=at, where=where, aggregate=aggregate, threshold=threshold)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "alarms.yaml"
+        path.write_text(text, encoding="utf-8")
+        return load(path, environ={})
+
+
+def _seconds(alarms: Alarms, records: list[Record]) -> float:
+    # What an earlier commit's reader tells of is not the same.
+    names = signature(PartitionReader).parameters
+    told: dict[str, Any] = {name: lambda _: None for name in names if name.startswith("on_")}
+    reader = PartitionReader(
+        feed=alarms.feeds["badges"],
+        partition=0,
+        partitions=1,
+        topic_id="log",
+        queries=list(alarms.queries.values()),
+        budget=alarms.budget,
+        hash_key=bytes(32),
+        **told,
+    )
+    reader.begin(dict.fromkeys(alarms.queries, START_MS), ReadStart(whole=True))
+    before_s = time.process_time()
+    for first in range(0, len(records), PIECE):
+        reader.read(records[first : first + PIECE])
+        for _ in reader.partials():
+            pass
+    return time.process_time() - before_s
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--inside"]:
+        print(_inside(sys.argv[2], sys.argv[3], int(sys.argv[4])))
+    else:
+        print("\n".join(table(beside([ROOT]), ["now"])))

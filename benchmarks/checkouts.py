@@ -1,0 +1,30 @@
+"""Earlier commits of this repository, to measure beside the tree as it is."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["ROOT", "checkout"]
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@contextmanager
+def checkout(commit: str) -> Iterator[Path]:
+    """Lend the files of a commit, in a folder that goes away."""
+    packed = subprocess.run(
+        ["git", "archive", commit], cwd=ROOT, check=True, stdout=subprocess.PIPE
+    ).stdout
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(fileobj=io.BytesIO(packed)) as files:
+            files.extractall(folder, filter="data")
+        yield Path(folder)

@@ -1,0 +1,264 @@
+"""What another alarm on the same budget costs: processor time by number of alarms.
+
+``python -m benchmarks.one_budget`` measures this tree. ``python -m benchmarks.one_budget COMMIT``
+measures an earlier commit beside it, in turns, from a checkout that is removed at the end; with
+``--write`` the tables go into ``reports/one-budget.md``.
+
+Everything is replayed over a SQLite ledger: a worker's decisions take the same way. One process
+measures one number of alarms; its time is that of the processor, so other work on the machine
+hardly counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+ROOT = Path(__file__).resolve().parents[1]
+REPORT = Path(__file__).parent / "reports" / "one-budget.md"
+
+ALARMS = (1, 10, 50, 200)
+KINDS = ("user", "event", "apart")
+DECISIONS = 200
+LEAST_WINDOWS = 2
+ROUNDS = 3
+POLLS = 3
+ROOMS = 4
+
+FIGURES = {
+    "decision_ms": "one decision, from the second window on",
+    "first_start_ms": "start that registers the alarms",
+    "next_start_ms": "start on a registered ledger",
+    "poll_ms": "looking at all alarms, nothing being due",
+    "status_ms": "the ledger's status and realised losses for the metrics page",
+}
+
+_CONFIG = """\
+timezone: UTC
+ledger: sqlite:///{folder}/ledger.db
+feeds:
+  badges:
+    topic: building.badges
+    codec: json
+    time: ts
+    unit: person
+    fields:
+      person: string
+      room: {{domain: [{rooms}]}}
+      floor: {{domain: [{floors}]}}
+      ts: timestamp
+    history: {{from: 2024-01-01T00:00:00Z, until: 2024-01-{days:02}T{hours:02}:00:00Z}}
+budget:
+{budget}
+alarms:
+"""
+_ALARM = """\
+  crowd-{number}:
+    sql: |
+      SELECT room FROM badges {where}
+      GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
+      HAVING COUNT(*) > {threshold}
+    max_fnr: 0.05
+    tolerance: 9
+    grace: 0s
+"""
+_BUDGETS = {
+    "user": "  unit: user\n  epsilon_max: '1000000'\n  period: 1d\n"
+    "  contribution: {predicates_per_window: 1, events_per_cell: 1}",
+    "event": "  unit: event\n  epsilon_max: '1000000'",
+    "apart": "  unit: event\n  epsilon_max: '1'",
+}
+
+
+def run() -> dict[str, float]:
+    """Return milliseconds of processor time by figure, kind of budget and number of alarms."""
+    return {name: took for name, (took,) in beside([ROOT], rounds=1).items()}
+
+
+def beside(
+    trees: Sequence[Path],
+    *,
+    rounds: int = ROUNDS,
+    kinds: Sequence[str] = KINDS,
+    numbers: Sequence[int] = ALARMS,
+) -> dict[str, list[float]]:
+    """Return by figure the milliseconds of each tree, measured in turns; the median of rounds.
+
+    Args:
+        trees: checkouts.
+        rounds: how often each is measured.
+        kinds: of budgets.
+        numbers: of alarms.
+    """
+    taken: dict[str, list[list[float]]] = {}
+    for _ in range(rounds):
+        for kind in kinds:
+            for alarms in numbers:
+                for at, tree in enumerate(trees):
+                    figures = _measured(tree, kind, alarms)
+                    print(kind, alarms, at, figures, file=sys.stderr)
+                    for figure, value in figures.items():
+                        name = f"{kind}_{alarms}_alarms_{figure}"
+                        taken.setdefault(name, [[] for _ in trees])[at].append(value)
+    return {name: [statistics.median(each) for each in all_] for name, all_ in taken.items()}
+
+
+def _measured(tree: Path, kind: str, alarms: int) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        found = subprocess.run(
+            [sys.executable, __file__, "--inside", folder, kind, str(alarms)],
+            cwd=tree,
+            env={**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"},
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+    figures: dict[str, float] = json.loads(found.stdout)
+    return figures
+
+
+def _inside(folder: Path, kind: str, alarms: int) -> dict[str, float]:
+    """Measure one number of alarms in this process, with the tree that it imports."""
+    import scipy.optimize  # noqa: F401, PLC0415  # takes half a second whatever is planned
+
+    from stream.build import open_ledger  # noqa: PLC0415  # of the tree that is measured
+    from stream.config.loading import load  # noqa: PLC0415
+    from stream.replay.replay import Replay  # noqa: PLC0415
+
+    windows = max(DECISIONS // alarms, LEAST_WINDOWS)
+    files = {"badges": [_write(folder, kind, alarms, windows)]}
+    configuration = load(folder / "alarms.yaml", environ={})
+    gc.disable()  # when it runs depends on what ran before
+    found: dict[str, float] = {}
+    with open_ledger(configuration) as ledger:
+        began = time.process_time()
+        replay = Replay(configuration, ledger, files)
+        found["first_start_ms"] = _since(began)
+        decisions = replay.run()
+        ends = [time.process_time() for _ in decisions]
+        if len(ends) != alarms * windows:
+            raise RuntimeError("not every window was decided")
+        # Behind the first window of every alarm: what is worked out once has been by then.
+        found["decision_ms"] = (ends[-1] - ends[alarms - 1]) * 1000 / (len(ends) - alarms)
+        began = time.process_time()
+        again = Replay(configuration, ledger, files)
+        found["next_start_ms"] = _since(began)
+        judge: Any = again.runtime.judge
+        began = time.process_time()
+        for _ in range(POLLS):
+            due = judge.due() if hasattr(judge, "due") else configuration.queries
+            for query in due:
+                list(judge.decide_due(query))
+        found["poll_ms"] = _since(began) / POLLS
+        began = time.process_time()
+        again.runtime.metrics.ledger(ledger.reports.status())
+        again.runtime.metrics.realised(ledger.reports)
+        found["status_ms"] = _since(began)
+    return found
+
+
+def _since(began: float) -> float:
+    return (time.process_time() - began) * 1000
+
+
+def _write(folder: Path, kind: str, alarms: int, windows: int) -> Path:
+    """Write a configuration and its events; return the events' file."""
+    floors = [f"f{number}" for number in range(alarms)]
+    text = _CONFIG.format(
+        folder=folder,
+        rooms=", ".join(f"r{number}" for number in range(ROOMS)),
+        floors=", ".join(floors),
+        days=1 + windows // 24,
+        hours=windows % 24,
+        budget=_BUDGETS[kind],
+    )
+    for number, floor in enumerate(floors):
+        where = f"WHERE floor = '{floor}'" if kind == "apart" else ""
+        text += _ALARM.format(number=f"{number:03}", where=where, threshold=20 + number)
+    (folder / "alarms.yaml").write_text(text, encoding="utf-8")
+    lines = [
+        json.dumps(
+            {
+                "person": f"p{hour}",
+                "room": f"r{hour % ROOMS}",
+                "floor": floors[hour % alarms],
+                "ts": f"2024-01-{1 + hour // 24:02}T{hour % 24:02}:30:00Z",
+            }
+        )
+        for hour in range(windows)
+    ]
+    path = folder / "badges.jsonl"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def lines(
+    found: Mapping[str, Sequence[float]],
+    names: Sequence[str],
+    kinds: Sequence[str],
+    numbers: Sequence[int],
+) -> Iterable[str]:
+    """Yield the tables: one a kind of budget."""
+    titles = {
+        "user": "Unit `user`",
+        "event": "Unit `event`, all alarms on the same rows",
+        "apart": "Unit `event`, every alarm on rows of its own",
+    }
+    for kind in kinds:
+        yield from ("", f"## {titles[kind]}", "")
+        heads = [f"{alarms}, {name}" for alarms in numbers for name in names]
+        yield f"| processor time in ms, by alarms | {' | '.join(heads)} |"
+        yield f"|---|{'--:|' * len(heads)}"
+        for figure, what in FIGURES.items():
+            cells = [
+                f"{value:,.2f}"
+                for alarms in numbers
+                for value in found[f"{kind}_{alarms}_alarms_{figure}"]
+            ]
+            yield f"| {what} | {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Measure this tree and the commit that the command line names."""
+    if sys.argv[1:2] == ["--inside"]:
+        folder, kind, alarms = sys.argv[2:]
+        print(json.dumps(_inside(Path(folder), kind, int(alarms))))
+        return
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("commit", nargs="?", help="an earlier commit, measured beside this tree")
+    parser.add_argument("--write", action="store_true", help=f"write {REPORT.name}")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--alarms", nargs="+", type=int, default=list(ALARMS), metavar="NUMBER")
+    options = parser.parse_args()
+    # Not there for the inner process.
+    from benchmarks.checkouts import checkout  # noqa: PLC0415
+    from benchmarks.report import machine  # noqa: PLC0415
+
+    note, names = machine(), ["now"]
+    with ExitStack() as stack:
+        trees = [ROOT]
+        if options.commit:
+            trees.append(stack.enter_context(checkout(options.commit)))
+            names.append(options.commit)
+        found = beside(trees, rounds=options.rounds, kinds=options.kinds, numbers=options.alarms)
+    text = "\n".join(lines(found, names, options.kinds, options.alarms))
+    print(text)
+    if options.write:
+        REPORT.write_text(f"# Alarms on one budget\n\n{note}\n{text}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

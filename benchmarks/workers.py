@@ -1,0 +1,147 @@
+"""What a second worker under one command brings: ``tocsin run --workers 2`` beside one worker.
+
+Workers read two partitions of JSON events from a real broker on the same machine, with a ledger in
+PostgreSQL. They are stopped while the topic is filled, and timed by the clock on the wall from when
+they go on until their pages say that every event was read. All events lie in one open window.
+
+``python -m benchmarks.workers``; the machine is to have nothing else to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.request import urlopen
+
+import numpy as np
+from kafka import KafkaProducer
+
+from benchmarks.checkouts import ROOT
+from benchmarks.kafka_ingest import _produce
+from benchmarks.system import QUERY, System
+from deploy.kafka.broker import Broker
+from deploy.kafka.runtime import HOST, free_port
+from stream.build import assemble, open_ledger, wall_clock_ms
+from stream.kafka.guard import check_feeds
+from stream.kafka.topics import check
+from tests.support.postgres import Postgres
+from tests.support.procs import children
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROUNDS = 3
+FILLS = 2  # of a million events each
+READ = 'tocsin_events_total{feed="badges"}'
+
+
+def run(*, rounds: int = ROUNDS) -> dict[str, float]:
+    """Return events per second of one worker and of two, medians of some rounds, and the ratio.
+
+    Args:
+        rounds: how often each is measured, in turns.
+    """
+    rates: dict[int, list[float]] = {1: [], 2: []}
+    with Broker() as broker, Postgres() as postgres, tempfile.TemporaryDirectory() as folder:
+        for turn in range(rounds):
+            for count, found in rates.items():
+                name = f"workers-{turn}-{count}"
+                system = System(broker, Path(folder) / name, name)
+                found.append(_rate(system, postgres.new_database(), count))
+                print(f"{count} workers: {found[-1]:,.0f} events/s", file=sys.stderr)
+    one, two = (statistics.median(found) for found in rates.values())
+    return {"one_events_per_s": one, "two_events_per_s": two, "two_to_one": two / one}
+
+
+def _rate(system: System, ledger: str, count: int) -> float:
+    """Return the events per second that so many workers read."""
+    port = free_port()
+    text = system.file.read_text(encoding="utf-8")
+    text = text.replace(f"sqlite:///{system.directory}/ledger.db", ledger)
+    metrics = f'{{public: "{HOST}:{port}", custodian: "{HOST}:{port + 1}"}}'
+    text = text.replace(f'{{public: "{HOST}:0", custodian: "{HOST}:0"}}', metrics)
+    text = text.replace("kafka:\n", "kafka:\n  session_timeout: 300s\n")
+    system.file.write_text(text, encoding="utf-8")
+    check(system.alarms(), apply=True, partitions=system.partitions)  # as another ledger asks for
+    _register(system)
+    pages = [port + 1 + 2 * index for index in range(count)]
+    with _workers(system, count) as pids:
+        with _producer(system) as producer:  # one event a partition, so that all are seen to read
+            for partition in range(system.partitions):
+                producer.send(system.topic, b"{}", partition=partition)
+        wait_until("every worker reads", lambda: all(map(_read, pages)), every_s=0.05)
+        time.sleep(2)  # for a rebalance that is under way
+        before = sum(map(_read, pages))
+        _tell(pids, signal.SIGSTOP)
+        events = sum(asyncio.run(_produce(system)) for _ in range(FILLS))
+        _tell(pids, signal.SIGCONT)
+        began_s = time.perf_counter()
+        wait_until("all is read", lambda: sum(map(_read, pages)) >= before + events, every_s=0.05)
+        return events / (time.perf_counter() - began_s)
+
+
+def _register(system: System) -> None:
+    """Make a ledger whose first window is today's, so that workers read what is in the topic."""
+    alarms = system.alarms()
+    calendar = alarms.queries[QUERY].calendar
+    window = int(calendar.containing(np.array([wall_clock_ms()]))[0][0]) - 1
+    with open_ledger(alarms) as ledger:
+        first = {QUERY: calendar.bounds(window)[0]}
+        assemble(alarms, ledger, identities=check_feeds(alarms), first_start_ms=first)
+
+
+@contextmanager
+def _workers(system: System, count: int) -> Iterator[list[int]]:
+    """Run workers under one command; yield their process ids."""
+    command = [sys.executable, "-m", "stream.cli.main", "run", str(system.file)]
+    with (system.directory / "workers.log").open("wb") as log:
+        parent = subprocess.Popen(
+            [*command, "--workers", str(count)], cwd=ROOT, stdout=log, stderr=log
+        )
+    try:
+        if count > 1:
+            wait_until("workers start", lambda: len(children(parent.pid)) == count)
+        yield children(parent.pid) if count > 1 else [parent.pid]
+    finally:
+        parent.terminate()
+        parent.wait()
+
+
+@contextmanager
+def _producer(system: System) -> Iterator[KafkaProducer]:
+    producer = KafkaProducer(bootstrap_servers=system.broker.bootstrap)
+    try:
+        yield producer
+        producer.flush()
+    finally:
+        producer.close()
+
+
+def _tell(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        os.kill(pid, number)
+
+
+def _read(custodian_port: int) -> int:
+    """Return how many events a worker says it has read; 0 while it does not answer."""
+    try:
+        with urlopen(f"http://{HOST}:{custodian_port}/metrics", timeout=60) as answer:
+            lines = answer.read().decode().splitlines()
+    except OSError:
+        return 0
+    return next((int(float(line.split()[-1])) for line in lines if line.startswith(READ)), 0)
+
+
+if __name__ == "__main__":
+    for what, value in run().items():
+        print(f"{what:20} {value:,.2f}")

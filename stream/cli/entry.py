@@ -1,0 +1,119 @@
+"""Where the process ``tocsin`` begins: signals first, then the command, then its last sentence.
+
+The kernel lets nothing but a handler end the first process of a container: without one, SIGTERM is
+ignored and the container killed when its grace is over. So handlers are there before anything is
+imported that takes time. Until the command is at work there is nothing to put in order, and
+SIGTERM ends the process at once; from then on it unwinds, as Ctrl-C does, for five seconds at most.
+A worker takes its signals over when Faust starts (``stream/kafka/host.py``).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import NoReturn
+
+    from stream.logs.lines import Log
+
+__all__ = ["main"]
+
+_TOLD: Final = 143  # as a shell counts: 128, and the signal's number
+_INTERRUPTED: Final = 1  # click's
+_MISTAKE: Final = 70
+_UNWIND_S: Final = 5.0
+
+
+def main() -> NoReturn:
+    """Run the command that the process was called with, and end with its exit code."""
+    signal.signal(signal.SIGTERM, _end)
+    if "run" in sys.argv and not any(word.startswith("--replay") for word in sys.argv):
+        # A worker reads its configuration again when it is hung up on; until then it has just done.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    from stream.cli.main import main as command  # noqa: PLC0415  # takes time: signals come first
+    from stream.logs.clients import route  # noqa: PLC0415  # the same
+
+    route(_log)
+    told = _Told()
+    signal.signal(signal.SIGTERM, told)
+    try:
+        command(prog_name="tocsin")
+    except KeyboardInterrupt:
+        _leave(_TOLD if told.so else _INTERRUPTED)
+    except SystemExit as ending:
+        if told.so or ending.code == _INTERRUPTED:
+            _leave(_TOLD if told.so else _INTERRUPTED)
+        raise
+    except Exception as error:  # noqa: BLE001  # promise 6: its text and traceback may quote an event
+        from stream.logs.places import place_of  # noqa: PLC0415  # hardly ever needed
+
+        place = place_of(error)
+        sys.stderr.write(f"error: a mistake in Tocsin: {type(error).__name__} at {place}\n")
+        sys.exit(_MISTAKE)
+    sys.exit(0)
+
+
+def _log() -> Log:
+    from stream.logs.lines import Log  # noqa: PLC0415  # most commands have nothing to log
+
+    return Log(sys.stderr)
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    """End at once: nothing has been opened yet."""
+    _say()
+    os._exit(_TOLD)
+
+
+def _leave(code: int) -> NoReturn:
+    """End after an interrupt that has unwound everything.
+
+    Python would end by SIGINT instead, whatever the exit code, where the interrupt passed through
+    an ``exec`` of some library's import.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+class _Told:
+    """A handler that unwinds as Ctrl-C does, but not for ever.
+
+    A library may hold the interrupt back, or wait for what does not come.
+    """
+
+    def __init__(self) -> None:
+        from threading import Timer  # noqa: PLC0415  # signals come first
+
+        self.so = False
+        self._patience = Timer(_UNWIND_S, os._exit, (_TOLD,))
+        self._patience.daemon = True
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Interrupt whatever is at work; told again, do nothing more."""
+        if self.so:
+            return
+        self.so = True
+        _say()
+        self._patience.start()
+        interrupt = signal.getsignal(signal.SIGINT)  # asyncio has one that cancels in order
+        if callable(interrupt):
+            interrupt(number, frame)
+        else:
+            sys.exit(_TOLD)
+
+
+def _say() -> None:
+    """Say why, past buffers that the interrupted code may hold."""
+    with suppress(OSError):
+        os.write(2, b"tocsin: told to end (SIGTERM) before it was done\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""``tocsin grow``: more partitions for a feed, under the same ledger and budget."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import click
+
+from stream.build import open_ledger, wall_clock_ms
+from stream.cli.shared import CONFIG, load_alarms, require_ledger_file
+from stream.kafka.growth import SETTLE_MS, denied_by
+from stream.kafka.growth import grow as more_partitions
+from stream.windows.instants import instant_ms, iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from accountant.layouts import Growth
+    from accountant.ledger.ledger import Ledger
+    from stream.model.alarms import Alarms
+
+__all__ = ["grow"]
+
+_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000}
+
+
+@click.command()
+@click.argument("file", type=CONFIG)
+@click.argument("feed")
+@click.option(
+    "--partitions",
+    type=click.IntRange(2),
+    required=True,
+    help="Of the feed's topic afterwards, those that it has among them.",
+)
+@click.option(
+    "--at",
+    metavar="ISO",
+    help="Make them no earlier than this; without an offset, in UTC. Default: at once.",
+)
+@click.option(
+    "--settle",
+    metavar="DURATION",
+    default=f"{SETTLE_MS // 60_000}m",
+    show_default=True,
+    help="How long sensors may take to learn of new partitions, and what they sent to arrive.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def grow(file: Path, feed: str, *, partitions: int, at: str | None, settle: str, yes: bool) -> None:
+    """Give FEED more partitions, under the same ledger and budget.
+
+    Windows that may have events of before and after are denied as repartitioned, uncharged; all
+    others are decided. Workers may run. Stopped at any point, it goes on when it is run again.
+    """
+    alarms = load_alarms(file, quiet=True)
+    at_ms, settle_ms = _instant(at), _duration(settle)
+    require_ledger_file(alarms)
+    with open_ledger(alarms) as opened:
+
+        def agree(planned: Growth) -> None:
+            for line in _costs(alarms, opened, planned):
+                click.echo(f"note: {line}", err=True)
+            if not yes:
+                click.confirm(
+                    f"give {feed!r} {partitions} partitions, for good?", abort=True, err=True
+                )
+
+        growth = more_partitions(
+            alarms,
+            opened,
+            feed,
+            partitions,
+            at_ms=at_ms,
+            settle_ms=settle_ms,
+            clock_ms=wall_clock_ms,
+            agree=agree,
+            say=lambda text: click.echo(text, err=True),
+        )
+        if growth is None or growth.until_ms is None:
+            click.echo(f"{feed}: {partitions} partitions from the beginning, nothing to do")
+            return
+        click.echo(
+            f"{feed}: {growth.before} -> {growth.partitions} partitions;"
+            f" all events are routed over them from {iso_utc(growth.until_ms)} on"
+        )
+        for line in _costs(alarms, opened, growth):
+            click.echo(line)
+
+
+def _costs(alarms: Alarms, opened: Ledger, growth: Growth) -> Iterator[str]:
+    """Yield what a growth costs each alarm."""
+    for each in denied_by(alarms, opened, growth):
+        yield (
+            f"{each.alarm}: {each.windows} window(s) denied as repartitioned,"
+            f" {iso_utc(each.start_ms)} to {iso_utc(each.end_ms)}"
+        )
+
+
+def _instant(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return instant_ms(text, ZoneInfo("UTC"))
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} {error}", param_hint="--at") from None
+
+
+def _duration(text: str) -> int:
+    found = re.fullmatch(r"([0-9]{1,6})([smh])", text)
+    if found is None:
+        raise click.BadParameter(
+            f"{text!r} is not a duration: write 90s, 10m or 1h", param_hint="--settle"
+        )
+    return int(found[1]) * _UNITS_MS[found[2]]

@@ -1,0 +1,117 @@
+"""A worker as the command runs it: its log, what SIGHUP changes, and its last sentence."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from accountant.errors import TocsinError
+from stream.config.loading import examine
+from stream.kafka.worker import UNKNOWN_ERROR, run
+from stream.logs.clients import redirect
+from stream.logs.lines import Line, Log
+from stream.logs.settings import Form, LogSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from stream.decisions.records import Alarm, DecisionRecord
+    from stream.logs.settings import Level
+    from stream.model.alarms import Alarms, Settings
+
+__all__ = ["reread", "start"]
+
+
+def start(
+    alarms: Alarms,
+    file: Path,
+    *,
+    settings: Settings,
+    level: Level | None,
+    form: Form | None,
+    released: Callable[[DecisionRecord | Alarm], None] | None,
+) -> int:
+    """Run one worker and return its exit code.
+
+    Args:
+        alarms: the checked configuration.
+        file: where it was read, and is read again on SIGHUP.
+        settings: what this worker takes for those of the configuration: one of several has its
+            own ports.
+        level: of the log, before what the configuration says.
+        form: of the log, the same.
+        released: told every decision and alarm record that this worker published.
+
+    Raises:
+        TocsinError: it cannot start; where the log is JSON, that is a line of it instead.
+    """
+    chosen = LogSettings(level or settings.log.level, form or settings.log.form)
+    log = Log(sys.stderr, chosen)
+    redirect(log)
+
+    def read_again() -> None:
+        reread(file, alarms, log, level)
+
+    try:
+        mine = replace(alarms, settings=settings)
+        return run(mine, released=released, log=log, reread=read_again)
+    except Exception as error:
+        if chosen.form is Form.TEXT:
+            raise
+        code = error.exit_code if isinstance(error, TocsinError) else UNKNOWN_ERROR
+        log.error(Line.FAILED, error=error, code=code)  # noqa: TRY400  # not the standard library's
+        return code
+
+
+def reread(file: Path, running: Alarms, log: Log, level: Level | None) -> None:
+    """Read a configuration again, and take on what may change in a running worker: the log's level.
+
+    Whatever else has changed is named, by the key it stands under; it needs a restart. Variables of
+    the environment are those that the process was started with.
+
+    Args:
+        file: where it stands.
+        running: what the worker was started with.
+        log: whose level is set.
+        level: the one given on the command line, which the file does not change.
+    """
+    report = examine(file, environ=os.environ)
+    if report.alarms is None:
+        log.error(Line.NOT_REREAD, error=report.errors[0])
+        return
+    log.level = level or report.alarms.settings.log.level
+    now, then = _sections(report.alarms), _sections(running)
+    restart = ", ".join(name for name in now if now[name] != then[name])
+    fields = {"needs_restart": restart} if restart else {}
+    log.info(Line.REREAD, log_level=log.level.value, **fields)
+
+
+def _sections(alarms: Alarms) -> dict[str, object]:
+    """Return what a worker keeps as it was, by the key of the file that it stands under."""
+    settings = alarms.settings
+    return {
+        "kafka": alarms.kafka,
+        "ledger": settings.ledger_url,
+        "metrics": (
+            settings.public_address,
+            settings.custodian_address,
+            settings.custodian_token,
+        ),
+        "log": settings.log.form,
+        "tick": settings.tick_ms,
+        "feeds": alarms.feeds,
+        "budget": alarms.budget,
+        "alarms": {
+            query.id: (
+                query.fingerprint,
+                query.publish_delay_ms,
+                query.decide_timeout_ms,
+                query.max_age_ms,
+                query.reference and query.reference.timeout_ms,
+            )
+            for query in alarms.queries.values()
+        },
+    }

@@ -1,0 +1,82 @@
+"""All that decides what a query counts, and so which queries count the same.
+
+Counting is given queries as these protocols, so it can look at nothing else of them; the keys below
+name every member (``tests/unit/stream/counting/test_alike.py``). The feed is no part of a key: the
+queries that are compared read one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from stream.model.feeds import Domain, Feed
+    from stream.model.filters import Where
+    from stream.model.queries import AggregateSpec
+    from stream.windows.calendars import Calendar
+
+__all__ = ["Counting", "Selection", "counting_key", "selection_key"]
+
+
+class Selection(Protocol):
+    """What says which rows of a feed count, in which cell, and what they weigh."""
+
+    @property
+    def where(self) -> Where | None:
+        """Row filter; ``None`` keeps all."""
+        ...
+
+    @property
+    def domain(self) -> Domain:
+        """Public predicates."""
+        ...
+
+    @property
+    def aggregates(self) -> tuple[AggregateSpec, ...]:
+        """Statistics, at least one."""
+        ...
+
+
+class Counting(Selection, Protocol):
+    """What says which windows take those rows."""
+
+    @property
+    def feed(self) -> Feed:
+        """Where they come from: its skew, and whether events have ids."""
+        ...
+
+    @property
+    def calendar(self) -> Calendar:
+        """Windows, schedule included."""
+        ...
+
+    @property
+    def grace_ms(self) -> int:
+        """Lateness that still counts."""
+        ...
+
+
+def selection_key(query: Selection) -> Hashable:
+    """Return what queries share iff the same rows of their feed count for them, and alike."""
+    specs = (
+        tuple(_by_value(getattr(spec, each.name)) for each in fields(spec))
+        for spec in query.aggregates
+    )
+    return query.where, query.domain, tuple(specs)
+
+
+def counting_key(query: Counting) -> Hashable:
+    """Return what queries of one selection share iff they count the same."""
+    return query.calendar, query.grace_ms
+
+
+def _by_value(value: object) -> Hashable:
+    """Return a field of a statistic, arrays as what they hold."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    return value

@@ -1,0 +1,139 @@
+"""What the queries of one feed have in common is done once: cells, filters, rows, counts.
+
+Alarms on one feed differ mostly in their thresholds, and counting knows nothing of those. Queries
+of one ``Selection`` count the same rows; where windows and grace are the same too, they share a
+counter::
+
+    batch ─▶ filters, cells, values ─▶ rows of a selection ─▶ counter of its windows and grace
+             once each                  once                   once; a window is cut once for all
+
+What is shared shows nowhere: a partial is each query's own, with its own fingerprint, and a query
+counts the same whatever stands beside it (``tests/unit/stream/counting/test_sharing.py``).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stream.counting.alike import counting_key, selection_key
+from stream.counting.counter import WindowCounter
+from stream.counting.fates import Fate
+from stream.counting.projection import Columns, project
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from numpy.typing import NDArray
+
+    from stream.counting.counter import CellVector
+    from stream.counting.projection import Rows
+    from stream.events.decoder import Batch
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
+
+__all__ = ["FeedCounters", "SharedCounter"]
+
+
+class SharedCounter:
+    """One counter, for queries that count the same.
+
+    Args:
+        queries: at least one; any of them says what is counted.
+        budget: unit, caps and periods.
+
+    Raises:
+        ValueError: as ``WindowCounter``.
+    """
+
+    def __init__(self, queries: Sequence[Query], budget: Budget) -> None:
+        """Start with nothing counted."""
+        self._counter = WindowCounter(queries[0], budget)
+        self._members = len(queries)
+        self._needs: dict[str, int] = {}
+        self._cuts: dict[int, CellVector] = {}
+
+    def add(self, rows: Rows) -> NDArray[np.uint8]:
+        """Count rows as ``WindowCounter.add`` does, once for all queries."""
+        return self._counter.add(rows)
+
+    def cut(self, index: int) -> CellVector:
+        """Return the statistics of a window that no further row may join, worked out once.
+
+        Raises:
+            ValueError: every query has said that it needs no window so early.
+        """
+        found = self._cuts.get(index)
+        if found is None:
+            found = self._cuts[index] = self._counter.cut(index)
+        return found
+
+    def keep_from(self, query: str, index: int) -> None:
+        """Take note that a query needs no window before ``index``; what none needs is forgotten.
+
+        Called for every query before the first row, and whenever one has had a window.
+        """
+        self._needs[query] = index
+        if len(self._needs) < self._members:
+            return
+        floor = min(self._needs.values())
+        self._counter.forget_before(floor)
+        self._cuts = {at: cut for at, cut in self._cuts.items() if at >= floor}
+
+
+class FeedCounters:
+    """The counters of all queries of one partition of a feed.
+
+    Args:
+        queries: the feed's queries.
+        budget: unit, caps and periods.
+
+    Raises:
+        ValueError: as ``WindowCounter``, or the queries read different feeds.
+    """
+
+    def __init__(self, queries: Sequence[Query], budget: Budget) -> None:
+        """Find out which queries count the same."""
+        if len({query.feed.name for query in queries}) > 1:
+            raise ValueError("only queries of one feed are counted together")
+        alike: defaultdict[Hashable, defaultdict[Hashable, list[Query]]]
+        alike = defaultdict(lambda: defaultdict(list))
+        for query in queries:
+            alike[selection_key(query)][counting_key(query)].append(query)
+        self._of: dict[str, SharedCounter] = {}
+        self._selections: list[tuple[Query, list[SharedCounter]]] = []
+        for countings in alike.values():
+            counters = []
+            for members in countings.values():
+                counters.append(SharedCounter(members, budget))
+                self._of |= dict.fromkeys((query.id for query in members), counters[-1])
+            self._selections.append((members[0], counters))
+
+    def of(self, query: str) -> SharedCounter:
+        """Return the counter of a query, by its id."""
+        return self._of[query]
+
+    def count(self, batch: Batch) -> NDArray[np.uint8]:
+        """Count a batch for every query.
+
+        Args:
+            batch: the next rows of the partition, in log order.
+
+        Returns:
+            The fate of every row, shape (n,): the farthest that any query brought it.
+        """
+        columns = Columns(batch)
+        farthest = np.full(len(batch), Fate.UNASKED, np.uint8)
+        for query, counters in self._selections:
+            rows, fates = project(query, columns)
+            taken = counters[0].add(rows)
+            for counter in counters[1:]:
+                np.maximum(taken, counter.add(rows), out=taken)
+            if len(rows) == len(batch):
+                fates = taken
+            else:
+                fates[fates == Fate.USED] = taken
+            np.maximum(farthest, fates, out=farthest)
+        return farthest

@@ -1,0 +1,115 @@
+"""What was published and a ledger lacks is taken over as spent, whatever is configured by now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accountant.errors import DataError, LedgerError
+from accountant.units import PrivacyUnit
+from stream.decisions.records import decode_alarm, decode_decision
+from stream.decisions.registration import registration, scopes_of, terms_of
+from stream.decisions.release import seen_decision
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
+
+    from accountant.ledger.ledger import Ledger
+    from accountant.records import SeenDecision
+    from stream.model.alarms import Alarms
+
+__all__ = ["published_in", "refuse_moved", "take_over"]
+
+
+def refuse_moved(alarms: Alarms, opened: Ledger) -> None:
+    """Refuse to charge anything where an alarm has another budget or feed than in the ledger.
+
+    Raises:
+        ConfigChangedError: one moved.
+    """
+    opened.pins.refuse_moved([registration(q, alarms, 0) for q in alarms.queries.values()])
+
+
+def take_over(alarms: Alarms, opened: Ledger, seen: Sequence[SeenDecision]) -> int:
+    """Charge published decisions that a ledger lacks, and return how many.
+
+    A budget that neither the configuration nor the ledger has, as of a feed that was removed since,
+    is registered with the configuration's terms. What was noted of the ledger outside of it is
+    noted anew.
+
+    Args:
+        alarms: the configuration.
+        opened: the ledger.
+        seen: what was published, of any alarm.
+
+    Raises:
+        ConfigChangedError: an alarm moved, or a budget has other terms than the ledger's.
+        LedgerError: something was published under another privacy unit than the configuration's.
+    """
+    refuse_moved(alarms, opened)
+    known = {row.terms.scope for row in opened.pins.budgets()}
+    _refuse_another_unit(alarms, [one for one in seen if one.scope not in known])
+    for budget in sorted({*scopes_of(alarms), *({one.scope for one in seen} - known)}):
+        opened.pins.register_budget(terms_of(alarms, budget))
+    adopted = opened.upkeep.mark_spent(seen)
+    opened.heads.begin()
+    return adopted
+
+
+def published_in(paths: Sequence[Path], alarms: Alarms) -> list[SeenDecision]:
+    """Return the decisions that saved output of ``tocsin run --json`` shows; alarms say no more.
+
+    Args:
+        paths: of files with one record a line.
+        alarms: the configuration, for records of older versions.
+
+    Raises:
+        DataError: a line is no record of Tocsin, or no file shows a decision.
+    """
+    found = [one for path in paths for one in _published_in(path, alarms)]
+    if not found:
+        raise DataError(
+            f"{', '.join(map(str, paths))}: no decision was published there",
+            hint="give what `tocsin run FILE --replay ... --json` printed, all of it",
+        )
+    return found
+
+
+def _published_in(path: Path, alarms: Alarms) -> Iterator[SeenDecision]:
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}", hint="check the path") from None
+    for number, line in enumerate(lines, start=1):
+        try:
+            seen = seen_decision(decode_decision(line), alarms)
+        except (DataError, ValueError):
+            _refuse_what_is_no_alarm(line, f"{path}:{number}")
+            continue
+        if seen is None:
+            raise DataError(
+                f"{path}:{number}: a decision of an older version about an alarm that is not in "
+                "the configuration: what it drew on is not known",
+                hint="run this with the configuration that it was published under",
+            )
+        yield seen
+
+
+def _refuse_what_is_no_alarm(line: bytes, place: str) -> None:
+    try:
+        decode_alarm(line)
+    except DataError:
+        raise DataError(
+            f"{place}: neither a decision nor an alarm",
+            hint="give what `tocsin run FILE --replay ... --json` printed, in whole lines",
+        ) from None
+
+
+def _refuse_another_unit(alarms: Alarms, unknown: Collection[SeenDecision]) -> None:
+    for one in unknown:
+        if bool(one.periods) is not (alarms.budget.unit is PrivacyUnit.USER):
+            raise LedgerError(
+                f"alarm {one.query!r} was published under another privacy unit than "
+                f"{alarms.budget.unit.value!r}: what it cost cannot be charged here",
+                hint="run this with the configuration that it was published under",
+            )

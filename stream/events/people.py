@@ -1,0 +1,100 @@
+"""Privacy units by their texts: each hashed and routed when it is first met, not in every batch.
+
+Most events are of people who were met before. What is remembered here only saves work: a unit's
+hash and partition are functions of its text, texts are compared exactly, and one that was forgotten
+is worked out again (``docs/adr/0005-keyed-hashes-by-siphash.md``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from stream.events.hashing import KeyedHash
+from stream.events.partitioning import partitions_of
+from stream.events.texts import SHORT_BYTES, Lexicon, Texts, distinct
+from stream.events.units import Roster, Units
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from stream.events.hashing import ByteStrings
+    from stream.model.feeds import Partitioner
+
+__all__ = ["People"]
+
+_MOST: Final = 1 << 17
+"""Units that are remembered, up to 100 bytes each, before all are forgotten. One batch may bring as
+many again: it is worked on as a whole."""
+
+
+class People:
+    """The privacy units of one reader.
+
+    Args:
+        hash_key: 16 to 64 secret bytes; the same wherever units are compared.
+        partitioner: the declared hash of the topic's keys.
+        partitions: of the topic.
+
+    Raises:
+        ValueError: the key is too short.
+    """
+
+    def __init__(self, hash_key: bytes, *, partitioner: Partitioner, partitions: int) -> None:
+        """Begin with nobody."""
+        self._hash = KeyedHash(hash_key, purpose=b"tocsin.unit")
+        self._slot_key = hash_key
+        self._partitioner = partitioner
+        self._partitions = partitions
+        self._forget(0)
+
+    def units(self, column: pa.Array) -> tuple[Units, NDArray[np.int64]]:
+        """Return the unit of each row, and the partition that its events belong to, shape (n,).
+
+        Args:
+            column: the units' texts, a ``string`` array without nulls.
+        """
+        texts = Texts.of(column)
+        if texts.most > SHORT_BYTES:
+            encoded = column.dictionary_encode()
+            number = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+            return self._unremembered(number, Texts.of(encoded.dictionary))
+        if texts.most > self._lexicon.longest or len(self._lexicon) > _MOST:
+            self._forget(max(texts.most, self._lexicon.longest))
+        number = self._lexicon.find(texts)
+        rows = np.flatnonzero(number < 0)
+        if len(rows):
+            new = texts[rows] if len(rows) < len(texts) else texts
+            named, first = distinct(new)
+            if len(first) > _MOST:
+                self._forget(0)
+                named, first = (named, first) if new is texts else distinct(texts)
+                return self._unremembered(named, texts[first])
+            number[rows] = named + len(self._lexicon)
+            self._remember(new[first])
+        return Units(number, self._roster), self._home[number]
+
+    def _forget(self, longest: int) -> None:
+        """Begin anew, with texts of up to so many bytes; rows that were handed out stay good."""
+        self._lexicon = Lexicon(self._slot_key, longest)
+        self._roster = Roster()
+        self._home = np.zeros(0, np.int64)
+
+    def _remember(self, texts: Texts) -> None:
+        """Add texts that are different from one another and from all that are known."""
+        strings = texts.strings()
+        self._lexicon.add(texts)
+        self._roster.extend(self._hash(strings))
+        self._home = np.concatenate([self._home, self._route(strings)])
+
+    def _unremembered(
+        self, number: NDArray[np.int64], texts: Texts
+    ) -> tuple[Units, NDArray[np.int64]]:
+        """Return what ``units`` does for rows of some different texts."""
+        strings = texts.strings()
+        return Units(number, Roster(self._hash(strings))), self._route(strings)[number]
+
+    def _route(self, strings: ByteStrings) -> NDArray[np.int64]:
+        return partitions_of(strings, self._partitioner, self._partitions)

@@ -1,0 +1,267 @@
+"""What a fetch brought, column by column: no object outlives a record but its value.
+
+aiokafka hands out a ``ConsumerRecord`` per record, and making them costs more than everything that
+is done with them afterwards. A consumer with ``as_columns`` gets blocks instead: ``Records``, tens
+of thousands at a time. What may be read is still decided by aiokafka's own code, batch by batch:
+checksums, aborted transactions, control records, places in compacted logs, positions
+(``docs/adr/0014-fetched-batches-as-columns.md``).
+
+A batch that cannot be read ends no call: what lies before it is handed out, then its place
+(``Damage``), and the partition's position stays there. aiokafka by itself raises, which also loses
+what the same call had already taken of other partitions.
+
+``fetch`` returns, and positions stand, like this::
+
+    log       [ batch ][ batch ][ damaged ][ batch ]
+    records   ^^^^^^^^^^^^^^^^^^
+    position                    ^  here, and at the next fetch Damage alone
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from aiokafka.consumer import fetcher
+from aiokafka.consumer.fetcher import PartitionRecords
+
+from stream.events.records import Records
+from stream.kafka.headers import tolerate_headers
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from aiokafka import TopicPartition
+
+    from stream.events.records import Headers
+
+__all__ = ["LOG_APPEND_TIME", "Damage", "Fetched", "as_columns", "fetch"]
+
+LOG_APPEND_TIME: Final = 1
+"""How aiokafka says that the broker set a record's timestamp."""
+
+_BLOCK_RECORDS: Final = 1 << 16
+_BLOCK_BYTES: Final = 1 << 26  # of values: batches may unpack to much more than was fetched
+_BLOCKS: Final = 4
+"""Blocks of one call: a fraction of a second's work, and what the partitions of one worker hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A batch that cannot be read: a wrong checksum, an unknown codec, records that do not end.
+
+    Args:
+        offset: where the partition stands still.
+        reason: the class of what reading it raised; never its text, which may quote the batch.
+    """
+
+    offset: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What one call brought.
+
+    Args:
+        records: by partition, in log order, at least one each.
+        damage: by partition, where reading stopped; it is told again after every fetch, so whoever
+            reads on pauses the partition.
+    """
+
+    records: dict[TopicPartition, Records]
+    damage: dict[TopicPartition, Damage]
+
+
+def as_columns(headers_of: Collection[str] = ()) -> dict[str, Any]:
+    """Return the arguments that make a new ``AIOKafkaConsumer`` one for ``fetch``.
+
+    Other consumers of the process are as they were.
+
+    Args:
+        headers_of: topics whose records' headers are wanted; of the others they are left out.
+    """
+    tolerate_headers()
+    fetcher.PartitionRecords = _fetched
+    return {"value_deserializer": _AsColumns(frozenset(headers_of))}
+
+
+async def fetch(consumer: Any, *partitions: TopicPartition, timeout_ms: int) -> Fetched:
+    """Return what a consumer ``as_columns`` has fetched, waiting for it if need be.
+
+    Args:
+        consumer: aiokafka's.
+        partitions: of which; of all that are assigned where none is named.
+        timeout_ms: how long to wait.
+
+    Raises:
+        KafkaError: as ``getmany``, but never for a batch that cannot be read.
+    """
+    taken = await consumer.getmany(*partitions, timeout_ms=timeout_ms, max_records=_BLOCKS)
+    found = Fetched({}, {})
+    for partition, blocks in taken.items():
+        if blocks and isinstance(blocks[-1], Damage):
+            found.damage[partition] = blocks.pop()
+        if blocks:
+            found.records[partition] = Records.joined(blocks)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _AsColumns:
+    """How a consumer says what it wants: aiokafka passes deserializers on to where it unpacks."""
+
+    headers_of: frozenset[str]
+
+    def __call__(self, _value: bytes | None) -> bytes | None:
+        """Refuse to be what it is passed as: then this module is not where records are unpacked."""
+        raise RuntimeError("aiokafka unpacks records by itself: this version does not fit")
+
+
+def _fetched(
+    partition: TopicPartition,
+    records: Any,
+    aborted: Any,
+    offset: int,
+    *how: Any,
+) -> Any:
+    """Stand in for aiokafka's ``PartitionRecords``.
+
+    ``how``: deserializers of keys and of values, whether to check CRCs, and what to read.
+    """
+    _, wanted, *checks = how
+    if not isinstance(wanted, _AsColumns):
+        return PartitionRecords(partition, records, aborted, offset, *how)
+    batches = _Batches(records, headers=partition.topic in wanted.headers_of)
+    return _Blocks(partition, batches, aborted, offset, None, None, *checks)
+
+
+class _Blocks(PartitionRecords):  # type: ignore[misc]  # aiokafka ships no stubs
+    """Iterates over blocks, and over one ``Damage`` at the end where there is one.
+
+    aiokafka's loop runs over batches that each claim to be one record.
+    """
+
+    next_fetch_offset: int
+
+    def _unpack_records(self) -> Iterator[Records | Damage]:
+        batches = super()._unpack_records()
+        damage = None
+        block = _Block()
+        while True:
+            try:
+                batch = next(batches, None)
+            except MemoryError:
+                raise
+            except Exception as error:  # noqa: BLE001 (total: it is about these bytes alone)
+                damage = Damage(self.next_fetch_offset, type(error).__name__)
+                break
+            if batch is None:
+                break
+            block.add(batch)
+            if len(block.value) >= _BLOCK_RECORDS or block.size >= _BLOCK_BYTES:
+                yield block.columns()
+                block = _Block()
+        if block.value:
+            yield block.columns()
+        if damage is not None:
+            yield damage
+
+    def _consumer_record(self, _partition: TopicPartition, record: _Whole) -> _Whole:
+        """Return the records of a batch from the place on that was asked for."""
+        records, start = record.records, self.next_fetch_offset
+        if records[0].offset < start:
+            records = [each for each in records if each.offset >= start]
+        return _Whole(record.offset, records, with_headers=record.with_headers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """The records of a batch, passing for its last one."""
+
+    offset: int
+    records: list[Any]
+    with_headers: bool
+
+
+class _Batches:
+    """Fetched batches, each of which iterates over itself as a whole."""
+
+    def __init__(self, records: Any, *, headers: bool) -> None:
+        self._records = records
+        self._headers = headers
+
+    def has_next(self) -> bool:
+        """Tell whether there is another batch."""
+        return bool(self._records.has_next())
+
+    def next_batch(self) -> _Batch:
+        """Return the next batch."""
+        return _Batch(self._records.next_batch(), headers=self._headers)
+
+
+class _Batch:
+    """A batch as aiokafka knows it, iterated over as a whole."""
+
+    def __init__(self, batch: Any, *, headers: bool) -> None:
+        self._batch = batch
+        self._headers = headers
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._batch, name)
+
+    def __next__(self) -> Any:
+        return next(self._batch)  # of a control batch
+
+    def __iter__(self) -> Iterator[_Whole]:
+        records = list(self._batch)
+        if records:
+            yield _Whole(records[-1].offset, records, with_headers=self._headers)
+
+
+class _Block:
+    """Columns that grow by batches; some hold a single record, so arrays are made at the end."""
+
+    def __init__(self) -> None:
+        self._offset: list[int] = []
+        # Runs of records with the same time: how many, when, and whether the broker said so.
+        self._alike: list[int] = []
+        self._timestamp_ms: list[int] = []
+        self._log_append: list[bool] = []
+        self._headers: list[Headers] = []
+        self.value: list[bytes | None] = []
+        self.size = 0
+
+    def add(self, batch: _Whole) -> None:
+        """Add the records of a batch.
+
+        All of a batch are dated the same way; where the broker dated it, all at the same time.
+        Those of the oldest format have no timestamp.
+        """
+        records, first = batch.records, batch.records[0]
+        value = [record.value for record in records]
+        log_append = first.timestamp_type == LOG_APPEND_TIME
+        self.value += value
+        self.size += sum(map(len, filter(None, value)))
+        self._offset += [record.offset for record in records]
+        if log_append or first.timestamp is None:
+            self._alike.append(len(records))
+            self._timestamp_ms.append(-1 if first.timestamp is None else first.timestamp)
+            self._log_append.append(log_append)
+        else:
+            self._alike += [1] * len(records)
+            self._timestamp_ms += [record.timestamp for record in records]
+            self._log_append += [False] * len(records)
+        if batch.with_headers:
+            self._headers += [record.headers for record in records]
+
+    def columns(self) -> Records:
+        """Return the records so far."""
+        return Records(
+            np.array(self._offset, np.int64),
+            np.repeat(np.array(self._timestamp_ms, np.int64), self._alike),
+            np.repeat(np.array(self._log_append, np.bool_), self._alike),
+            self.value,
+            self._headers or [()] * len(self.value),
+        )

@@ -1,0 +1,251 @@
+"""More partitions for a feed, under the same ledger: announced, made, concluded.
+
+::
+
+    announce          make, conclude
+    |-- margin --|-- margin --|---------- settle ----------|
+               [ from                                 until )   no window across is decided
+
+Each step is stored where it takes effect, in the ledger or in Kafka, before the next one begins.
+So the command may be killed anywhere, and run again it goes on where it was. Workers may run all
+the time.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from accountant.errors import ConfigError, DependencyError, LogChangedError
+from accountant.layouts import Growth
+from stream.kafka.topics import admin_client, describe
+from stream.model.alarms import require_kafka
+from stream.model.feeds import Clock
+from stream.model.references import counted_on, feeds_in_use
+from stream.model.routing import first_start_after
+from stream.windows.instants import iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kafka.admin import KafkaAdminClient
+
+    from accountant.ledger.ledger import Ledger
+    from stream.kafka.topics import TopicFacts
+    from stream.model.alarms import Alarms
+    from stream.model.feeds import Feed
+
+__all__ = ["SETTLE_MS", "Denied", "denied_by", "grow"]
+
+SETTLE_MS: Final = 10 * 60_000
+"""Until every sensor routes over new partitions: clients ask for a topic's partitions every 5
+minutes (``metadata.max.age.ms``, ``topic.metadata.refresh.interval.ms``), and what was routed
+before that is on its way for up to 5 more (``delivery.timeout.ms``, ``message.timeout.ms``)."""
+
+_LOOK_S: Final = 0.2
+_APPEAR_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """What a growth costs an alarm.
+
+    Args:
+        alarm: its name.
+        windows: how many of its windows are denied.
+        start_ms: start of the first.
+        end_ms: end of the last.
+    """
+
+    alarm: str
+    windows: int
+    start_ms: int
+    end_ms: int
+
+
+def grow(
+    alarms: Alarms,
+    ledger: Ledger,
+    name: str,
+    partitions: int,
+    *,
+    at_ms: int | None = None,
+    settle_ms: int = SETTLE_MS,
+    clock_ms: Callable[[], int],
+    agree: Callable[[Growth], None],
+    say: Callable[[str], None],
+) -> Growth | None:
+    """Give a feed more partitions, and wait until they are there.
+
+    Args:
+        alarms: the checked configuration.
+        ledger: of its workers, open.
+        name: of the feed.
+        partitions: of its topic afterwards.
+        at_ms: no partition is made before this instant; ``None`` for as soon as may be.
+        settle_ms: for how long sensors may go on without knowing of new partitions.
+        clock_ms: wall clock.
+        agree: told what is about to be announced, with the instants as they will be within a few
+            seconds; what it raises ends the command, and nothing was changed.
+        say: told what is being done.
+
+    Returns:
+        How it grew; ``None`` where the log was registered with as many.
+
+    Raises:
+        ConfigError: there is no such feed, its partitions cannot change, or the instant has passed.
+        LogChangedError: its topic is another than the ledger's.
+        LedgerError: the ledger refuses, see :meth:`accountant.ledger.growths.Growths.announce`.
+        DependencyError: Kafka or the ledger cannot be reached, or Kafka refuses.
+    """
+    feed = _growing(alarms, name)
+    with admin_client(require_kafka(alarms)) as client:
+        work = _Work(alarms, ledger, feed, client, clock_ms, settle_ms)
+        growth = work.announced(partitions, at_ms, agree)
+        if growth is None or growth.until_ms is not None:
+            return growth
+        say(
+            f"{name}: {growth.before} -> {partitions} partitions announced; should this be stopped "
+            "now, run it again"
+        )
+        work.make(growth)
+        until_ms = work.over_ms(clock_ms())
+        return ledger.growths.conclude(name, partitions, until_ms=until_ms)
+
+
+def denied_by(alarms: Alarms, ledger: Ledger, growth: Growth) -> Iterator[Denied]:
+    """Yield what a concluded growth costs each alarm that its feed is counted for."""
+    feed = alarms.feeds[growth.feed]
+    cursors = {row.query: row.cursor_ms for row in ledger.pins.queries()}
+    for query in counted_on(feed, alarms)[0]:
+        # Of one that began nobody knows when, what was not decided before this is denied.
+        known = growth.from_ms > 0
+        first_ms = first_start_after(query, growth.from_ms) if known else cursors.get(query.id, 0)
+        found: list[tuple[int, int]] = []
+        index = query.calendar.next_active(query.calendar.first_starting_at(first_ms))
+        while True:
+            bounds = query.calendar.bounds(index)
+            if growth.until_ms is None or bounds[0] - feed.allowed_skew_ms >= growth.until_ms:
+                break
+            found.append(bounds)
+            index = query.calendar.next_active(index + 1)
+        if found:
+            yield Denied(query.id, len(found), found[0][0], found[-1][1])
+
+
+def _growing(alarms: Alarms, name: str) -> Feed:
+    """Return the feed, if its partitions may become more."""
+    used = {feed.name: feed for feed in feeds_in_use(alarms)}
+    if name not in used:
+        raise ConfigError(
+            f"no alarm reads a feed {name!r}", hint=f"alarms read {', '.join(sorted(used))}"
+        )
+    if used[name].clock is not Clock.APPEND_TIME:
+        raise ConfigError(
+            f"feed {name!r} has `clock: punctuation`: its marks were written into every partition",
+            hint="replay it into a topic with more partitions, under a new ledger",
+        )
+    return used[name]
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """The steps of one growth."""
+
+    alarms: Alarms
+    ledger: Ledger
+    feed: Feed
+    client: KafkaAdminClient
+    clock_ms: Callable[[], int]
+    settle_ms: int
+
+    @property
+    def margin_ms(self) -> int:
+        """How far the clocks of brokers and of this machine are taken to be apart, at most."""
+        return self.feed.idle_margin_ms + self.feed.broker_skew_ms
+
+    def over_ms(self, made_ms: int) -> int:
+        """Return by when all records follow partitions that were there at an instant."""
+        return made_ms + self.settle_ms + self.margin_ms
+
+    def announced(
+        self, partitions: int, at_ms: int | None, agree: Callable[[Growth], None]
+    ) -> Growth | None:
+        """Tell the ledger, unless it knows; ``None`` where the log always had as many.
+
+        As late as may be: until then, whoever stops the command has changed nothing.
+        """
+        name, facts = self.feed.name, self._facts()
+        known = self.ledger.growths.of(name)
+        registered = replace(facts.identity(name), partitions=known.newest)
+        self.ledger.pins.refuse_changes((), [registered], ())  # another topic of the same name
+        if known.newest == partitions:
+            return known.growths[-1] if known.growths else None
+        self.ledger.growths.refuse_unfit(name, partitions)
+        now_ms = self.clock_ms()
+        planned = Growth(name, partitions, known.newest, 0, self.over_ms(now_ms), now_ms)
+        if facts.partitions == partitions:  # somebody has made them, who knows when
+            agree(planned)
+            return self.ledger.growths.announce(name, partitions, from_ms=None, first_starts={})
+        if facts.partitions > known.newest:
+            raise LogChangedError(
+                f"topic {self.feed.topic!r} has {facts.partitions} partitions, the ledger knows of "
+                f"{known.newest}",
+                hint=f"take these on first: `tocsin grow FILE {name} --partitions "
+                f"{facts.partitions}`",
+            )
+        # What Kafka would refuse is not announced: windows would be denied for nothing.
+        self.client.create_partitions({self.feed.topic: partitions}, validate_only=True)
+        from_ms = self._begin(planned, at_ms, agree)
+        first_starts = {
+            query.id: first_start_after(query, from_ms)
+            for query in counted_on(self.feed, self.alarms)[0]
+        }
+        return self.ledger.growths.announce(
+            name, partitions, from_ms=from_ms, first_starts=first_starts
+        )
+
+    def make(self, growth: Growth) -> None:
+        """Make the partitions that are not there yet, no earlier than was announced."""
+        if self._facts().partitions < growth.partitions:
+            # Brokers date records by their own clocks, and one that is behind must not date one
+            # of a new partition before the growth began.
+            self._wait(growth.from_ms + self.margin_ms)
+            self.client.create_partitions({self.feed.topic: growth.partitions})
+        give_up_s = time.monotonic() + _APPEAR_S
+        while self._facts().partitions < growth.partitions:
+            if time.monotonic() > give_up_s:
+                raise DependencyError(
+                    f"the new partitions of topic {self.feed.topic!r} do not appear",
+                    hint="check the brokers, and run this again",
+                )
+            time.sleep(_LOOK_S)
+
+    def _begin(self, planned: Growth, at_ms: int | None, agree: Callable[[Growth], None]) -> int:
+        """Return when the growth begins, now that it is agreed and time to announce it."""
+        from_ms = self.clock_ms() + self.margin_ms
+        if at_ms is not None and at_ms < from_ms:
+            raise ConfigError(
+                f"{iso_utc(at_ms)} is too early to tell the workers before",
+                hint=f"choose an instant at least {self.margin_ms} ms ahead, or leave it out",
+            )
+        from_ms = at_ms or from_ms
+        until_ms = self.over_ms(from_ms + self.margin_ms)
+        agree(replace(planned, from_ms=from_ms, until_ms=until_ms))
+        if at_ms is not None:
+            self._wait(at_ms - 2 * self.margin_ms)
+        return max(at_ms or 0, self.clock_ms() + self.margin_ms)
+
+    def _facts(self) -> TopicFacts:
+        facts = describe(self.client, [self.feed.topic]).get(self.feed.topic)
+        if facts is None:
+            raise LogChangedError(
+                f"topic {self.feed.topic!r} does not exist", hint="correct `topic` of the feed"
+            )
+        return facts
+
+    def _wait(self, until_ms: int) -> None:
+        """Sleep until the wall clock shows an instant, also where it is set meanwhile."""
+        while (left_ms := until_ms - self.clock_ms()) > 0:
+            time.sleep(min(left_ms / 1000, _LOOK_S))

@@ -1,0 +1,143 @@
+"""Faust as the host of a worker: how it starts, is told to end, reads again, and fails.
+
+Faust ends with exit code 1 and a traceback whatever happened, waits for clients whose broker is
+away, prints local variables on SIGUSR1 and opens a debugger on SIGUSR2. Here it ends as a worker
+shall: at once where something failed, for the ledger holds all that matters; within seconds where
+it was told to.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+import faust
+from mode.threads import ServiceThread
+
+from stream.logs.lines import Line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
+    from stream.logs.lines import Log
+
+__all__ = ["ENDED_BY", "App", "host"]
+
+ENDED_BY: Final = {signal.SIGINT: 1, signal.SIGTERM: 143}
+"""Exit codes of what was told to end before it was ready."""
+
+_STOP_S: Final = 8.0
+"""How long clients may take to say goodbye: less than the 10 s that containers are given."""
+
+
+class App(faust.App):  # type: ignore[misc]  # Faust is not followed by mypy
+    """A Faust app that keeps nothing in files, and so makes no folder that could be left behind."""
+
+    def _create_directories(self) -> None:
+        """Make none: there are no tables."""
+
+
+def host(
+    app: App,
+    *,
+    log: Log,
+    ready: Callable[[], None],
+    lost: Callable[[BaseException], NoReturn],
+    reread: Callable[[], None],
+) -> int:
+    """Run an app until the process is told to end.
+
+    Args:
+        app: with its services.
+        log: where it says that it ends.
+        ready: called once everything has started and the agents listen.
+        lost: ends the process, told why Faust cannot go on; called in any thread.
+        reread: reads again what may change; called in a thread of its own on SIGHUP.
+
+    Returns:
+        The exit code, 0.
+    """
+    # It would print the error, which may quote a message, and its traceback.
+    ServiceThread.on_crash = _unsaid
+    worker = _Worker(app, log=log, ready=ready, lost=lost, reread=reread)
+    try:
+        worker.execute_from_commandline()
+    except SystemExit:
+        if not worker.told:
+            lost(worker.crash_reason or RuntimeError())
+    log.info(Line.STOPPED, code=0)
+    return 0
+
+
+def _unsaid(*_args: Any, **_kwargs: Any) -> None:
+    """Say nothing: the same error comes to ``lost``."""
+
+
+class _Worker(faust.Worker):  # type: ignore[misc]  # Faust is not followed by mypy
+    """Faust's worker, with signals and crashes as Tocsin has them."""
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        log: Log,
+        ready: Callable[[], None],
+        lost: Callable[[BaseException], NoReturn],
+        reread: Callable[[], None],
+    ) -> None:
+        super().__init__(app, quiet=True, redirect_stdouts=False, override_logging=False)
+        self.spinner = None  # it hides the cursor, even in a file of JSON lines
+        self.told = False
+        self._log = log
+        self._lost = lost
+        self._reread = reread
+        self._say_ready = ready
+        self._ready = False
+
+    async def start(self) -> None:
+        """Start everything; what fails meanwhile ends the process."""
+        try:
+            await super().start()
+        except Exception as error:  # noqa: BLE001  # promise 8: fail closed on the unknown
+            self._crash(error)
+
+    async def on_startup_finished(self) -> None:
+        """Called by Faust once everything runs."""
+        self._ready = True
+        self._say_ready()
+
+    def install_signal_handlers(self) -> None:
+        """Take SIGTERM, SIGINT and SIGHUP; called before anything is started."""
+        for number in ENDED_BY:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # of a shell's background job
+                self.loop.add_signal_handler(number, self._end, number)
+        self.loop.add_signal_handler(signal.SIGHUP, self._read_again)
+        for number in (signal.SIGUSR1, signal.SIGUSR2):
+            signal.signal(number, signal.SIG_IGN)
+
+    def _end(self, number: signal.Signals) -> None:
+        if self.told:
+            return
+        self.told = True
+        self._log.info(Line.STOPPING, signal=number.name)
+        if not self._ready:
+            os._exit(ENDED_BY[number])  # what has begun to start cannot always be stopped in order
+        patience = threading.Timer(_STOP_S, self._cut_off)
+        patience.daemon = True
+        patience.start()
+        self._schedule_shutdown(number)
+
+    def _cut_off(self) -> None:
+        self._log.warning(Line.CUT_OFF, code=0)
+        os._exit(0)
+
+    def _read_again(self) -> None:
+        threading.Thread(target=self._reread, name="tocsin-reread", daemon=True).start()
+
+    def _crash(self, reason: BaseException) -> None:
+        """End the process; called for the root of all services, in the thread of any of them."""
+        if not self.told:
+            self._lost(reason)

@@ -1,0 +1,130 @@
+"""Where the log's partitions end and how far they can be read, asked for and told beside reading.
+
+A partition without a leader keeps its own answer waiting, and no other's: nothing here may hold up
+counting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from aiokafka.errors import KafkaError
+
+from accountant.records import Stand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from aiokafka import TopicPartition
+
+__all__ = ["Bounds", "Lookout", "Reports"]
+
+_EVERY_S = 0.5
+_PATIENCE_S = 5.0
+_REPORT_S: Final = 2.0  # far below UNSEEN_MS, and below what an alarm may wait for
+_GOES_ON: Final = {Stand.READING, Stand.END}
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a broker said of a partition.
+
+    Args:
+        asked_ms: wall clock before it was asked.
+        end: offset behind the last record.
+        stable: offset up to which no transaction is open.
+    """
+
+    asked_ms: int
+    end: int
+    stable: int
+
+    def stand(self, position: int) -> Stand:
+        """Return how a reader stands whose next record is at ``position``."""
+        if position >= self.end:
+            return Stand.END
+        return Stand.TRANSACTION if position >= self.stable else Stand.READING
+
+
+class Lookout:
+    """Asks for the bounds of partitions, twice a second.
+
+    Args:
+        committed: a consumer that reads what is committed.
+        uncommitted: one that reads everything.
+        partitions: which ones to ask for, by now.
+        clock_ms: wall clock.
+    """
+
+    def __init__(
+        self,
+        committed: Any,
+        uncommitted: Any,
+        partitions: Callable[[], Collection[TopicPartition]],
+        clock_ms: Callable[[], int],
+    ) -> None:
+        self._committed = committed
+        self._uncommitted = uncommitted
+        self._partitions = partitions
+        self._clock_ms = clock_ms
+        self.bounds: dict[TopicPartition, Bounds] = {}
+        """The newest answers; a partition that did not answer in time has none."""
+
+    async def run(self) -> None:
+        """Ask until cancelled."""
+        while True:
+            partitions = list(self._partitions())
+            if not await self._ask(partitions):
+                await asyncio.gather(*(self._ask([each]) for each in partitions))
+            await asyncio.sleep(_EVERY_S)
+
+    async def _ask(self, partitions: list[TopicPartition]) -> bool:
+        """Ask for partitions at once; say whether all of them were answered for."""
+        asked_ms = self._clock_ms()
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                stable = await self._committed.end_offsets(partitions)
+                end = await self._uncommitted.end_offsets(partitions)
+        except (KafkaError, TimeoutError):
+            for each in partitions:
+                self.bounds.pop(each, None)
+            return False
+        for each in partitions:
+            self.bounds[each] = Bounds(asked_ms, end[each], stable[each])
+        return True
+
+
+class Reports:
+    """When the ledger is told how partitions stand: a transaction for all of them, now and then.
+
+    Every two seconds; at once where the partitions are others than before, where one begins to be
+    held back, and where it goes on.
+
+    Args:
+        monotonic_s: clock.
+    """
+
+    def __init__(self, monotonic_s: Callable[[], float]) -> None:
+        self._monotonic_s = monotonic_s
+        self._due_s = -math.inf
+        self._told: dict[tuple[str, int], Stand] = {}
+
+    def due(self, seen: Mapping[str, Mapping[int, tuple[int, Stand]]]) -> bool:
+        """Say whether the ledger is to be told now; it is not asked again of what it was told.
+
+        Args:
+            seen: by feed and partition, the offset of the next record and how the partition stands.
+        """
+        now_s = self._monotonic_s()
+        stands = {
+            (feed, partition): Stand.READING if stand in _GOES_ON else stand
+            for feed, partitions in seen.items()
+            for partition, (_, stand) in partitions.items()
+        }
+        if stands == self._told and now_s < self._due_s:
+            return False
+        self._told, self._due_s = stands, now_s + _REPORT_S
+        return bool(stands)

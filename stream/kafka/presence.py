@@ -1,0 +1,119 @@
+"""Whether Kafka and the ledger are there, as the log tells it.
+
+Clients that lost their broker try again by themselves for as long as it takes, and say so in their
+own words, many times a second. Here each dependency is one thing that is there or away: one line
+when it is first missed, one a minute while it is, one when it is back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from aiokafka.client import AIOKafkaClient
+from aiokafka.errors import KafkaConnectionError
+
+from accountant.errors import DependencyError
+from stream.kafka.clients import KAFKA_AWAY, aiokafka_arguments
+from stream.logs.lines import Line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stream.logs.lines import Log
+    from stream.model.alarms import KafkaSettings
+
+__all__ = ["Presence", "Presences"]
+
+_AGAIN_S: Final = 60.0
+_LOOK_S: Final = 5.0
+_ANSWER_S: Final = 5.0
+
+
+class Presence:
+    """One dependency: told of by any task or thread, it says what is news.
+
+    Args:
+        dependency: what it is called, one word.
+        log: where to say it.
+        clock_s: a clock that only goes forward, in seconds.
+    """
+
+    def __init__(
+        self, dependency: str, log: Log, clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._dependency = dependency
+        self._log = log
+        self._clock_s = clock_s
+        self._lock = threading.Lock()
+        self._since_s: float | None = None
+        self._said_s = 0.0
+
+    @property
+    def away(self) -> bool:
+        """Whether it was missed and has not been found since."""
+        return self._since_s is not None
+
+    def missed(self, error: BaseException) -> None:
+        """Somebody could not reach it.
+
+        Args:
+            error: how that was noticed.
+        """
+        with self._lock:
+            now_s = self._clock_s()
+            if self._since_s is None:
+                self._since_s = self._said_s = now_s
+                self._log.warning(Line.AWAY, dependency=self._dependency, error=error)
+            elif now_s - self._said_s >= _AGAIN_S:
+                self._said_s = now_s
+                away_s = int(now_s - self._since_s)
+                self._log.warning(
+                    Line.STILL_AWAY, dependency=self._dependency, away_s=away_s, error=error
+                )
+
+    def found(self) -> None:
+        """It answered."""
+        with self._lock:
+            if self._since_s is not None:
+                away_s = int(self._clock_s() - self._since_s)
+                self._since_s = None
+                self._log.info(Line.BACK, dependency=self._dependency, away_s=away_s)
+
+
+class Presences:
+    """Both dependencies of a worker.
+
+    Args:
+        log: where their coming and going is said.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self.kafka = Presence("kafka", log)
+        self.ledger = Presence("ledger", log)
+
+    def missed(self, error: BaseException) -> None:
+        """Note an error that means that one of them is away: which one, the error says."""
+        database = isinstance(error, DependencyError) and error.ledger
+        (self.ledger if database else self.kafka).missed(error)
+
+    async def look_for_kafka(self, kafka: KafkaSettings) -> None:
+        """Ask a broker for one topic's place every few seconds, until cancelled; never fails."""
+        while True:
+            client = AIOKafkaClient(
+                request_timeout_ms=int(_ANSWER_S * 1000), **aiokafka_arguments(kafka)
+            )
+            try:
+                await client.bootstrap()
+                client.set_topics([kafka.doorbell_topic])
+                while await asyncio.wait_for(client.force_metadata_update(), 2 * _ANSWER_S):
+                    self.kafka.found()
+                    await asyncio.sleep(_LOOK_S)
+                self.kafka.missed(KafkaConnectionError())
+            except (*KAFKA_AWAY, OSError) as error:
+                self.kafka.missed(error)
+            finally:
+                await client.close()
+            await asyncio.sleep(_LOOK_S)

@@ -1,0 +1,126 @@
+"""What a custodian settles with Kafka: a ledger that lacks what left it, a feed of another ledger.
+
+Both charge what the decisions topic shows before they say, on the topic of ledgers, that this
+ledger may go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from accountant.errors import LedgerError
+from stream.custody.restoring import take_over
+from stream.kafka.guard import check_feeds, seen_decisions
+from stream.kafka.witness import Witness
+from stream.windows.instants import from_iso_utc, iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from accountant.ledger.ledger import Ledger
+    from accountant.records import LogIdentity
+    from stream.kafka.claims import Claim
+    from stream.kafka.guard import Published
+    from stream.model.alarms import Alarms
+
+T = TypeVar("T")
+
+__all__ = ["TakenOver", "held_by_others", "mark_spent", "transfer"]
+
+
+@dataclass(frozen=True, slots=True)
+class TakenOver:
+    """What was charged.
+
+    Args:
+        compared: published decisions that concern the ledger.
+        charged: those that it lacked.
+        feeds: feeds that it has claimed with this call.
+    """
+
+    compared: int
+    charged: int
+    feeds: list[str]
+
+
+def held_by_others(alarms: Alarms, ledger: Ledger) -> dict[str, Claim]:
+    """Return the first claim of every other ledger on one of the configuration's logs, by its id.
+
+    Raises:
+        DependencyError: Kafka cannot be reached.
+        LogChangedError: a topic is missing, or set up so that windows could not be exact.
+    """
+
+    async def others(witness: Witness) -> dict[str, Claim]:
+        return witness.others()
+
+    return _witnessed(alarms, ledger, check_feeds(alarms), others)
+
+
+def mark_spent(alarms: Alarms, ledger: Ledger, *, forget: bool = False) -> TakenOver:
+    """Charge the published decisions that a ledger lacks, so that it may go on.
+
+    Args:
+        alarms: the configuration.
+        ledger: open.
+        forget: go on also where the topic does not reach back to what the ledger decided last.
+
+    Raises:
+        DependencyError: Kafka cannot be reached.
+        LedgerError: a part of what it lacks is gone from the topic.
+    """
+    logs = check_feeds(alarms)
+    published = seen_decisions(alarms, ledger)
+    if not forget:
+        _refuse_gone(published, ledger.upkeep.last_decided_ms() or 0)
+    charged = take_over(alarms, ledger, published.decisions)
+    _witnessed(alarms, ledger, logs, lambda witness: witness.settle())
+    return TakenOver(len(published.decisions), charged, [])
+
+
+def transfer(alarms: Alarms, ledger: Ledger, *, forget: bool = False) -> TakenOver:
+    """Charge what other ledgers spent on the configuration's logs, and claim these.
+
+    Args:
+        alarms: the configuration.
+        ledger: open.
+        forget: claim also where the topic does not reach back to the first claim of another ledger.
+
+    Raises:
+        DependencyError: Kafka cannot be reached.
+        FeedClaimedError: another ledger was faster.
+        LedgerError: a part of what was spent is gone from the topic.
+    """
+    logs = check_feeds(alarms)
+    others = held_by_others(alarms, ledger)
+    published = seen_decisions(alarms, ledger, others=others)
+    if others and not forget:
+        _refuse_gone(published, min(from_iso_utc(claim.since) for claim in others.values()))
+    charged = take_over(alarms, ledger, published.decisions)
+    feeds = _witnessed(alarms, ledger, logs, lambda witness: witness.transfer())
+    return TakenOver(len(published.decisions), charged, feeds)
+
+
+def _refuse_gone(published: Published, since_ms: int) -> None:
+    if published.whole_since_ms > since_ms:
+        raise LedgerError(
+            "a part of the decisions topic is gone: what was published after "
+            f"{iso_utc(since_ms)} cannot all be charged",
+            hint="restore a newer copy; to go on all the same, say --forget-what-is-gone: what "
+            "these people lost then is not known, and not counted",
+        )
+
+
+def _witnessed(
+    alarms: Alarms,
+    ledger: Ledger,
+    logs: Mapping[str, LogIdentity],
+    ask: Callable[[Witness], Awaitable[T]],
+) -> T:
+    async def asking() -> T:
+        async with Witness.opened(alarms, ledger, logs, "custodian") as witness:
+            return await ask(witness)
+
+    return asyncio.run(asking())

@@ -1,0 +1,282 @@
+"""The wall stands outside the ledger, too: one ledger a feed, and one copy of a ledger.
+
+Guarantee: of two ledgers that read the same log at most one releases anything; of two copies of one
+ledger that parted, at most one does from then on; and a ledger that was put back releases nothing
+before what left since has been charged. What is lost with a ledger is known to the topic of ledgers
+(:mod:`stream.kafka.claims`), which Tocsin alone may write to.
+
+Before anything leaves, a process counts the release in its ledger, says it on the topic, and reads
+the topic up to its own record. Whatever stands before it was said by a process whose count the
+ledger knows, or the ledger is not the one that others release from. Of two copies the later record
+sees the earlier one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from accountant.errors import DependencyError, FeedClaimedError, LedgerRolledBackError
+from stream.kafka.claims import Asked, Claim, Claims, Release, encode, key_of
+from stream.kafka.clients import aiokafka_arguments
+from stream.kafka.clock import HeldClock
+from stream.model.alarms import require_kafka
+from stream.model.references import public_feeds
+from stream.windows.instants import iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from accountant.ledger.ledger import Ledger
+    from accountant.records import LogIdentity
+    from stream.model.alarms import Alarms, KafkaSettings
+
+__all__ = ["Witness"]
+
+_SILENT_S: Final = 60.0  # a client goes on asking a broker that is gone
+_CLAIM: Final = "`tocsin ledger FILE claim` takes it over, with what was spent"
+
+
+class Witness:
+    """Reads and writes the topic of ledgers for one process; see :meth:`opened`.
+
+    Args:
+        kafka: how it is reached.
+        ledger: whose releases it says.
+        logs: of the feeds that alarms protect.
+        writer: this process's name, which no other one has.
+        clock: compared with the brokers' whenever something is written.
+    """
+
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        ledger: Ledger,
+        logs: Mapping[str, LogIdentity],
+        writer: str,
+        clock: HeldClock,
+    ) -> None:
+        self._place = TopicPartition(kafka.ledgers_topic, 0)
+        self._arguments = aiokafka_arguments(kafka)
+        self._ledger = ledger
+        self._logs = logs
+        self._writer = writer
+        self._clock = clock
+        self._claims = Claims()
+        self._consumer: Any = None
+        self._producer: Any = None
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(
+        cls,
+        alarms: Alarms,
+        ledger: Ledger,
+        logs: Mapping[str, LogIdentity],
+        writer: str,
+        clock: HeldClock | None = None,
+    ) -> AsyncIterator[Witness]:
+        """Yield a witness that has read the whole topic.
+
+        Args:
+            alarms: the configuration.
+            ledger: whose releases it says.
+            logs: of all feeds; those that only references are counted on need no claim.
+            writer: this process's name.
+            clock: of this process; the machine's where none is given.
+
+        Raises:
+            DependencyError: the topic cannot be read, or written to.
+        """
+        clock = clock or HeldClock(alarms)
+        public = public_feeds(alarms)
+        mine = {name: log for name, log in logs.items() if name not in public}
+        self = cls(require_kafka(alarms), ledger, mine, writer, clock)
+        self._consumer = AIOKafkaConsumer(
+            group_id=None, enable_auto_commit=False, **self._arguments
+        )
+        self._producer = AIOKafkaProducer(acks="all", enable_idempotence=True, **self._arguments)
+        try:
+            async with _patience():
+                await self._consumer.start()
+                await self._producer.start()
+                self._consumer.assign([self._place])
+                await self._consumer.seek_to_beginning(self._place)
+                await self._read_on()
+            yield self
+        finally:
+            await self._producer.stop()
+            await self._consumer.stop()
+
+    async def claim(self) -> list[str]:
+        """Claim every log that nobody has claimed; return their feeds.
+
+        Raises:
+            ClockError: the clock is ahead of the brokers'.
+            DependencyError: the topic cannot be read, or written to.
+            FeedClaimedError: another ledger holds one of the logs.
+            LedgerRolledBackError: something left this ledger that it knows nothing of.
+        """
+        await self._say([Asked(ledger=self._ledger.ledger_id)])
+        self._refuse_others()
+        self._refuse_older()
+        new = [name for name, log in self._logs.items() if not self._claims.holder(log.topic_id)]
+        await self._claim(new)
+        return new
+
+    async def transfer(self) -> list[str]:
+        """Claim every log that another ledger holds, or nobody; return their feeds.
+
+        What the others spent must have been charged before.
+
+        Raises:
+            DependencyError: the topic cannot be read, or written to.
+            FeedClaimedError: another ledger was faster.
+        """
+        await self.settle()
+        new = [name for name, log in self._logs.items() if not self._holds(log)]
+        await self._claim(new)
+        return new
+
+    async def settle(self) -> None:
+        """Take what left this ledger as known: it has been charged.
+
+        Raises:
+            DependencyError: the topic cannot be read, or written to.
+        """
+        known = {name: one.releases for name, one in self._releases.items()}
+        await asyncio.to_thread(self._ledger.writers.take_over, known)
+        heads = await asyncio.to_thread(self._ledger.heads.now)
+        mine = self._ledger.ledger_id
+        await self._say(
+            [
+                Release(ledger=mine, writer=name, releases=releases, heads=heads)
+                for name, releases in known.items()
+            ]
+        )
+
+    def others(self) -> dict[str, Claim]:
+        """Return the first claim of every other ledger that ever claimed one of the logs."""
+        return {
+            ledger_id: claim
+            for log in self._logs.values()
+            for ledger_id, claim in self._claims.claimants(log.topic_id).items()
+            if ledger_id != self._ledger.ledger_id
+        }
+
+    async def release(self) -> Mapping[str, int]:
+        """Say that something is about to leave; return the last number of each query that may.
+
+        Raises:
+            ClockError: the clock is ahead of the brokers', or was set forward.
+            DependencyError: the topic cannot be read, or written to.
+            FeedClaimedError: another ledger holds one of the logs.
+            LedgerRolledBackError: another copy of this ledger released something.
+        """
+        releases, numbers = await asyncio.to_thread(self._ledger.writers.release, self._writer)
+        heads = await asyncio.to_thread(self._ledger.heads.now)
+        mine = self._ledger.ledger_id
+        await self._say([Release(ledger=mine, writer=self._writer, releases=releases, heads=heads)])
+        self._refuse_others()
+        await asyncio.to_thread(self._refuse_copies)
+        return numbers
+
+    @property
+    def _releases(self) -> Mapping[str, Release]:
+        return self._claims.releases(self._ledger.ledger_id)
+
+    def _holds(self, log: LogIdentity) -> bool:
+        holder = self._claims.holder(log.topic_id)
+        return holder is not None and holder.ledger == self._ledger.ledger_id
+
+    async def _claim(self, feeds: list[str]) -> None:
+        await self._say([self._next_claim(self._logs[name]) for name in feeds])
+        self._refuse_others()
+
+    def _next_claim(self, log: LogIdentity) -> Claim:
+        holder = self._claims.holder(log.topic_id)
+        return Claim(
+            topic_id=log.topic_id,
+            topic=log.topic,
+            ledger=self._ledger.ledger_id,
+            epoch=0 if holder is None else holder.epoch + 1,
+            since=iso_utc(self._clock()),
+        )
+
+    def _refuse_others(self) -> None:
+        for log in self._logs.values():
+            holder = self._claims.holder(log.topic_id)
+            if holder is not None and holder.ledger != self._ledger.ledger_id:
+                raise FeedClaimedError(
+                    f"topic {log.topic!r} is held by ledger {holder.ledger} since {holder.since}, "
+                    f"and this is ledger {self._ledger.ledger_id}: what is spent on its people is "
+                    "one ledger's to know",
+                    hint=f"use that ledger; where it is lost or given up, {_CLAIM}",
+                )
+
+    def _refuse_copies(self) -> None:
+        said = {name: one.releases for name, one in self._releases.items()}
+        if self._ledger.writers.unknown(said):
+            raise LedgerRolledBackError(
+                "something left this ledger that it knows nothing of: it was restored from an "
+                "older copy, or another copy of it is in use",
+                hint="use the newest copy and no other, or charge what was published: `tocsin "
+                "ledger FILE mark-spent`",
+            )
+
+    def _refuse_older(self) -> None:
+        self._refuse_copies()
+        lacking = [
+            line
+            for one in self._releases.values()
+            for line in self._ledger.heads.problems(one.heads)
+        ]
+        if lacking:
+            raise LedgerRolledBackError(
+                f"this ledger is not what was released from: {lacking[0]}",
+                hint="use the newest copy and no other; `tocsin ledger FILE verify` says more",
+            )
+
+    async def _say(self, records: Sequence[Claim | Release | Asked]) -> None:
+        """Write records, and read the topic up to the last of them."""
+        async with _patience():
+            asked_ms = self._clock()
+            topic = self._place.topic
+            sent = [
+                await self._producer.send(topic, encode(one), key=key_of(one), partition=0)
+                for one in records
+            ]
+            written = await asyncio.gather(*sent)
+            await self._read_on(max((one.offset + 1 for one in written), default=0))
+        for one in written:
+            self._clock.agrees(asked_ms, one.timestamp)
+
+    async def _read_on(self, until: int | None = None) -> None:
+        """Read up to an offset, or to the end."""
+        if until is None:
+            until = (await self._consumer.end_offsets([self._place]))[self._place]
+        while await self._consumer.position(self._place) < until:
+            for records in (await self._consumer.getmany(timeout_ms=500)).values():
+                for record in records:
+                    self._claims.take(record.value)
+
+
+@asynccontextmanager
+async def _patience() -> AsyncIterator[None]:
+    """Give up on a broker that does not answer.
+
+    Raises:
+        DependencyError: the topic cannot be read, or written to.
+    """
+    try:
+        async with asyncio.timeout(_SILENT_S):
+            yield
+    except (KafkaError, OSError) as error:
+        raise DependencyError(
+            f"the topic of ledgers cannot be read or written to ({type(error).__name__})",
+            hint="check that Kafka is up and that this user may read and write the topic",
+        ) from error

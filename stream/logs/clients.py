@@ -1,0 +1,156 @@
+"""What libraries log, made fit to be written: no event in it, and a few lines a minute.
+
+Faust, mode, aiokafka, kafka-python and SQLAlchemy log through the standard library, and what they
+fill into their sentences may be anything: the error of a record that cannot be read, the
+representation of a message. So of a record only this goes on: the logger's name, the place in the
+code, the type of the error it tells of, and of its words those that stand as a constant in the code
+that logged it. Each place in the code speaks once a minute, all together twenty times.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from stream.logs.places import place_of
+from stream.logs.settings import Level
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+    from stream.logs.lines import Log
+
+__all__ = ["MOST", "ClientLines", "redirect", "route"]
+
+MOST: Final = 20
+"""Lines of all libraries together in a minute: an outage has some ten kinds."""
+
+_MINUTE_S: Final = 60.0
+_SHORTEST: Final = 8
+"""A constant below this length says nothing."""
+_FILLED: Final = re.compile(r"%(\(\w+\))?[-#0 +]*\d*(\.\d+)?[a-zA-Z]")
+
+
+class ClientLines(logging.Handler):
+    """Hands on what libraries log.
+
+    Args:
+        log: returns where to; asked when there is something to write.
+        clock_s: a clock that only goes forward, in seconds.
+    """
+
+    def __init__(
+        self, log: Callable[[], Log], clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__(logging.WARNING)
+        self.log = log
+        self._clock_s = clock_s
+        self._spoke_s: dict[tuple[str, int], float] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record, or nothing; called under the handler's lock."""
+        if not self._may_speak(record.pathname, record.lineno):
+            return
+        with suppress(Exception):  # whoever logs must not fail because of it
+            level = Level.ERROR if record.levelno >= logging.ERROR else Level.WARNING
+            place = f"{record.funcName}:{record.lineno}"
+            self.log().client(level, record.name, place, _words(record), _error(record))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # the standard name
+        """Say nothing: the standard library would print the record with all it holds."""
+
+    def uncaught(self, error: BaseException | None, where: str) -> None:
+        """Write of an error that nobody caught, by its type and place.
+
+        Args:
+            error: what was raised.
+            where: what it ended, one word.
+        """
+        if error is None:
+            return
+        with self.lock:  # type: ignore[union-attr]  # every handler that has begun has one
+            if self._may_speak(f"{where} {type(error).__name__}", 0):
+                name = type(error).__name__
+                self.log().client(Level.ERROR, where, place_of(error), None, name)
+
+    def _may_speak(self, file: str, line: int) -> bool:
+        now_s = self._clock_s()
+        recent = {place: s for place, s in self._spoke_s.items() if now_s - s < _MINUTE_S}
+        if (file, line) in recent or len(recent) >= MOST:
+            return False
+        self._spoke_s = {**recent, (file, line): now_s}
+        return True
+
+
+def route(log: Callable[[], Log]) -> None:
+    """Send everything that libraries log in this process, and only that, through ``log``.
+
+    The standard library's logging, and what is called for errors that nobody caught, belong to the
+    process: this is for its beginning.
+    """
+    lines = ClientLines(log)
+    root = logging.getLogger()
+    root.handlers[:] = [lines]
+    root.setLevel(logging.WARNING)
+    logging.raiseExceptions = False  # or a record that cannot be formatted is printed, values too
+    threading.excepthook = lambda args: lines.uncaught(args.exc_value, "thread")
+    sys.unraisablehook = lambda args: lines.uncaught(args.exc_value, "interpreter")
+
+
+def redirect(log: Log) -> None:
+    """Send what libraries log to another log, where this process routes it at all."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, ClientLines):
+            handler.log = lambda: log
+
+
+def _words(record: logging.LogRecord) -> str | None:
+    """Return the longest constant of the logging code that the record's sentence ends with.
+
+    Services of mode put their own name before it. Whatever was filled in is an ellipsis.
+    """
+    said, frame = record.msg, _logged_by(record)
+    if frame is None or not isinstance(said, str):
+        return None
+    found = [text for text in _constants(frame) if len(text) >= _SHORTEST and said.endswith(text)]
+    if not found:
+        return None
+    return " ".join(_FILLED.sub("…", max(found, key=len)).split())
+
+
+def _logged_by(record: logging.LogRecord) -> FrameType | None:
+    frame: FrameType | None = sys._getframe()  # noqa: SLF001  # the documented way to a caller
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename == record.pathname and code.co_name == record.funcName:
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def _constants(frame: FrameType) -> Iterator[str]:
+    """Yield the texts in a function's code, and the constants of its module by their names."""
+    for value in frame.f_code.co_consts:
+        if isinstance(value, str):
+            yield value
+    for name, value in frame.f_globals.items():
+        if name.isupper() and isinstance(value, str):
+            yield value
+
+
+def _error(record: logging.LogRecord) -> str:
+    """Return the type of the error that a record tells of; empty where it tells of none."""
+    raised: Any = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+    filled = record.args if isinstance(record.args, tuple) else ()
+    for told in (raised, *filled):
+        if isinstance(told, BaseException):
+            return type(told).__name__
+        if isinstance(told, type) and issubclass(told, BaseException):
+            return told.__name__
+    return ""

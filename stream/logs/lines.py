@@ -1,0 +1,209 @@
+"""The log of a process: a fixed set of sentences, with fields from an allow-list.
+
+Guarantee: nothing of an event can get into a line (promise 6). A sentence is a member of ``Line``.
+A field has a name of ``FIELDS`` and a value of that name's shape, which is that of a number, a
+type, a place in code or a word; everything else is left out. An error that Tocsin raised on purpose
+is written with its text, which holds configuration and released decisions only
+(``accountant/errors.py``); of any other only type and place are, since its text may quote an event.
+
+Nothing that a log does ends or stops what it tells of: a stream that is closed is written to in
+vain.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from accountant.errors import TocsinError
+from stream.logs.places import place_of
+from stream.logs.settings import Form, Level, LogSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, MutableMapping
+    from typing import TextIO
+
+__all__ = ["FIELDS", "Line", "Log"]
+
+
+class Line(StrEnum):
+    """Every sentence that a log may hold."""
+
+    READY = "ready: this worker counts, decides and publishes"
+    CLAIMED = (
+        "the feeds are claimed for this ledger; it knows nothing of what another spent on them"
+    )
+    AWAY = "a dependency is away; trying again"
+    STILL_AWAY = "a dependency is still away; trying again"
+    BACK = "a dependency is back"
+    HELD_BACK = "a partition is held back; the others are read on"
+    READ_ON = "a partition that was held back is read on"
+    STOPPING = "told to end"
+    STOPPED = "ended"
+    CUT_OFF = "ended without waiting for clients any longer; nothing is lost"
+    FAILED = "cannot go on"
+    REREAD = "the configuration was read again"
+    NOT_REREAD = "the configuration was read again and cannot be used; the one in force stays"
+    CLIENT = "a client says"
+
+
+_NUMBER: Final = re.compile(r"\d{1,12}")
+_WORD: Final = re.compile(r"[A-Za-z][\w.+-]{0,99}")
+_WORDS: Final = re.compile(r"[a-z]+(, [a-z]+){0,19}")
+_PLACES: Final = re.compile(r"[\w.<>]+(:\d+)?( [\w<>]+)?( < [\w.<>]+(:\d+)?( [\w<>]+)?){0,9}")
+_TEXT: Final = re.compile(r"[^\x00-\x1f\x7f]{1,2000}")
+
+FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
+    "alarms": _NUMBER,
+    "at": _PLACES,
+    "away_s": _NUMBER,
+    "client": _WORD,
+    "code": _NUMBER,
+    "dependency": _WORD,
+    "error": _WORD,
+    "hint": _TEXT,
+    "log_level": _WORD,
+    "message": _TEXT,
+    "needs_restart": _WORDS,
+    "partition": _NUMBER,
+    "says": _TEXT,
+    "signal": _WORD,
+    "stand": _WORD,
+    "topic": _WORD,
+    "version": re.compile(r"\d[\w.+-]{0,49}"),
+}
+"""Every field a line may have, and what its value looks like.
+
+``message`` and ``hint`` are taken from Tocsin's own errors, ``says`` from the constants of a
+client's code; neither can be given by name.
+"""
+
+_TAKEN: Final = frozenset({"message", "hint", "says", "at"})
+"""Fields that ``Log`` fills in itself."""
+
+_REFUSED: Final = "(left out)"
+
+
+class Log:
+    """Where a process writes its lines, one line of text each.
+
+    Args:
+        stream: standard error, as a rule.
+        settings: level and form; the level may be set anew at any time, from any thread.
+    """
+
+    def __init__(self, stream: TextIO, settings: LogSettings | None = None) -> None:
+        settings = settings or LogSettings()
+        self.level = settings.level
+        renderer = _json if settings.form is Form.JSON else _text
+        self._lines: Any = structlog.wrap_logger(
+            structlog.PrintLogger(stream),
+            processors=[
+                self._heard,
+                _allowed,
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+                renderer,
+            ],
+            wrapper_class=structlog.BoundLogger,
+        )
+
+    def debug(self, line: Line, /, **fields: Any) -> None:
+        """Write a line that only somebody who looks for a mistake wants."""
+        self._write(Level.DEBUG, line, fields)
+
+    def info(self, line: Line, /, **fields: Any) -> None:
+        """Write a line that an operator wants to find."""
+        self._write(Level.INFO, line, fields)
+
+    def warning(self, line: Line, /, **fields: Any) -> None:
+        """Write a line that an operator should see."""
+        self._write(Level.WARNING, line, fields)
+
+    def error(self, line: Line, /, **fields: Any) -> None:
+        """Write a line that somebody has to act on."""
+        self._write(Level.ERROR, line, fields)
+
+    def client(self, level: Level, name: str, place: str, says: str | None, error: str) -> None:
+        """Write what a library said, as :mod:`stream.logs.clients` made it fit to be written.
+
+        Args:
+            level: how much it matters.
+            name: of its logger.
+            place: in its code.
+            says: a constant of its code; ``None`` where there is none.
+            error: the type it told of; empty where there is none.
+        """
+        known = {"client": name, "at": place, "says": says, "error": error}
+        shown = {field: value for field, value in known.items() if value}
+        self._print(level, Line.CLIENT, shown)
+
+    def _write(self, level: Level, line: Line, given: Mapping[str, Any]) -> None:
+        fields = {name: given[name] for name in FIELDS if name in given and name not in _TAKEN}
+        error = fields.get("error")
+        if isinstance(error, BaseException):
+            fields |= _told(error)
+        self._print(level, line, fields)
+
+    def _print(self, level: Level, line: Line, fields: Mapping[str, Any]) -> None:
+        with suppress(OSError, ValueError):
+            getattr(self._lines, level)(line, **fields)
+
+    def _heard(
+        self, _logger: Any, level: str, event: MutableMapping[str, Any]
+    ) -> MutableMapping[str, Any]:
+        if Level(level).rank < self.level.rank:
+            raise structlog.DropEvent
+        event["level"] = level
+        return event
+
+
+def _told(error: BaseException) -> dict[str, str]:
+    name = type(error).__name__
+    if isinstance(error, TocsinError):
+        message, hint = (" ".join(text.split()) for text in (error.sentence, error.hint))
+        return {"error": name, "message": message, **({"hint": hint} if hint else {})}
+    place = place_of(error)
+    return {"error": name, **({"at": place} if place else {})}
+
+
+def _allowed(
+    _logger: Any, _level: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """Leave out whatever is not on the list: sentences, names, values."""
+    line = event["event"]
+    kept: dict[str, Any] = {
+        "event": line.value if isinstance(line, Line) else _REFUSED,
+        "level": event["level"],
+    }
+    for name, shape in FIELDS.items():
+        if name not in event:
+            continue
+        value = event[name]
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if shape.fullmatch(str(value) if whole else value if isinstance(value, str) else ""):
+            kept[name] = value
+        else:
+            kept[name] = _REFUSED
+    return kept
+
+
+def _json(_logger: Any, _level: str, event: MutableMapping[str, Any]) -> str:
+    when, level, line = event.pop("timestamp"), event.pop("level"), event.pop("event")
+    said = {"timestamp": when, "level": level, "event": line, **event}
+    return json.dumps(said, ensure_ascii=False)
+
+
+def _text(_logger: Any, _level: str, event: MutableMapping[str, Any]) -> str:
+    when, level, line = event.pop("timestamp"), event.pop("level"), event.pop("event")
+    fields = " ".join(f"{name}={_quoted(value)}" for name, value in event.items())
+    return f"{when} {level:7} {line}{'  ' if fields else ''}{fields}"
+
+
+def _quoted(value: str | int) -> str:
+    text = str(value)
+    return text if re.fullmatch(r"[\w.:+-]+", text) else json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,231 @@
+"""Every series but those of collectors: what it is called, what it is about, that it is there.
+
+All label values that are known beforehand have their series from the start: on the public page one
+that appears later tells when something first happened, and on any page a counter that begins with
+its first event shows no increase.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from accountant.records import Outcome, PartialStatus
+from stream.metrics.journal import JournalFamilies
+from stream.metrics.losses import LossFamilies
+from stream.metrics.partitions import PartitionFamilies
+from stream.model.reasons import DENIALS, DROPS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from prometheus_client import Metric
+
+    from operators.base import Plan
+    from stream.model.alarms import Alarms
+
+__all__ = ["Custodian", "Public", "Registry"]
+
+_DECISION_BUCKETS_S: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+_CUT_TO_ALARM_BUCKETS_S: Final = (
+    *(0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 900.0),
+)
+
+
+class Registry(CollectorRegistry):
+    """A registry without ``_created`` series: they say when something began, and cost a line each.
+
+    The client library can drop them for the whole process only, which is not ours to decide.
+    """
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield every family, without its ``_created`` samples."""
+        for family in super().collect():
+            family.samples = [s for s in family.samples if not s.name.endswith("_created")]
+            yield family
+
+
+class Public:
+    """Series that anybody may read."""
+
+    def __init__(
+        self, registry: CollectorRegistry, alarms: Alarms, plans: Mapping[str, Plan]
+    ) -> None:
+        self.decisions = Counter(
+            "tocsin_decisions_total",
+            "Decisions published.",
+            ["query", "outcome"],
+            registry=registry,
+        )
+        self.alarms = Counter(
+            "tocsin_alarms_total", "Alarms published.", ["query"], registry=registry
+        )
+        self.window_end = Gauge(
+            "tocsin_window_end_timestamp_seconds",
+            "End of the last published window, seconds since the Unix epoch; 0 before the first.",
+            ["query"],
+            registry=registry,
+        )
+        plan_epsilon = Gauge(
+            "tocsin_plan_epsilon",
+            "Privacy loss of one cell of one window at worst, from configuration.",
+            ["query"],
+            registry=registry,
+        )
+        epsilon_max = Gauge(
+            "tocsin_budget_epsilon_max", "The wall, from configuration.", registry=registry
+        )
+        build = Gauge(
+            "tocsin_build_info", "Always 1; the version is a label.", ["version"], registry=registry
+        )
+        for query in alarms.queries:
+            for outcome in Outcome:
+                self.decisions.labels(query, str(outcome))
+            self.alarms.labels(query)
+            self.window_end.labels(query)
+            plan_epsilon.labels(query).set(float(plans[query].epsilon))
+        epsilon_max.set(float(alarms.budget.epsilon_max))
+        build.labels(_version()).set(1)
+
+
+class Custodian:
+    """Series for the custodian's eyes."""
+
+    def __init__(
+        self, registry: CollectorRegistry, alarms: Alarms, monotonic_s: Callable[[], float]
+    ) -> None:
+        self.partitions = PartitionFamilies(monotonic_s)
+        registry.register(self.partitions)
+        self.journal = JournalFamilies()
+        registry.register(self.journal)
+        self.ready = Gauge(
+            "tocsin_ready",
+            "1 if the worker can do its work as far as this goes, else 0.",
+            ["check"],
+            registry=registry,
+        )
+        self.spent = Gauge(
+            "tocsin_budget_spent_epsilon",
+            "Loss of the worst-off privacy unit held against the wall, reservations included.",
+            ["scope"],
+            registry=registry,
+        )
+        self.period_spent = Gauge(
+            "tocsin_budget_period_spent_epsilon",
+            "The same for the budget period that it is now; unit user only.",
+            ["scope"],
+            registry=registry,
+        )
+        self.reserved = Gauge(
+            "tocsin_budget_reserved_epsilon",
+            "Loss of the worst-off privacy unit if nothing but open reservations counted.",
+            ["scope"],
+            registry=registry,
+        )
+        self.pending = Gauge(
+            "tocsin_budget_pending_windows",
+            "Windows whose answer waits for the end of earlier ones.",
+            ["scope"],
+            registry=registry,
+        )
+        domains = {query.id: query.domain for query in alarms.queries.values()}
+        self.losses = LossFamilies(domains, alarms.budget.epsilon_max)
+        registry.register(self.losses)
+        self.events = Counter(
+            "tocsin_events_total",
+            "Events read, those read again after a restart included.",
+            ["feed"],
+            registry=registry,
+        )
+        self.dropped = Counter(
+            "tocsin_events_dropped_total",
+            "Events that no alarm can use, by what is wrong with them.",
+            ["feed", "reason"],
+            registry=registry,
+        )
+        self.last_event = Gauge(
+            "tocsin_last_event_timestamp_seconds",
+            "Append time of the newest record read, seconds since the Unix epoch; 0 before it.",
+            ["feed"],
+            registry=registry,
+        )
+        self.decision_seconds = Histogram(
+            "tocsin_decision_seconds",
+            "Time to decide one window.",
+            buckets=_DECISION_BUCKETS_S,
+            registry=registry,
+        )
+        self.cut_to_alarm_seconds = Histogram(
+            "tocsin_cut_to_alarm_seconds",
+            "Time from a window's cut to its release.",
+            buckets=_CUT_TO_ALARM_BUCKETS_S,
+            registry=registry,
+        )
+        self.partials = Counter(
+            "tocsin_partials_stored_total",
+            "Partials handed to the ledger, by what became of them.",
+            ["query", "status"],
+            registry=registry,
+        )
+        self.denied = Counter(
+            "tocsin_denied_total", "Windows denied.", ["query", "reason"], registry=registry
+        )
+        self.denied_at = Gauge(
+            "tocsin_denied_timestamp_seconds",
+            "When the ledger last denied a window, seconds since the Unix epoch; 0 for never.",
+            ["query", "reason"],
+            registry=registry,
+        )
+        self.decided_at = Gauge(
+            "tocsin_decided_timestamp_seconds",
+            "When the ledger last decided a window, seconds since the Unix epoch; 0 for never.",
+            ["query"],
+            registry=registry,
+        )
+        self.window_due = Gauge(
+            "tocsin_window_due_timestamp_seconds",
+            "When the oldest undecided window is to leave, seconds since the Unix epoch.",
+            ["query"],
+            registry=registry,
+        )
+        self.unpublished = Gauge(
+            "tocsin_unpublished_decisions",
+            "Decisions stored that have not left yet.",
+            ["query"],
+            registry=registry,
+        )
+        self.alarms_left = Gauge(
+            "tocsin_run_alarms_left",
+            "Alarms that the newest run of windows can still give.",
+            ["query"],
+            registry=registry,
+        )
+        self.sequence = Gauge(
+            "tocsin_ledger_sequence",
+            "Number of the query's last decision in the ledger.",
+            ["query"],
+            registry=registry,
+        )
+        for feed in alarms.feeds:
+            self.events.labels(feed)
+            self.last_event.labels(feed)
+            for reason in DROPS:
+                self.dropped.labels(feed, reason)
+        for query in alarms.queries:
+            self.unpublished.labels(query)
+            self.sequence.labels(query)
+            self.decided_at.labels(query)
+            for status in PartialStatus:
+                self.partials.labels(query, str(status))
+            for reason in DENIALS:
+                self.denied.labels(query, reason)
+                self.denied_at.labels(query, reason)
+
+
+def _version() -> str:
+    try:
+        return version("tocsin")
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        return "unknown"

@@ -1,0 +1,66 @@
+"""The journal: what befell workers is counted on both stores, whoever writes, at any time."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from accountant.errors import ClockError
+from accountant.ledger.journal import START, Entry
+from tests.support.ledgers import Clock, open_ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accountant.ledger.ledger import Ledger
+
+
+def test_entries_are_counted_with_their_last_time(
+    opened: Callable[[], Ledger], clock: Clock
+) -> None:
+    """Over processes, each entry for itself; a clock that went back is noted as it stands."""
+    assert opened().journal.entries() == {}
+    opened().journal.note(START)
+    clock.now_ms += 5
+    for _ in range(2):
+        opened().journal.note("ClockError")
+    clock.now_ms = 7
+    opened().journal.note(START)
+    assert opened().journal.entries() == {START: Entry(2, 7), "ClockError": Entry(2, 1_000_005)}
+    assert opened().reports.verify() == []
+
+
+def test_a_clock_that_is_not_believed_is_noted_all_the_same(new_url: Callable[[], str]) -> None:
+    """By the last time that the ledger saw."""
+    url, clock = new_url(), Clock()
+
+    def refuses() -> int:
+        raise ClockError("the clock was set forward")
+
+    with open_ledger(url, clock):
+        pass
+    with open_ledger(url, clock_ms=_once(clock, refuses)) as ledger:
+        ledger.journal.note("ClockError")
+        assert ledger.journal.entries() == {"ClockError": Entry(1, 1_000_000)}
+
+
+def _once(first: Callable[[], int], then: Callable[[], int]) -> Callable[[], int]:
+    """Return a clock that is right when the ledger is opened."""
+    left = [first]
+    return lambda: left.pop()() if left else then()
+
+
+def test_entries_of_many_at_once_all_count(opened: Callable[[], Ledger]) -> None:
+    """Workers that start together are as many starts."""
+    ledgers = [opened() for _ in range(4)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: ledgers[n % 4].journal.note(START), range(40)))
+    assert opened().journal.entries()[START].times == 40
+
+
+def test_an_export_shows_them(opened: Callable[[], Ledger]) -> None:
+    """They say nothing of events: the custodian may hand them on."""
+    ledger = opened()
+    ledger.journal.note(START)
+    rows = [row for row in ledger.reports.export() if row["record"] == "journal"]
+    assert rows == [{"record": "journal", "entry": START, "times": 1, "last_ms": 1_000_000}]

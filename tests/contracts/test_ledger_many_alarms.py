@@ -1,0 +1,238 @@
+"""Another alarm on the same budget costs a decision nothing, and a start its own share.
+
+Counted in statements and rows, whichever database the ledger lies in; ``benchmarks/alarms.py`` has
+the times.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.errors import LedgerError
+from stream.decisions.registration import registration, terms_of
+from stream.model.feeds import Clock
+from tests.support.many import HOUR_MS, LOG, Many, counted, many_alarms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.support.many import Work
+
+KINDS = ("user", "event", "apart")
+
+
+@pytest.fixture
+def many(new_url: Callable[[], str], tmp_path: Path) -> Iterator[Callable[[str, int], Many]]:
+    """A function that opens a new ledger for a number of alarms; all are closed at the end."""
+    with ExitStack() as stack:
+        yield lambda kind, number: stack.enter_context(
+            many_alarms(new_url(), tmp_path, kind, number)
+        )
+
+
+def work_of_one(one: Many, query: str, hour: int) -> Work:
+    """Return what deciding a counted window takes."""
+    one.count(query, hour)
+    one.now_ms = max(one.now_ms, (hour + 1) * HOUR_MS + 1)
+    with counted(one.ledger) as work:
+        assert len(list(one.runtime.judge.decide_due(query))) == 1
+    return work
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_decision_costs_the_same_beside_many_alarms(
+    many: Callable[[str, int], Many], kind: str
+) -> None:
+    """As much work with 40 alarms as with one, in every window but the first.
+
+    One look-up more is allowed: which rows the alarm covers whose window ended last.
+    """
+    alone, beside = many(kind, 1), many(kind, 40)
+    for one in (alone, beside):
+        one.start()
+        for query in one.alarms.queries:
+            one.decide(query, 0)
+    expected = work_of_one(alone, "q000", 1)
+    if kind != "user":
+        expected = replace(
+            expected, statements=expected.statements + 1, records=expected.records + 1
+        )
+    for query in beside.alarms.queries:
+        assert work_of_one(beside, query, 1).within(expected)
+    assert alone.ledger.reports.verify() == beside.ledger.reports.verify() == []
+
+
+def test_two_hundred_alarms_are_not_listed_for_a_decision(
+    many: Callable[[str, int], Many],
+) -> None:
+    """From its second decision on, a process asks the ledger of no alarm but the one it decides."""
+    alone, beside = many("user", 1), many("user", 200)
+    for one in (alone, beside):
+        one.start()
+        one.decide("q000", 0)
+    expected = work_of_one(alone, "q000", 1)
+    for query in ("q001", "q002"):
+        assert work_of_one(beside, query, 0).within(expected)
+
+
+def test_alarms_that_others_decided_are_not_asked_for_again(
+    many: Callable[[str, int], Many],
+) -> None:
+    """A second worker that begins in the middle goes on with what is left, as the first would."""
+    one = many("event", 3)
+    one.start()
+    other = Many(one.alarms, one.ledger)
+    other.start()
+    for hour in range(3):
+        for query in one.alarms.queries:
+            (one if hour % 2 else other).decide(query, hour)
+            other.now_ms = one.now_ms = max(one.now_ms, other.now_ms)
+    status = one.ledger.reports.status()
+    assert {query.decided for query in status.queries.values()} == {3}
+    assert one.ledger.reports.verify() == []
+
+
+def test_a_window_that_was_passed_over_meanwhile_is_not_asked_for(
+    many: Callable[[str, int], Many],
+) -> None:
+    """Who denied it left a row, or the window was decided elsewhere: no charge is made for it."""
+    one = many("user", 2)
+    one.start()
+    one.decide("q000", 0)
+    with one.ledger._store.write() as tx:  # as adopting a later decision does
+        tx.queries.change({"query": "q001"}, cursor_ms=HOUR_MS)
+    one.decide("q000", 1)
+    with one.ledger._store.read() as tx:
+        assert tx.charges.windows("q001", 0, HOUR_MS) == []
+    one.decide("q001", 1)
+    with one.ledger._store.read() as tx:
+        assert len(tx.charges.windows("q001", 0, HOUR_MS)) == 1
+
+
+@pytest.mark.parametrize("kind", ["user", "apart"])
+def test_a_start_takes_its_share_for_every_alarm(
+    many: Callable[[str, int], Many], kind: str
+) -> None:
+    """Twice the alarms are registered, and found registered, with at most twice the work."""
+    first: list[Work] = []
+    again: list[Work] = []
+    for number in (40, 80):
+        one = many(kind, number)
+        for works in (first, again):
+            with counted(one.ledger) as work:
+                one.start()
+            works.append(work)
+    for fewer, more in (first, again):
+        assert more.statements <= 2 * fewer.statements
+        assert more.records <= 2 * fewer.records
+    assert again[1].statements == again[0].statements
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_registering_together_leaves_what_registering_singly_does(
+    many: Callable[[str, int], Many], kind: str
+) -> None:
+    """Row by row and link by link, whatever the order of the names."""
+    exports = []
+    for together in (True, False):
+        one = many(kind, 5)
+        pins = one.ledger.pins
+        (scope,) = {"user" if kind == "user" else "feed:badges"}
+        pins.register_budget(terms_of(one.alarms, scope))
+        pins.register_log(LOG)
+        order = sorted(one.alarms.queries.values(), key=lambda query: query.id[::-1], reverse=True)
+        given = [registration(query, one.alarms, 7 * at) for at, query in enumerate(order)]
+        if together:
+            cursors = pins.register_queries(given)
+        else:
+            cursors = {each.query: pins.register_query(each) for each in given}
+        assert cursors == pins.register_queries(given)
+        rows = [row for row in one.ledger.reports.export() if row["record"] != "ledger"]
+        exports.append((cursors, rows))
+        assert one.ledger.reports.verify() == []
+    assert exports[0] == exports[1]
+
+
+def test_one_refused_query_registers_none(many: Callable[[str, int], Many]) -> None:
+    """A configuration that is refused leaves no query behind."""
+    one = many("user", 2)
+    one.ledger.pins.register_budget(terms_of(one.alarms, "user"))
+    first, second = (registration(query, one.alarms, 0) for query in one.alarms.queries.values())
+    with pytest.raises(LedgerError):
+        one.ledger.pins.register_queries([first, replace(second, scope="other")])
+    assert one.ledger.pins.queries() == []
+
+
+def test_looking_for_due_windows_takes_one_read(many: Callable[[str, int], Many]) -> None:
+    """Where nothing is due 200 alarms are looked through at once; what is due is found."""
+    few, lots = many("user", 1), many("user", 200)
+    works = []
+    for one in (few, lots):
+        one.start()
+        with counted(one.ledger) as work:
+            assert one.runtime.judge.due() == []
+        assert work.statements <= 3  # SQLite is told to begin, too
+        assert work.records == 0
+        works.append(work)
+    assert works[0] == works[1]
+    lots.now_ms = HOUR_MS  # a window is late from its cut on: not yet
+    assert lots.runtime.judge.due() == []
+    lots.count("q007", 0)
+    assert lots.runtime.judge.due() == ["q007"]
+    lots.now_ms += 1
+    assert lots.runtime.judge.due() == list(lots.alarms.queries)
+    with lots.ledger._store.read() as tx:
+        assert lots.ledger.progress.cursors([]) == {}
+        assert len(tx.queries.cursors()) == 200
+
+
+def test_a_change_is_due_before_its_windows_end(many: Callable[[str, int], Many]) -> None:
+    """Windows before an accepted change can only be denied, and are at once."""
+    one = many("user", 2)
+    one.start()
+    query = one.alarms.queries["q001"]
+    given = replace(registration(query, one.alarms, 0), fingerprint="before")
+    with one.ledger._store.write() as tx:
+        tx.queries.change({"query": "q001"}, fingerprint="before")
+    one.ledger.pins.accept_change(replace(given, fingerprint=query.fingerprint), HOUR_MS)
+    assert one.runtime.judge.due() == ["q001"]
+    (denied,) = one.runtime.judge.decide_due("q001")
+    assert denied.reason == "reconfigured"
+    assert one.runtime.judge.due() == []
+
+
+def test_what_is_not_due_has_nothing_to_decide(many: Callable[[str, int], Many]) -> None:
+    """Alarms that the short read leaves out are those that a look at each finds nothing for."""
+    one = many("event", 6)
+    one.start()
+    for step in range(12):
+        query = f"q{step * 5 % 6:03}"
+        if step % 3 == 0:
+            one.now_ms += HOUR_MS // 2
+        hour = one.ledger.cursor(query) // HOUR_MS
+        if (hour + 1) * HOUR_MS < one.now_ms:
+            one.count(query, hour)
+        due = one.runtime.judge.due()
+        for idle in one.alarms.queries.keys() - set(due):
+            assert list(one.runtime.judge.decide_due(idle)) == []
+        if step % 2:
+            for busy in due:
+                list(one.runtime.judge.decide_due(busy))
+
+
+def test_a_history_is_due_when_it_was_counted(many: Callable[[str, int], Many]) -> None:
+    """Where marks tell the time, the clock makes nothing due."""
+    one = many("user", 1)
+    feed = replace(one.alarms.feeds["badges"], clock=Clock.PUNCTUATION)
+    queries = {name: replace(query, feed=feed) for name, query in one.alarms.queries.items()}
+    one.alarms = replace(one.alarms, feeds={"badges": feed}, queries=queries)
+    one.start()
+    one.now_ms = 10 * HOUR_MS
+    assert one.runtime.judge.due() == []
+    one.count("q000", 0)
+    assert one.runtime.judge.due() == ["q000"]

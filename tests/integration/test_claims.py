@@ -1,0 +1,163 @@
+"""One ledger a feed, and one copy of a ledger, on a real broker."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from shutil import copyfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.errors import ClockError, FeedClaimedError, LedgerRolledBackError
+from accountant.units import to_loss_units
+from stream.build import open_ledger, wall_clock_ms
+from stream.decisions.mechanisms import plans_of
+from stream.kafka.clock import HeldClock
+from stream.kafka.guard import check_feeds, claim_feeds
+from stream.kafka.witness import Witness
+from tests.support.commands import tocsin
+from tests.support.scenario import Scenario
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from accountant.ledger.ledger import Ledger
+    from tests.support.kafka import Broker
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def scenario(broker: Broker, tmp_path: Path) -> Iterator[Scenario]:
+    """Topics, and no worker yet."""
+    made = Scenario(
+        broker, tmp_path / "one", f"claims-{time.monotonic_ns()}", f"sqlite:///{tmp_path}/one.db"
+    )
+    made.create_topics()
+    yield made
+    made.stop()
+
+
+def _beside(scenario: Scenario, name: str) -> Scenario:
+    """The same topics with another ledger, as another configuration file has it."""
+    folder = scenario.directory.parent
+    return Scenario(scenario.broker, folder / name, scenario.name, f"sqlite:///{folder}/{name}.db")
+
+
+def test_a_feed_has_one_ledger(scenario: Scenario) -> None:
+    """A second one is refused, until it takes the feed over with all that was spent."""
+    first = scenario.start_worker()
+    wait_until("windows are published", lambda: len(scenario.decided()) >= 2)
+    other = _beside(scenario, "two")
+    try:
+        refused = other.start_worker()
+        assert refused.ended() == 2, refused.text()
+        assert "is held by ledger" in refused.text()
+        assert "`tocsin ledger FILE claim`" in refused.text()
+        with open_ledger(other.alarms()) as ledger:
+            assert ledger.pins.queries() == []
+
+        told = tocsin("ledger", str(other.config), "claim", "--yes")
+        assert told.exit_code == 0, told.output
+        assert "claimed: badges" in told.output
+        assert first.ended() == 2, first.text()
+        assert "is held by ledger" in first.text()
+        released = scenario.decided()
+        again = tocsin("ledger", str(other.config), "claim", "--yes")
+        assert "claimed: nothing, it holds every feed" in again.output
+
+        other.start_worker()
+        wait_until("windows are published", lambda: len(scenario.decided()) >= len(released) + 2)
+    finally:
+        other.stop()
+    published = scenario.decided()
+    assert all(len({one["ledger"] for one in copies}) == 1 for copies in published.values())
+    alarms = other.alarms()
+    per_window = to_loss_units(plans_of(alarms)[other.query].epsilon)
+    decided = [copies[0]["outcome"] for copies in published.values()]
+    with open_ledger(alarms) as ledger:
+        assert ledger.reports.verify() == []
+        spent = ledger.reports.status().scopes["user"].spent_units
+    assert spent >= decided.count("decided") * per_window
+
+
+@pytest.mark.parametrize("who", ["copy", "original"])
+def test_of_two_copies_one_releases(scenario: Scenario, tmp_path: Path, who: str) -> None:
+    """Whichever is the first to release after they parted; the other one never does again."""
+    alarms, database = scenario.alarms(), tmp_path / "one.db"
+    with open_ledger(alarms):
+        pass
+    logs = check_feeds(alarms)
+
+    async def both() -> None:
+        async with AsyncExitStack() as stack:
+
+            def witness(ledger: Ledger, writer: str) -> object:
+                return stack.enter_async_context(Witness.opened(alarms, ledger, logs, writer))
+
+            original = stack.enter_context(open_ledger(alarms))
+            one: Witness = await witness(original, "w1")  # type: ignore[misc]
+            assert await one.claim() == ["badges"]
+            helper: Witness = await witness(original, "w2")  # type: ignore[misc]
+            for each in (one, helper, one):  # two workers on one ledger
+                await each.release()
+            original.close()
+            copyfile(database, tmp_path / "copy.db")
+            copied = _beside(scenario, "copy").alarms()
+            copy = stack.enter_context(open_ledger(copied))
+            two: Witness = await witness(copy, "w3")  # type: ignore[misc]
+            assert await two.claim() == []
+            ahead, behind = (two, one) if who == "copy" else (one, two)
+            await ahead.release()
+            for _ in range(2):
+                with pytest.raises(LedgerRolledBackError, match="another copy"):
+                    await behind.release()
+
+    asyncio.run(both())
+
+
+def test_a_clock_ahead_of_the_broker_leaves_no_mark(scenario: Scenario) -> None:
+    """A worker that starts on it is refused before the ledger saw its time."""
+    alarms = scenario.alarms()
+    logs = check_feeds(alarms)
+    ahead = HeldClock(alarms, wall_ms=lambda: wall_clock_ms() + 3_600_000)
+    with open_ledger(alarms):
+        pass
+    with open_ledger(alarms, clock_ms=ahead) as ledger:
+        with pytest.raises(ClockError, match="ahead of the brokers'"):
+            claim_feeds(alarms, ledger, logs, "w1", ahead)
+        assert ledger.pins.queries() == []
+    with open_ledger(alarms) as ledger:
+        assert claim_feeds(alarms, ledger, logs, "w2", HeldClock(alarms)) == ["badges"]
+        ledger.writers.release("w2")  # a clock that is right is right for the ledger
+
+
+def test_an_older_copy_knows_what_it_lacks(scenario: Scenario, tmp_path: Path) -> None:
+    """Before anything of it is compared with the decisions topic, which may have forgotten."""
+    alarms, database = scenario.alarms(), tmp_path / "one.db"
+    logs = check_feeds(alarms)
+
+    async def release(ledger: Ledger, writer: str) -> None:
+        async with Witness.opened(alarms, ledger, logs, writer) as witness:
+            await witness.claim()
+            await witness.release()
+
+    with open_ledger(alarms) as ledger:
+        asyncio.run(release(ledger, "w1"))
+    copyfile(database, tmp_path / "older.db")
+    with open_ledger(alarms) as ledger:
+        asyncio.run(release(ledger, "w2"))
+    copyfile(tmp_path / "older.db", database)
+    with open_ledger(alarms) as ledger, pytest.raises(LedgerRolledBackError, match="older copy"):
+        asyncio.run(release(ledger, "w3"))
+    told = tocsin("ledger", str(scenario.config), "mark-spent")
+    assert told.exit_code == 0, told.output
+    with open_ledger(alarms) as ledger:
+        asyncio.run(release(ledger, "w3"))
+    (tmp_path / "one.db").unlink()
+    with open_ledger(alarms) as ledger, pytest.raises(FeedClaimedError, match="is held by ledger"):
+        asyncio.run(release(ledger, "w4"))

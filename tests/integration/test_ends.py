@@ -1,0 +1,209 @@
+"""How a worker starts, is told to end, lives through an outage, and what it says meanwhile."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deploy.kafka.runtime import free_port
+from stream.logs.clients import MOST
+from stream.logs.lines import Line
+from tests.support.processes import Command
+from tests.support.scenario import Scenario
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.kafka import Broker
+
+pytestmark = pytest.mark.integration
+
+PERSON = "Zoe-Quimby"
+"""In every hostile event, and nowhere else."""
+
+
+@pytest.fixture
+def started() -> Iterator[list[Command]]:
+    """Commands of a test, which end with it."""
+    commands: list[Command] = []
+    try:
+        yield commands
+    finally:
+        for command in commands:
+            command.stop()
+
+
+@pytest.fixture
+def scenario(broker: Broker, tmp_path: Path) -> Scenario:
+    """A configuration whose topics are there."""
+    name = f"ends-{time.monotonic_ns()}"
+    made = Scenario(broker, tmp_path, name, f"sqlite:///{tmp_path}/ledger.db")
+    made.create_topics()
+    return made
+
+
+def ready(command: Command) -> None:
+    """Wait until a worker is ready."""
+    wait_until("the worker is ready", lambda: command.says(Line.READY) or not command.alive)
+    assert command.alive, command.text()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hopeless(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
+    """A worker whose broker never answers; it gives up while other tests run."""
+    folder = tmp_path_factory.mktemp("hopeless")
+    made = Scenario(broker, folder, "hopeless", f"sqlite:///{folder}/ledger.db")
+    text = made.config.read_text().replace(broker.bootstrap, f"127.0.0.1:{free_port()}")
+    made.config.write_text(text)
+    command = Command.start(folder / "err", "run", made.config, "--log-format", "json")
+    try:
+        yield command
+    finally:
+        command.stop()
+
+
+def test_a_worker_ends_as_it_is_told(
+    scenario: Scenario, tmp_path: Path, started: list[Command]
+) -> None:
+    """SIGTERM in every second of its start: 143 before it is ready, 0 from then on."""
+    delays_s = (0.0, 0.1, 0.3, 0.6, 1.0, 1.5, 2.0, 3.0)
+    for number, delay_s in enumerate(delays_s):
+        errors = tmp_path / f"err-{number}"
+        worker = Command.start(errors, "run", scenario.config, "--log-format", "json")
+        started.append(worker)
+        wait_until("it has begun", lambda of=worker: of.handles(signal.SIGTERM), every_s=0.001)
+        time.sleep(delay_s)
+        worker.tell(signal.SIGTERM)
+        code = worker.ended()
+        assert code == (0 if worker.says(Line.READY) else 143), worker.text()
+        assert "Traceback" not in worker.text()
+        assert "SIGTERM" in worker.text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_ready_worker_ends_with_0(
+    scenario: Scenario, tmp_path: Path, started: list[Command], number: signal.Signals
+) -> None:
+    """However it is told to, and with a line that says so."""
+    worker = Command.start(tmp_path / "err", "run", scenario.config, "--log-format", "json")
+    started.append(worker)
+    ready(worker)
+    worker.tell(number)
+    assert worker.ended() == 0, worker.text()
+    said = [line["event"] for line in worker.lines() if line["event"] != Line.CLIENT]
+    assert said[:3] == [Line.CLAIMED, Line.READY, Line.STOPPING]
+    assert said[-1] in {Line.STOPPED, Line.CUT_OFF}  # a busy machine may take longer than it waits
+
+
+def test_the_first_process_of_a_container_ends(
+    scenario: Scenario, tmp_path: Path, started: list[Command]
+) -> None:
+    """The kernel keeps signals from it that have no handler; Tocsin's is there at once."""
+    if subprocess.run(["unshare", "--pid", "--fork", "true"], check=False).returncode:
+        pytest.skip("needs the right to make a PID namespace")
+    for number, delay_s in enumerate((0.0, 0.5, 2.0)):
+        errors = tmp_path / f"err-{number}"
+        worker = Command.start(errors, "run", scenario.config, first=True)
+        started.append(worker)
+        wait_until("it has begun", lambda of=worker: of.handles(signal.SIGTERM), every_s=0.001)
+        time.sleep(delay_s)
+        worker.tell(signal.SIGTERM)
+        assert worker.ended() in {0, 143}, worker.text()
+
+
+def test_an_outage_is_a_few_lines(
+    own_broker: Broker, tmp_path: Path, started: list[Command]
+) -> None:
+    """Killed for a while, the broker is missed and found again, and the worker goes on.
+
+    Before that it is sent what no feed holds, and hung up on; afterwards it is killed, and leaves
+    no folder behind.
+    """
+    scenario = Scenario(own_broker, tmp_path, "outage", f"sqlite:///{tmp_path}/ledger.db")
+    scenario.create_topics()
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    worker = Command.start(
+        tmp_path / "err",
+        *("run", scenario.config, "--log-format", "json"),
+        folder=temporary,
+    )
+    started.append(worker)
+    ready(worker)
+    scenario.produce(hostile())
+
+    text = scenario.config.read_text()
+    scenario.config.write_text(f"log: {{level: debug}}\n{text.replace('250ms', '500ms', 1)}")
+    worker.tell(signal.SIGHUP)
+    wait_until(
+        "the configuration is read again",
+        lambda: worker.says(Line.REREAD, log_level="debug", needs_restart="tick"),
+    )
+    scenario.config.write_text("alarms: [")
+    worker.tell(signal.SIGHUP)
+    wait_until("an error is named", lambda: worker.says(Line.NOT_REREAD, error="ConfigError"))
+
+    began_s = time.monotonic()
+    own_broker.kill()
+    wait_until("Kafka is missed", lambda: worker.says(Line.AWAY, dependency="kafka"))
+    time.sleep(5)
+    own_broker.restart()
+    wait_until("Kafka is found", lambda: worker.says(Line.BACK, dependency="kafka"))
+    minutes = (time.monotonic() - began_s) / 60
+    scenario.config.write_text(text)
+    now_ms = time.time_ns() // 1_000_000
+    wait_until(
+        "windows are published again",
+        lambda: max(scenario.decided(), default=0) > now_ms,
+    )
+    assert worker.alive
+    said = worker.text()
+    assert PERSON not in said
+    assert worker.beside_its_log() == []
+    assert len(worker.lines()) <= 10 + (minutes + 1) * MOST
+    worker.process.kill()
+    assert worker.ended() == -signal.SIGKILL
+    assert list(temporary.iterdir()) == []
+
+
+def hostile() -> Iterator[tuple[str | None, bytes]]:
+    """Yield messages that no feed holds, each with a person in it."""
+    values = (
+        f'{{"person": "{PERSON}", "room": "{PERSON}", "ts": "{PERSON}"}}',
+        f'{{"person": "{PERSON}", "room": "atrium", "ts": 99999999999999999999}}',
+        f'{{"person": ["{PERSON}"], "event": {{"level": "{PERSON}"}}}}',
+        f'{{"event": "{PERSON}',
+        PERSON,
+    )
+    for value in values:
+        yield PERSON, value.encode()
+        yield None, value.encode() + b"\xff\xfe"
+
+
+def test_following_ends_with_ctrl_c(
+    scenario: Scenario, tmp_path: Path, started: list[Command]
+) -> None:
+    """That is how it is ended: exit code 0, and nothing on standard error."""
+    watching = Command.start(tmp_path / "err", "watch", scenario.config, "--from-beginning")
+    started.append(watching)
+    wait_until("it is connected", lambda: watching.sockets() > 0)
+    before = watching.text()
+    watching.tell(signal.SIGINT)
+    assert (watching.ended(), watching.text()) == (0, before)
+    assert "Traceback" not in before
+
+
+def test_a_worker_without_a_broker_gives_up(hopeless: Command) -> None:
+    """After half a minute, with exit code 4, a few lines of its clients and one that says why."""
+    assert hopeless.ended() == 4, hopeless.text()
+    last = hopeless.lines()[-1]
+    assert (last["event"], last["code"]) == (Line.FAILED, 4)
+    assert last["message"].startswith("Kafka does not answer at 127.0.0.1")
+    assert hopeless.beside_its_log() == []
+    assert len(hopeless.lines()) <= 4 + 2 * MOST

@@ -1,0 +1,184 @@
+"""A feed gets more partitions while events flow and workers run, and whatever is killed meanwhile.
+
+The command is killed between its two steps, and again after the second one; workers are killed and
+others started, before and after. The sensors are an outside producer with Kafka's own partitioner.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.units import to_loss_units
+from stream.build import open_ledger
+from stream.decisions.mechanisms import plans_of
+from stream.windows.instants import from_iso_utc
+from tests.support.hostile import WINDOW_MS, flowing
+from tests.support.oracle import add_up, crowd
+from tests.support.scenario import Scenario
+from tests.support.tree import ROOT
+from tests.support.waiting import PATIENCE_S, wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from accountant.layouts import Growth
+    from tests.support.kafka import Broker
+    from tests.support.postgres import Postgres
+
+pytestmark = pytest.mark.integration
+
+SKEW_MS, GRACE_MS = 2_000, 1_000
+COMMAND = """\
+import os, signal, sys
+from kafka.admin import KafkaAdminClient
+from stream.cli.main import main
+
+real = KafkaAdminClient.create_partitions
+
+def create(self, wanted, **how):
+    if how.get("validate_only") or die == "never":
+        return real(self, wanted, **how)
+    if die == "made":
+        real(self, wanted, **how)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+die = sys.argv.pop(1)
+KafkaAdminClient.create_partitions = create
+main(sys.argv[1:], prog_name="tocsin")
+"""
+
+
+def grow(scenario: Scenario, die: str = "never") -> subprocess.CompletedProcess[str]:
+    """Run the command; it is killed when it has ``announced``, or has ``made`` the partitions."""
+    given = ["grow", str(scenario.config), "badges", "--partitions", "5", "--settle", "4s", "--yes"]
+    return subprocess.run(
+        [sys.executable, "-c", COMMAND, die, *given],
+        cwd=ROOT,
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
+def test_a_feed_grows_while_everything_runs_and_is_killed(
+    broker: Broker, postgres: Postgres, tmp_path: Path
+) -> None:
+    """Windows across are denied and cost nothing; every other one is counted as it should be."""
+    name = f"growing-{time.monotonic_ns()}"
+    scenario = Scenario(broker, tmp_path / "growing", name, postgres.new_database(), log_check_s=1)
+    try:
+        scenario.create_topics()
+        scenario.start_worker()
+        scenario.start_worker()
+        wait_until("a window is decided", lambda: bool(scenario.done("decision")))
+        with flowing(broker.bootstrap, scenario.topic, seed=23, metadata_max_age_ms=1_000):
+            wait_until("events are counted", lambda: _counted(scenario) >= 2)
+            assert grow(scenario, die="announced").returncode == -signal.SIGKILL
+            assert _partitions(scenario) == 2
+            scenario.workers[0].kill()
+            wait_until("a window is denied", lambda: bool(_reasons(scenario)))
+            assert grow(scenario, die="made").returncode == -signal.SIGKILL
+            assert _partitions(scenario) == 5
+            assert _growth(scenario).until_ms is None
+            scenario.start_worker()
+            done = grow(scenario)
+            assert done.returncode == 0, done.stderr
+            until_ms = _growth(scenario).until_ms or 0
+            assert until_ms
+            wait_until("windows are decided again", lambda: len(_decided(scenario, until_ms)) >= 2)
+            scenario.workers[1].kill()
+            scenario.start_worker()
+            before = len(_decided(scenario, until_ms))
+            wait_until("and after", lambda: len(_decided(scenario, until_ms)) >= before + 2)
+        last_ms = max(_decided(scenario, until_ms))
+        wait_until("the last decision has left", lambda: last_ms in scenario.decided())
+        assert all(scenario.workers[at].alive for at in (2, 3)), scenario.workers[2].text()
+        assert "nothing to do" not in grow(scenario).stdout  # it says again what it did
+    finally:
+        scenario.stop()
+    _check(scenario, last_ms, done.stdout)
+
+
+def _check(scenario: Scenario, last_ms: int, said: str) -> None:
+    """Compare everything that was decided with the log."""
+    growth = _growth(scenario)
+    published = {start: copies[0] for start, copies in scenario.decided().items()}
+    outcomes = {start: record for start, record in published.items() if start <= last_ms}
+    starts = sorted(outcomes)
+    assert starts == list(range(starts[0], last_ms + 1, WINDOW_MS))
+    across = {start for start in starts if _across(growth, start)}
+    assert {s for s in starts if outcomes[s]["outcome"] == "denied"} == across
+    assert {outcomes[start]["reason"] for start in across} == {"repartitioned"}
+    assert f"crowd: {len(across)} window(s) denied as repartitioned" in said
+    assert not any(from_iso_utc(one["window_start"]) in across for one in scenario.published())
+
+    records = scenario.read(scenario.topic)
+    earlier = [start for start in starts if start + WINDOW_MS + GRACE_MS <= growth.from_ms]
+    later = [start for start in starts if start > max(across)]
+    truth = crowd(records, earlier, partitions=2, size_ms=WINDOW_MS) | crowd(
+        records, later, partitions=5, size_ms=WINDOW_MS
+    )
+    partials = [one for one in scenario.done("partial") if one["status"] != "stale"]
+    counted = add_up(partials)
+    assert {start: counted[start] for start in truth} == truth
+    assert {start for start in across if start in counted} == set()
+    assert sum(sum(truth[start]) > 0 for start in later) >= 2
+    new = [one for one in partials if one["partition"] >= 2 and one["start_ms"] in later]
+    assert {one["partition"] for one in new if one["value"]} == {2, 3, 4}
+    assert all(one["complete"] for one in partials)
+
+    alarms = scenario.alarms()
+    per_window = to_loss_units(plans_of(alarms)[scenario.query].epsilon)
+    with open_ledger(alarms) as ledger:
+        assert ledger.reports.verify() == []
+        assert set(ledger.counts.places("badges")) == set(range(5))
+        scope = ledger.reports.status().scopes["user"]
+        stored = Counter(
+            one["outcome"] for one in ledger.reports.export() if one["record"] == "decisions"
+        )
+    assert scope.spent_units == (stored["decided"] + scope.reservations) * per_window
+
+
+def _across(growth: Growth, start_ms: int) -> bool:
+    """Whether a window may have records of before and after, by the clock on the wall."""
+    assert growth.until_ms is not None
+    first_ms, cut_ms = start_ms - SKEW_MS, start_ms + WINDOW_MS + GRACE_MS
+    return first_ms < growth.until_ms and cut_ms > growth.from_ms
+
+
+def _growth(scenario: Scenario) -> Growth:
+    with open_ledger(scenario.alarms()) as ledger:
+        (growth,) = ledger.growths.of("badges").growths
+    return growth
+
+
+def _partitions(scenario: Scenario) -> int:
+    with scenario.broker.admin() as client:
+        (topic,) = client.describe_topics([scenario.topic])
+    return len(topic["partitions"])
+
+
+def _counted(scenario: Scenario) -> int:
+    return len({one["start_ms"] for one in scenario.done("partial") if one["value"]})
+
+
+def _reasons(scenario: Scenario) -> set[str]:
+    return {one["reason"] for one in scenario.done("decision") if one["reason"]}
+
+
+def _decided(scenario: Scenario, since_ms: int) -> set[int]:
+    return {
+        one["start_ms"]
+        for one in scenario.done("decision")
+        if one["outcome"] == "decided" and one["start_ms"] > since_ms
+    }

@@ -1,0 +1,228 @@
+"""Two workers, started again whenever one ends as an orchestrator does, and how each ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
+
+from deploy.kafka.runtime import free_port
+from tests.soak.loops import Loop
+from tests.soak.worker import set_clock
+from tests.support.tree import ROOT
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["WORKERS", "Crew", "End", "Life", "run_command"]
+
+WORKERS: Final = 2
+_AGAIN_S: Final = 1.0
+_LOOK_S: Final = 0.1
+_TOLD: Final = 4_000  # characters of a log's end that are kept with an exit
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One process of one of the two workers."""
+
+    worker: int
+    pid: int
+    began_ms: int
+    log: Path
+    process: subprocess.Popen[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a process ended.
+
+    Args:
+        worker: which of the two.
+        pid: of the process.
+        began_ms: when it was started.
+        ended_ms: when it was found ended.
+        code: its exit code; minus the signal where it was killed.
+        ours: whether the soak ended it.
+        lines: it printed.
+        told: the end of what it printed.
+    """
+
+    worker: int
+    pid: int
+    began_ms: int
+    ended_ms: int
+    code: int
+    ours: bool
+    lines: int
+    told: str
+
+
+class Crew(Loop):
+    """The workers, from entering the context to leaving it.
+
+    Args:
+        config: the configuration they run.
+        folder: where logs, clocks and the list of exits go.
+    """
+
+    def __init__(self, config: Path, folder: Path) -> None:
+        super().__init__("crew", self._look_after, every_s=_LOOK_S)
+        self._config = config
+        self._folder = folder
+        self._lock = threading.RLock()
+        self._lives: dict[int, Life] = {}
+        self._ours: set[int] = set()
+        self._wanted = True
+        self._again_s = [0.0] * WORKERS
+        self._numbers = [0] * WORKERS
+        self._ports = [(free_port(), free_port()) for _ in range(WORKERS)]
+        self.ends: list[End] = []
+        for worker in range(WORKERS):
+            set_clock(self._clock(worker), 0)
+
+    def __exit__(self, *_: object) -> None:
+        """Kill whatever still runs."""
+        self.kill_all()
+        super().__exit__()
+        self._look_after()
+
+    def start(self) -> None:
+        """Want both of them running."""
+        self._wanted = True
+
+    def kill_all(self) -> None:
+        """Kill both, and start none until :meth:`start`."""
+        self._wanted = False
+        for worker in range(WORKERS):
+            self.kill(worker)
+
+    def kill(self, worker: int) -> None:
+        """Kill one with SIGKILL; the supervision starts it again."""
+        self._end(worker, signal.SIGKILL)
+
+    def stop_all(self) -> list[str]:
+        """Ask both to end with SIGTERM; kill, and name, those that never do."""
+        self._wanted = False
+        for worker in range(WORKERS):
+            self._end(worker, signal.SIGTERM)
+        try:
+            wait_until("the workers end when they are told to", lambda: not self.lives())
+        except AssertionError as error:
+            return [f"{error}: {life.log.name}" for life in self.lives()]
+        finally:
+            self.kill_all()
+        return []
+
+    def set_clock(self, worker: int, ahead_ms: int) -> None:
+        """Set one's wall clock ahead (or behind, where negative) of the machine's, at once."""
+        set_clock(self._clock(worker), ahead_ms)
+
+    def lives(self) -> list[Life]:
+        """Return the processes that run."""
+        with self._lock:
+            return [life for life in self._lives.values() if life.process.poll() is None]
+
+    def pages(self, worker: int) -> tuple[str, str]:
+        """Return the addresses of one's public and custodian's pages."""
+        public, custodian = self._ports[worker]
+        return f"http://127.0.0.1:{public}", f"http://127.0.0.1:{custodian}"
+
+    def _clock(self, worker: int) -> Path:
+        return self._folder / f"clock-{worker}"
+
+    def _end(self, worker: int, number: signal.Signals) -> None:
+        with self._lock:
+            life = self._lives.get(worker)
+            if life is not None and life.process.poll() is None:
+                self._ours.add(life.pid)
+                life.process.send_signal(number)
+        if life is not None and number == signal.SIGKILL:
+            life.process.wait()
+
+    def _look_after(self) -> None:
+        """Note which ended, and start again those that are wanted."""
+        for worker in range(WORKERS):
+            with self._lock:
+                life = self._lives.get(worker)
+                now_s = time.monotonic()
+                if life is not None and life.process.poll() is not None:
+                    self._note(life)
+                    del self._lives[worker]
+                    self._again_s[worker] = now_s + _AGAIN_S
+                elif life is None and self._wanted and now_s >= self._again_s[worker]:
+                    self._lives[worker] = self._begin(worker)
+
+    def _begin(self, worker: int) -> Life:
+        log = self._folder / f"worker-{worker}-{self._numbers[worker]}.log"
+        self._numbers[worker] += 1
+        public, custodian = self._ports[worker]
+        with log.open("wb") as opened:
+            process = subprocess.Popen(
+                _command(self._clock(worker), "run", str(self._config)),
+                stdin=subprocess.PIPE,  # it ends when this end closes
+                stdout=opened,
+                stderr=subprocess.STDOUT,
+                cwd=ROOT,
+                env=_environment(SOAK_PUBLIC=str(public), SOAK_CUSTODIAN=str(custodian)),
+            )
+        return Life(worker, process.pid, _now_ms(), log, process)
+
+    def _note(self, life: Life) -> None:
+        life.process.stdin.close()
+        text = life.log.read_text(errors="replace")
+        end = End(
+            worker=life.worker,
+            pid=life.pid,
+            began_ms=life.began_ms,
+            ended_ms=_now_ms(),
+            code=life.process.returncode,
+            ours=life.pid in self._ours,
+            lines=text.count("\n"),
+            told=text[-_TOLD:],
+        )
+        self.ends.append(end)
+        with (self._folder / "ends.jsonl").open("a") as opened:
+            opened.write(f"{json.dumps(asdict(end))}\n")
+
+
+def run_command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run ``tocsin ARGUMENT...`` to its end."""
+    clock = folder / "clock"
+    set_clock(clock, 0)
+    with subprocess.Popen(
+        _command(clock, *arguments),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env=_environment(),
+        text=True,
+    ) as process:
+        # Not communicate(), which closes its input: for the command that is the end of the test.
+        told: list[str] = []
+        reading = threading.Thread(target=lambda: told.append(process.stderr.read()))
+        reading.start()
+        printed = process.stdout.read()
+        reading.join()
+        process.wait()
+    return subprocess.CompletedProcess(arguments, process.returncode, printed, told[0])
+
+
+def _command(clock: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "tests.soak.worker", str(clock), *arguments]
+
+
+def _environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), **more}
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

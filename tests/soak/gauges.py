@@ -1,0 +1,95 @@
+"""What is looked at while it runs: memory, threads, files of workers; the ledger; the pages."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from typing import TYPE_CHECKING, Any, Final
+
+import psutil
+import psycopg
+
+from tests.soak.loops import Loop
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.soak.crew import Crew
+    from tests.soak.database import Database
+
+__all__ = ["Gauges"]
+
+_ROWS: Final = ("partials", "charges", "links", "decisions")
+_PAGES_EVERY: Final = 5
+_PAGE_S: Final = 10.0
+
+
+class Gauges(Loop):
+    """Writes JSON lines at every look, from entering the context to leaving it.
+
+    Args:
+        path: of the lines.
+        crew: the workers.
+        database: of the ledger.
+        every_s: between two looks.
+    """
+
+    def __init__(self, path: Path, crew: Crew, database: Database, *, every_s: float) -> None:
+        super().__init__("gauges", self._note, every_s=every_s)
+        self._path, self._crew, self._database = path, crew, database
+        self._looks = 0
+
+    def _note(self) -> None:
+        with self._path.open("a") as opened:
+            for line in self._look(pages=self._looks % _PAGES_EVERY == 0):
+                opened.write(f"{json.dumps(line)}\n")
+        self._looks += 1
+
+    def _look(self, *, pages: bool) -> list[dict[str, Any]]:
+        at_ms = time.time_ns() // 1_000_000
+        found: list[dict[str, Any]] = []
+        for life in self._crew.lives():
+            try:
+                process = psutil.Process(life.pid)
+                figures = {
+                    "rss": process.memory_info().rss,
+                    "threads": process.num_threads(),
+                    "files": process.num_fds(),
+                    "cpu_s": sum(process.cpu_times()[:2]),
+                }
+            except psutil.Error:
+                continue  # it ended while it was looked at
+            place = {"at_ms": at_ms, "worker": life.worker, "pid": life.pid}
+            found.append({"what": "process", **place, "age_ms": at_ms - life.began_ms, **figures})
+            if pages:
+                answers = [_answer(f"{page}/metrics") for page in self._crew.pages(life.worker)]
+                statuses = [status for status, _ in answers]
+                found.append({"what": "pages", **place, "answers": statuses})
+                kept = self._path.with_name(f"worker-{life.worker}.{at_ms}.prom")
+                kept.write_text(answers[1][1])  # lags, for whoever wonders why a window was late
+        ledger = self._ledger()
+        if ledger is not None:
+            found.append({"what": "ledger", "at_ms": at_ms, **ledger})
+        return found
+
+    def _ledger(self) -> dict[str, int] | None:
+        try:
+            with self._database.connect() as connection:
+                (size,) = connection.execute("SELECT pg_database_size(current_database())")
+                rows = {}
+                for table in _ROWS:
+                    (count,) = connection.execute(f"SELECT count(*) FROM tocsin_{table}")  # noqa: S608
+                    rows[table] = count[0]
+        except psycopg.OperationalError:
+            return None  # it is away, or restarting
+        return {"bytes": size[0], **rows}
+
+
+def _answer(url: str) -> tuple[int, str]:
+    """Return the status and the text of a page; 0 where nobody answers."""
+    try:
+        with urllib.request.urlopen(url, timeout=_PAGE_S) as answer:  # noqa: S310  # our own page
+            return int(answer.status), answer.read().decode()
+    except OSError:
+        return 0, ""

@@ -1,0 +1,296 @@
+"""One soak: servers, workers and sensors for as long as the timetable says, and what is kept of it.
+
+Everything that is judged afterwards lies in one folder, so a soak can be judged again
+(``python -m tests.soak.report FOLDER``) when its servers are long gone::
+
+    about.json        pace, machine, versions, when the load began and ended
+    faults.jsonl      what was done, from when to when
+    ends.jsonl        how each process of a worker ended       worker-N-M.log   what it printed
+    samples.jsonl     memory, threads and files of workers; the ledger; whether pages answered
+    worker-N.T.prom   the custodian's page of worker N at T (ms)
+    badges.parquet    the feeds' logs                          codecs.json      batches by codec
+    partials.jsonl    every partial that was ever stored
+    decisions.jsonl   alarms.jsonl                             what left, as the broker dated it
+    ledger.jsonl      ``tocsin ledger FILE export``            verify.txt       ``... verify``
+    replay.jsonl      the logs dumped and replayed             replay.prom      its custodian's page
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks.report import machine
+from deploy.kafka.broker import Broker, BrokerError
+from tests.soak.alarms import FEEDS, PARTITIONS, alarms_of, write_configuration
+from tests.soak.crew import Crew, run_command
+from tests.soak.database import Database
+from tests.soak.gauges import Gauges
+from tests.soak.log import (
+    batches_by_codec,
+    decisions_and_alarms,
+    instant_ms,
+    keep,
+    read_topic,
+)
+from tests.soak.sensors import Sensors
+from tests.soak.timetable import Fault
+from tests.soak.witness import copied_partials, watch_partials
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from tests.soak.crew import End
+    from tests.soak.timetable import Pace, Planned
+
+__all__ = ["run_soak"]
+
+_SEED: Final = 10
+_BEHIND_MS: Final = -60_000
+_SETTLE_S: Final = 1.0
+
+
+def run_soak(pace: Pace, folder: Path) -> None:
+    """Run one soak and keep what it left in ``folder``; nothing is judged here.
+
+    Raises:
+        AssertionError: something that has to happen did not, however long it was waited for.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        # A killed node may register again only once its session is over.
+        settings = {"broker.session.timeout.ms": "3000"}
+        broker = stack.enter_context(Broker(directory=folder / "kafka", settings=settings))
+        database = stack.enter_context(Database())
+        _Soak(pace, folder, broker, database).run()
+
+
+class _Soak:
+    """The parts of one soak, and what is done to them in turn."""
+
+    def __init__(self, pace: Pace, folder: Path, broker: Broker, database: Database) -> None:
+        self._pace, self._folder = pace, folder
+        self._broker, self._database = broker, database
+        self._config = folder / "alarms.yaml"
+        write_configuration(self._config, pace, ledger=database.url, bootstrap=broker.bootstrap)
+        self._crew = Crew(self._config, folder)
+        self._sensors = Sensors(broker.bootstrap, pace, seed=_SEED)
+        self._gauges = Gauges(folder / "samples.jsonl", self._crew, database, every_s=pace.sample_s)
+
+    def run(self) -> None:
+        """Do everything, and keep what it left."""
+        about = {"pace": self._pace.name, "machine": machine()}
+        self._prepare()
+        with self._crew, self._gauges:
+            wait_until("every alarm has begun", lambda: self._caught_up(0), every_s=1.0)
+            with self._sensors:
+                about["load_began_ms"] = _now_ms()
+                self._load()
+                about["load_ended_ms"] = _now_ms()
+            about["delivered"] = dict(self._sensors.delivered)
+            about["stuck"] = self._catch_up(about["load_ended_ms"])
+            about["caught_up_ms"] = _now_ms()
+            about["stuck"] += self._crew.stop_all()
+        (self._folder / "about.json").write_text(json.dumps(about, indent=2))
+        self._keep()
+
+    def _prepare(self) -> None:
+        # What leaves is dated by the broker: how long alarms took is read off the topic itself.
+        for topic in ("soak.decisions", "soak.alarms"):
+            self._broker.create_topic(topic, 1)
+        self._tocsin("topics", "--apply", "--partitions", str(PARTITIONS))
+        self._tocsin("ledger", "status")
+        watch_partials(self._database)
+
+    def _load(self) -> None:
+        began_s = time.monotonic()
+        for planned in self._pace.faults:
+            self._wait(began_s + planned.at_s)
+            self._note(planned)
+        self._wait(began_s + self._pace.load_s)
+        self._wait(time.monotonic() + self._pace.window_s)
+
+    def _wait(self, until_s: float) -> None:
+        while (left_s := until_s - time.monotonic()) > 0:
+            time.sleep(min(left_s, _SETTLE_S))
+            for loop in (self._sensors, self._gauges, self._crew):
+                loop.check()
+
+    def _note(self, planned: Planned) -> None:
+        """Do one thing, and write down from when to when."""
+        at_ms = _now_ms()
+        act = {
+            Fault.WORKER: self._kill_worker,
+            Fault.BROKER: self._kill_broker,
+            Fault.DATABASE: self._kill_database,
+            Fault.CLOCK_AHEAD: self._set_clock_ahead,
+            Fault.CLOCK_BEHIND: self._start_far_behind,
+            Fault.COMPACTION: self._compact,
+            Fault.OUTAGE: self._take_everything_away,
+        }[planned.fault]
+        told = act(planned.worker)
+        done = {"fault": planned.fault, "worker": planned.worker, "told": told}
+        _append(self._folder / "faults.jsonl", [{**done, "at_ms": at_ms, "back_ms": _now_ms()}])
+
+    def _kill_worker(self, worker: int) -> str:
+        wait_until("the worker to kill runs", lambda: worker in self._running())
+        self._crew.kill(worker)
+        return ""
+
+    def _kill_broker(self, _worker: int) -> str:
+        self._broker.kill()
+        time.sleep(self._pace.away_s)
+        self._start_broker()
+        return ""
+
+    def _kill_database(self, _worker: int) -> str:
+        self._database.kill()
+        time.sleep(self._pace.away_s)
+        self._database.start()
+        return ""
+
+    def _set_clock_ahead(self, worker: int) -> str:
+        self._crew.set_clock(worker, self._pace.ahead_ms)
+        time.sleep(self._pace.ahead_s)
+        self._crew.set_clock(worker, 0)
+        return ""
+
+    def _start_far_behind(self, worker: int) -> str:
+        """Start a worker whose clock is a minute slow: it must refuse, and say why."""
+        wait_until("the worker runs", lambda: worker in self._running())
+        before = len(self._crew.ends)
+        self._crew.set_clock(worker, _BEHIND_MS)
+        self._crew.kill(worker)
+
+        def refusals() -> list[End]:
+            since = self._crew.ends[before:]
+            return [one for one in since if one.worker == worker and not one.ours]
+
+        wait_until("the worker that is far behind refuses", lambda: bool(refusals()))
+        self._crew.set_clock(worker, 0)
+        refused = refusals()[0]
+        return f"exit {refused.code}: {' '.join(refused.told.strip().splitlines()[-2:])}"
+
+    def _compact(self, _worker: int) -> str:
+        done = run_command(self._folder, "ledger", str(self._config), "compact")
+        return f"exit {done.returncode}: {done.stdout.strip() or done.stderr.strip()}"
+
+    def _take_everything_away(self, _worker: int) -> str:
+        self._sensors.go_away()
+        self._crew.kill_all()
+        self._broker.kill()
+        self._database.kill()
+        self._wait(time.monotonic() + self._pace.outage_s)
+        self._crew.start()  # first: nobody promises them that the others are there
+        self._database.start()
+        self._start_broker()
+        self._sensors.come_back()
+        return ""
+
+    def _start_broker(self) -> None:
+        """Start it again; on a busy machine the first attempt may not be quick enough."""
+
+        def answers() -> bool:
+            try:
+                self._broker.restart()
+            except BrokerError:
+                return False
+            return True
+
+        wait_until("the broker answers again", answers)
+
+    def _running(self) -> set[int]:
+        return {life.worker for life in self._crew.lives()}
+
+    def _published(self) -> dict[str, int]:
+        """Return the end of the last published window of every alarm that has one."""
+        decisions, _ = decisions_and_alarms(self._broker.bootstrap)
+        ends: dict[str, int] = {}
+        for decision in decisions:
+            end_ms = instant_ms(decision["window_end"])
+            ends[decision["query"]] = max(end_ms, ends.get(decision["query"], 0))
+        return ends
+
+    def _catch_up(self, target_ms: int) -> list[str]:
+        """Wait until every window of the load is published; say so if that never comes."""
+        try:
+            wait_until(
+                "every window of the load is published",
+                lambda: self._caught_up(target_ms),
+                every_s=2.0,
+            )
+        except AssertionError as error:
+            return [str(error)]  # what is missing is named by the verdict, from what is kept
+        return []
+
+    def _caught_up(self, target_ms: int) -> bool:
+        self._gauges.check()
+        self._crew.check()
+        ends = self._published()
+        return all(ends.get(alarm.name, -1) >= target_ms for alarm in alarms_of(self._pace))
+
+    def _tocsin(self, *command: str) -> str:
+        """Run a command on the configuration; it has to end well."""
+        name, *rest = command
+        done = run_command(self._folder, name, str(self._config), *rest)
+        if done.returncode != 0:
+            raise AssertionError(f"tocsin {' '.join(command)}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def _keep(self) -> None:
+        """Read the logs, the topics and the ledger, and replay what was dumped."""
+        folder, bootstrap = self._folder, self._broker.bootstrap
+        for feed in FEEDS:
+            keep(folder / f"{feed}.parquet", read_topic(bootstrap, f"soak.{feed}"))
+        codecs = {
+            feed: dict(batches_by_codec(folder / "kafka" / "data", f"soak.{feed}"))
+            for feed in FEEDS
+        }
+        (folder / "codecs.json").write_text(json.dumps(codecs))
+        decisions, alarms = decisions_and_alarms(bootstrap)
+        _append(folder / "decisions.jsonl", decisions)
+        _append(folder / "alarms.jsonl", alarms)
+        _append(folder / "partials.jsonl", copied_partials(self._database))
+        (folder / "ledger.jsonl").write_text(self._tocsin("ledger", "export"))
+        verified = run_command(folder, "ledger", str(self._config), "verify")
+        (folder / "verify.txt").write_text(
+            f"exit {verified.returncode}\n{verified.stdout}{verified.stderr}"
+        )
+        self._replay([instant_ms(one["window_start"]) for one in decisions])
+
+    def _replay(self, starts_ms: list[int]) -> None:
+        """Dump both logs and replay them: the same events once more, in one piece."""
+        folder = self._folder
+        # A replay reads no further than its history: this one ends behind the last record.
+        history_ms = (min(starts_ms), _now_ms() // 1000 * 1000)
+        again = folder / "again.yaml"
+        write_configuration(
+            again,
+            self._pace,
+            ledger=f"sqlite:///{folder}/again.db",
+            bootstrap=self._broker.bootstrap,
+            history_ms=history_ms,
+        )
+        dumps = [f"{feed}={folder / feed}.dump.parquet" for feed in FEEDS]
+        for feed in FEEDS:
+            self._tocsin("dump", feed, str(folder / f"{feed}.dump.parquet"))
+        page = str(folder / "replay.prom")
+        done = run_command(
+            folder, "run", str(again), "--json", "--custodian-report", page, "--replay", *dumps
+        )
+        if done.returncode != 0:
+            raise AssertionError(f"tocsin run --replay: {done.stderr}")
+        (folder / "replay.jsonl").write_text(done.stdout)
+
+
+def _append(path: Path, lines: Iterable[dict[str, Any]]) -> None:
+    with path.open("a") as opened:
+        opened.writelines(f"{json.dumps(line)}\n" for line in lines)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,96 @@
+"""The file of heads beside a SQLite ledger: what was added is there, what was cut off is not."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.errors import DependencyError, LedgerCorruptError
+from accountant.store.headfile import HeadFile, Noted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ONE, TWO, THREE = (Noted("id", 'b"\n', f"{number}:00") for number in (1, 2, 3))
+
+
+def test_heads_are_read_as_they_were_added(tmp_path: Path) -> None:
+    """In their order, by whoever owns the file, and none before the first."""
+    file = HeadFile(tmp_path / "heads")
+    assert file.noted() == []
+    assert file.add([ONE]) < file.add([TWO, THREE])
+    assert HeadFile(tmp_path / "heads").noted() == [ONE, TWO, THREE]
+    assert file.path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("cut", range(1, 12))
+def test_a_line_that_was_cut_off_is_not_there(tmp_path: Path, cut: int) -> None:
+    """Whatever is left of it, and the next head does not hang on to it."""
+    file = HeadFile(tmp_path / "heads")
+    file.add([ONE])
+    size = file.add([TWO])
+    os.truncate(file.path, size - cut)
+    assert file.noted() == [ONE]
+    file.add([THREE])
+    assert file.noted() == [ONE, THREE]
+
+
+@pytest.mark.parametrize("line", [b"nonsense", b"[1, 2, 3]", b'["a", "b"]', b"{}", b"7", b"\xff"])
+def test_a_whole_line_that_is_no_head_is_refused(tmp_path: Path, line: bytes) -> None:
+    """It says that somebody changed the file: what it said is not known. It can be begun anew."""
+    file = HeadFile(tmp_path / "heads")
+    file.path.write_bytes(line + b"\n")
+    with pytest.raises(LedgerCorruptError, match="no head"):
+        file.noted()
+    with pytest.raises(LedgerCorruptError, match="no head"):
+        file.renew(lambda noted: noted)
+    file.begin(lambda: [TWO])
+    assert file.noted() == [TWO]
+
+
+def test_what_others_add_while_a_file_is_renewed_is_kept(tmp_path: Path) -> None:
+    """Threads add, one renews all the time: no head that somebody waited for is lost."""
+    path = tmp_path / "heads"
+    heads = [[Noted("id", f"{writer}", f"{n}:00") for n in range(200)] for writer in range(3)]
+
+    def add(mine: list[Noted]) -> None:
+        for one in mine:
+            HeadFile(path).add([one])
+
+    with ThreadPoolExecutor() as pool:
+        adding = [pool.submit(add, mine) for mine in heads]
+        while not all(one.done() for one in adding):
+            HeadFile(path).renew(lambda noted: noted)
+        for one in adding:
+            one.result()
+    found = HeadFile(path).noted()
+    for mine in heads:
+        assert [one for one in found if one.budget == mine[0].budget] == mine
+    assert [each.name for each in tmp_path.iterdir()] == ["heads"]
+
+
+def test_a_renewal_that_is_refused_leaves_the_file(tmp_path: Path) -> None:
+    """What was noted stays noted."""
+    file = HeadFile(tmp_path / "heads")
+    file.add([ONE, TWO])
+
+    def refuse(noted: list[Noted]) -> list[Noted]:
+        assert noted == [ONE, TWO]
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        file.renew(refuse)
+    assert file.noted() == [ONE, TWO]
+
+
+def test_a_file_that_cannot_be_written_stops_what_would_leave(tmp_path: Path) -> None:
+    """The error names the file and says that nothing has left."""
+    file = HeadFile(tmp_path / "nowhere" / "heads")
+    with pytest.raises(DependencyError, match=r"heads.* failed: No such file") as caught:
+        file.add([ONE])
+    assert caught.value.ledger
+    assert "nothing has left" in caught.value.hint
+    assert file.noted() == []

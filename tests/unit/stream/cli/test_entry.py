@@ -1,0 +1,171 @@
+"""Where the process begins: its signals, its exit codes, its last sentence."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.commands import configuration, events
+from tests.support.processes import Command
+from tests.support.tree import ROOT
+from tests.support.waiting import PATIENCE_S, wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SLOW = """\
+import os, signal, sys, time
+from stream.cli import entry
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == SLOW_AT:
+            print("there", flush=True)
+            time.sleep(WAIT_S)
+
+sys.meta_path.insert(0, Slow())
+entry.main()
+"""
+"""A process that takes its time at one import, so that it can be told to end just there."""
+
+
+def told(number: signal.Signals, at: str, *arguments: str) -> tuple[int, str]:
+    """Start a command, send it a signal while it imports ``at``; return its code and last words."""
+    program = f"SLOW_AT, WAIT_S = {at!r}, {PATIENCE_S}\n{SLOW}"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "there\n"
+        process.send_signal(number)
+        _, said = process.communicate(timeout=PATIENCE_S)
+    return process.returncode, said
+
+
+@pytest.mark.parametrize(
+    "at",
+    ["click", "stream.cli.check", "yaml", "sqlglot"],
+    ids=["before the command", "at its file", "at YAML", "at SQL"],
+)
+def test_sigterm_ends_a_command_at_once(tmp_path: Path, at: str) -> None:
+    """From the first import on, with a sentence, 143 and no traceback."""
+    code, said = told(signal.SIGTERM, at, "check", configuration(tmp_path))
+    assert code == 143
+    assert said.splitlines()[0] == "tocsin: told to end (SIGTERM) before it was done"
+    assert "Traceback" not in said
+
+
+def test_ctrl_c_ends_a_command(tmp_path: Path) -> None:
+    """With click's word and 1."""
+    assert told(signal.SIGINT, "sqlglot", "check", configuration(tmp_path)) == (1, "\nAborted!\n")
+
+
+def test_a_worker_that_begins_is_not_ended_by_sighup(tmp_path: Path) -> None:
+    """It will read its configuration yet, or has just done so; a replay ends as others do."""
+    path = configuration(tmp_path)
+    for more, code in (((), 2), (("--replay", events(tmp_path)), -signal.SIGHUP)):
+        program = f"SLOW_AT, WAIT_S = 'yaml', 0.5\n{SLOW}"
+        with subprocess.Popen(
+            [sys.executable, "-c", program, "run", path, *more],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            process.send_signal(signal.SIGHUP)
+            process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == code  # 2: this file has no kafka section
+
+
+EXECUTED = """\
+import sys
+from stream.cli import entry, main
+
+def wait(*_args, **_kwargs):
+    print("there", flush=True)
+    exec("import time; time.sleep(WAIT_S)", {"WAIT_S": WAIT_S})
+
+main.Later.make_context = wait
+entry.main()
+"""
+"""Libraries make classes by ``exec``; Python remembers an interrupt that passed through one."""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 1)])
+def test_the_exit_code_is_ours_wherever_the_signal_comes(number: signal.Signals, code: int) -> None:
+    """Python's own is that of SIGINT once an interrupt has passed through an ``exec``."""
+    with subprocess.Popen(
+        [sys.executable, "-c", f"WAIT_S = {PATIENCE_S}\n{EXECUTED}", "check", "alarms.yaml"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(number)
+        process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == code
+
+
+BROKEN = """\
+import sys
+from stream.cli import entry, main
+
+def fail(*_args, **_kwargs):
+    raise KeyError("p17 in room 3")
+
+main.Later.make_context = fail
+entry.main()
+"""
+
+
+def test_a_mistake_is_named_by_type_and_place() -> None:
+    """Exit code 70, one line, and nothing that the error says."""
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN, "check", "alarms.yaml"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 70
+    assert done.stderr.startswith("error: a mistake in Tocsin: KeyError at __main__:5 fail < click")
+    assert done.stderr.count("\n") == 1
+    assert "p17" not in done.stderr
+
+
+def test_the_command_runs_as_ever(tmp_path: Path) -> None:
+    """Results, texts and codes are those of the command."""
+    command = [sys.executable, "-m", "stream.cli.entry", "check"]
+    done = subprocess.run(
+        [*command, configuration(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("ok\n", "")
+    missing = [*command, str(tmp_path / "none.yaml")]
+    assert subprocess.run(missing, cwd=ROOT, capture_output=True, check=False).returncode == 2
+
+
+def test_the_first_process_of_a_container_hears_sigterm(tmp_path: Path) -> None:
+    """The kernel keeps from it every signal that has no handler."""
+    if subprocess.run(["unshare", "--pid", "--fork", "true"], check=False).returncode:
+        pytest.skip("needs the right to make a PID namespace")
+    pipe = tmp_path / "never.jsonl"
+    os.mkfifo(pipe)  # opening it takes for ever
+    path = configuration(tmp_path)
+    command = Command.start(tmp_path / "err", "run", path, "--replay", str(pipe), first=True)
+    try:
+        wait_until("it has begun", lambda: command.handles(signal.SIGTERM), every_s=0.001)
+        command.tell(signal.SIGTERM)
+        assert command.ended() == 143, command.text()
+    finally:
+        command.stop()

@@ -1,0 +1,260 @@
+"""An event that no alarm can use is one drop, for one reason; what WHERE excludes is none."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from accountant.units import PrivacyUnit
+from operators.conditions.weights import Weight
+from stream.config.loading import load
+from stream.counting.fates import Fate, drops_of
+from stream.counting.partition import PartitionReader, ReadStart
+from stream.events.decoder import Record
+from stream.model.feeds import Codec, Domain, Field, FieldType
+from tests.support import reference
+from tests.support.decoding import ipc
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
+
+_CONFIG = """\
+feeds:
+  badges:
+    topic: badges
+    time: ts
+    unit: person
+    fields:
+      person: string
+      room: {domain: [attic, bar]}
+      floor: {type: integer, domain: ["1", "2"]}
+      amount: {type: float, clip: [0, 4], granule: 1}
+      open: boolean
+      ts: timestamp
+    codec: json
+budget: {unit: event, epsilon_max: "90"}
+alarms:
+"""
+_ALARMS = {
+    "rooms": "SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' MINUTE) "
+    "HAVING COUNT(*) > 5",
+    "floors": "SELECT floor FROM badges WHERE open "
+    "GROUP BY floor, TUMBLE(ts, INTERVAL '1' MINUTE) HAVING SUM(amount) > 20",
+    "again": "SELECT floor FROM badges WHERE open "
+    "GROUP BY floor, TUMBLE(ts, INTERVAL '1' MINUTE) HAVING SUM(amount) > 30",
+}
+
+
+class Told:
+    """What a reader told of the events it read."""
+
+    def __init__(self) -> None:
+        self.read = 0
+        self.drops: Counter[str] = Counter()
+
+    def on_read(self, count: int) -> None:
+        """Add events."""
+        self.read += count
+
+    def on_drops(self, drops: Mapping[str, int]) -> None:
+        """Add drops."""
+        self.drops.update(drops)
+
+
+def loaded(tmp_path: Path, *names: str) -> Alarms:
+    """Return a configuration with some of the alarms."""
+    alarms = "".join(
+        f"  {name}:\n    sql: {_ALARMS[name]}\n    max_fnr: 0.05\n    tolerance: 3\n    grace: 1s\n"
+        for name in names
+    )
+    path = tmp_path / "alarms.yaml"
+    path.write_text(_CONFIG + alarms, encoding="utf-8")
+    return load(path, environ={})
+
+
+def reader_of(alarms: Alarms, told: Told, *, begin_ms: int = 0) -> PartitionReader:
+    """Return a reader of all alarms, from the window at ``begin_ms`` on."""
+    reader = PartitionReader(
+        feed=alarms.feeds["badges"],
+        partition=0,
+        partitions=1,
+        topic_id="t",
+        queries=list(alarms.queries.values()),
+        budget=alarms.budget,
+        hash_key=bytes(32),
+        on_read=told.on_read,
+        on_drops=told.on_drops,
+    )
+    reader.begin(dict.fromkeys(alarms.queries, begin_ms), ReadStart(whole=True))
+    return reader
+
+
+def row(**fields: Any) -> dict[str, Any]:
+    """Return an event that every alarm counts, but for some fields."""
+    good = {"person": "p", "room": "attic", "floor": 1, "amount": 2.0, "open": True, "ts": 5}
+    return good | fields
+
+
+def records(rows: Sequence[dict[str, Any]], *, append_ms: int = 10) -> list[Record]:
+    """Return events as JSON messages."""
+    return [
+        Record(at, append_ms, log_append=True, value=json.dumps(one).encode())
+        for at, one in enumerate(rows)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({}, None),
+        # One alarm can use it: what the others think of it is no drop.
+        ({"room": "hall"}, None),
+        ({"floor": 9}, None),
+        ({"amount": None}, None),
+        # WHERE keeps it from two alarms, and the third has another reason, or none.
+        ({"open": False}, None),
+        ({"open": False, "room": "hall"}, "out_of_domain"),
+        ({"open": None, "room": None}, "out_of_domain"),
+        # Nobody can use it: once, by the reason of whom it came nearest to.
+        ({"room": "hall", "floor": 9}, "out_of_domain"),
+        ({"room": "hall", "amount": None}, "bad_value"),
+        ({"person": None}, "missing_field"),
+    ],
+)
+def test_an_event_is_one_drop_or_none_however_many_alarms_read_it(
+    tmp_path: Path, fields: dict[str, Any], reason: str | None
+) -> None:
+    """Three alarms with two domains, two of them behind a WHERE, read one event."""
+    told = Told()
+    reader_of(loaded(tmp_path, *_ALARMS), told).read(records([row(**fields)]))
+    assert told.read == 1
+    assert told.drops == ({} if reason is None else {reason: 1})
+
+
+def test_what_every_where_excludes_is_no_drop(tmp_path: Path) -> None:
+    """Nothing is wrong with a row that nobody asked for, even where its other fields are wrong."""
+    told = Told()
+    reader = reader_of(loaded(tmp_path, "floors", "again"), told)
+    reader.read(records([row(open=False), row(open=False, floor=9), row(open=None, amount=None)]))
+    assert told.read == 3
+    assert not told.drops
+
+
+def test_late_and_early_events_are_drops_once(tmp_path: Path) -> None:
+    """Rows that no window takes are told to the custodian, which they were not before."""
+    told = Told()
+    reader = reader_of(loaded(tmp_path, *_ALARMS), told)
+    reader.read(records([row(ts=5), row(ts=130_000)], append_ms=61_000))
+    assert told.drops == {"late": 1, "early": 1}
+
+
+def test_rows_read_again_for_windows_decided_before_are_no_drops(tmp_path: Path) -> None:
+    """After a restart a slice begins in windows that are over: they took their rows then."""
+    told = Told()
+    reader = reader_of(loaded(tmp_path, *_ALARMS), told, begin_ms=60_000)
+    reader.read(records([row(ts=59_000), row(ts=61_000)], append_ms=60_500))
+    assert told.read == 2
+    assert not told.drops
+
+
+def test_events_are_counted_not_messages(tmp_path: Path) -> None:
+    """Every row of an Arrow message is an event; a message that cannot be read is one, dropped."""
+    alarms = loaded(tmp_path, *_ALARMS)
+    feed = replace(alarms.feeds["badges"], codec=Codec.ARROW)
+    alarms = replace(alarms, feeds={"badges": feed})
+    rows = [row(), row(room="hall", floor=9), row(person=None)]
+    columns = {name: pa.array([one[name] for one in rows]) for name in row()}
+    told = Told()
+    reader = reader_of(alarms, told)
+    values = [ipc(columns), b"nonsense", None]
+    reader.read([Record(at, 10, log_append=True, value=value) for at, value in enumerate(values)])
+    assert told.read == 5
+    assert told.drops == {"out_of_domain": 1, "missing_field": 1, "undecodable": 2}
+
+
+@pytest.mark.parametrize("scene", reference.scenes(), ids=lambda scene: scene.name)
+def test_drops_are_those_of_a_row_by_row_reference(scene: reference.Scene) -> None:
+    """Whatever windows, domains, filters and faults: the farthest that any alarm brings a row."""
+    rng = random.Random(scene.name)
+    small = Domain(("room",), (("bar",),))
+    queries = [
+        reference.make_query(scene, Weight.SUM, grace=1, skew=2, filtered=True),
+        reference.make_query(scene, reference.AggregateSpec(Weight.COUNT, "size"), skew=2),
+        reference.make_query(scene, *map(reference.random_spec, [rng] * 2), skew=2),
+        replace(reference.make_query(scene, Weight.COUNT, grace=3, skew=2), domain=small),
+    ]
+    (feed,) = {query.feed.name: query.feed for query in queries}.values()
+    fields = {
+        **feed.fields,
+        "person": Field("person", FieldType.STRING),
+        "ts": Field("ts", FieldType.TIMESTAMP),
+    }
+    queries = [replace(query, id=str(at)) for at, query in enumerate(queries)]
+    for some in (queries[:1], queries[1:3], queries[1:], queries):
+        told = Told()
+        reader = PartitionReader(
+            feed=replace(feed, fields=fields),
+            partition=0,
+            partitions=1,
+            topic_id="t",
+            queries=some,
+            budget=reference.make_budget(PrivacyUnit.EVENT),
+            hash_key=bytes(32),
+            on_read=told.on_read,
+            on_drops=told.on_drops,
+        )
+        log = reference.random_log(scene, 300, rng)
+        reader.count_batch(reference.decoded(log))
+        farthest = [max(fate_of(query, event) for query in some) for event in log]
+        faults = [fate for fate in farthest if Fate.UNASKED < fate < Fate.USED]
+        assert told.drops == Counter(fate.name.lower() for fate in faults)
+        assert faults
+
+
+def fate_of(query: Query, event: reference.Event) -> Fate:
+    """Return what one alarm makes of one event, rule by rule."""
+    asked = [
+        spec
+        for spec in query.aggregates
+        if spec.where is None or reference.FILTERS[spec.where](event)
+    ]
+    if (query.where is not None and not event.open) or not asked:
+        return Fate.UNASKED
+    if event.room not in [room.encode() for room in query.domain.values[0]]:
+        return Fate.OUT_OF_DOMAIN
+    if all(reference.weight_of(spec, event, 0) is None for spec in asked):
+        return Fate.BAD_VALUE
+    return fate_in_time(query, event)
+
+
+def fate_in_time(query: Query, event: reference.Event) -> Fate:
+    """Return what an alarm's windows make of an event that has a cell and a weight."""
+    if not all(0 <= at_ms < reference.LIMIT_MS for at_ms in (event.time_ms, event.append_ms)):
+        return Fate.BAD_TIME
+    if event.time_ms - event.append_ms > query.feed.allowed_skew_ms:
+        return Fate.EARLY
+    calendar = query.calendar
+    near = calendar.first_starting_at(event.time_ms)
+    around = {index: calendar.bounds(index) for index in range(near - 20, near + 2)}
+    ends = {at: end for at, (start, end) in around.items() if start <= event.time_ms < end}
+    still = [at for at, end_ms in ends.items() if event.append_ms < end_ms + query.grace_ms]
+    if ends and not still:
+        return Fate.LATE
+    return Fate.USED if any(map(calendar.active, still)) else Fate.UNASKED
+
+
+def test_reasons_are_words_for_faults_alone() -> None:
+    """Neither what was used nor what nobody asked for has a reason."""
+    every = pa.array([fate.value for fate in Fate], pa.uint8()).to_numpy()
+    reasons = {"out_of_domain": 1, "bad_value": 1, "bad_time": 1, "early": 1, "late": 1}
+    assert drops_of(every) == reasons

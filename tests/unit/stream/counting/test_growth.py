@@ -1,0 +1,248 @@
+"""A feed gets more partitions: a person counts once in every window, wherever their events lie.
+
+A hostile sensor writes each person's events into every partition, all the time, dated as it likes.
+The windows are of COUNT(DISTINCT person), long, hopping and short; a person who moves a cell by
+two is in two partitions of one window. Readers that choose partitions by event times, or count
+windows across the growth, must be caught by the same check.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from accountant.layouts import Growth, Layouts
+from stream.config.loading import load
+from stream.counting.partition import PartitionReader, ReadStart
+from stream.events.decoder import Record
+from stream.events.records import Records
+from stream.model.routing import first_start_after, partitions_of_window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from accountant.records import Partial
+    from stream.model.alarms import Alarms
+
+    Reader = type[PartitionReader]
+
+MINUTE_MS = 60_000
+END_MS = 30 * MINUTE_MS
+FROM_MS, UNTIL_MS = 10 * MINUTE_MS + 7, 12 * MINUTE_MS + 13
+PEOPLE = tuple(f"p{number}" for number in range(20))
+
+CONFIG = """\
+feeds:
+  badges:
+    topic: badges
+    time: ts
+    unit: person
+    fields: {person: string, ts: timestamp}
+    codec: json
+    allowed_skew: 90s
+    broker_skew: 200ms
+budget: {unit: user, epsilon_max: "9000", period: lifetime}
+alarms:
+"""
+ALARM = """\
+  {name}:
+    sql: SELECT 1 FROM badges GROUP BY {window} HAVING COUNT(DISTINCT person) > 5
+    max_fnr: 0.05
+    tolerance: 2
+    grace: 45s
+"""
+WINDOWS = {
+    "short": "TUMBLE(ts, INTERVAL '1' MINUTE)",
+    "long": "TUMBLE(ts, INTERVAL '7' MINUTE)",
+    "hopping": "HOP(ts, INTERVAL '2' MINUTE, INTERVAL '6' MINUTE)",
+}
+
+
+class CountsAcross(PartitionReader):
+    """Broken: routes by append times, and counts the windows across the growth, too."""
+
+    def _belongs(self, _state: Any) -> bool:
+        return True
+
+
+class ByEventTime(CountsAcross):
+    """Broken: routes each record by the time that its sender gave it."""
+
+    def _routed(self, records: Records) -> Iterator[tuple[int, Records]]:
+        dated = [
+            (int(self.layouts.at(np.array([json.loads(value or b"")["ts"]]))[0]), at)
+            for at, value in enumerate(records.value)
+        ]
+        for partitions, run in groupby(dated, key=itemgetter(0)):
+            places = [at for _, at in run]
+            yield partitions, records.between(places[0], places[-1] + 1)
+
+
+class ForgetsTheLate(PartitionReader):
+    """Broken: takes windows across for those whose own time the growth lies in."""
+
+    def _belongs(self, state: Any) -> bool:
+        return bool(state.end_ms <= FROM_MS or state.start_ms >= UNTIL_MS)
+
+
+@pytest.fixture
+def alarms(tmp_path: Path) -> Alarms:
+    """Three alarms on one feed."""
+    path = tmp_path / "alarms.yaml"
+    written = (ALARM.format(name=name, window=window) for name, window in WINDOWS.items())
+    path.write_text(CONFIG + "".join(written))
+    return load(path, environ={})
+
+
+def growths(until_ms: int | None = UNTIL_MS) -> list[Growth]:
+    """Return one growth, from 2 partitions to 5."""
+    return [Growth("badges", 5, 2, FROM_MS, until_ms, announced_ms=0)]
+
+
+def counted(
+    alarms: Alarms,
+    *,
+    twin: Reader = PartitionReader,
+    until_ms: int | None = UNTIL_MS,
+    first: int = 2,
+) -> list[Partial]:
+    """Return what five partitions count, each person in each of them every ten seconds."""
+    found: list[Partial] = []
+    for partition in range(5):
+        reader = twin(
+            feed=alarms.feeds["badges"],
+            partition=partition,
+            partitions=first,
+            topic_id="t",
+            queries=list(alarms.queries.values()),
+            budget=alarms.budget,
+            hash_key=bytes(32),
+            on_read=lambda _count: None,
+            on_drops=lambda _drops: None,
+            growths=[replace(one, before=first) for one in growths(until_ms)],
+        )
+        reader.begin(dict.fromkeys(alarms.queries, 0), ReadStart(whole=True))
+        reader.read(list(_hostile()))
+        found += reader.partials()
+    return found
+
+
+def _hostile() -> Iterator[Record]:
+    """Yield the same events for every partition; some are dated back, some ahead."""
+    offset = 0
+    for append_ms in range(0, END_MS, 10_000):
+        for number, person in enumerate(PEOPLE):
+            for shift_ms in (0, -40_000, 80_000)[: 1 + number % 3]:
+                time_ms = max(append_ms + shift_ms, 0)
+                value = json.dumps({"person": person, "ts": time_ms}).encode()
+                yield Record(offset, append_ms, log_append=True, value=value)
+                offset += 1
+
+
+def sums(partials: list[Partial]) -> dict[tuple[str, int], int]:
+    """Return how many people a window counts, over its partitions."""
+    found: defaultdict[tuple[str, int], int] = defaultdict(int)
+    for one in partials:
+        found[one.key.query, one.key.start_ms] += int(one.value.sum())
+    return found
+
+
+def most_of_a_person(alarms: Alarms, twin: Reader) -> int:
+    """Return how often one person counts in a window at most: there are so many of them."""
+    return max(sums(counted(alarms, twin=twin)).values()) - len(PEOPLE) + 1
+
+
+def test_nobody_counts_twice_in_a_window(alarms: Alarms) -> None:
+    """Everybody is everywhere, and each window of a full crowd counts each of them once."""
+    assert most_of_a_person(alarms, PartitionReader) == 1
+    full = [key for key, value in sums(counted(alarms)).items() if value == len(PEOPLE)]
+    assert {query for query, _ in full} == set(alarms.queries)
+    assert any(start > UNTIL_MS for _, start in full)
+    assert any(start < FROM_MS - 7 * MINUTE_MS for _, start in full)
+
+
+@pytest.mark.parametrize("twin", [ByEventTime, CountsAcross, ForgetsTheLate])
+def test_broken_readers_count_somebody_twice(alarms: Alarms, twin: Reader) -> None:
+    """The same log shows it."""
+    assert most_of_a_person(alarms, twin) > 1
+
+
+def test_windows_across_a_growth_have_no_counts_and_others_have_them_all(alarms: Alarms) -> None:
+    """Two partitions count before it, five after it, none across; nothing else is left out."""
+    partials = counted(alarms)
+    feed, layouts = alarms.feeds["badges"], Layouts(2, tuple(growths()))
+    places: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
+    for one in partials:
+        assert one.revision == layouts.revision == 2
+        places[one.key.query, one.key.start_ms].add(one.partition)
+    across = 0
+    for query in alarms.queries.values():
+        index = query.calendar.first_starting_at(0)
+        while (bounds := query.calendar.bounds(index))[1] + query.grace_ms < END_MS - MINUTE_MS:
+            start_ms, end_ms = bounds
+            expected = {2: {0, 1}, 5: set(range(5)), None: set()}[
+                partitions_of_window(query, feed, layouts, start_ms, end_ms)
+            ]
+            assert places[query.id, start_ms] == expected, (query.id, start_ms)
+            touches = start_ms - 90_000 < UNTIL_MS and end_ms + 45_000 > FROM_MS
+            assert touches == (not expected)
+            across += touches
+            index += 1
+        assert first_start_after(query, FROM_MS) == min(
+            start
+            for start in range(-7 * MINUTE_MS, END_MS, MINUTE_MS)
+            if _cut(query, start) > FROM_MS
+        )
+    assert across > 3 * len(alarms.queries)
+
+
+def test_while_a_growth_is_not_done_nothing_behind_it_is_counted(alarms: Alarms) -> None:
+    """When every sensor knows is not known yet, so every later window may have both."""
+    partials = counted(alarms, until_ms=None)
+    assert partials
+    assert {one.partition for one in partials} == {0, 1}
+    assert all(one.key.end_ms + 45_000 <= FROM_MS for one in partials)
+
+
+def test_a_single_partition_may_grow(alarms: Alarms) -> None:
+    """Before, everybody belonged into partition 0, and what lies in others is nobody's."""
+    before = [one for one in counted(alarms, first=1) if one.key.end_ms < FROM_MS]
+    assert {one.partition for one in before} == {0}
+    assert most_of_a_person(alarms, PartitionReader) == 1
+
+
+def test_append_times_that_step_back_are_routed_one_by_one(alarms: Alarms) -> None:
+    """A leader change dates a later record earlier: it is routed as records of that time were."""
+    times = [UNTIL_MS - 1, UNTIL_MS, UNTIL_MS - 2, UNTIL_MS + 1]
+    records = Records.of(
+        [Record(at, time, log_append=True, value=b"{}") for at, time in enumerate(times)]
+    )
+    (feed,) = alarms.feeds.values()
+    reader = PartitionReader(
+        feed=feed,
+        partition=0,
+        partitions=2,
+        topic_id="t",
+        queries=list(alarms.queries.values()),
+        budget=alarms.budget,
+        hash_key=bytes(32),
+        on_read=lambda _count: None,
+        on_drops=lambda _drops: None,
+        growths=growths(),
+    )
+    runs = [(count, run.offset.tolist()) for count, run in reader._routed(records)]
+    assert runs == [(2, [0]), (5, [1]), (2, [2]), (5, [3])]
+
+
+def _cut(query: Any, start_ms: int) -> int:
+    index = query.calendar.first_starting_at(start_ms)
+    bounds = query.calendar.bounds(index)
+    return bounds[1] + query.grace_ms if bounds[0] == start_ms else -1

@@ -1,0 +1,188 @@
+"""Queries share what they have in common, and none of them can tell."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accountant.units import PrivacyUnit
+from stream.counting import sharing
+from stream.counting.counter import WindowCounter
+from stream.counting.partition import PartitionReader, ReadStart
+from stream.counting.projection import Columns
+from stream.counting.sharing import FeedCounters
+from stream.model.feeds import Codec
+from tests.support.decoding import HASH_KEY
+from tests.support.neighbours import record_of
+from tests.support.random_logs import (
+    END_MS,
+    MINUTE_MS,
+    MINUTES,
+    START_MS,
+    Setup,
+    alarms_of,
+    random_log,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from accountant.costs.charges import WindowKey
+    from operators.conditions.weights import Weight
+    from stream.events.decoder import Record
+    from stream.model.alarms import Alarms
+    from stream.model.queries import AggregateSpec, Query
+
+_SETUPS = [
+    Setup(Codec.JSON, unit, ids, partitions=1) for unit in PrivacyUnit for ids in (False, True)
+]
+
+
+def _kind(spec: AggregateSpec) -> Weight:
+    return spec.kind
+
+
+def reader_of(
+    alarms: Alarms, queries: Sequence[Query], cursors: Mapping[str, int]
+) -> PartitionReader:
+    """Return a reader that begins at every query's cursor (ms)."""
+    (feed,) = alarms.feeds.values()
+    reader = PartitionReader(
+        feed=feed,
+        partition=0,
+        partitions=1,
+        topic_id="log",
+        queries=queries,
+        budget=alarms.budget,
+        hash_key=HASH_KEY,
+        on_read=lambda _count: None,
+        on_drops=lambda _drops: None,
+    )
+    reader.begin(cursors, ReadStart(whole=True))
+    return reader
+
+
+def digests(reader: PartitionReader, pieces: Sequence[Sequence[Record]]) -> dict[WindowKey, str]:
+    """Return what every partial holds, the log read in pieces, to its end."""
+    found = {}
+    for piece in pieces:
+        reader.read(piece)
+        found.update({partial.key: partial.digest for partial in reader.partials()})
+    reader.arrived_through(END_MS)
+    found.update({partial.key: partial.digest for partial in reader.partials()})
+    return found
+
+
+def beside_others(setup: Setup, rng: random.Random) -> str:
+    """Return which query counts otherwise beside other queries than alone; empty for none.
+
+    Of every alarm there are twins that differ in their thresholds only, and some that differ from
+    it in one thing that matters; all begin where they like.
+    """
+    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
+    queries = []
+    for query in alarms.queries.values():
+        queries += [query, replace(query, id=f"{query.id} twin", fingerprint="of the twin")]
+    count, people = alarms.queries["count"], alarms.queries["people"]
+    queries += [
+        replace(count, id="slow", grace_ms=3 * count.grace_ms),
+        replace(count, id="hopping", calendar=people.calendar),
+        replace(count, id="filtered", where=people.where),
+        replace(count, id="distinct", aggregates=people.aggregates),
+    ]
+    rng.shuffle(queries)
+    cursors = {q.id: START_MS + rng.randrange(-2, MINUTES) * MINUTE_MS for q in queries}
+    (log,) = random_log(setup, rng, size=60)
+    records = [record_of(setup, message) for message in log]
+    pieces = [records[:20], records[20:25], records[25:]]
+    together = digests(reader_of(alarms, queries, cursors), pieces)
+    for query in queries:
+        alone = digests(reader_of(alarms, [query], cursors), pieces)
+        if alone != {key: found for key, found in together.items() if key.query == query.id}:
+            return query.id
+    return ""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("setup", _SETUPS, ids=str)
+def test_a_query_counts_the_same_whatever_stands_beside_it(setup: Setup) -> None:
+    """Its partials are those of a reader that reads for it alone, digests and all."""
+    for seed in range(2):
+        assert not beside_others(setup, random.Random(f"sharing {setup} {seed}")), seed
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("selection_key", lambda query: (query.domain, *map(_kind, query.aggregates))),
+        ("selection_key", lambda query: (query.where, query.domain, len(query.aggregates))),
+        ("counting_key", lambda query: query.calendar),
+        ("counting_key", lambda query: query.grace_ms),
+    ],
+)
+def test_sharing_too_much_is_caught(name: str, key: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys that leave something out let queries count for one another: the check above sees it."""
+    monkeypatch.setattr(sharing, name, key)
+    caught = [beside_others(setup, random.Random(f"{name} {setup}")) for setup in _SETUPS]
+    assert any(caught)
+
+
+def test_forgetting_too_early_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So is a counter that forgets what one query had while another still needs it."""
+
+    def eager(self: sharing.SharedCounter, query: str, index: int) -> None:
+        del query
+        self._counter.forget_before(index)
+
+    monkeypatch.setattr(sharing.SharedCounter, "keep_from", eager)
+    with pytest.raises(ValueError, match="forgotten"):
+        beside_others(_SETUPS[0], random.Random("eager"))
+
+
+@pytest.mark.parametrize("alarms_alike", [1, 100])
+def test_alarms_that_count_the_same_cost_what_one_costs(
+    alarms_alike: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows are made, counted and cut once; a partial is each alarm's own."""
+    calls: Counter[str] = Counter()
+
+    def counted(of: Any, name: str) -> None:
+        method = getattr(of, name)
+
+        def call(*args: Any, **options: Any) -> Any:
+            calls[name] += 1
+            return method(*args, **options)
+
+        monkeypatch.setattr(of, name, call)
+
+    counted(WindowCounter, "add")
+    counted(WindowCounter, "cut")
+    counted(Columns, "cells")
+    setup = _SETUPS[0]
+    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
+    query = alarms.queries["count"]
+    queries = [replace(query, id=f"alarm{at}", fingerprint=f"{at}") for at in range(alarms_alike)]
+    (log,) = random_log(setup, random.Random("alike"), size=30)
+    records = [record_of(setup, message) for message in log]
+    reader = reader_of(alarms, queries, dict.fromkeys((q.id for q in queries), START_MS))
+    reader.read(records[:15])
+    reader.read(records[15:])
+    reader.arrived_through(END_MS)
+    partials = list(reader.partials())
+    windows = {partial.key.start_ms for partial in partials}
+    assert len(partials) == alarms_alike * len(windows)
+    assert {partial.fingerprint for partial in partials} == {q.fingerprint for q in queries}
+    assert calls == {"add": 2, "cells": 2, "cut": len(windows)}
+
+
+def test_queries_of_two_feeds_are_not_counted_together() -> None:
+    """What is alike on two feeds is not the same: keys leave the feed out."""
+    alarms = alarms_of(Codec.JSON, PrivacyUnit.EVENT, ids=False)
+    here = alarms.queries["count"]
+    there = replace(here, id="there", feed=replace(here.feed, name="elsewhere"))
+    with pytest.raises(ValueError, match="one feed"):
+        FeedCounters([here, there], alarms.budget)

@@ -1,0 +1,99 @@
+"""A ledger that was lost or restored is charged for all that was published, from the records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shutil import copyfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.errors import LedgerError
+from stream.build import open_ledger
+from stream.config.loading import load
+from stream.custody.restoring import take_over
+from stream.decisions.records import decode_decision, encode
+from stream.decisions.release import decision_record, seen_decision
+from stream.replay.replay import Replay
+from tests.support.commands import configuration, events
+
+if TYPE_CHECKING:
+    from accountant.records import SeenDecision
+    from stream.model.alarms import Alarms
+
+EXTRA = """\
+  hall:
+    sql: |
+      SELECT room FROM badges
+      GROUP BY room, TUMBLE(ts, INTERVAL '2' HOUR)
+      HAVING COUNT(*) > 30
+    max_fnr: 0.05
+    tolerance: 1
+"""
+
+
+def _configured(folder: Path, unit: str, *, extra: bool) -> Alarms:
+    folder.mkdir(exist_ok=True)
+    path = Path(configuration(folder, unit=unit, epsilon_max="400"))
+    if extra:
+        path.write_text(path.read_text(encoding="utf-8") + EXTRA, encoding="utf-8")
+    return load(path, environ={})
+
+
+def _published(alarms: Alarms, folder: Path) -> list[bytes]:
+    """Decide everything, and return what the decisions topic would hold."""
+    with open_ledger(alarms) as ledger:
+        released = list(Replay(alarms, ledger, {"badges": [Path(events(folder))]}).run())
+    return [encode(decision_record(alarms.queries[one.key.query], alarms, one)) for one in released]
+
+
+def _seen(records: list[bytes], alarms: Alarms) -> list[SeenDecision]:
+    found = [seen_decision(decode_decision(record), alarms) for record in records]
+    return [one for one in found if one is not None]
+
+
+def _spent(alarms: Alarms) -> dict[str, int]:
+    with open_ledger(alarms) as ledger:
+        assert ledger.reports.verify() == []
+        scopes = ledger.reports.status().scopes.values()
+        return {scope.scope: scope.spent_units for scope in scopes}
+
+
+@pytest.mark.parametrize("unit", ["event", "user"])
+@pytest.mark.parametrize("restored", [True, False])
+def test_an_alarm_that_was_removed_since_is_charged(
+    tmp_path: Path, unit: str, restored: bool
+) -> None:
+    """By a copy from before it spent anything, and by a ledger that knows of nothing."""
+    before = _configured(tmp_path / "live", unit, extra=True)
+    with open_ledger(before) as ledger:
+        Replay(before, ledger, {"badges": [Path(events(tmp_path))]})
+    copy = tmp_path / "copy.db"
+    copyfile(tmp_path / "live" / ".tocsin" / "alarms.db", copy)
+    records = _published(before, tmp_path)
+    spent = _spent(before)
+    assert min(spent.values()) > 0
+
+    after = _configured(tmp_path / "after", unit, extra=False)
+    if restored:
+        (tmp_path / "after" / ".tocsin").mkdir()
+        copyfile(copy, tmp_path / "after" / ".tocsin" / "alarms.db")
+    seen = _seen(records, after)
+    assert {one.query for one in seen} == {"crowd", "hall"}
+    with open_ledger(after) as ledger:
+        assert take_over(after, ledger, seen) == len(records)
+        assert take_over(after, ledger, seen) == 0
+    assert all(_spent(after)[scope] >= units for scope, units in spent.items())
+
+
+def test_another_privacy_unit_is_refused(tmp_path: Path) -> None:
+    """What a person lost cannot be charged to events, nor the other way round."""
+    before = _configured(tmp_path / "live", "user", extra=False)
+    records = _published(before, tmp_path)
+    after = _configured(tmp_path / "after", "event", extra=False)
+    with (
+        open_ledger(after) as ledger,
+        pytest.raises(LedgerError, match="under another privacy unit than 'event'"),
+    ):
+        take_over(after, ledger, _seen(records, after))
+    assert _spent(after) == {}

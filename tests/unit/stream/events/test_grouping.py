@@ -1,0 +1,60 @@
+"""Equal keys come together, whatever their columns hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stream.events import grouping
+from stream.events.grouping import firsts, grouped, occurrence
+
+EDGES = [-(2**63), -(2**63) + 1, -1, 0, 1, 2**31, 2**63 - 1]
+narrow = st.integers(-2, 2)
+wide = st.sampled_from(EDGES)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(narrow, narrow), max_size=60)
+    | st.lists(st.tuples(narrow, wide), max_size=60)
+    | st.lists(st.tuples(wide, wide, narrow), max_size=60)
+    | st.lists(st.tuples(wide), max_size=60),
+    st.booleans(),
+)
+def test_grouping_is_exact_whether_keys_are_packed_or_mixed(
+    keys: list[tuple[int, ...]], collide: bool
+) -> None:
+    """Equal keys come together in log order, whether or not their mixes can tell them apart."""
+    width = len(keys[0]) if keys else 2
+    columns = [np.array([key[at] for key in keys], np.int64) for at in range(width)]
+    with pytest.MonkeyPatch.context() as patch:
+        if collide:
+            patch.setattr(grouping, "_mix", lambda words: words * np.uint64(0))
+        order, fresh = grouped(*columns)
+        first, times = firsts(*columns), occurrence(*columns)
+    assert sorted(order.tolist()) == list(range(len(keys)))
+    runs: list[list[int]] = []
+    for at, new in zip(order.tolist(), fresh.tolist(), strict=True):
+        if new:
+            runs.append([])
+        runs[-1].append(at)
+    assert all(run == sorted(run) and len({keys[at] for at in run}) == 1 for run in runs)
+    assert len(runs) == len(set(keys))
+    assert times.tolist() == [keys[:at].count(key) for at, key in enumerate(keys)]
+    assert first.tolist() == [key not in keys[:at] for at, key in enumerate(keys)]
+
+
+def test_hashes_are_grouped_by_both_words() -> None:
+    """Two words of 64 bits leave no room for packing; equal low words are not equal keys."""
+    hashes = np.array([[1, 2**64 - 1], [1, 0], [2**64 - 1, 0], [1, 2**64 - 1]], np.uint64)
+    assert firsts(hashes[:, 0], hashes[:, 1]).tolist() == [True, True, True, False]
+
+
+def test_many_rows_of_few_keys_are_looked_up() -> None:
+    """A table of all keys finds the same first rows as sorting does."""
+    rng = np.random.default_rng(5)
+    cells, people = rng.integers(-3, 40, 50_000), rng.integers(0, 300, 50_000)
+    order, fresh = grouped(cells, people)
+    assert np.flatnonzero(firsts(cells, people)).tolist() == np.sort(order[fresh]).tolist()

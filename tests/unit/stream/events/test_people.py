@@ -1,0 +1,78 @@
+"""Units are told apart, hashed and routed as if nobody had been met before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stream.events import people
+from stream.events.hashing import ByteStrings, KeyedHash
+from stream.events.partitioning import partitions_of
+from stream.events.people import People
+from stream.model.feeds import Partitioner
+
+KEY = bytes(range(32))
+PARTITIONS = 3
+NAMES = st.text(max_size=12) | st.sampled_from(["x" * 39, "x" * 40, "y" * 50, "a", "a\0"])
+
+
+def some_people() -> People:
+    """Nobody yet."""
+    return People(KEY, partitioner=Partitioner.MURMUR2, partitions=PARTITIONS)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.lists(NAMES), max_size=6), st.sampled_from([1, 5, 1 << 17]))
+def test_what_was_met_before_shows_nowhere(batches: list[list[str]], most: int) -> None:
+    """Each row has its own text's hash and partition, and rows of one text have one number."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(people, "_MOST", most)
+        met = some_people()
+        given_out = []
+        for batch in batches:
+            units, home = met.units(pa.array(batch, pa.string()))
+            strings = ByteStrings.from_list([name.encode() for name in batch])
+            hashed = KeyedHash(KEY, purpose=b"tocsin.unit")(strings)
+            assert units.hashes().tolist() == hashed.tolist()
+            routed = partitions_of(strings, Partitioner.MURMUR2, PARTITIONS)
+            assert home.tolist() == routed.tolist()
+            assert len(set(zip(batch, units.number.tolist(), strict=True))) == len(set(batch))
+            given_out.append((units, hashed))
+        for units, hashed in given_out:  # what came later has changed nothing
+            assert units.hashes().tolist() == hashed.tolist()
+
+
+def test_whoever_was_met_is_not_hashed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once each, until more were met than are remembered."""
+    hashed = []
+    call = KeyedHash.__call__
+
+    def counted(self: KeyedHash, strings: ByteStrings) -> Any:
+        hashed.append(len(strings))
+        return call(self, strings)
+
+    monkeypatch.setattr(KeyedHash, "__call__", counted)
+    monkeypatch.setattr(people, "_MOST", 10)
+    met = some_people()
+
+    def names(start: int, stop: int) -> pa.Array:
+        return pa.array([f"person-{number}" for number in range(start, stop)])
+
+    for start, stop in ((0, 6), (3, 8), (0, 8), (5, 12), (0, 12)):
+        met.units(names(start, stop))
+    assert hashed == [6, 2, 4, 12]
+
+
+def test_batches_share_a_roster() -> None:
+    """Where nothing was forgotten, numbers of several batches mean the same."""
+    met = some_people()
+    first, _ = met.units(pa.array(["a", "b"]))
+    second, _ = met.units(pa.array(["b", "c", "a"]))
+    assert first.roster is second.roster
+    assert second.number.tolist() == [first.number[1], 2, first.number[0]]
+    assert len(np.unique(second.hashes(), axis=0)) == 3

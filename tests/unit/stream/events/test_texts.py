@@ -1,0 +1,93 @@
+"""Short texts as words, and a lexicon of them: exact for any bytes, however crowded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stream.events.texts import SHORT_BYTES, Lexicon, Texts, distinct
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+KEY = bytes(range(32))
+
+# Zeros, and lengths as bytes, at the ends: what padding could be taken for.
+TRICKY = [b"", b"\0", b"\x01", b"a", b"a\0", b"\0" * 8, b"abcdefg", b"abcdefg\x07", b"abcdefg\x08"]
+ANY = st.lists(
+    st.sampled_from(TRICKY)
+    | st.binary(max_size=SHORT_BYTES)
+    | st.integers(0, 50).map(lambda number: f"person-{number:06d}".encode())
+)
+EVEN = st.lists(st.binary(min_size=9, max_size=9))
+
+
+def texts(values: list[bytes]) -> Texts:
+    """A column of some texts."""
+    return Texts.of(pa.array(values, pa.binary()))
+
+
+@settings(deadline=None)
+@given(ANY | EVEN, st.integers(0, 3))
+def test_different_texts_are_told_apart(values: list[bytes], start: int) -> None:
+    """Of any length, with zeros at their ends, and in slices of a column."""
+    column = pa.array(values, pa.binary())[start:]
+    number, first = distinct(Texts.of(column))
+    met = column.to_pylist()
+    assert [met[at] for at in first[number]] == met
+    assert len(first) == len(set(met))
+
+
+@settings(deadline=None)
+@given(st.lists(ANY | EVEN, max_size=5), ANY | EVEN, st.booleans())
+def test_a_lexicon_is_a_dictionary(
+    added: list[list[bytes]], asked: list[bytes], crowd: bool
+) -> None:
+    """It finds what was added, under the number that it got, wherever searching begins."""
+    lexicon = Lexicon(KEY, SHORT_BYTES)
+    if crowd:
+        lexicon._first_slots = lambda words: np.zeros(len(words[0]), np.int64)  # type: ignore[method-assign]
+    known: dict[bytes, int] = {}
+    for values in added:
+        new = list(dict.fromkeys(value for value in values if value not in known))
+        lexicon.add(texts(new))
+        known |= {value: len(known) + at for at, value in enumerate(new)}
+    every = [*asked, *known]
+    assert len(lexicon) == len(known)
+    assert lexicon.find(texts(every)).tolist() == [known.get(value, -1) for value in every]
+
+
+def test_a_lexicon_grows() -> None:
+    """Nobody is lost when it makes room, also several times over."""
+    lexicon = Lexicon(KEY, 12)
+    names = [f"{number}-person".encode() for number in range(3_000)]
+    for start in range(0, len(names), 700):
+        lexicon.add(texts(names[start : start + 700]))
+    assert lexicon.find(texts(names)).tolist() == list(range(len(names)))
+    assert lexicon.find(texts([b"3000-person"])).tolist() == [-1]
+
+
+@pytest.mark.parametrize("size", [7, 8, 39])
+def test_what_is_too_long_is_not_found(size: int) -> None:
+    """A longer text whose first words are those of a known one is another text."""
+    lexicon = Lexicon(KEY, size)
+    known = b"x" * size
+    lexicon.add(texts([known]))
+    longer = [known + bytes([size]), known + b"\0", known + b"y" * 2_000]
+    assert lexicon.find(texts([*longer, known])).tolist() == [-1, -1, -1, 0]
+
+
+def test_where_searching_begins_depends_on_the_key() -> None:
+    """Whoever does not have the key cannot choose texts that crowd a place."""
+    names = texts([f"person-{number:06d}".encode() for number in range(1_000)])
+
+    def begins(key: bytes) -> NDArray[np.int64]:
+        return Lexicon(key, 13)._first_slots(names.words(2))
+
+    assert np.count_nonzero(begins(KEY) == begins(bytes(32))) < 50
+    assert len(set(begins(KEY).tolist())) > 500

@@ -1,0 +1,103 @@
+"""A wall clock is believed while it goes on as the monotonic one does, and agrees with a broker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from accountant.errors import ClockError
+from stream.config.loading import load
+from stream.kafka.clock import HeldClock
+from tests.support.commands import configuration
+
+MINUTE_MS = 60_000
+ALLOWED_MS = 7_500
+"""Three quarters of the usual margin."""
+
+
+class Clocks:
+    """Both clocks of a machine."""
+
+    def __init__(self) -> None:
+        self.wall_ms = 1_700_000_000_000
+        self.monotonic_ms = 5_000
+        self.slow_ms = 0
+
+    def wall(self) -> int:
+        """Return the time, after a while."""
+        self.monotonic_ms += self.slow_ms
+        self.wall_ms += self.slow_ms
+        self.slow_ms = 0
+        return self.wall_ms
+
+    def monotonic(self) -> int:
+        """Return what no one sets."""
+        return self.monotonic_ms
+
+    def passes(self, ms: int) -> None:
+        """Let time go on."""
+        self.wall_ms += ms
+        self.monotonic_ms += ms
+
+
+@pytest.fixture
+def clocks() -> Clocks:
+    """Two clocks that go alike."""
+    return Clocks()
+
+
+@pytest.fixture
+def held(tmp_path: Path, clocks: Clocks) -> HeldClock:
+    """A held clock that has been looked at once."""
+    alarms = load(Path(configuration(tmp_path)), environ={})
+    return HeldClock(alarms, clocks.wall, clocks.monotonic)
+
+
+def test_time_goes_on(held: HeldClock, clocks: Clocks) -> None:
+    """However long, and where the process was not run between two looks."""
+    for _ in range(1_000):
+        clocks.passes(MINUTE_MS)
+        clocks.slow_ms = 40 * MINUTE_MS
+        assert held() == clocks.wall_ms
+    assert held.allowed_ms == ALLOWED_MS
+
+
+@pytest.mark.parametrize("steps", [1, 10])
+def test_a_jump_is_noticed_however_late(held: HeldClock, clocks: Clocks, steps: int) -> None:
+    """What is allowed is allowed in all, not for each look."""
+    clocks.wall_ms += ALLOWED_MS
+    assert held() == clocks.wall_ms
+    for _ in range(steps - 1):
+        clocks.passes(MINUTE_MS)
+        held()
+    clocks.wall_ms += 1
+    with pytest.raises(ClockError, match=f"set forward by {ALLOWED_MS + 1} ms"):
+        held()
+
+
+def test_a_clock_that_was_set_back_may_not_come_back_further(
+    held: HeldClock, clocks: Clocks
+) -> None:
+    """It is held against where it agreed last."""
+    clocks.wall_ms -= MINUTE_MS
+    held()
+    clocks.wall_ms += ALLOWED_MS + 1
+    with pytest.raises(ClockError):
+        held()
+
+
+def test_a_clock_ahead_of_the_broker_is_refused(held: HeldClock, clocks: Clocks) -> None:
+    """One behind is late, and counts nothing wrongly."""
+    held.agrees(clocks.wall_ms, clocks.wall_ms + MINUTE_MS)
+    held.agrees(clocks.wall_ms, clocks.wall_ms - ALLOWED_MS)
+    with pytest.raises(ClockError, match="7501 ms ahead of the brokers'"):
+        held.agrees(clocks.wall_ms, clocks.wall_ms - ALLOWED_MS - 1)
+
+
+def test_the_shortest_margin_counts(tmp_path: Path, clocks: Clocks) -> None:
+    """A feed that waits for less needs a better clock."""
+    path = Path(configuration(tmp_path))
+    margin = "    time: ts\n    idle_margin: 2s\n"
+    path.write_text(path.read_text().replace("    time: ts\n", margin))
+    assert HeldClock(load(path, environ={}), clocks.wall).allowed_ms == 1_500

@@ -1,0 +1,390 @@
+"""Fetched batches come out as columns, and are the records that aiokafka would have handed out.
+
+Everything here runs aiokafka's own fetcher over bytes as a broker sends them; only the network is
+left out. A new aiokafka that unpacks elsewhere, or otherwise, fails here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.consumer import fetcher
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
+from aiokafka.record.memory_records import MemoryRecords
+from aiokafka.record.util import calc_crc32c
+
+from stream.kafka import columns
+from stream.kafka.columns import Damage, as_columns, fetch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from stream.kafka.columns import Fetched
+
+PLACE = TopicPartition("badges", 1)
+OTHER = TopicPartition("badges", 2)
+CRC_AT, CHECKED_FROM, ATTRIBUTES_AT, MAX_TIME_AT = 17, 21, 21, 35
+LOG_APPEND, TRANSACTIONAL, CONTROL = 0x08, 0x10, 0x20
+NOBODY = -1
+NO_CODEC, GZIP, SNAPPY, LZ4, ZSTD = range(5)
+
+
+@pytest.fixture(autouse=True)
+def _seams() -> Iterator[None]:
+    """Leave aiokafka as it was."""
+    before = fetcher.PartitionRecords, fetcher.MemoryRecords
+    yield
+    fetcher.PartitionRecords, fetcher.MemoryRecords = before
+
+
+def batch(
+    base: int,
+    values: Sequence[bytes | None],
+    *,
+    codec: int = NO_CODEC,
+    attributes: int = LOG_APPEND,
+    producer: int = NOBODY,
+    deltas: Sequence[int] | None = None,
+    headers: Sequence[tuple[str, bytes | None]] = (),
+) -> bytes:
+    """Return a batch of the current format, as the broker keeps it."""
+    builder = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=codec,
+        is_transactional=int(bool(attributes & TRANSACTIONAL)),
+        producer_id=producer,
+        producer_epoch=0,
+        base_sequence=0,
+        batch_size=1 << 20,
+    )
+    for at, value in zip(deltas or range(len(values)), values, strict=True):
+        builder.append(at, 5_000 + at, b"key", value, list(headers))
+    data = bytearray(builder.build())
+    struct.pack_into(">q", data, 0, base)
+    attributes |= struct.unpack_from(">h", data, ATTRIBUTES_AT)[0]
+    struct.pack_into(">h", data, ATTRIBUTES_AT, attributes)
+    if attributes & LOG_APPEND:
+        struct.pack_into(">q", data, MAX_TIME_AT, 9_000 + base)
+    return signed(data)
+
+
+def signed(data: bytearray) -> bytes:
+    """Return a batch with the checksum that it should have."""
+    struct.pack_into(">I", data, CRC_AT, calc_crc32c(bytes(data[CHECKED_FROM:])))
+    return bytes(data)
+
+
+def marker(base: int, producer: int, *, commit: bool) -> bytes:
+    """Return the control batch that ends a transaction."""
+    builder = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=NO_CODEC,
+        is_transactional=1,
+        producer_id=producer,
+        producer_epoch=0,
+        base_sequence=-1,
+        batch_size=1 << 10,
+    )
+    builder.append(0, 0, struct.pack(">HH", 0, int(commit)), b"", [])
+    data = bytearray(builder.build())
+    struct.pack_into(">q", data, 0, base)
+    attributes = struct.unpack_from(">h", data, ATTRIBUTES_AT)[0] | CONTROL
+    struct.pack_into(">h", data, ATTRIBUTES_AT, attributes)
+    return signed(data)
+
+
+def old(base: int, values: Sequence[bytes | None], *, magic: int, codec: int = NO_CODEC) -> bytes:
+    """Return messages of the formats before 0.11."""
+    builder = LegacyRecordBatchBuilder(magic=magic, compression_type=codec, batch_size=1 << 20)
+    for at, value in enumerate(values):
+        builder.append(at, 7_000 + at if magic else None, b"key", value)
+    data = bytearray(builder.build())
+    # A compressed set is one message with the place of its last.
+    last = base + len(values) - 1 if codec else base
+    struct.pack_into(">q", data, 0, last)
+    return bytes(data)
+
+
+def damaged(data: bytes) -> bytes:
+    """Flip a bit behind the header."""
+    return data[:-3] + bytes([data[-3] ^ 1]) + data[-2:]
+
+
+class Assignment:
+    """Positions as aiokafka keeps them, and the fetches that answer them."""
+
+    def __init__(self, starts: dict[TopicPartition, int]) -> None:
+        self.active = True
+        self.states = {
+            place: SimpleNamespace(position=start, paused=False) for place, start in starts.items()
+        }
+        for state in self.states.values():
+            state.consumed_to = lambda offset, state=state: setattr(state, "position", offset)
+
+    def state_value(self, place: TopicPartition) -> Any:
+        """Return the state of a partition."""
+        return self.states[place]
+
+
+class Reader:
+    """A consumer whose fetcher was just answered; everything behind the network is aiokafka's."""
+
+    def __init__(
+        self,
+        logs: dict[TopicPartition, bytes],
+        *,
+        start: int = 0,
+        aborted: Sequence[tuple[int, int]] = (),
+        **arguments: Any,
+    ) -> None:
+        self.logs, self.aborted, self.arguments = logs, aborted, arguments
+        self.assignment = Assignment(dict.fromkeys(logs, start))
+        self.fetched: dict[TopicPartition, Any] = {}
+
+    def answer(self) -> None:
+        """Fetch what lies from every position on, whole batches as a broker does."""
+        for place, log in self.logs.items():
+            position = self.assignment.states[place].position
+            records = fetcher.MemoryRecords(b"".join(from_position(log, position)))
+            if not records.has_next():
+                continue
+            partition = fetcher.PartitionRecords(
+                place,
+                records,
+                self.aborted,
+                position,
+                None,
+                self.arguments.get("value_deserializer"),
+                True,
+                fetcher.READ_COMMITTED,
+            )
+            self.fetched[place] = fetcher.FetchResult(
+                place, assignment=self.assignment, partition_records=partition, backoff=0
+            )
+
+    async def getmany(self, *, timeout_ms: int, max_records: int) -> dict[TopicPartition, Any]:
+        """Take what was fetched."""
+        del timeout_ms
+        waiting: Any = SimpleNamespace(
+            _subscriptions=SimpleNamespace(reassignment_in_progress=False),
+            _records=self.fetched,
+            _notify=lambda _: None,
+            _wait_consume_future=None,
+        )
+        found: dict[TopicPartition, Any] = await fetcher.Fetcher.fetched_records(
+            waiting, (), 0, max_records
+        )
+        return found
+
+    def read(self) -> Fetched:
+        """Fetch once, as the ingest does."""
+        return asyncio.run(fetch(self, timeout_ms=0))
+
+
+def from_position(log: bytes, position: int) -> Iterator[bytes]:
+    """Yield the batches that do not end before a position."""
+    at = 0
+    while at < len(log):
+        base, length = struct.unpack_from(">qi", log, at)
+        data = log[at : at + 12 + length]
+        deltas = struct.unpack_from(">i", data, 23)[0] if data[16] == 2 else 0
+        if base + deltas >= position:
+            yield data
+        at += 12 + length
+
+
+def plain(log: bytes, **how: Any) -> list[tuple[Any, ...]]:
+    """What aiokafka hands out by itself."""
+    reader = Reader({PLACE: log}, **how)
+    reader.answer()
+    found = asyncio.run(reader.getmany(timeout_ms=0, max_records=10**6))
+    return [
+        (
+            record.offset,
+            -1 if record.timestamp is None else record.timestamp,
+            record.timestamp_type == 1,
+            record.value,
+            tuple(record.headers),
+        )
+        for record in found.get(PLACE, ())
+    ]
+
+
+def in_columns(log: bytes, **how: Any) -> list[tuple[Any, ...]]:
+    """The same read as columns, to the end of the log."""
+    reader = Reader({PLACE: log}, **how, **as_columns(headers_of=[PLACE.topic]))
+    reader.answer()
+    rows: list[tuple[Any, ...]] = []
+    while reader.fetched:
+        fetched = reader.read()
+        assert not fetched.damage
+        for records in fetched.records.values():
+            assert len(records)
+            rows += zip(
+                records.offset.tolist(),
+                records.timestamp_ms.tolist(),
+                records.log_append.tolist(),
+                records.value,
+                map(tuple, records.headers),
+                strict=True,
+            )
+    return rows
+
+
+LOGS = {
+    "one batch": batch(0, [b"a", None, b"", b"d"]),
+    "dated by its producer": batch(0, [b"a", b"b"], attributes=0),
+    "codecs": b"".join(
+        batch(3 * codec, [b"a", b"b", b"c"], codec=codec)
+        for codec in (NO_CODEC, GZIP, SNAPPY, LZ4, ZSTD)
+    ),
+    "headers": batch(0, [b"a"], headers=[("h", b"1"), ("h", None)]) + batch(1, [b"b"]),
+    "a compacted log": batch(4, [b"a", b"b"], deltas=[1, 7]) + batch(40, [b"c"], deltas=[3]),
+    "the oldest format": old(0, [b"a"], magic=0) + old(1, [b"b"], magic=0),
+    "the second format": old(0, [b"a"], magic=1) + old(1, [None], magic=1),
+    "sets of the second format": old(0, [b"a", b"b", b"c"], magic=1, codec=SNAPPY)
+    + old(3, [b"d", b"e"], magic=1, codec=GZIP),
+    "batches without a record": batch(0, [b"a"]) + batch(1, [], deltas=[]) + batch(9, [b"b"]),
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize("start", [0, 1, 2, 5, 8])
+def test_columns_are_the_records(name: str, start: int) -> None:
+    """Places, times, values and headers are those of aiokafka, from any position on."""
+    expected = plain(LOGS[name], start=start)
+    assert in_columns(LOGS[name], start=start) == expected
+    assert expected or start
+
+
+def test_only_what_was_committed_is_read() -> None:
+    """Aborted batches, an open transaction's neighbours and marks are told apart as aiokafka does.
+
+    ::
+
+        offset    0  1      2      3       4      5         6      7
+        producer  -  7      8      7       7      7 aborts  8      8 commits
+        read      x         x                               x
+    """
+    inside = {"attributes": LOG_APPEND | TRANSACTIONAL}
+    log = (
+        batch(0, [b"plain"])
+        + batch(1, [b"7a"], producer=7, **inside)
+        + batch(2, [b"8a"], producer=8, **inside)
+        + batch(3, [b"7b", b"7c"], producer=7, **inside)
+        + marker(5, 7, commit=False)
+        + batch(6, [b"8b"], producer=8, **inside)
+        + marker(7, 8, commit=True)
+        + batch(8, [b"7d"], producer=7, **inside)
+    )
+    rows = in_columns(log, aborted=[(7, 1)])
+    assert [value for *_, value, _ in rows] == [b"plain", b"8a", b"8b", b"7d"]
+    assert rows == plain(log, aborted=[(7, 1)])
+    reader = Reader({PLACE: log[: log.index(b"7d") - 70]}, aborted=[(7, 1)], **as_columns())
+    reader.answer()
+    reader.read()
+    assert reader.assignment.states[PLACE].position == 8  # past the mark that ends the log
+
+
+def test_headers_that_are_not_text_cost_nothing() -> None:
+    """Records behind them arrive, and so do those of the batch itself, without headers."""
+    log = batch(0, [b"a", b"b"], headers=[("zz", b"")]).replace(b"zz", b"\xff\xfe")
+    log = signed(bytearray(log)) + batch(2, [b"c"], headers=[("ok", b"")])
+    rows = in_columns(log)
+    assert [value for *_, value, _ in rows] == [b"a", b"b", b"c"]
+    assert [headers for *_, headers in rows] == [(), (), (("ok", b""),)]
+
+
+def test_headers_are_left_out_where_nobody_asks() -> None:
+    """Only punctuated feeds look at headers."""
+    reader = Reader({PLACE: batch(0, [b"a"], headers=[("h", b"1")])}, **as_columns())
+    reader.answer()
+    assert reader.read().records[PLACE].headers == [()]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (damaged(batch(2, [b"bad", b"bad"])), "CorruptRecordException"),
+        (signed(bytearray(batch(2, [b"bad"], attributes=LOG_APPEND | 7))), "UnsupportedCodecError"),
+        (signed(bytearray(batch(2, [b"bad"], attributes=LOG_APPEND | GZIP))), "BadGzipFile"),
+        (
+            signed(bytearray(batch(2, [b"bad" * 9]).replace(b"bad" * 9, b"\xff" * 27))[:-20]),
+            "CorruptRecordException",
+        ),
+    ],
+    ids=["checksum", "codec", "not gzip", "truncated"],
+)
+def test_a_batch_that_cannot_be_read_stops_its_partition_alone(bad: bytes, reason: str) -> None:
+    """What lies before it and all other partitions arrive; its own place stands, and says why."""
+    if len(bad) < struct.unpack_from(">i", bad, 8)[0] + 12:
+        bad = bytearray(bad)
+        struct.pack_into(">i", bad, 8, len(bad) - 12)
+        bad = signed(bad)
+    log = batch(0, [b"a", b"b"]) + bytes(bad) + batch(4, [b"behind"])
+    reader = Reader({PLACE: log, OTHER: batch(0, [b"c"])}, **as_columns())
+    reader.answer()
+    fetched = reader.read()
+    assert {place: records.value for place, records in fetched.records.items()} == {
+        PLACE: [b"a", b"b"],
+        OTHER: [b"c"],
+    }
+    assert fetched.damage == {PLACE: Damage(2, reason)}
+    assert reader.assignment.states[PLACE].position == 2
+    assert reader.assignment.states[OTHER].position == 1
+    reader.answer()
+    again = reader.read()
+    assert not again.records
+    assert again.damage == fetched.damage
+
+
+def test_blocks_are_bounded_and_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many records a fetch holds, few come at once, and the next call goes on behind."""
+    monkeypatch.setattr(columns, "_BLOCKS", 2)
+    log = b"".join(batch(3 * at, [b"xxxx"] * 3) for at in range(10))
+    for name, limit, most in (("_BLOCK_RECORDS", 5, 12), ("_BLOCK_BYTES", 13, 12)):
+        with monkeypatch.context() as patch:
+            patch.setattr(columns, name, limit)
+            reader = Reader({PLACE: log}, **as_columns())
+            reader.answer()
+            offsets: list[int] = []
+            while reader.fetched:
+                found = reader.read().records[PLACE].offset.tolist()
+                assert len(found) <= most
+                offsets += found
+                assert reader.assignment.states[PLACE].position >= offsets[-1] + 1
+        assert offsets == list(range(30))
+
+
+def test_other_consumers_are_as_they_were() -> None:
+    """The worker's host reads its own topics record by record, in the same process."""
+    as_columns()
+    assert plain(LOGS["one batch"]) == plain(LOGS["one batch"], value_deserializer=None)
+    reader = Reader({PLACE: LOGS["one batch"]}, value_deserializer=len)
+    reader.logs[PLACE] = batch(0, [b"four"])
+    reader.answer()
+    (record,) = asyncio.run(reader.getmany(timeout_ms=0, max_records=10))[PLACE]
+    assert record.value == 4
+
+
+def test_aiokafka_unpacks_where_we_think_it_does() -> None:
+    """The names that are replaced are the ones its fetcher uses, with the arguments we expect."""
+    arguments = as_columns(headers_of=["badges"])
+    names = fetcher.Fetcher._proc_fetch_request.__code__.co_names
+    assert {"PartitionRecords", "MemoryRecords"} <= set(names)
+
+    async def passed_on() -> Any:
+        consumer = AIOKafkaConsumer(bootstrap_servers="127.0.0.1:9", **arguments)
+        await consumer.stop()
+        return consumer._value_deserializer
+
+    assert asyncio.run(passed_on()) is arguments["value_deserializer"]
+    with pytest.raises(RuntimeError, match="does not fit"):
+        arguments["value_deserializer"](b"")
+    assert MemoryRecords is not fetcher.MemoryRecords

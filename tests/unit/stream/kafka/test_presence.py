@@ -1,0 +1,98 @@
+"""A dependency that goes away and comes back: what is news of it."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from typing import Any
+
+import pytest
+
+from stream.kafka.presence import Presence, Presences
+from stream.logs.lines import Line, Log
+from stream.logs.settings import Form, Level, LogSettings
+from stream.model.alarms import KafkaSettings
+
+
+class Watched:
+    """A dependency, a clock and the log."""
+
+    def __init__(self) -> None:
+        self.now_s = 5000.0
+        self.stream = io.StringIO()
+        self.log = Log(self.stream, LogSettings(Level.INFO, Form.JSON))
+        self.kafka = Presence("kafka", self.log, lambda: self.now_s)
+
+    def said(self) -> list[tuple[str, int | None]]:
+        """Return the sentences so far, and for how long it was away by then."""
+        return [(line["event"], line.get("away_s")) for line in lines(self.stream)]
+
+
+def lines(stream: io.StringIO) -> list[dict[str, Any]]:
+    """Return the JSON lines of a stream."""
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_line_when_it_goes_one_a_minute_one_when_it_is_back() -> None:
+    """However often it is missed.
+
+    ::
+
+    missed  ||||||||||||||||||||||||||||||||
+    said    away      still      still       back
+            |-- 60 s --|-- 60 s --|
+    """
+    watched = Watched()
+    watched.kafka.found()
+    for _ in range(1401):
+        watched.kafka.missed(ConnectionError())
+        watched.now_s += 0.1
+    assert watched.kafka.away
+    watched.kafka.found()
+    watched.kafka.found()
+    assert not watched.kafka.away
+    assert watched.said() == [
+        (Line.AWAY, None),
+        (Line.STILL_AWAY, 60),
+        (Line.STILL_AWAY, 120),
+        (Line.BACK, 140),
+    ]
+
+
+def test_each_time_it_goes_is_news() -> None:
+    """Also within the same minute."""
+    watched = Watched()
+    for _ in range(3):
+        watched.kafka.missed(ConnectionError())
+        watched.kafka.found()
+    assert [event for event, _ in watched.said()] == [Line.AWAY, Line.BACK] * 3
+
+
+def test_a_broker_that_is_not_there_is_missed(
+    monkeypatch: pytest.MonkeyPatch, unused_port: int
+) -> None:
+    """Whoever looks for Kafka never fails, and looks again until it is cancelled."""
+    stream = io.StringIO()
+    presences = Presences(Log(stream, LogSettings(Level.INFO, Form.JSON)))
+    kafka = KafkaSettings(f"127.0.0.1:{unused_port}", "group", "a", "b", "c", "d", {})
+    looked: list[float] = []
+
+    async def sleep(pause_s: float) -> None:
+        looked.append(pause_s)
+        if len(looked) == 3:
+            raise asyncio.CancelledError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(asyncio, "sleep", sleep)
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(presences.look_for_kafka(kafka))
+    assert presences.kafka.away
+    (line,) = lines(stream)
+    assert (line["dependency"], line["error"]) == ("kafka", "KafkaConnectionError")
+
+
+@pytest.fixture
+def unused_port() -> int:
+    """A port that nobody listens on: reserved, never assigned."""
+    return 1

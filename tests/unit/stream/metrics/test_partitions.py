@@ -1,0 +1,130 @@
+"""Where a worker stands in its partitions: told while it is known, gone when it is not."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from stream.metrics.partitions import SILENT_S, STATES, STILL_S, PartitionFamilies
+from tests.support.measured import sample_value
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that stands."""
+    return Clock()
+
+
+@pytest.fixture
+def families(clock: Clock) -> PartitionFamilies:
+    """Nothing assigned yet."""
+    return PartitionFamilies(clock)
+
+
+def _lag(families: PartitionFamilies, partition: int = 0) -> float | None:
+    return _sample(families, "tocsin_ingest_lag_records", partition=str(partition))
+
+
+def _states(families: PartitionFamilies, partition: int = 0) -> set[str]:
+    """Return the states that are shown as current; every state has a series, or none has."""
+    name, at = "tocsin_ingest_state", str(partition)
+    found = {state: _sample(families, name, partition=at, state=state) for state in STATES}
+    assert set(found.values()) in ({None}, {0.0, 1.0})
+    return {state for state, value in found.items() if value}
+
+
+def _sample(families: PartitionFamilies, name: str, **labels: str) -> float | None:
+    registry = CollectorRegistry()
+    registry.register(families)
+    return sample_value(registry, name, feed="badges", **labels)
+
+
+def test_a_lag_is_the_last_one_told(families: PartitionFamilies) -> None:
+    """Each partition has its own; with nothing said of its state, the lag says it."""
+    families.lag("badges", 0, 12)
+    families.lag("badges", 10, 0)
+    families.lag("badges", 0, 5)
+    assert (_lag(families), _lag(families, 10)) == (5, 0)
+    assert (_states(families), _states(families, 10)) == ({"reading"}, {"end"})
+
+
+@pytest.mark.parametrize("why", STATES)
+def test_one_state_is_current(families: PartitionFamilies, why: str) -> None:
+    """The state told last, whatever the lag, and before there is any."""
+    families.held("badges", 0, "reading")
+    families.held("badges", 0, why)
+    assert _states(families) == {why}
+    assert _lag(families) is None
+    families.lag("badges", 0, 3)
+    assert _states(families) == {why}
+    assert families.moving() == (why in {"reading", "end"})
+
+
+def test_an_old_lag_is_not_shown(families: PartitionFamilies, clock: Clock) -> None:
+    """A worker that does not look any more, as when Kafka is frozen, does not know."""
+    families.lag("badges", 0, 12)
+    families.held("badges", 0, "reading")
+    clock.now_s += SILENT_S
+    assert (_lag(families), _states(families), families.moving()) == (12, {"reading"}, True)
+    clock.now_s += 1
+    assert (_lag(families), _states(families), families.moving()) == (None, {"unreachable"}, False)
+    families.lag("badges", 0, 0)
+    assert (_lag(families), _states(families), families.moving()) == (0, {"reading"}, True)
+
+
+def test_a_state_keeps_no_old_lag_alive(families: PartitionFamilies, clock: Clock) -> None:
+    """A worker may go on saying that a partition is out of reach: its lag is not known then."""
+    families.lag("badges", 0, 12)
+    for _ in range(4):
+        clock.now_s += SILENT_S / 2
+        families.held("badges", 0, "unreachable")
+    assert (_lag(families), _states(families)) == (None, {"unreachable"})
+
+
+def test_reading_without_getting_on_is_not_moving(
+    families: PartitionFamilies, clock: Clock
+) -> None:
+    """A worker that says it reads must move within a minute; at its end it may stand for ever."""
+    told = ("end", 5), ("reading", 5), ("reading", 5), ("reading", 6), ("end", 6)
+    moving = []
+    for why, offset in told:
+        for _ in range(2):
+            clock.now_s += SILENT_S / 2
+            families.held("badges", 0, why, offset)
+        moving.append(families.moving())
+    assert moving == [True] * 5
+    for _ in range(5):
+        families.held("badges", 0, "reading", 6)
+        clock.now_s += SILENT_S / 2
+    assert STILL_S == 4 * SILENT_S / 2
+    assert _states(families) == {"reading"}
+    assert not families.moving()
+    families.held("badges", 0, "reading", 7)
+    assert families.moving()
+
+
+def test_a_lost_partition_has_no_series(families: PartitionFamilies) -> None:
+    """What another worker reads is its to tell; leaving twice is leaving."""
+    families.held("badges", 0, "corrupt")
+    families.lag("badges", 1, 4)
+    for _ in range(2):
+        families.unassigned("badges", 0)
+    assert (_lag(families), _states(families)) == (None, set())
+    assert (_lag(families, 1), families.moving()) == (4, True)
+
+
+def test_a_word_that_is_no_state_is_refused(families: PartitionFamilies) -> None:
+    """A state without a series would be seen by no alert."""
+    with pytest.raises(ValueError, match="one of reading, end, "):
+        families.held("badges", 0, "asleep")

@@ -1,0 +1,96 @@
+"""What a file is, whatever it is called, and that a ledger goes by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from accountant.errors import DataError
+from stream.replay.contents import digest_of, digests_of
+from tests.support.commands import HOUR_MS, configuration, events, tocsin
+
+
+def test_a_digest_is_of_the_bytes_alone(tmp_path: Path) -> None:
+    """Neither name nor date change it, one byte does; empty files hold nobody."""
+    one, other, empty = (tmp_path / name for name in ("one.csv", "other.jsonl", "empty"))
+    one.write_bytes(b"x" * 3_000_000)
+    other.write_bytes(b"x" * 3_000_000)
+    empty.touch()
+    assert digest_of(one) == digest_of(other)
+    assert digests_of([one, other, empty]) == {digest_of(one)}
+    other.write_bytes(b"x" * 2_999_999 + b"y")
+    assert len(digests_of([one, other])) == 2
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    """With its name."""
+    with pytest.raises(DataError, match=r"none\.csv: No such file"):
+        digest_of(tmp_path / "none.csv")
+
+
+def _renamed(folder: Path, number: int, *, unit: str = "event") -> str:
+    """Write the configuration with feed, topic and alarm under other names."""
+    path = Path(configuration(folder, unit=unit))
+    text = path.read_text(encoding="utf-8")
+    for name in ("badges", "building", "crowd"):
+        text = text.replace(name, f"{name}{number}")
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def _spent(path: str) -> list[str]:
+    lines = tocsin("ledger", path, "status", "--json").stdout.splitlines()
+    return [line for line in lines if '"spent"' in line]
+
+
+def test_a_renamed_feed_is_no_fresh_wall_for_its_file(tmp_path: Path) -> None:
+    """Unit event: feed, topic, alarm and file under other names; nothing is registered."""
+    events(tmp_path)
+    first = tocsin("run", _renamed(tmp_path, 0), "--replay", events(tmp_path))
+    assert first.exit_code == 0, first.stderr
+    spent = _spent(_renamed(tmp_path, 0))
+    for number in (1, 2):
+        again = events(tmp_path, f"copy{number}.jsonl")
+        refused = tocsin("run", _renamed(tmp_path, number), "--replay", again)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert f"feed 'badges{number}' reads a file, which draws on budget 'feed:badges0'" in (
+            refused.stderr
+        )
+        assert _spent(_renamed(tmp_path, number)) == spent
+
+
+def test_a_user_has_one_wall_for_all_feeds(tmp_path: Path) -> None:
+    """Unit user: the same file under another name is on the budget that all feeds share."""
+    assert tocsin("run", _renamed(tmp_path, 0, unit="user"), *_replay(tmp_path)).exit_code == 0
+    result = tocsin("run", _renamed(tmp_path, 1, unit="user"), *_replay(tmp_path))
+    assert result.exit_code == 2
+    assert "budget 'user' is also drawn on by 'crowd0'" in result.stderr
+
+
+def _replay(folder: Path) -> tuple[str, str]:
+    return ("--replay", events(folder))
+
+
+def test_other_content_under_a_feed_is_the_same_wall(tmp_path: Path) -> None:
+    """More files, or others, draw on what the feed has."""
+    path = configuration(tmp_path)
+    more = tmp_path / "more.jsonl"
+    more.write_text(f'{{"person": "q", "room": "lab", "n": 1, "ts": {6 * HOUR_MS}}}\n')
+    assert tocsin("run", path, "--replay", events(tmp_path)).exit_code == 0
+    spent = _spent(path)
+    again = tocsin("run", path, "--replay", events(tmp_path), str(more))
+    assert again.exit_code == 0, again.stderr
+    assert "0 decided now" in " ".join(again.stdout.split())
+    assert _spent(path) == spent
+
+
+def test_a_new_ledger_says_that_it_knows_of_nothing(tmp_path: Path) -> None:
+    """Once, on standard error: a second file over the same events has a second wall."""
+    path = Path(configuration(tmp_path))
+    command = ("--replay", events(tmp_path), "--json")
+    said = "this ledger is new: it knows of nothing"
+    assert said in tocsin("run", str(path), *command).stderr
+    assert said not in tocsin("run", str(path), *command).stderr
+    renamed = path.rename(tmp_path / "renamed.yaml")
+    assert said in tocsin("run", str(renamed), *command).stderr
