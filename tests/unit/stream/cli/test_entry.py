@@ -26,12 +26,16 @@ class Slow:
     def find_spec(self, name, path=None, target=None):
         if name == SLOW_AT:
             print("there", flush=True)
-            time.sleep(WAIT_S)
+            for _ in range(int(WAIT_S * 100)):
+                time.sleep(0.01)
 
 sys.meta_path.insert(0, Slow())
 entry.main()
 """
-"""A process that takes its time at one import, so that it can be told to end just there."""
+"""A process that takes its time at one import, so that it can be told to end just there.
+
+It sleeps in short naps: a signal that comes just before the call does not end a sleep.
+"""
 
 
 def told(number: signal.Signals, at: str, *arguments: str) -> tuple[int, str]:
@@ -91,9 +95,15 @@ EXECUTED = """\
 import sys
 from stream.cli import entry, main
 
+NAPS = '''
+import time
+for _ in range(int(WAIT_S * 100)):
+    time.sleep(0.01)
+'''
+
 def wait(*_args, **_kwargs):
     print("there", flush=True)
-    exec("import time; time.sleep(WAIT_S)", {"WAIT_S": WAIT_S})
+    exec(NAPS, {"WAIT_S": WAIT_S})
 
 main.Later.make_context = wait
 entry.main()
