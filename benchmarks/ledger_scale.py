@@ -11,7 +11,6 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,14 +21,11 @@ from accountant.costs.levels import LevelCosts
 from accountant.ledger.ledger import Ledger
 from accountant.records import Answer
 from accountant.store import chain
-from accountant.store.tables.charged import ChargeRow, ChargeState, LinkKind, PeriodTotal
-from accountant.store.tables.windows import window_columns
+from accountant.store.tables.charged import LinkKind, PeriodTotal
 from accountant.units import PrivacyUnit
 from benchmarks import report
+from tests.support.aged import settled
 from tests.support.ledgers import Series, set_up
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 PERIODS = (1, 1_000, 100_000)
@@ -114,7 +110,8 @@ def _fill(ledger: Ledger, series: Series, charges: int) -> None:
     """Put settled charges into the ledger as if they had been decided one after the other."""
     with ledger._store.write() as tx:  # noqa: SLF001  # a million commits would take hours
         for first in range(0, charges, 10_000):
-            rows = list(_settled(series, range(first, min(first + 10_000, charges))))
+            indices = range(first, min(first + 10_000, charges))
+            rows = [settled(series, index) for index in indices]
             tx.charges.add(*rows)
             tx.links.append("s", [chain.of_charge(row, LinkKind.ENDED) for row in rows])
             held: dict[int, PeriodTotal] = {}
@@ -129,27 +126,6 @@ def _fill(ledger: Ledger, series: Series, charges: int) -> None:
         if scope is None:
             raise RuntimeError("the benchmark's budget is not registered")
         serve(tx, scope, [series.request(charges - 1)], Past())
-
-
-def _settled(series: Series, indices: range) -> Iterator[ChargeRow]:
-    for index in indices:
-        request = series.request(index)
-        charge = request.charge
-        yield ChargeRow(
-            **window_columns(charge.key),
-            scope="s",
-            admission=Answer.RESERVED,
-            state=ChargeState.SETTLED,
-            fingerprint=request.fingerprint,
-            units=charge.cost.units,
-            cells=charge.cost.cells,
-            cells_per_unit=charge.cells_per_unit,
-            loss_units=charge.loss_units,
-            settled_units=charge.cost.units,
-            settled_loss_units=charge.loss_units,
-            costs=None,
-            periods=charge.periods,
-        )
 
 
 def _write(results: dict[str, float], note: str) -> None:

@@ -137,6 +137,8 @@ class Heads:
     def problems(self, noted: Mapping[str, str]) -> list[str]:
         """Return what of the noted heads the ledger does not have, one sentence each.
 
+        No sentence has a number in it: a worker that is refused says the first one in its log.
+
         Any of them means that something was released of which this ledger knows nothing: it was
         restored from an older copy, lost what was written last, or is another copy that went on.
 
@@ -175,16 +177,13 @@ class Heads:
     ) -> Iterator[str]:
         number, _ = read_anchor(head)
         if row is None:
-            yield f"budget {scope!r} had {number} link(s), and this ledger does not have it"
+            yield f"budget {scope!r} is not in this ledger"
         elif number > row.chain_link:
-            yield (
-                f"budget {scope!r} had {number} links, and this ledger's chain ends at link "
-                f"{row.chain_link}"
-            )
+            yield f"budget {scope!r} had a longer chain than this ledger has"
         elif number >= row.base_link:  # what was compacted came after: the ledger is newer
             digest = row.base_hash if number == row.base_link else tx.links.hash_of(scope, number)
             if digest is None or self._head(scope, number, digest) != head:
-                yield f"budget {scope!r} had another link {number} than this ledger has"
+                yield f"budget {scope!r} had another chain than this ledger has"
 
     def _head(self, scope: str, number: int, digest: bytes) -> str:
         text = f"{number} {scope}".encode()

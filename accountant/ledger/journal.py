@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from accountant.ledger.access import Access
     from accountant.store.transaction import Transaction
 
-__all__ = ["CLOCK_SET", "START", "Entry", "Journal"]
+__all__ = ["CLOCK_SET", "START", "Entry", "Journal", "note"]
 
 START: Final = "start"
 """A worker started; every further entry is the kind of an error that stopped one."""
@@ -56,9 +56,7 @@ class Journal:
             DependencyError: the database cannot be reached.
         """
         with self._store.write() as tx:
-            now_ms = self._now_ms(tx)
-            tx.journal.add_up([JournalRow(entry, 1, now_ms)], "times")
-            tx.journal.change({"entry": entry}, last_ms=now_ms)
+            note(tx, entry, self._now_ms(tx))
 
     def _now_ms(self, tx: Transaction) -> int:
         """Return the time; where a clock is not to be believed, the last one the ledger saw."""
@@ -71,3 +69,9 @@ class Journal:
         """Return everything that happened, by entry."""
         with self._store.read() as tx:
             return {row.entry: Entry(row.times, row.last_ms) for row in tx.journal.each()}
+
+
+def note(tx: Transaction, entry: str, now_ms: int) -> None:
+    """Count an entry once more, as of a time that the caller vouches for."""
+    tx.journal.add_up([JournalRow(entry, 1, now_ms)], "times")
+    tx.journal.change({"entry": entry}, last_ms=now_ms)

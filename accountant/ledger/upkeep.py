@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.charging import adoption, compaction
 from accountant.ledger.access import registered_scope
-from accountant.ledger.journal import CLOCK_SET
-from accountant.store.tables.journal import JournalRow
+from accountant.ledger.journal import CLOCK_SET, note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,8 +56,7 @@ class Upkeep:
         with self._store.write() as tx:
             before_ms, now_ms = tx.ledger(lock=True).clock_ms, self._access.clock_ms()
             tx.identity.change({"id": 1}, clock_ms=now_ms)
-            tx.journal.add_up([JournalRow(CLOCK_SET, 1, now_ms)], "times")
-            tx.journal.change({"entry": CLOCK_SET}, last_ms=now_ms)
+            note(tx, CLOCK_SET, now_ms)
             return before_ms, now_ms
 
     def mark_spent(self, seen: Sequence[SeenDecision]) -> int:

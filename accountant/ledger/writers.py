@@ -52,8 +52,10 @@ class Writers:
             said: releases by process, as they were said outside.
         """
         with self._store.read() as tx:
-            known = {row.writer: row.releases for row in tx.writers.all()}
-        return sorted(name for name, releases in said.items() if releases > known.get(name, 0))
+            known = {name: tx.writers.get(writer=name) for name in said}
+        return sorted(
+            name for name, row in known.items() if said[name] > (0 if row is None else row.releases)
+        )
 
     def take_over(self, said: Mapping[str, int]) -> None:
         """Take releases as known: what they released has been charged.

@@ -1,4 +1,4 @@
-"""``tocsin ledger FILE mark-spent`` and ``claim``: a ledger goes on behind what others released."""
+"""``tocsin ledger FILE mark-spent``, ``claim``, ``set-clock``: a stopped ledger goes on."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accountant.errors import ConfigError
 from stream.build import open_ledger, wall_clock_ms
 from stream.cli.console import ledger_place
 from stream.cli.shared import require_ledger_file
 from stream.custody.restoring import published_in, refuse_moved, take_over
+from stream.model.alarms import require_kafka
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
@@ -108,14 +108,7 @@ def _from_kafka(alarms: Alarms, opened: Ledger, *, forget: bool) -> tuple[int, i
     Raises:
         ConfigError: the configuration names no broker.
     """
-    if alarms.kafka is None:
-        raise ConfigError(
-            "this configuration has no kafka section, so no topic shows what was published",
-            file=alarms.file,
-            line=1,
-            column=1,
-            hint="give what replays printed: --published FILE.jsonl",
-        )
+    require_kafka(alarms, hint="give what replays printed: --published FILE.jsonl")
     from stream.kafka import takeover  # noqa: PLC0415  # imports Kafka's client
 
     done = takeover.mark_spent(alarms, opened, forget=forget)

@@ -39,6 +39,10 @@ __all__ = ["Witness"]
 
 _SILENT_S: Final = 60.0  # a client goes on asking a broker that is gone
 _CLAIM: Final = "`tocsin ledger FILE claim` takes it over, with what was spent"
+_NEWEST: Final = (
+    "use the newest copy and no other, or charge what was published: `tocsin ledger FILE "
+    "mark-spent`"
+)
 
 
 class Witness:
@@ -67,6 +71,7 @@ class Witness:
         self._writer = writer
         self._clock = clock
         self._claims = Claims()
+        self._known: dict[str, int] = {}  # releases by process, as the ledger was found to know
         self._consumer: Any = None
         self._producer: Any = None
 
@@ -219,14 +224,18 @@ class Witness:
                 )
 
     def _refuse_copies(self) -> None:
-        said = {name: one.releases for name, one in self._releases.items()}
+        said = {
+            name: one.releases
+            for name, one in self._releases.items()
+            if one.releases > self._known.get(name, 0)
+        }
         if self._ledger.writers.unknown(said):
             raise LedgerRolledBackError(
                 "something left this ledger that it knows nothing of: it was restored from an "
                 "older copy, or another copy of it is in use",
-                hint="use the newest copy and no other, or charge what was published: `tocsin "
-                "ledger FILE mark-spent`",
+                hint=_NEWEST,
             )
+        self._known |= said
 
     def _refuse_older(self) -> None:
         self._refuse_copies()
@@ -237,8 +246,7 @@ class Witness:
         ]
         if lacking:
             raise LedgerRolledBackError(
-                f"this ledger is not what was released from: {lacking[0]}",
-                hint="use the newest copy and no other; `tocsin ledger FILE verify` says more",
+                f"this ledger is not what was released from: {lacking[0]}", hint=_NEWEST
             )
 
     async def _say(self, records: Sequence[Claim | Release | Asked]) -> None:

@@ -133,11 +133,12 @@ def run(
         mine = (alarms, ledger, identities, writer, clock)
         if _reached(partial(claim_feeds, *mine), presences.kafka):
             log.warning(Line.CLAIMED)
+        now_ms = clock()
         runtime = assemble(
             alarms,
             ledger,
             identities=identities,
-            first_start_ms={q.id: _first_start_ms(q, clock()) for q in alarms.queries.values()},
+            first_start_ms={q.id: _first_start_ms(q, now_ms) for q in alarms.queries.values()},
             clock_ms=clock,
             step=step,
             metrics=metrics,

@@ -142,8 +142,15 @@ def cells_per_unit(query: Query, budget: Budget) -> int:
     return min(budget.contribution.predicates_per_window, len(query.domain))
 
 
-def require_kafka(alarms: Alarms) -> KafkaSettings:
+def require_kafka(
+    alarms: Alarms,
+    hint: str = "add `kafka: {bootstrap: host:port}`, or give files with --replay",
+) -> KafkaSettings:
     """Return the Kafka settings of a configuration.
+
+    Args:
+        alarms: the configuration.
+        hint: what to do where it has none.
 
     Raises:
         ConfigError: it has none.
@@ -154,6 +161,6 @@ def require_kafka(alarms: Alarms) -> KafkaSettings:
             file=alarms.file,
             line=1,
             column=1,
-            hint="add `kafka: {bootstrap: host:port}`, or give files with --replay",
+            hint=hint,
         )
     return alarms.kafka

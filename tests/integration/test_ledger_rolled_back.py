@@ -177,7 +177,7 @@ def test_a_ledger_of_an_older_version_has_its_heads_noted(tmp_path: Path) -> Non
     _older(tmp_path)
     refused = tocsin("run", str(path), "--replay", events(tmp_path))
     assert refused.exit_code == 2
-    assert "this ledger's chain ends at link" in refused.stderr
+    assert "had a longer chain than this ledger has" in refused.stderr
 
 
 def test_a_worker_is_refused_before_it_registers(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
     from tests.support.ledgers import Series
 
-__all__ = ["Effort", "age", "effort"]
+__all__ = ["Effort", "age", "effort", "settled"]
 
 _BATCH_WINDOWS = 4_800
 
@@ -50,7 +50,7 @@ def age(
             rows: list[ChargeRow] = []
             links: list[chain.Happening] = []
             for index in range(first, min(first + step, count)):
-                mine = [_settled(one, index) for one in all_series]
+                mine = [settled(one, index) for one in all_series]
                 rows += mine
                 links += [chain.of_charge(row, LinkKind.SERVED) for row in mine]
                 links += [chain.of_charge(row, LinkKind.ENDED) for row in mine]
@@ -152,7 +152,8 @@ _READ = sa.text(
 )
 
 
-def _settled(one: Series, index: int) -> ChargeRow:
+def settled(one: Series, index: int) -> ChargeRow:
+    """Return the charge of one window as it stands once all that was reserved is spent."""
     request = one.request(index)
     charge = request.charge
     return ChargeRow(

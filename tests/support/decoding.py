@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from stream.events.decoder import Batch, Decoder, Drop, Record
+from stream.events.hashing import KeyedHash
 from stream.model.feeds import Codec, Feed, Field, FieldType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import pytest
+
+    from stream.events.hashing import ByteStrings
 
 __all__ = [
     "HASH_KEY",
@@ -23,6 +28,7 @@ __all__ = [
     "a_feed",
     "assert_independent",
     "at",
+    "hashings",
     "ipc",
     "laid_out",
 ]
@@ -112,3 +118,16 @@ def assert_independent(decoder: Decodes, records: Sequence[Record]) -> None:
     assert laid_out(batch) == rows
     assert counted == drops
     assert set(drops) <= REASONS
+
+
+def hashings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that grows by how many texts are hashed, with each call from now on."""
+    sizes: list[int] = []
+    call = KeyedHash.__call__
+
+    def counted(self: KeyedHash, strings: ByteStrings) -> Any:
+        sizes.append(len(strings))
+        return call(self, strings)
+
+    monkeypatch.setattr(KeyedHash, "__call__", counted)
+    return sizes

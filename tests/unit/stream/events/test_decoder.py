@@ -17,7 +17,7 @@ from stream.events import arrow_events
 from stream.events import decoder as decoding
 from stream.events.columns import MAX_STRING_BYTES
 from stream.events.decoder import Batch, Decoder, Drop, Record
-from stream.events.hashing import ByteStrings, KeyedHash
+from stream.events.hashing import ByteStrings
 from stream.events.partitioning import partitions_of
 from stream.model.feeds import Clock, Codec, Field, FieldType, Partitioner
 from stream.windows.instants import TIME_END_MS
@@ -27,6 +27,7 @@ from tests.support.decoding import (
     a_decoder,
     assert_independent,
     at,
+    hashings,
     ipc,
     laid_out,
 )
@@ -283,14 +284,7 @@ def test_rows_count_in_one_partition(partitioner: Partitioner, kind: FieldType) 
 
 def test_everybody_in_a_batch_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many events are theirs, and whether or not they belong to this partition."""
-    hashed = []
-    call = KeyedHash.__call__
-
-    def counted(self: KeyedHash, strings: ByteStrings) -> Any:
-        hashed.append(len(strings))
-        return call(self, strings)
-
-    monkeypatch.setattr(KeyedHash, "__call__", counted)
+    hashed = hashings(monkeypatch)
     people = [f"person-{number % 7}" for number in range(1_000)]
     message = ipc({"person": pa.array(people), "ts": pa.array([1] * 1_000)})
     batch, _ = a_decoder(Codec.ARROW).decode([at(0, message), at(1, message)])

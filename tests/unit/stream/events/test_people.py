@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -15,6 +13,7 @@ from stream.events.hashing import ByteStrings, KeyedHash
 from stream.events.partitioning import partitions_of
 from stream.events.people import People
 from stream.model.feeds import Partitioner
+from tests.support.decoding import hashings
 
 KEY = bytes(range(32))
 PARTITIONS = 3
@@ -49,14 +48,7 @@ def test_what_was_met_before_shows_nowhere(batches: list[list[str]], most: int) 
 
 def test_whoever_was_met_is_not_hashed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once each, until more were met than are remembered."""
-    hashed = []
-    call = KeyedHash.__call__
-
-    def counted(self: KeyedHash, strings: ByteStrings) -> Any:
-        hashed.append(len(strings))
-        return call(self, strings)
-
-    monkeypatch.setattr(KeyedHash, "__call__", counted)
+    hashed = hashings(monkeypatch)
     monkeypatch.setattr(people, "_MOST", 10)
     met = some_people()
 
