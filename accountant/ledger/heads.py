@@ -33,6 +33,11 @@ __all__ = ["Heads"]
 _SUFFIX: Final = ".heads"
 _LONG: Final = 1 << 18  # bytes: some thousands of heads, which a start compares in a second
 _PERSON: Final = b"tocsin.head"
+_CHARGES: Final = "`tocsin ledger FILE mark-spent`, after replays with `--published FILE.jsonl`"
+_TAKES_OVER: Final = (
+    "`tocsin ledger FILE claim`, after replays `tocsin ledger FILE claim --replay PATH --published "
+    "FILE.jsonl`"
+)
 
 
 class Heads:
@@ -97,11 +102,12 @@ class Heads:
         def checked(noted: list[Noted]) -> list[Noted]:
             lost = self._lost(noted)
             if lost:
+                new = any(one.ledger_id != self._ledger_id for one in noted)
                 raise LedgerRolledBackError(
                     f"{lost[0]}. It was restored from an older copy, lost its -wal file, or lies "
                     "in the place of another ledger: more was released than it knows of",
-                    hint="restore the newest copy, or charge what was published: `tocsin ledger "
-                    "FILE mark-spent`, after replays with `--published FILE.jsonl`",
+                    hint=f"restore the newest copy, or charge what was published: "
+                    f"{_TAKES_OVER if new else _CHARGES}",
                 )
             return self._noted(self.now())
 

@@ -10,7 +10,6 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit, urlunsplit
 
 from rich.console import Group
 from rich.live import Live
@@ -44,7 +43,6 @@ __all__ = [
     "ReplayView",
     "alarms_table",
     "budget_bars",
-    "ledger_place",
     "losses_table",
     "status_tables",
 ]
@@ -200,14 +198,6 @@ def losses_table(query: Query, losses: Losses, unit: PrivacyUnit) -> Table:
         notes.append("charges were compacted: predicates may have lost more")
     table.caption = "\n".join(notes) or None
     return table
-
-
-def ledger_place(url: str) -> str:
-    """Return where a ledger lies, without user and password."""
-    if url.startswith("sqlite:///"):
-        return url.removeprefix("sqlite:///")
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _bar(scope: ScopeStatus) -> Text:

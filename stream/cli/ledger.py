@@ -14,7 +14,7 @@ from rich.console import Console
 from accountant.errors import LedgerError
 from accountant.store.store import Store
 from stream.build import open_ledger, wall_clock_ms
-from stream.cli.console import ledger_place, losses_table, status_tables
+from stream.cli.console import losses_table, status_tables
 from stream.cli.restore import claim, mark_spent, set_clock
 from stream.cli.shared import BAD_INPUT, CONFIG, echo_json, load_alarms, require_ledger_file
 from stream.custody.anchors import anchor_line, base_problems, chain_ends, read_anchors
@@ -59,7 +59,7 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
     _warn_of_orphans(alarms, now)
     if not as_json:
         Console().print(*status_tables(now), sep="\n")
-        click.echo(f"ledger  {ledger_place(alarms.settings.ledger_url)}")
+        click.echo(f"ledger  {alarms.settings.ledger_place}")
         return
     echo_json({"record": "ledger", "ledger": now.ledger_id})
     for scope in now.scopes.values():

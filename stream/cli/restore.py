@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from accountant.errors import LedgerError
 from stream.build import open_ledger, wall_clock_ms
-from stream.cli.console import ledger_place
-from stream.cli.shared import require_ledger_file
+from stream.cli.shared import paths_by_feed, require_ledger_file
 from stream.custody.restoring import published_in, refuse_moved, take_over
 from stream.model.alarms import require_kafka
+from stream.replay.claims import claims_on
+from stream.replay.contents import digests_of
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
@@ -30,8 +32,7 @@ _FORGET = click.option(
 )
 
 
-@click.command("mark-spent")
-@click.option(
+_PUBLISHED = click.option(
     "--published",
     "saved",
     multiple=True,
@@ -39,6 +40,10 @@ _FORGET = click.option(
     metavar="FILE.jsonl",
     help="What `tocsin run --json` printed, instead of the decisions topic; repeatable.",
 )
+
+
+@click.command("mark-spent")
+@_PUBLISHED
 @_FORGET
 @click.pass_obj
 def mark_spent(load: Callable[[], Alarms], saved: tuple[Path, ...], *, forget: bool) -> None:
@@ -60,27 +65,90 @@ def mark_spent(load: Callable[[], Alarms], saved: tuple[Path, ...], *, forget: b
 
 
 @click.command()
+@click.option(
+    "--replay",
+    "replayed",
+    multiple=True,
+    metavar="[FEED=]PATH",
+    help="Take files over, not topics; repeatable.",
+)
+@_PUBLISHED
 @_FORGET
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
-def claim(load: Callable[[], Alarms], *, forget: bool, yes: bool) -> None:
+def claim(
+    load: Callable[[], Alarms],
+    replayed: tuple[str, ...],
+    saved: tuple[Path, ...],
+    *,
+    forget: bool,
+    yes: bool,
+) -> None:
     """Take the feeds over from another ledger, with all that it spent on them.
 
     For a ledger that was lost, or is given up. Whoever still runs on it stops before anything more
-    leaves it.
+    leaves it. Of files, --published says what it spent.
     """
-    from stream.kafka import takeover  # noqa: PLC0415  # imports Kafka's client
-
     alarms = load()
     with open_ledger(alarms) as opened:
-        for ledger_id, held in takeover.held_by_others(alarms, opened).items():
-            click.echo(f"topic {held.topic}: claimed by ledger {ledger_id} on {held.since}")
-        if not yes:
-            place = ledger_place(alarms.settings.ledger_url)
-            click.confirm(f"hand them to the ledger at {place} for good?", abort=True, err=True)
-        done = takeover.transfer(alarms, opened, forget=forget)
+        if replayed:
+            _claim_files(alarms, opened, replayed, saved, forget=forget, yes=yes)
+        elif saved:
+            raise click.UsageError("--published goes with --replay; of topics, the topic tells")
+        else:
+            _claim_topics(alarms, opened, forget=forget, yes=yes)
+
+
+def _claim_topics(alarms: Alarms, opened: Ledger, *, forget: bool, yes: bool) -> None:
+    from stream.kafka import takeover  # noqa: PLC0415  # imports Kafka's client
+
+    for ledger_id, held in takeover.held_by_others(alarms, opened).items():
+        click.echo(f"topic {held.topic}: claimed by ledger {ledger_id} on {held.since}")
+    _confirm(alarms, yes=yes)
+    done = takeover.transfer(alarms, opened, forget=forget)
     click.echo(f"{done.charged} decision(s) taken over as spent, of {done.compared} compared")
     click.echo(f"claimed: {', '.join(done.feeds) or 'nothing, it holds every feed'}")
+
+
+def _claim_files(
+    alarms: Alarms,
+    opened: Ledger,
+    replayed: tuple[str, ...],
+    saved: tuple[Path, ...],
+    *,
+    forget: bool,
+    yes: bool,
+) -> None:
+    """Charge what was published from files, then take them over.
+
+    Raises:
+        LedgerError: nothing says what another ledger spent on them.
+    """
+    found = paths_by_feed(alarms, replayed)
+    contents = {feed: digests_of(paths) for feed, paths in found.items()}
+    claims = claims_on(contents, alarms, opened)
+    others = claims.others()
+    for path, held in others.items():
+        click.echo(f"{path}: claimed by ledger {held.ledger} at {held.place}")
+    if others and not (saved or forget):
+        raise LedgerError(
+            "what another ledger spent on these files is not known",
+            hint="give what `tocsin run --json` printed with it: --published FILE.jsonl; to go on "
+            "all the same, say --forget-what-is-gone: what these people lost is not counted",
+        )
+    _confirm(alarms, yes=yes)
+    seen = published_in(saved, alarms) if saved else []
+    charged = take_over(alarms, opened, seen)
+    for path in claims.take_over():
+        click.echo(f"note: {path} is in a folder where this user cannot write", err=True)
+    click.echo(f"{charged} decision(s) taken over as spent, of {len(seen)} compared")
+    click.echo(f"claimed: {', '.join(map(str, others)) or 'nothing, no other ledger holds them'}")
+
+
+def _confirm(alarms: Alarms, *, yes: bool) -> None:
+    if not yes:
+        place = alarms.settings.ledger_place
+        click.confirm(f"hand them to the ledger at {place} for good?", abort=True, err=True)
 
 
 @click.command("set-clock")

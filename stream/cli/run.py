@@ -11,7 +11,7 @@ from prometheus_client import write_to_textfile
 from rich.console import Console
 
 from stream.build import open_ledger
-from stream.cli.console import ReplayView, alarms_table, budget_bars, ledger_place
+from stream.cli.console import ReplayView, alarms_table, budget_bars
 from stream.cli.shared import CONFIG, load_alarms, paths_by_feed, refuse_hopeless
 from stream.cli.workers import Place, check_workers, run_workers, worker_settings
 from stream.decisions.mechanisms import plans_of
@@ -36,6 +36,11 @@ _EARLIER_SHOWN = 2_000
 _FRESH = (
     "this ledger is new: it knows of nothing that was spent on these events before, and what "
     "another ledger spent or will spend on them adds to it"
+)
+
+_UNCLAIMED = (
+    "is in a folder where this user cannot write, so nothing beside it can say which ledger holds "
+    "it: a replay into another one would not be noticed"
 )
 
 
@@ -131,6 +136,8 @@ def _replay_files(
         replaying = Replay(alarms, opened, files)
         if fresh:
             click.echo(f"note: {_FRESH}", err=True)
+        for path in replaying.unclaimed:
+            click.echo(f"note: {path} {_UNCLAIMED}", err=True)
         _note_compaction(alarms, opened)
         if as_json:
             with closing(replaying.all_decisions()) as decisions:
@@ -140,7 +147,7 @@ def _replay_files(
             _show_replay(alarms, replaying)
             status = opened.reports.status()
             Console().print(*budget_bars(status), sep="\n")
-            click.echo(f"ledger  {ledger_place(alarms.settings.ledger_url)}")
+            click.echo(f"ledger  {alarms.settings.ledger_place}")
         if report is not None:
             write_to_textfile(str(report), replaying.runtime.metrics.custodian)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
 
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
@@ -93,6 +94,14 @@ class Settings:
     custodian_token: str | None = field(default=None, repr=False)
     tick_ms: int = 1_000
     log: LogSettings = field(default_factory=LogSettings)
+
+    @property
+    def ledger_place(self) -> str:
+        """Where the ledger lies, without user and password."""
+        if self.ledger_url.startswith("sqlite:///"):
+            return self.ledger_url.removeprefix("sqlite:///")
+        parts = urlsplit(self.ledger_url)
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,13 +37,14 @@ def digest_of(path: Path) -> str:
         raise DataError(f"{path}: {error.strerror}", hint="check the path") from None
 
 
-def digests_of(paths: Iterable[Path]) -> set[str]:
-    """Return the digests of files; an empty one holds nobody's events, and is like any other.
+def digests_of(paths: Iterable[Path]) -> list[tuple[Path, str]]:
+    """Return files and their digests; an empty one holds nobody's events, and is left out.
 
     Raises:
         DataError: one cannot be read.
     """
-    return {digest_of(path) for path in paths} - {_EMPTY}
+    found = ((path, digest_of(path)) for path in paths)
+    return [(path, digest) for path, digest in found if digest != _EMPTY]
 
 
 _EMPTY: Final = _hash().hexdigest()

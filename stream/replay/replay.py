@@ -26,6 +26,7 @@ from stream.build import assemble
 from stream.counting.partition import PartitionReader
 from stream.decisions.steps import Step, no_step
 from stream.model.references import counted_on, feeds_in_use, feeds_of, public_feeds
+from stream.replay.claims import claims_on
 from stream.replay.contents import digests_of
 from stream.replay.lanes import source_of
 
@@ -82,6 +83,10 @@ class Replay:
         DataError: a file is not what its feed declares.
         ConfigChangedError: the ledger was registered with another configuration.
         LogChangedError: the ledger belongs to another log.
+        FeedClaimedError: another ledger has claimed a file.
+
+    Attributes:
+        unclaimed: files beside which no claim could be kept.
     """
 
     def __init__(
@@ -98,6 +103,9 @@ class Replay:
         self._feeds = feeds_in_use(alarms)
         self._sources = {feed.name: source_of(feed, files, alarms) for feed in self._feeds}
         self._now_ms = 0
+        contents = {feed.name: digests_of(files[feed.name]) for feed in self._feeds}
+        self._claims = claims_on(contents, alarms, ledger)
+        self._claims.refuse_others()
         schedule = [key for query in alarms.queries.values() for key in windows_of(query)]
         self.runtime = assemble(
             alarms,
@@ -118,8 +126,9 @@ class Replay:
             },
             clock_ms=lambda: self._now_ms,
             step=step,
-            files={feed.name: digests_of(files[feed.name]) for feed in self._feeds},
+            files={feed: {digest for _, digest in found} for feed, found in contents.items()},
         )
+        self.unclaimed = self._claims.claim()
         cursors = ledger.progress.cursors(alarms.queries)
         self._todo = sorted(key for key in schedule if key.start_ms >= cursors[key.query])
         self._done = sorted(key for key in schedule if key.start_ms < cursors[key.query])
@@ -221,9 +230,14 @@ class Replay:
             self._mark_published()
 
     def _together(self, decided: Iterator[StoredDecision]) -> Iterator[StoredDecision]:
-        """Yield decisions once their heads are noted, for several of them at once."""
+        """Yield decisions once their heads are noted, for several of them at once.
+
+        Raises:
+            FeedClaimedError: the files were handed to another ledger.
+        """
         for several in _in_lists(decided, _TOGETHER):
             self._ledger.heads.keep()
+            self._claims.refuse_others()
             yield from several
 
     def _published(self, decision: StoredDecision) -> Iterator[StoredDecision]:

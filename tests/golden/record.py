@@ -134,7 +134,8 @@ def examples() -> dict[str, str]:
     for place in ("examples/office", "examples/retail", "deploy/tocsin"):
         with _folder() as folder:
             for path in sorted((ROOT / place).iterdir()):
-                (folder / path.name).write_bytes(path.read_bytes())
+                if path.is_file():  # what the demo left there is a folder
+                    (folder / path.name).write_bytes(path.read_bytes())
             for asked in (["check"], ["plan"], ["plan", "--json"]):
                 answer = tocsin(folder, *asked, "alarms.yaml", environ=secrets)
                 made[f"{place}: {' '.join(asked)}"] = answer.text()

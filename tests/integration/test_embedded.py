@@ -137,7 +137,7 @@ def ringing(alarms: Alarms, decisions: Sequence[StoredDecision]) -> Iterator[tup
 def test_office_rings_for_the_crowded_rooms(tmp_path: Path) -> None:
     """The three crowds of the week ring, every hour is decided, a second run draws nothing."""
     alarms = example("office", tmp_path)
-    files = {"badges": [BADGES]}
+    files = {"badges": [tmp_path / "office" / BADGES.name]}
     decisions = replayed(alarms, files)
     assert [d.outcome for d in decisions] == [Outcome.DECIDED] * 75
     rang = set(ringing(alarms, decisions))
@@ -174,7 +174,7 @@ def test_office_readings_are_what_the_simulator_writes(tmp_path: Path) -> None:
 def test_what_the_demo_left_is_not_copied(tmp_path: Path) -> None:
     """An example that was replayed where it stands is copied as it was before."""
     played = copied("office", tmp_path / "played")
-    replayed(load(played, environ={}), {"badges": [BADGES]})
+    replayed(load(played, environ={}), {"badges": [played.with_name(BADGES.name)]})
     assert (played.parent / ".tocsin").is_dir()
     copy = copied("office", tmp_path / "again", examples=tmp_path / "played")
     made = {path.relative_to(copy.parent) for path in copy.parent.rglob("*")}
@@ -185,7 +185,7 @@ def test_what_the_demo_left_is_not_copied(tmp_path: Path) -> None:
 def test_retail_rings_for_the_season(tmp_path: Path) -> None:
     """The weeks before Christmas ring, the holidays are quiet, and the wall holds."""
     alarms = example("retail", tmp_path)
-    decisions = replayed(alarms, {"sales": [SALES]})
+    decisions = replayed(alarms, {"sales": [tmp_path / "retail" / SALES.name]})
     assert Counter(d.key.query for d in decisions) == {
         "busy-week": 52,
         "big-week": 52,
@@ -301,11 +301,13 @@ def test_events_outside_the_history_change_no_window(
     files = people(tmp_path)
     replayed(alarms, files)
     before = {place: partial.value.tolist() for place, partial in counted.items()}
+    again = configured(tmp_path / "again")
+    files = people(tmp_path / "again")
     with files["badges"][0].open("a", encoding="utf-8") as file:
         for time_ms in (6 * HOUR_MS, 24 * HOUR_MS, 253_402_300_799_999):
             file.write(json.dumps({"person": "p1", "room": "hall", "ts": time_ms}) + "\n")
     counted.clear()
-    replayed(configured(tmp_path / "again"), files)
+    replayed(again, files)
     assert {place: partial.value.tolist() for place, partial in counted.items()} == before
 
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
 
 WINDOWS = 48
-HINT = "mark-spent"
 
 
 def _configured(folder: Path) -> Path:
@@ -61,10 +60,15 @@ def _decisions(lines: Sequence[bytes | str]) -> list[dict[str, Any]]:
     return [one for one in records if "outcome" in one]
 
 
-def _assert_put_right(path: Path, saved: Path) -> None:
+def _claim(path: Path) -> list[str]:
+    """Return the command that a ledger begins with in the place of one that was lost."""
+    return ["claim", "--yes", "--replay", events(path.parent)]
+
+
+def _assert_put_right(path: Path, saved: Path, command: Sequence[str]) -> None:
     """Charge what was published, and see that no window of it is drawn again."""
     released = _decisions(saved.read_bytes().splitlines())
-    charged = tocsin("ledger", str(path), "mark-spent", "--published", str(saved))
+    charged = tocsin("ledger", str(path), *command, "--published", str(saved))
     assert charged.exit_code == 0, charged.output
     assert f"of {len(released)} compared" in charged.stdout
     paid = sum(float(one["epsilon"]) for one in released)
@@ -99,12 +103,12 @@ def test_a_killed_replay_whose_wal_is_lost_is_refused(tmp_path: Path) -> None:
 
     refused = _again(tmp_path, path)
     assert refused.returncode == 2, refused.stdout
-    assert HINT in refused.stderr
+    assert "`tocsin ledger FILE claim --replay" in refused.stderr
     assert refused.stdout == ""
     verified = tocsin("ledger", str(path), "verify")
     assert (verified.exit_code, verified.stdout) == (2, "")
     assert _spent(path) == 0
-    _assert_put_right(path, saved)
+    _assert_put_right(path, saved, _claim(path))
 
 
 def _again(folder: Path, path: Path) -> subprocess.CompletedProcess[str]:
@@ -138,15 +142,17 @@ def test_an_older_copy_and_no_copy_are_refused(
 
     refused = tocsin(*command)
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert HINT in refused.stderr
+    new = put_back is _lost
+    command_told = "claim --replay" if new else "mark-spent"
+    assert f"`tocsin ledger FILE {command_told}" in refused.stderr
     verified = tocsin("ledger", str(path), "verify")
     assert (verified.exit_code, verified.stdout) == (2, "")
     for shown in (("status",), ("export",), ("backup", str(tmp_path / "another.db"))):
         assert tocsin("ledger", str(path), *shown).exit_code == 0
-    if put_back is _lost:
+    if new:
         with open_ledger(load(path, environ={})) as ledger:
             assert ledger.pins.queries() == []
-    _assert_put_right(path, saved)
+    _assert_put_right(path, saved, _claim(path) if new else ["mark-spent"])
     assert _spent(path) >= spent
     again = tocsin(*command)
     assert again.exit_code == 0, again.stderr

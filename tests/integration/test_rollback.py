@@ -82,21 +82,23 @@ def _assert_drawn_once_and_charged(
         assert len({json.dumps(copy, sort_keys=True) for copy in copies}) == 1
         if start_ms in released:
             assert copies[0] == released[start_ms][0]
-    # The kill may have cut off a window between its draw and its commit: that one is drawn again.
+    # The kill may have cut off a window between its draw and its release: that one is drawn again.
     drawn = Counter(
         line["start_ms"] for line in scenario.done("step") if line["step"] == "after_draw"
     )
-    assert {drawn[start_ms] for start_ms in released} == {1}
-    assert max(Counter(line["start_ms"] for line in scenario.done("decision")).values()) == 1
+    decided = Counter(line["start_ms"] for line in scenario.done("decision"))
+    for counted in (drawn, decided):
+        assert {counted[start_ms] for start_ms in released} == {1}
+        assert max(counted.values()) <= 2
+    assert sum(times > 1 for times in decided.values()) <= 1
 
     alarms = scenario.alarms()
     per_window = to_loss_units(plans_of(alarms)[scenario.query].epsilon)
     with open_ledger(alarms) as ledger:
         assert ledger.reports.verify() == []
         spent = ledger.reports.status().scopes["user"].spent_units
-    decided = sum(copies[0]["outcome"] == "decided" for copies in published.values())
-    assert decided == len(published)
-    assert spent >= decided * per_window
+    assert {copies[0]["outcome"] for copies in published.values()} == {"decided"}
+    assert spent >= len(published) * per_window
 
 
 def _assert_another_ledger_is_refused(scenario: Scenario) -> None:

@@ -1,0 +1,171 @@
+"""Which ledger a file's events are charged to, said beside the file.
+
+Guarantee: of two ledgers into which one file is replayed, at most one releases anything from then
+on, whatever file, feed, alarm, configuration and ledger are called. A claim lies in the folder
+``.tocsin`` beside the file and is named after what the file holds. It cannot know of a copy of the
+file in another folder, nor keep anything where nobody can write.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from accountant.errors import FeedClaimedError, LedgerCorruptError
+from accountant.store.files import sync_directory
+from stream.model.references import public_feeds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from accountant.ledger.ledger import Ledger
+    from stream.model.alarms import Alarms
+
+__all__ = ["FileClaim", "FileClaims", "claims_on"]
+
+_FOLDER: Final = ".tocsin"
+_NAMED: Final = 32  # digits of the digest: enough that no two files share them
+
+
+@dataclass(frozen=True, slots=True)
+class FileClaim:
+    """Who has claimed a file.
+
+    Args:
+        ledger: its id.
+        place: where it lies, without user and password.
+    """
+
+    ledger: str
+    place: str
+
+
+class FileClaims:
+    """The claims on the files of one replay.
+
+    Args:
+        digests: by path, of the files whose events are protected; an empty file has none.
+        mine: who claims them.
+    """
+
+    def __init__(self, digests: Iterable[tuple[Path, str]], mine: FileClaim) -> None:
+        self._places = {path: _beside(path, digest) for path, digest in digests}
+        self._mine = mine
+
+    def others(self) -> dict[Path, FileClaim]:
+        """Return the claims of other ledgers, by file.
+
+        Raises:
+            LedgerCorruptError: one cannot be read.
+        """
+        found = {path: _read(place) for path, place in self._places.items()}
+        return {
+            path: claim
+            for path, claim in found.items()
+            if claim is not None and claim.ledger != self._mine.ledger
+        }
+
+    def refuse_others(self) -> None:
+        """Refuse files that another ledger holds.
+
+        To be called before anything is registered, and again before anything leaves.
+
+        Raises:
+            FeedClaimedError: one is held.
+            LedgerCorruptError: a claim cannot be read.
+        """
+        for path, claim in self.others().items():
+            raise FeedClaimedError(
+                f"{path} is held by ledger {claim.ledger} at {claim.place}, and this is ledger "
+                f"{self._mine.ledger}: what is spent on its people is one ledger's to know",
+                hint="use that ledger; where it is lost or given up, `tocsin ledger FILE claim "
+                "--replay ...` takes the file over, with what was spent",
+            )
+
+    def claim(self) -> list[Path]:
+        """Claim every file that nobody has claimed; return those beside which nothing can be kept.
+
+        Raises:
+            FeedClaimedError: another ledger was faster.
+            LedgerCorruptError: a claim cannot be read.
+        """
+        unkept = self._put(_link)
+        self.refuse_others()
+        return unkept
+
+    def take_over(self) -> list[Path]:
+        """Claim every file, whoever held it; return those beside which nothing can be kept.
+
+        What the others spent must have been charged before.
+        """
+        return self._put(lambda part, place: part.replace(place))
+
+    def _put(self, put: Callable[[Path, Path], object]) -> list[Path]:
+        unkept = []
+        for path, place in self._places.items():
+            try:
+                _write(place, self._mine, put)
+            except OSError:
+                unkept.append(path)
+        return unkept
+
+
+def claims_on(
+    contents: Mapping[str, Iterable[tuple[Path, str]]], alarms: Alarms, ledger: Ledger
+) -> FileClaims:
+    """Return the claims on files with protected events; what references are counted on is public.
+
+    Args:
+        contents: files and their digests, by feed.
+        alarms: the configuration.
+        ledger: that claims them.
+    """
+    public = public_feeds(alarms)
+    protected = [one for feed, found in contents.items() if feed not in public for one in found]
+    return FileClaims(protected, FileClaim(ledger.ledger_id, alarms.settings.ledger_place))
+
+
+def _beside(path: Path, digest: str) -> Path:
+    return path.resolve().parent / _FOLDER / f"{digest[:_NAMED]}.claim"
+
+
+def _read(place: Path) -> FileClaim | None:
+    try:
+        found = json.loads(place.read_bytes())
+        return FileClaim(ledger=str(found["ledger"]), place=str(found["place"]))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise LedgerCorruptError(
+            f"{place} does not say which ledger has claimed the file beside it",
+            hint="put it back as it was and let this user read it, or remove it once you know that "
+            "this is the ledger",
+        ) from None
+
+
+def _write(place: Path, claim: FileClaim, put: Callable[[Path, Path], object]) -> None:
+    """Write a claim whole and on the disk, under its name or not at all."""
+    place.parent.mkdir(mode=0o700, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=place.name)
+    part = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(json.dumps(asdict(claim)).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        put(part, place)
+    finally:
+        part.unlink(missing_ok=True)
+    sync_directory(place.parent)
+
+
+def _link(part: Path, place: Path) -> None:
+    """Give a file its name unless another has it: of two that try at once one succeeds."""
+    try:
+        os.link(part, place)
+    except FileExistsError:
+        return
