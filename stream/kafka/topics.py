@@ -34,6 +34,10 @@ __all__ = [
     "problems",
 ]
 
+_UNTOLD = (
+    "how long a transaction may stay open and hold a feed back is not known: this user may not ask "
+    "the brokers (DescribeConfigs on the cluster)"
+)
 _OPEN_TRANSACTIONS = "transaction.max.timeout.ms"
 _RETENTION_MARGIN_MS = 24 * 3600 * 1000
 _NO_ERROR, _NO_SUCH_TOPIC = 0, 3
@@ -120,7 +124,7 @@ def cautions(alarms: Alarms) -> list[str]:
 
     Raises:
         ConfigError: the configuration has no ``kafka`` section.
-        DependencyError: Kafka cannot be reached, or does not tell its settings to this user.
+        DependencyError: Kafka cannot be reached.
     """
     live = [q for q in alarms.queries.values() if q.feed.clock is Clock.APPEND_TIME]
     if not live:
@@ -130,6 +134,8 @@ def cautions(alarms: Alarms) -> list[str]:
         broker = str(client.describe_cluster()["brokers"][0]["broker_id"])
         resource = ConfigResource(ConfigResourceType.BROKER, broker)
         settings = client.describe_configs([resource], config_filter="all")["broker"][broker]
+    if _OPEN_TRANSACTIONS not in settings:
+        return [_UNTOLD]
     open_ms = int(_value(settings[_OPEN_TRANSACTIONS]))
     if open_ms <= hasty.decide_timeout_ms:
         return []

@@ -171,5 +171,4 @@ def test_postgresql_is_copied_by_its_own_tools(postgres: Postgres, tmp_path: Pat
 
 def _run(postgres: Postgres, program: str, *arguments: str) -> None:
     """Run one of the server's own tools, of the server's version."""
-    folder = Path(postgres._server.bin_path)
-    subprocess.run([str(folder / program), *arguments], check=True)
+    subprocess.run([str(postgres.programs / program), *arguments], check=True)

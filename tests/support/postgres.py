@@ -64,6 +64,11 @@ class Postgres:
         """URL of the maintenance database."""
         return str(self._server.get_uri())
 
+    @property
+    def programs(self) -> Path:
+        """Folder of the server's own tools."""
+        return Path(self._server.bin_path)
+
     def new_database(self) -> str:
         """Create an empty database and return its URL."""
         name = f"tocsin_{next(_NUMBERS)}"

@@ -17,15 +17,17 @@ if TYPE_CHECKING:
 
 __all__ = ["share"]
 
-_BROKERS: Final = frozenset({"broker", "own_broker"})
+_BROKERS: Final = frozenset({"broker", "own_broker", "guarded"})
 _SECOND: Final = frozenset(
     {
+        "test_acls.py",
         "test_bad_feeds.py",
         "test_commands.py",
         "test_corrupt_batches.py",
         "test_crash_matrix.py",
         "test_pages.py",
         "test_punctuation.py",
+        "test_restore_drill.py",
         "test_rollback.py",
     }
 )

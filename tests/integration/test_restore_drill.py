@@ -1,0 +1,230 @@
+"""Backup and restore by the commands of ``docs/custodian/operations.md``, as they are printed.
+
+``/backups`` stands for a folder of the test, ``date`` says the day of the page, and
+``docker compose exec`` runs what it is given, here and not in a container.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from stream.build import open_ledger
+from stream.config.loading import load
+from stream.decisions.records import encode
+from stream.decisions.release import decision_record
+from stream.replay.replay import Replay
+from tests.support.commands import configuration, events
+from tests.support.scenario import Scenario
+from tests.support.tree import ROOT
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tests.support.kafka import Broker
+    from tests.support.postgres import Postgres
+
+PAGE = (ROOT / "docs" / "custodian" / "operations.md").read_text(encoding="utf-8")
+SECTION = PAGE.partition("\n## Backup and restore\n")[2].partition("\n## ")[0]
+SHOWN = [
+    line.partition("  #")[0].strip()
+    for block in re.findall(r"```sh\n(.*?)```", SECTION, flags=re.DOTALL)
+    for line in block.splitlines()
+    if line.strip()
+]
+INLINE = re.findall(r"`(tocsin ledger alarms\.yaml [^`]*)`", SECTION)
+DAY = "2024-05-01"
+PROGRAMS = {
+    "date": f'#!/bin/sh\n[ "$1" = +%F ] && echo {DAY}\n',
+    "docker": '#!/bin/sh\n[ "$1 $2 $4" = "compose exec postgres" ] && shift 4 && "$@"\n',
+}
+
+
+class Shell:
+    """Runs the page's commands in the folder of a configuration.
+
+    Args:
+        folder: of ``alarms.yaml``.
+        environ: beside the usual variables.
+        path: folders of programs, before the usual ones.
+    """
+
+    def __init__(
+        self, folder: Path, environ: Mapping[str, str] | None = None, path: str = ""
+    ) -> None:
+        programs = folder / "programs"
+        programs.mkdir()
+        for name, text in PROGRAMS.items():
+            (programs / name).write_text(text, encoding="utf-8")
+            (programs / name).chmod(0o755)
+        (folder / "backups").mkdir()
+        tools = (str(programs), path, str(Path(sys.executable).parent), os.environ["PATH"])
+        self._environ = {**os.environ, **(environ or {}), "PATH": ":".join(filter(None, tools))}
+        self._folder = folder
+        self.ran: set[str] = set()
+
+    def run(
+        self, words: str, *, code: int = 0, put: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the one command of the page that is, or else begins with, some words.
+
+        Args:
+            words: enough to tell it from others.
+            code: that it ends with.
+            put: what stands in the place of its placeholders.
+        """
+        begin = {line for line in (*SHOWN, *INLINE) if line.startswith(words)}
+        (command,) = begin & {words} or begin
+        self.ran.add(command)
+        for placeholder, value in (put or {}).items():
+            assert placeholder in command
+            command = command.replace(placeholder, value)
+        done = subprocess.run(
+            ["bash", "-c", command.replace("/backups/", f"{self._folder}/backups/")],
+            cwd=self._folder,
+            env=self._environ,
+            input="y\n",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, f"{command}\n{done.stdout}\n{done.stderr}"
+        return done
+
+
+def _anchor(said: str) -> str:
+    (anchor,) = re.findall(r"^anchor (\S+)$", said, flags=re.MULTILINE)
+    return str(anchor)
+
+
+def _spent(folder: Path) -> dict[str, int]:
+    with open_ledger(load(folder / "alarms.yaml", environ={})) as ledger:
+        scopes = ledger.reports.status().scopes
+        assert ledger.reports.verify() == []
+        return {name: scope.spent_units for name, scope in scopes.items()}
+
+
+def _begin(folder: Path, windows: int) -> None:
+    """Decide the first windows of a replay and keep what it prints."""
+    alarms = load(folder / "alarms.yaml", environ={})
+    files = {"badges": [folder / "badges.jsonl"]}
+    with (
+        open_ledger(alarms) as ledger,
+        (folder / "published.jsonl").open("w", encoding="utf-8") as published,
+    ):
+        running = Replay(alarms, ledger, files).run()
+        for _ in range(windows):
+            record = decision_record(alarms.queries["crowd"], alarms, next(running))
+            published.write(f"{encode(record).decode()}\n")
+        running.close()
+
+
+def test_a_ledger_of_replays_is_put_back(tmp_path: Path) -> None:
+    """SQLite: an older copy, and then no copy at all; nothing that was printed is forgotten."""
+    configuration(tmp_path)
+    events(tmp_path)
+    _begin(tmp_path, 10)
+    shell = Shell(tmp_path)
+    anchor = _anchor(shell.run("tocsin ledger alarms.yaml backup").stdout)
+    shell.run("tocsin run alarms.yaml --replay")
+    spent = _spent(tmp_path)
+
+    for suffix in ("", "-wal", "-shm"):
+        (tmp_path / ".tocsin" / f"alarms.db{suffix}").unlink(missing_ok=True)
+    shell.run("install -m 600")
+    verified = shell.run(
+        "tocsin ledger alarms.yaml verify --anchor",
+        put={"BUDGET=NUMBER:HASH": anchor},
+        code=2,
+    )
+    assert "had a longer chain than this ledger has" in verified.stderr
+    assert "noted" not in verified.stderr  # the copy's own anchor holds
+    refused = shell.run("tocsin run alarms.yaml --replay", code=2)
+    assert "mark-spent" in refused.stderr
+    shell.run("tocsin ledger alarms.yaml mark-spent --published")
+    again = shell.run("tocsin run alarms.yaml --replay")
+    assert "this ledger is new" not in again.stderr
+    assert _spent(tmp_path) == spent
+
+    for file in (tmp_path / ".tocsin").glob("alarms.db*"):
+        file.unlink()
+    assert "is held by ledger" in shell.run("tocsin run alarms.yaml --replay", code=2).stderr
+    shell.run("tocsin ledger alarms.yaml claim --replay")
+    assert _spent(tmp_path) == spent
+    shell.run("tocsin run alarms.yaml --replay")
+    assert _spent(tmp_path) == spent
+    assert {line for line in SHOWN if "docker" not in line and "restore" not in line} == {
+        line for line in shell.ran if line in SHOWN
+    }
+
+
+@pytest.fixture
+def tocsin_database(postgres: Postgres) -> Iterator[dict[str, str]]:
+    """Make the role and the database of the page; yield how its tools reach the server."""
+    role = sql.Identifier("tocsin")
+    names = ("tocsin", "tocsin_restored")
+    with psycopg.connect(postgres.admin_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(role))
+        connection.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(role, role))
+        found = psycopg.conninfo.conninfo_to_dict(postgres.admin_url)
+        yield {"PGHOST": str(found["host"]), "PGUSER": str(found["user"])}
+        for name in names:
+            drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
+            connection.execute(drop.format(sql.Identifier(name)))
+        connection.execute(sql.SQL("DROP ROLE {}").format(role))
+
+
+@pytest.mark.integration
+def test_a_workers_ledger_is_put_back(
+    broker: Broker, postgres: Postgres, tocsin_database: Mapping[str, str], tmp_path: Path
+) -> None:
+    """PostgreSQL and Kafka: what left since the dump is charged from the decisions topic."""
+    host = tocsin_database["PGHOST"]
+    scenario = Scenario(
+        broker,
+        tmp_path,
+        f"drill-{time.monotonic_ns()}",
+        f'"postgresql://tocsin@/tocsin?host={host}"',
+    )
+    scenario.create_topics()
+    shell = Shell(tmp_path, tocsin_database, str(postgres.programs))
+    try:
+        worker = scenario.start_worker()
+        wait_until("a window is published", lambda: scenario.done("decision"))
+        anchor = _anchor(shell.run("tocsin ledger alarms.yaml verify").stdout)
+        shell.run("docker compose exec")
+        dumped = len(scenario.done("decision"))
+        wait_until("more are", lambda: len(scenario.done("decision")) >= dumped + 3)
+        worker.kill()
+        released = scenario.decided()
+
+        shell.run("createdb")
+        shell.run("pg_restore")
+        text = scenario.config.read_text(encoding="utf-8")
+        scenario.config.write_text(text.replace("/tocsin?", "/tocsin_restored?"), encoding="utf-8")
+        noted = {"BUDGET=NUMBER:HASH": anchor}
+        shell.run("tocsin ledger alarms.yaml verify --anchor", put=noted)
+        refused = scenario.start_worker()
+        assert refused.ended() == 2, refused.text()
+        assert "tocsin ledger FILE mark-spent" in refused.text()
+        shell.run("tocsin ledger alarms.yaml mark-spent")
+        restarted = len(scenario.done("decision"))
+        scenario.start_worker()
+        wait_until("others are", lambda: len(scenario.done("decision")) >= restarted + 2)
+    finally:
+        scenario.stop()
+    published = scenario.decided()
+    assert len(published) > len(released)
+    for start_ms, copies in released.items():
+        assert all(one == copies[0] for one in published[start_ms])
+    assert _spent(tmp_path)
