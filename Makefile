@@ -85,6 +85,7 @@ crash: system $(DEV)  ## in full: kill -9 at every step on real servers, and a r
 .PHONY: soak
 soak: system $(DEV)  ## forty minutes of kills, an outage and wrong clocks under load; writes its report
 	$(PYTEST) tests/soak/test_soak.py --full --timeout=7200 --capture=no
+	$(BIN)/python -m tests.soak.kills --write
 
 # uv resolves for every supported Python at once, so that one lock serves them all.
 LOCK := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links \
