@@ -20,7 +20,7 @@ from accountant.units import PrivacyUnit
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from accountant.budget.filter import Standing
+    from accountant.budget.standings import Standing
     from accountant.charging.standing import Standings
     from accountant.loss.overlap import Held
     from accountant.store.tables.charged import ChargeRow

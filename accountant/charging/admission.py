@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from accountant.charging import refusals
+from accountant.charging import keeping, refusals
 from accountant.charging.standing import Standings, Turns
 from accountant.costs.charges import Charge, UniformCost
 from accountant.costs.levels import LevelCosts
@@ -34,7 +34,8 @@ from accountant.units import PrivacyUnit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from accountant.budget.filter import BudgetFilter, Standing
+    from accountant.budget.filter import BudgetFilter
+    from accountant.budget.standings import Standing
     from accountant.charging.past import Past
     from accountant.costs.charges import CellCosts, WindowKey
     from accountant.loss.overlap import Held
@@ -246,6 +247,7 @@ def answers(tx: Transaction, scope: ScopeRow) -> Iterator[tuple[ChargeRow, Charg
         before=standings.all_of(one for one in near if one.key < first),
         since_ms=since_ms,
         periods={period for one in pending for period in one.periods},
+        first=first,
         without=later,
     )
     for one in later:
@@ -303,12 +305,15 @@ def _add_to_totals(
     tx: Transaction, scope: str, changes: Iterable[tuple[PeriodTotal, ChargeRow]]
 ) -> None:
     grown: defaultdict[int, PeriodTotal] = defaultdict(PeriodTotal)
+    drawn: list[tuple[str, dict[int, PeriodTotal]]] = []
     for before, row in changes:
         held, final = row.total.held - before.held, row.total.final - before.final
         for period in row.periods if held or final else ():
             so_far = grown[period]
             grown[period] = PeriodTotal(so_far.held + held, so_far.final + final)
+        drawn.append((row.query, dict.fromkeys(row.periods, PeriodTotal(held, final))))
     tx.totals.add(scope, grown)
+    keeping.draw(tx, scope, drawn)
 
 
 def _passed(key: WindowKey, query: QueryRow, scope: ScopeRow) -> bool:

@@ -70,6 +70,22 @@ class Charges(Rows[ChargeRow]):
             for charge in sorted(self._read(_in_state(state), scope=scope), key=lambda one: one.key)
         ]
 
+    def last_in_run(self, query: str, until_ms: int) -> ChargeRow | None:
+        """Return a query's last charge that was decided in a run, of those that end by then."""
+        found = self._read(_last_in_run(), query=query, until_ms=until_ms)
+        return found[0] if found else None
+
+    def next_in_run(self, query: str, after_ms: int, start_ms: int = -(2**63)) -> ChargeRow | None:
+        """Return a query's first charge that was decided in a run, of those that end later.
+
+        Args:
+            query: its name.
+            after_ms: where they end later.
+            start_ms: none that starts by then is looked at.
+        """
+        found = self._read(_next_in_run(), query=query, after_ms=after_ms, start_ms=start_ms)
+        return found[0] if found else None
+
     def among(self, windows: Listed) -> list[ChargeRow]:
         """Return the charges of some windows."""
         return self._read(_charges_among(self._dialect), windows=windows)
@@ -171,6 +187,29 @@ def _windows() -> Any:
     starts = columns.start_ms.between(sa.bindparam("first_ms"), sa.bindparam("last_ms"))
     mine = columns.query == sa.bindparam("query")
     return sa.select(columns.start_ms, columns.end_ms).where(mine, starts)
+
+
+@cache
+def _last_in_run() -> Any:
+    # By the primary key, backwards: what is looked for is nearly always the first.
+    ended = _CHARGES.c.end_ms <= sa.bindparam("until_ms")
+    return _in_run().where(ended).order_by(_CHARGES.c.start_ms.desc()).limit(1)
+
+
+@cache
+def _next_in_run() -> Any:
+    # A query's windows end in the order in which they start, but for those of other calendars.
+    later = _CHARGES.c.end_ms > sa.bindparam("after_ms")
+    later &= _CHARGES.c.start_ms > sa.bindparam("start_ms")
+    return _in_run().where(later).order_by(_CHARGES.c.start_ms).limit(1)
+
+
+def _in_run() -> Any:
+    columns = _CHARGES.c
+    decided = columns.state == ChargeState.SETTLED.value
+    return sa.select(_CHARGES).where(
+        columns.query == sa.bindparam("query"), columns.in_run, decided
+    )
 
 
 @cache
