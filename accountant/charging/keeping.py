@@ -7,21 +7,20 @@ same for every worker.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from accountant.budget.keeping import Keeper, Keepers, OpenRun
-from accountant.store.tables.charged import OPEN, ChargeRow, ChargeState
+from accountant.store.tables.charged import OPEN, ChargeRow, ChargeState, PeriodTotal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from accountant.costs.charges import WindowKey
     from accountant.store.kept import Started
-    from accountant.store.tables.charged import PeriodTotal
     from accountant.store.transaction import Transaction
 
-__all__ = ["draw", "keepers", "kept_windows", "left_units"]
+__all__ = ["add_to_totals", "draw", "keepers", "kept_windows", "left_units"]
 
 _LATEST_MS = 2**63 - 1
 
@@ -65,28 +64,41 @@ def keepers(
         drawn = tx.kept_shares.drawn(query, periods)
         mine, later = ([one for one in each if one.query == query] for each in both)
         found[query] = _with_share(units, drawn, mine, later)
+    end_ms, name = (_LATEST_MS, "") if before is None else (before.end_ms, before.query)
+    last = tx.charges.last_in_runs(scope, end_ms, name) if started else {}
     for one in started:
-        found.setdefault(one.query, Keeper()).run = _open_run(tx, one, before)
+        run = _open_run(tx, one, last.get(one.query), end_ms)
+        found.setdefault(one.query, Keeper()).run = run
     for charge in open_charges:
         if charge.query in found:
             found[charge.query].open.add(charge.periods)
     return Keepers(found)
 
 
-def draw(
-    tx: Transaction, scope: str, changes: Iterable[tuple[str, Mapping[int, PeriodTotal]]]
+def add_to_totals(
+    tx: Transaction, scope: str, changes: Iterable[tuple[PeriodTotal, ChargeRow]]
 ) -> None:
-    """Note what queries hold more of some periods, where they have a share.
+    """Add to what periods hold, and to what was drawn of shares.
 
     Args:
         tx: holds the scope's lock.
         scope: the budget.
-        changes: queries, with what they hold more by period start (ms).
+        changes: charges as they are now, each with what it added before.
     """
-    shares = tx.kept_shares.of(scope)
-    for query, change in changes:
-        if query in shares:
-            tx.kept_shares.draw(query, change)
+    grown: defaultdict[int, PeriodTotal] = defaultdict(PeriodTotal)
+    for before, row in changes:
+        held, final = row.total.held - before.held, row.total.final - before.final
+        for period in row.periods if held or final else ():
+            so_far = grown[period]
+            grown[period] = PeriodTotal(so_far.held + held, so_far.final + final)
+        draw(tx, scope, row.query, dict.fromkeys(row.periods, PeriodTotal(held, final)))
+    tx.totals.add(scope, grown)
+
+
+def draw(tx: Transaction, scope: str, query: str, change: Mapping[int, PeriodTotal]) -> None:
+    """Note what a query holds more of some periods, where it has a share."""
+    if query in tx.kept_shares.of(scope):
+        tx.kept_shares.draw(query, change)
 
 
 def kept_windows(tx: Transaction, scope: str, before_ms: int) -> frozenset[tuple[str, int, int]]:
@@ -101,12 +113,12 @@ def kept_windows(tx: Transaction, scope: str, before_ms: int) -> frozenset[tuple
     """
     found: set[tuple[str, int, int]] = set()
     begun = max((period for period in tx.totals.of(scope) if period <= before_ms), default=0)
-    for one in tx.runs.started(scope):
-        last = tx.charges.last_in_run(one.query, before_ms)
+    decided = tx.charges.last_in_runs(scope, before_ms + 1)
+    for query, last in decided.items():
         # Where a later period has begun, no window to come touches the run's.
-        if last is None or not left_units(last) or begun > last.periods[-1]:
+        if not left_units(last) or begun > last.periods[-1]:
             continue
-        following = tx.charges.next_in_run(one.query, before_ms, last.start_ms)
+        following = tx.charges.next_in_run(query, before_ms, last.start_ms)
         if len(last.periods) > 1 or (following is not None and following.periods != last.periods):
             found.add(last.window)
     return frozenset(found)
@@ -138,15 +150,20 @@ def _with_share(
     return Keeper(units, least, most)
 
 
-def _open_run(tx: Transaction, stored: Started, before: WindowKey | None) -> OpenRun | None:
-    """Return a query's run as its windows before one left it; ``None`` where it is over."""
-    query, until_ms = stored.query, _LATEST_MS
-    if before is not None:
-        until_ms = before.end_ms if query < before.query else before.end_ms - 1
-    near = tx.charges.last_in_run(query, until_ms)
+def _open_run(
+    tx: Transaction, stored: Started, near: ChargeRow | None, before_ms: int
+) -> OpenRun | None:
+    """Return a query's run as its windows before one left it; ``None`` where it is over.
+
+    Args:
+        tx: holds the scope's lock, or sees one snapshot.
+        stored: as its last window of all left it.
+        near: the charge of the last window before; ``None`` where it was compacted, or never was.
+        before_ms: end of the window before which it is asked for.
+    """
     left = None if near is None else left_units(near)
-    if near is None:  # compacted, or there was none
-        near = tx.charges.next_in_run(query, until_ms)
+    if near is None:
+        near = tx.charges.next_in_run(stored.query, before_ms - 1)
         if near is None:
             left = stored.left * stored.alarm_units
             return OpenRun.after(stored.last_start_ms, stored.last_start_ms, stored.periods, left)

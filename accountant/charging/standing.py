@@ -96,7 +96,10 @@ class Standings:
         """Return what decisions of other timelines hold, of windows that end after an instant."""
         return [
             Standing(
-                Held(row.start_ms, row.end_ms, row.loss_units), open=False, periods=row.periods
+                Held(row.start_ms, row.end_ms, row.loss_units),
+                open=False,
+                periods=row.periods,
+                query=row.query,
             )
             for row in self._tx.adopted.after(self._terms.scope, since_ms)
         ]

@@ -117,7 +117,10 @@ class Pins:
                 refusals.same_query(rows[one.query], one)
                 refusals.same_share(tx.kept_shares.of(one.scope).get(one.query, 0), one)
             for scope, mine in sorted(by_scope.items()):
-                _pin_shapes(tx, registered_scope(tx, scope, lock=True), mine)
+                locked = registered_scope(tx, scope, lock=True)
+                _pin_shapes(tx, locked, mine)
+                # A new share may leave no doubt any more about windows that wait.
+                admission.answer_pending(tx, locked)
             self._access.tick(tx)
             # The clock's row is locked now: who registers another query at the same time is seen.
             sources = refusals.Sources(tx.logs.all(), _replayed(tx))

@@ -15,9 +15,9 @@ from stream.planning.runs import run_outlook
 from stream.planning.smallest import smallest_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from accountant.budget.plan import ScopePlan
+    from accountant.budget.plan import BudgetPlan, ScopePlan
     from stream.model.alarms import Alarms, Budget
     from stream.model.queries import Query
     from stream.planning.changes import Change
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from stream.planning.refusal import Refusal
     from stream.planning.runs import RunOutlook
 
-__all__ = ["ScopeOutlook", "outlook"]
+__all__ = ["ScopeOutlook", "outlook", "starving"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,24 @@ def outlook(alarms: Alarms) -> tuple[ScopeOutlook, ...]:
             )
         )
     return tuple(looked)
+
+
+def starving(alarms: Alarms, planned: BudgetPlan) -> Iterator[str]:
+    """Yield a sentence for every alarm that others leave no window in a whole period.
+
+    Args:
+        alarms: the configuration.
+        planned: of its budgets.
+    """
+    for plan in planned.scopes:
+        queries = [alarms.queries[alarm.query] for alarm in plan.alarms]
+        whole = None if plan.fits else played(plan, queries, alarms.budget)
+        for name, windows in {} if whole is None else whole.fewer.items():
+            if not windows.granted:
+                yield (
+                    f"{plan.terms.scope}: {name!r} gets none of its {windows.asked} windows if all "
+                    "end at their worst, as `tocsin plan` shows"
+                )
 
 
 def _refusal(

@@ -11,6 +11,8 @@ from accountant.budget import keeping as budget_keeping
 from accountant.charging import keeping
 from accountant.errors import LedgerCorruptError
 from accountant.records import Answer
+from accountant.store.store import Store
+from accountant.store.tables.charged import PeriodTotal
 from tests.support.ledgers import (
     Series,
     answers,
@@ -170,6 +172,20 @@ def test_a_share_changes_with_the_configuration(ledger: Ledger) -> None:
     ledger.admit("s", requests([SHORT], 120))
     assert reserved(ledger, SHORT, 12)[6:] == [True] * 4 + [False] * 2
     assert ledger.reports.verify() == []
+
+
+def test_verify_finds_a_share_that_was_not_drawn(ledger: Ledger, ledger_url: str) -> None:
+    """Whoever makes an alarm look as if it had had its share is found out."""
+    early = replace(LONG, size=10, step=60)
+    set_up(ledger, USER, 10, [SHORT, early])
+    ledger.admit("s", requests([early], 10))
+    assert ledger.reports.verify() == []
+    store = Store.open(ledger_url, connect_timeout_s=30)
+    with store.write() as tx:
+        tx.kept_shares.draw("long", {0: PeriodTotal(1, 1)})
+    store.close()
+    (problem,) = ledger.reports.verify()
+    assert "4 units stand as drawn of its share" in problem
 
 
 def test_an_adopted_decision_is_drawn_from_its_share(ledger: Ledger) -> None:
