@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.budget import keeping as budget_keeping
-from accountant.charging import keeping, runs
+from accountant.charging import runs
 from accountant.charging.standing import Turns
 from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter, RunTerms, StoredRun
 from accountant.errors import LedgerError
 from accountant.records import Answer
+from accountant.store.charges import Charges
 from accountant.store.kept import Shares
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
@@ -364,8 +365,8 @@ def keeps_from_itself(patch: pytest.MonkeyPatch) -> None:
 
 def keeps_what_a_run_has_now(patch: pytest.MonkeyPatch) -> None:
     """Broken twin: keeps what a run has left by now, not what it had when a window's turn was."""
-    own = keeping._open_run
-    patch.setattr(keeping, "_open_run", lambda tx, stored, _before: own(tx, stored, None))
+    own = Charges.last_in_runs
+    patch.setattr(Charges, "last_in_runs", lambda self, scope, *_: own(self, scope, 2**63 - 1))
 
 
 TWINS = [
