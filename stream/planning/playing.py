@@ -210,7 +210,7 @@ class _Play:
             self._refused = Refusal(
                 key.query, key.start_ms, key.end_ms, self._since_ms, dict(self._granted)
             )
-        if len(periods) != 1:
+        if not periods:
             return 0
         # At their worst windows give nothing back: one of the same period finds no more room.
         at = bisect_right(self._starts, periods[0])

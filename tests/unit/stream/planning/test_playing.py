@@ -18,7 +18,8 @@ from stream.decisions.mechanisms import plans_of
 from stream.decisions.registration import registration, terms_of
 from stream.model.alarms import cells_per_unit, has_runs
 from stream.planning import playing
-from stream.planning.outlook import outlook
+from stream.planning.budget import budget_plan
+from stream.planning.outlook import outlook, starving
 from tests.support.ledgers import open_ledger
 from tests.support.planned import Alarm, Config
 
@@ -92,9 +93,11 @@ def test_long_windows_come_last_and_find_nothing(tmp_path: Path) -> None:
     """The start is allowed, as one window of each fits; the plan says that one alarm gets none."""
     alarms = {"hourly": Alarm(tolerance="20"), "whole-day": Alarm(window=DAY, tolerance="20")}
     config = Config(alarms, epsilon_max="1.5")
-    _, whole = play_of(config, tmp_path)
+    loaded, whole = play_of(config, tmp_path)
     assert config.look(tmp_path).plan.windows_fit != 0
     assert numbers(whole) == {"hourly": (24, 13), "whole-day": (1, 0)}
+    (told,) = starving(loaded, budget_plan(loaded))
+    assert "'whole-day' gets none of its 1 windows" in told
     shared = {**alarms, "whole-day": Alarm(window=DAY, tolerance="20", extra={"share": "0.1"})}
     _, whole = play_of(Config(shared, epsilon_max="1.5"), tmp_path)
     assert numbers(whole) == {"hourly": (24, 12), "whole-day": (1, 1)}
