@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from accountant.budget.filter import EventFilter, UserFilter
+from accountant.budget.keeping import Keeper, Keepers, OpenRun
 from accountant.costs.charges import CellCosts, Charge, UniformCost, WindowKey
 from accountant.costs.levels import LevelCosts
 from accountant.costs.minentropy import MinEntropy, min_entropy
@@ -28,9 +29,12 @@ __all__ = [
     "Contribution",
     "EventFilter",
     "Gdp",
+    "Keeper",
+    "Keepers",
     "LevelCosts",
     "MinEntropy",
     "Not",
+    "OpenRun",
     "Overlap",
     "PrivacyUnit",
     "PureSum",

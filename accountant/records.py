@@ -80,6 +80,7 @@ class QueryRegistration:
         definition: the same as canonical JSON, so that an error can say what changed.
         first_start_ms: start of the first window to decide; read at the first registration only.
         shape: which rows its cells cover; anything wider is safe too.
+        share_units: unit ``user``: what it keeps of every period for itself, in loss units.
     """
 
     query: str
@@ -89,6 +90,7 @@ class QueryRegistration:
     definition: str
     first_start_ms: int
     shape: Shape = ANYWHERE
+    share_units: int = 0
 
 
 @dataclass(frozen=True, slots=True)

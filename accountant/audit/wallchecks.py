@@ -20,7 +20,7 @@ from accountant.units import PrivacyUnit
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from accountant.budget.filter import Standing
+    from accountant.budget.standings import Standing
     from accountant.charging.standing import Standings
     from accountant.loss.overlap import Held
     from accountant.store.tables.charged import ChargeRow
@@ -159,8 +159,9 @@ class _UserWall:
         self._scope = scope
         self._adopted: Sequence[Standing] = standings.adopted()
         self._from_ms = from_ms
-        left = tx.totals.compacted(scope.scope)
-        self._held, self._final = Counter(left), Counter(left)
+        self._left = tx.totals.compacted(scope.scope)
+        self._held, self._final = Counter(self._left), Counter(self._left)
+        self._drawn = {query: Counter[int]() for query in tx.kept_shares.of(scope.scope)}
 
     def take(self, charge: ChargeRow) -> Iterator[str]:
         """Add it up."""
@@ -168,6 +169,8 @@ class _UserWall:
         for period_ms in charge.periods:
             self._held[period_ms] += total.held
             self._final[period_ms] += total.final
+        if charge.query in self._drawn:
+            self._drawn[charge.query].update(dict.fromkeys(charge.periods, total.held))
         return iter(())
 
     def end(self) -> Iterator[str]:
@@ -180,6 +183,9 @@ class _UserWall:
             for period_ms in seen.periods:
                 self._held[period_ms] += seen.held.loss_units
                 self._final[period_ms] += seen.held.loss_units
+                if seen.query in self._drawn:
+                    self._drawn[seen.query][period_ms] += seen.held.loss_units
+        yield from self._share_problems()
         stored = self._tx.totals.of(name)
         for period_ms in sorted({*chained(stored, self._held)}):
             kept = stored.get(period_ms, PeriodTotal())
@@ -189,6 +195,20 @@ class _UserWall:
                     f"budget {name!r}: period {period_ms} stands at {kept.held} units held and "
                     f"{kept.final} final, the charges say {held} and {final}"
                 )
+
+    def _share_problems(self) -> Iterator[str]:
+        """Yield where more stands as drawn of a share than its query holds.
+
+        It may be less: what was drawn before the query had a share is not counted.
+        """
+        for query, held in sorted(self._drawn.items()):
+            for period_ms, drawn in sorted(self._tx.kept_shares.drawn(query).items()):
+                whole = period_ms >= self._from_ms and period_ms not in self._left
+                if whole and drawn.held > held[period_ms]:
+                    yield (
+                        f"query {query!r}: {drawn.held} units stand as drawn of its share in "
+                        f"period {period_ms}, its charges say {held[period_ms]}"
+                    )
 
 
 def _end(held: Held) -> int:

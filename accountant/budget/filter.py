@@ -16,34 +16,20 @@ bounds it); sequential composition over cells (unit ``user``).
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from accountant.loss.overlap import Held, worst_instant, worst_loss
+from accountant.budget.keeping import Keepers
+from accountant.loss.overlap import worst_instant, worst_loss
 from accountant.records import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from accountant.budget.standings import Standing
     from accountant.costs.charges import Charge
     from accountant.regions.shapes import Shape
 
-__all__ = ["BudgetFilter", "EventFilter", "Standing", "UserFilter"]
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What an earlier window may have cost one privacy unit once it has ended.
-
-    Args:
-        held: its window and its loss: realised, or at worst while it is open.
-        open: whether it may still end cheaper, down to nothing (a denial).
-        periods: starts (ms) of the budget periods it touches.
-    """
-
-    held: Held
-    open: bool
-    periods: tuple[int, ...] = ()
+__all__ = ["BudgetFilter", "EventFilter", "UserFilter"]
 
 
 class BudgetFilter(Protocol):
@@ -99,6 +85,8 @@ class EventFilter:
 class UserFilter:
     """Unit ``user``: within each period, the losses of all windows touching it sum to the wall.
 
+    Beside what other alarms hold counts what they keep (:mod:`accountant.budget.keeping`).
+
     A window counts in full (its dearest reachable cells) in every period it touches: together
     these are the dearest cells that one person can reach, as caps act within a window.
 
@@ -106,14 +94,20 @@ class UserFilter:
         epsilon_max_units: the wall, in loss units.
         least_units: loss of windows that have ended, by period start (ms).
         most_units: the same with open windows at their worst.
+        keepers: what alarms keep from one another; it goes on with the windows held here.
     """
 
     def __init__(
-        self, epsilon_max_units: int, least_units: Mapping[int, int], most_units: Mapping[int, int]
+        self,
+        epsilon_max_units: int,
+        least_units: Mapping[int, int],
+        most_units: Mapping[int, int],
+        keepers: Keepers | None = None,
     ) -> None:
         self._wall = epsilon_max_units
         self._least_units = dict(least_units)
         self._most_units = dict(most_units)
+        self._keepers = Keepers() if keepers is None else keepers
 
     def answer(self, charge: Charge, shape: Shape) -> Answer:
         """Look at every period that the charge's window touches."""
@@ -122,11 +116,15 @@ class UserFilter:
             # No period would mean no limit: an unknown budget must never look free.
             return Answer.REFUSED
         room = self._wall - charge.loss_units
-        if max(self._most_units.get(period, 0) for period in charge.periods) <= room:
+        self._keepers.passed(charge.key.end_ms)
+        least_units = most_units = 0
+        for period in charge.periods:
+            least, most = self._keepers.beside(charge.key.query, period)
+            least_units = max(least_units, self._least_units.get(period, 0) + least)
+            most_units = max(most_units, self._most_units.get(period, 0) + most)
+        if most_units <= room:
             return Answer.RESERVED
-        if max(self._least_units.get(period, 0) for period in charge.periods) > room:
-            return Answer.REFUSED
-        return Answer.PENDING
+        return Answer.REFUSED if least_units > room else Answer.PENDING
 
     def hold(self, standing: Standing) -> None:
         """Count a window in every period it touches."""
@@ -135,6 +133,7 @@ class UserFilter:
             self._most_units[period] = self._most_units.get(period, 0) + units
             if not standing.open:
                 self._least_units[period] = self._least_units.get(period, 0) + units
+        self._keepers.hold(standing)
 
 
 def _end(standing: Standing) -> int:

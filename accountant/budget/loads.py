@@ -15,7 +15,7 @@ from accountant.units import PrivacyUnit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["AlarmCost", "Load", "loads_of", "room_units", "worst_of"]
+__all__ = ["AlarmCost", "Load", "kept_of", "loads_of", "room_units", "worst_of"]
 
 Load: TypeAlias = tuple[int, ...]
 """Cells (or runs) of each alarm, in order, that one privacy unit can reach together."""
@@ -41,6 +41,7 @@ class AlarmCost:
         shape: which rows its cells cover; for the plan, a region may also say when.
         steady: whether every instant lies in ``overlap`` of its windows.
         windows: names its windows: alarms of the same name have the same ones.
+        share_units: unit ``user``: what it keeps of every period, in loss units.
     """
 
     query: str
@@ -54,6 +55,7 @@ class AlarmCost:
     shape: Shape = ANYWHERE
     steady: bool = True
     windows: str = ""
+    share_units: int = 0
 
     @property
     def charged_per_period(self) -> tuple[int, ...] | None:
@@ -99,6 +101,25 @@ def worst_of(loads: Sequence[Load], units: Sequence[int]) -> int:
     """
     return max(
         (sum(map(int.__mul__, load, units)) for load in loads),
+        default=0,
+    )
+
+
+def kept_of(loads: Sequence[Load], alarms: Sequence[AlarmCost]) -> int:
+    """Return the most that any load takes from the wall, shares that are not drawn included.
+
+    Args:
+        loads: cells of each alarm.
+        alarms: in order.
+    """
+    return max(
+        (
+            sum(
+                max(cells * alarm.epsilon_units, alarm.share_units)
+                for cells, alarm in zip(load, alarms, strict=True)
+            )
+            for load in loads
+        ),
         default=0,
     )
 

@@ -24,7 +24,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accountant.budget.loads import loads_of, worst_of
+from accountant.budget.loads import kept_of, loads_of, worst_of
 from accountant.budget.sharing import Covering, Sharing, sharing_of
 from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, from_loss_units
 
@@ -57,11 +57,12 @@ class AlarmPlan:
         worst_units: what it costs the worst-off privacy unit by itself, in loss units, per period
             or over all time under unit ``event``; ``None`` without end.
         windows_fit: how many of its windows the wall holds per period (per instant under unit
-            ``event``) if it were alone; ``None`` when they cost nothing. Where runs are charged,
-            how many runs; ``None`` when all do.
+            ``event``) if it were alone, beside the shares of others; ``None`` when they cost
+            nothing. Where runs are charged, how many runs; ``None`` when all do.
         cells: how many of its cells (or runs) one privacy unit reaches at most, per period or at
             one row; ``None`` without end.
         runs: whether a whole run of windows is charged once.
+        share_units: what it keeps of every period for itself.
     """
 
     query: str
@@ -71,6 +72,7 @@ class AlarmPlan:
     windows_fit: int | None
     cells: int | None
     runs: bool = False
+    share_units: int = 0
 
     @property
     def ratio(self) -> float:
@@ -176,6 +178,7 @@ def _scope_plan(terms: BudgetTerms, alarms: Sequence[AlarmCost]) -> ScopePlan:
     units = [alarm.epsilon_units for alarm in alarms]
     most = worst_of(loads, units)
     rounds = None if event else _rounds(loads, alarms, wall)
+    shared = sum(alarm.share_units for alarm in alarms)
     sharing = None
     exact = not endless
     if event:
@@ -184,11 +187,11 @@ def _scope_plan(terms: BudgetTerms, alarms: Sequence[AlarmCost]) -> ScopePlan:
         )
         exact = _attained(sharing, alarms, most)
     # Endless alarms run until the wall is reached; that they start at all is what can be promised.
-    fits = most <= wall
+    fits = kept_of(loads, alarms) <= wall
     return ScopePlan(
         terms=terms,
         alarms=tuple(
-            _alarm_plan(terms, alarm, max(load[at] for load in loads))
+            _alarm_plan(terms, alarm, max(load[at] for load in loads), shared - alarm.share_units)
             for at, alarm in enumerate(alarms)
         ),
         worst_units=None if endless else most,
@@ -198,15 +201,19 @@ def _scope_plan(terms: BudgetTerms, alarms: Sequence[AlarmCost]) -> ScopePlan:
         bound=_ROW_BOUNDS[exact] if event else _summed(alarms),
         cells=None if event or endless else max((sum(load) for load in loads), default=0),
         sharing=sharing,
-        suggestion=_suggestion(terms, most, rounds, fits=fits, endless=endless),
+        suggestion=_suggestion(
+            terms, most, rounds, fits=fits, endless=endless, shared=bool(shared)
+        ),
     )
 
 
-def _alarm_plan(terms: BudgetTerms, alarm: AlarmCost, most: int) -> AlarmPlan:
+def _alarm_plan(terms: BudgetTerms, alarm: AlarmCost, most: int, kept_units: int) -> AlarmPlan:
+    """Return one alarm's plan, beside what others keep of the budget."""
     user = terms.unit is PrivacyUnit.USER
     cells = None if user and alarm.charged_per_period is None else most
     per_window = alarm.epsilon_units * (alarm.cells_per_unit if user else 1)
-    windows_fit = terms.epsilon_max_units // per_window if per_window else None
+    room = terms.epsilon_max_units - kept_units
+    windows_fit = room // per_window if per_window else None
     if alarm.runs_per_period is not None and windows_fit is not None and windows_fit >= most:
         windows_fit = None
     return AlarmPlan(
@@ -217,6 +224,7 @@ def _alarm_plan(terms: BudgetTerms, alarm: AlarmCost, most: int) -> AlarmPlan:
         windows_fit=windows_fit,
         cells=cells,
         runs=alarm.runs_per_period is not None,
+        share_units=alarm.share_units,
     )
 
 
@@ -228,21 +236,28 @@ def _rounds(loads: Sequence[Load], alarms: Sequence[AlarmCost], wall: int) -> in
 
 def _rounds_of(load: Load, alarms: Sequence[AlarmCost], wall: int) -> int | None:
     """Return the same for one kind of period; a run is paid by its first window."""
-    runs: list[tuple[int, int]] = []
+    paying = [(cells, alarm) for cells, alarm in zip(load, alarms, strict=True) if cells]
     each = 0
-    for cells, alarm in zip(load, alarms, strict=True):
+    opened = 0
+    for cells, alarm in paying:
         if alarm.runs_per_period is not None:
-            runs.append((cells, alarm.epsilon_units))
-        elif cells:
+            opened = max(opened, cells)
+        else:
             each += alarm.cells_per_unit * alarm.epsilon_units
 
     def cost(rounds: int) -> int:
-        return rounds * each + sum(min(rounds, most) * units for most, units in runs)
+        total = sum(alarm.share_units for alarm in alarms)
+        for cells, alarm in paying:
+            paid = rounds * alarm.cells_per_unit
+            if alarm.runs_per_period is not None:
+                paid = min(rounds, cells)
+            total += max(paid * alarm.epsilon_units - alarm.share_units, 0)
+        return total
 
-    opened = max((most for most, _ in runs), default=0)
-    if cost(opened) > wall:
-        return bisect_right(range(opened + 1), wall, key=cost) - 1
-    return opened + (wall - cost(opened)) // each if each else None
+    if cost(opened) <= wall and not each:
+        return None
+    most = opened + wall // max(each, 1)
+    return max(bisect_right(range(most + 1), wall, key=cost) - 1, 0)
 
 
 def _attained(sharing: Sharing, alarms: Sequence[AlarmCost], worst: int) -> bool:
@@ -261,9 +276,17 @@ def _summed(alarms: Sequence[AlarmCost]) -> str:
 
 
 def _suggestion(
-    terms: BudgetTerms, most: int, rounds: int | None, *, fits: bool, endless: bool
+    terms: BudgetTerms,
+    most: int,
+    rounds: int | None,
+    *,
+    fits: bool,
+    endless: bool,
+    shared: bool,
 ) -> str:
     scope = terms.scope
+    if not fits and shared:
+        return f"{scope}: not every window fits beside the shares; write other shares, or fewer"
     needed = epsilon_needed(most)
     if not fits:
         what = "not one window of every alarm fits" if endless else "not every window fits"

@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from accountant.charging import refusals
+from accountant.charging import keeping, refusals
 from accountant.charging.standing import Standings, Turns
 from accountant.costs.charges import Charge, UniformCost
 from accountant.costs.levels import LevelCosts
@@ -32,9 +32,10 @@ from accountant.store.tables.windows import window_columns
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from accountant.budget.filter import BudgetFilter, Standing
+    from accountant.budget.filter import BudgetFilter
+    from accountant.budget.standings import Standing
     from accountant.charging.past import Past
     from accountant.costs.charges import CellCosts, WindowKey
     from accountant.loss.overlap import Held
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LARGEST_LOSS_UNITS",
     "adopted",
+    "answer_pending",
     "answers",
     "check_reservation",
     "end_run",
@@ -96,7 +98,7 @@ def serve(tx: Transaction, scope: ScopeRow, fresh: Sequence[Request], past: Past
         turns.take(row)
         rows.append(row)
     tx.charges.add(*rows)
-    _add_to_totals(tx, terms.scope, ((PeriodTotal(), row) for row in rows))
+    keeping.add_to_totals(tx, terms.scope, ((PeriodTotal(), row) for row in rows))
     tx.links.append(terms.scope, [chain.as_served(row) for row in rows])
     last = fresh[-1].charge.key
     frontier = {f"frontier_{name}": value for name, value in window_columns(last).items()}
@@ -170,7 +172,7 @@ def withdraw(tx: Transaction, scope: ScopeRow, query: QueryRow) -> None:
     # Answers wait for the last of them: one given in between would be taken back by the next.
     for charge in _open(tx, query):
         _store(tx, charge, _released(charge, Answer.MISSED))
-    _answer_pending(tx, scope)
+    answer_pending(tx, scope)
 
 
 def end_run(tx: Transaction, query: QueryRow) -> None:
@@ -225,7 +227,13 @@ def adopted(tx: Transaction, scope: ScopeRow, seen: Sequence[Held], since_ms: in
         final = standings.all_of(tx.charges.after(scope.terms.scope, since_ms, *FINAL))
         final += standings.adopted(since_ms)
         _raise_settled_worst(tx, scope, [one.held for one in final])
-    _answer_pending(tx, scope)
+    answer_pending(tx, scope)
+
+
+def answer_pending(tx: Transaction, scope: ScopeRow) -> None:
+    """Answer the windows whose answer nothing can change any more; the budget is locked."""
+    for before, after in list(answers(tx, scope)):
+        _store(tx, before, after)
 
 
 def answers(tx: Transaction, scope: ScopeRow) -> Iterator[tuple[ChargeRow, ChargeRow]]:
@@ -246,6 +254,7 @@ def answers(tx: Transaction, scope: ScopeRow) -> Iterator[tuple[ChargeRow, Charg
         before=standings.all_of(one for one in near if one.key < first),
         since_ms=since_ms,
         periods={period for one in pending for period in one.periods},
+        first=first,
         without=later,
     )
     for one in later:
@@ -278,12 +287,7 @@ def _answered(
 def _end(tx: Transaction, scope: ScopeRow, before: ChargeRow, after: ChargeRow) -> None:
     """Store how a charge ended, and answer the windows that waited for it."""
     _store(tx, before, after)
-    _answer_pending(tx, scope)
-
-
-def _answer_pending(tx: Transaction, scope: ScopeRow) -> None:
-    for before, after in list(answers(tx, scope)):
-        _store(tx, before, after)
+    answer_pending(tx, scope)
 
 
 def _store(tx: Transaction, before: ChargeRow, after: ChargeRow) -> None:
@@ -294,21 +298,9 @@ def _store(tx: Transaction, before: ChargeRow, after: ChargeRow) -> None:
         if getattr(after, name) != getattr(before, name)
     }
     tx.charges.change(window_columns(before.key), **changed)
-    _add_to_totals(tx, after.scope, [(before.total, after)])
+    keeping.add_to_totals(tx, after.scope, [(before.total, after)])
     if after.state in ENDED:
         tx.links.append(after.scope, [chain.of_charge(after, LinkKind.ENDED)])
-
-
-def _add_to_totals(
-    tx: Transaction, scope: str, changes: Iterable[tuple[PeriodTotal, ChargeRow]]
-) -> None:
-    grown: defaultdict[int, PeriodTotal] = defaultdict(PeriodTotal)
-    for before, row in changes:
-        held, final = row.total.held - before.held, row.total.final - before.final
-        for period in row.periods if held or final else ():
-            so_far = grown[period]
-            grown[period] = PeriodTotal(so_far.held + held, so_far.final + final)
-    tx.totals.add(scope, grown)
 
 
 def _passed(key: WindowKey, query: QueryRow, scope: ScopeRow) -> bool:

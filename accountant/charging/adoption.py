@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accountant.charging import admission, vouching
+from accountant.charging import admission, keeping, vouching
 from accountant.errors import LedgerError
 from accountant.loss.overlap import Held
 from accountant.store import chain
@@ -74,6 +74,7 @@ def adopt(
         tx.adopted.store(one, adopted_at_ms=now_ms)
         spent = PeriodTotal(one.loss_units, one.loss_units)
         tx.totals.add(one.scope, dict.fromkeys(one.periods, spent))
+        keeping.draw(tx, one.scope, one.query, dict.fromkeys(one.periods, spent))
         tx.links.append(one.scope, [chain.of_adopted(one)])
         twin = tx.charges.at(one.key)
         if twin is not None and twin.state not in ENDED:

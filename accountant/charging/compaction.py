@@ -16,9 +16,10 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from accountant.charging import vouching
+from accountant.charging import keeping, vouching
 from accountant.store.among import listed
 from accountant.store.tables.charged import OPEN
+from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
     from accountant.store.links import Told
@@ -48,7 +49,8 @@ class _Bounds(NamedTuple):
 
     Args:
         horizon_ms: windows that end after it stay.
-        open: windows that are reserved or pending, by their columns.
+        open: windows that are reserved or pending, or the last of a run that is open, by their
+            columns.
     """
 
     horizon_ms: int
@@ -121,7 +123,11 @@ def _bounds(tx: Transaction, scope: ScopeRow, before_ms: int) -> _Bounds:
     held = tx.charges.in_state(name, *OPEN)
     starts = [query.cursor_ms for query in tx.queries.cursors(tx.queries.drawing_on(name))]
     starts += [charge.start_ms for charge in held]
-    return _Bounds(min([before_ms, *starts]), frozenset(charge.window for charge in held))
+    horizon_ms = min([before_ms, *starts])
+    windows = frozenset(charge.window for charge in held)
+    if scope.unit is PrivacyUnit.USER:
+        windows |= keeping.kept_windows(tx, name, horizon_ms)
+    return _Bounds(horizon_ms, windows)
 
 
 def _going(tx: Transaction, links: list[Told], bounds: _Bounds) -> list[Told]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from accountant.store.tables.charged import FINAL
 
 if TYPE_CHECKING:
-    from accountant.budget.filter import Standing
+    from accountant.budget.standings import Standing
     from accountant.charging.standing import Standings
     from accountant.store.tables.pinned import ScopeRow
     from accountant.store.transaction import Transaction

@@ -36,6 +36,7 @@ __all__ = [
     "same_log",
     "same_query",
     "same_shape",
+    "same_share",
 ]
 
 ACCEPT = "undo the change, or take it on at a window boundary with `tocsin ledger FILE accept`"
@@ -225,6 +226,15 @@ def same_shape(stored: Shape | None, given: QueryRegistration) -> None:
     if stored != given.shape:
         raise LedgerCorruptError(
             f"the ledger holds other rows to be covered by {given.query!r} than its configuration",
+            hint="somebody changed the ledger, or workers of two versions run: use one version",
+        )
+
+
+def same_share(stored_units: int, given: QueryRegistration) -> None:
+    """Refuse to go on where the share that a query keeps is stored otherwise than it is."""
+    if stored_units != given.share_units:
+        raise LedgerCorruptError(
+            f"the ledger holds another share of {given.query!r} than its configuration",
             hint="somebody changed the ledger, or workers of two versions run: use one version",
         )
 

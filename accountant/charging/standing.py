@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from accountant.budget.filter import EventFilter, Standing, UserFilter
-from accountant.charging import runs
+from accountant.budget.filter import EventFilter, UserFilter
+from accountant.budget.standings import Standing
+from accountant.charging import keeping, runs
 from accountant.costs.charges import UniformCost
 from accountant.costs.levels import LevelCosts
 from accountant.loss.overlap import Held
@@ -16,7 +17,7 @@ from accountant.store.tables.charged import ENDED, FINAL, OPEN, ChargeState
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from accountant.budget.filter import BudgetFilter
     from accountant.costs.charges import CellCosts, WindowKey
@@ -44,7 +45,8 @@ class Standings:
         *,
         before: Iterable[Standing],
         since_ms: int,
-        periods: Iterable[int],
+        periods: Collection[int],
+        first: WindowKey | None = None,
         without: Sequence[ChargeRow] = (),
     ) -> BudgetFilter:
         """Return the filter as it stands before some windows are asked about.
@@ -54,6 +56,7 @@ class Standings:
                 ``since_ms``.
             since_ms: no later than the start of the first window to ask about.
             periods: the budget periods they touch.
+            first: the first of them; ``None`` where it comes behind every window that was served.
             without: charges that come after the first of them.
         """
         name, wall = self._terms.scope, self._terms.epsilon_max_units
@@ -70,7 +73,8 @@ class Standings:
             held = charge.loss_units if pending else charge.total.held
             _add(most_units, charge.periods, -held)
             _add(least_units, charge.periods, -charge.total.final)
-        return UserFilter(wall, least_units, most_units)
+        kept = keeping.keepers(self._tx, name, periods=periods, before=first, without=without)
+        return UserFilter(wall, least_units, most_units, kept)
 
     def of(self, charge: ChargeRow) -> Standing | None:
         """Return what a charge holds or may come to hold; ``None`` when it was released."""
@@ -92,7 +96,10 @@ class Standings:
         """Return what decisions of other timelines hold, of windows that end after an instant."""
         return [
             Standing(
-                Held(row.start_ms, row.end_ms, row.loss_units), open=False, periods=row.periods
+                Held(row.start_ms, row.end_ms, row.loss_units),
+                open=False,
+                periods=row.periods,
+                query=row.query,
             )
             for row in self._tx.adopted.after(self._terms.scope, since_ms)
         ]
@@ -123,7 +130,7 @@ class Standings:
             cells=f"{charge.cells} {cells}",
             costs=charge.costs if self._terms.unit is PrivacyUnit.EVENT else None,
         )
-        return Standing(held, is_open, charge.periods)
+        return Standing(held, is_open, charge.periods, charge.query, keeping.left_units(charge))
 
 
 class Turns:

@@ -100,7 +100,7 @@ class Pins:
         Raises:
             ConfigChangedError: one differs from the stored one, or was retired; its feed's events
                 were dated by another field, or drew on another budget under another feed's name.
-            LedgerCorruptError: the ledger holds other rows to be covered by one.
+            LedgerCorruptError: the ledger holds other rows to be covered by one, or another share.
         """
         names = {one.query for one in given}
         by_scope: defaultdict[str, list[QueryRegistration]] = defaultdict(list)
@@ -110,13 +110,17 @@ class Pins:
             known = tx.queries.named(names)
             # Rows are inserted, and budgets locked, in one order by whoever registers many.
             for one in sorted(given, key=attrgetter("query")):
-                if one.query not in known:
-                    tx.queries.add_new(_new_query(one))
+                if one.query not in known and tx.queries.add_new(_new_query(one)):
+                    tx.kept_shares.set(one.scope, one.query, one.share_units)
             rows = tx.queries.named(names)
             for one in given:
                 refusals.same_query(rows[one.query], one)
+                refusals.same_share(tx.kept_shares.of(one.scope).get(one.query, 0), one)
             for scope, mine in sorted(by_scope.items()):
-                _pin_shapes(tx, registered_scope(tx, scope, lock=True), mine)
+                locked = registered_scope(tx, scope, lock=True)
+                _pin_shapes(tx, locked, mine)
+                # A new share may leave no doubt any more about windows that wait.
+                admission.answer_pending(tx, locked)
             self._access.tick(tx)
             # The clock's row is locked now: who registers another query at the same time is seen.
             sources = refusals.Sources(tx.logs.all(), _replayed(tx))
@@ -156,6 +160,7 @@ class Pins:
                     hint="choose a later window boundary",
                 )
             scope = registered_scope(tx, row.scope, lock=True)
+            tx.kept_shares.set(row.scope, row.query, registration.share_units)
             admission.withdraw(tx, scope, row)
             _pin_shapes(tx, registered_scope(tx, row.scope), [registration])
             tx.queries.change(
@@ -172,6 +177,7 @@ class Pins:
         with self._store.write() as tx:
             row = registered_query(tx, query, lock=True)
             scope = registered_scope(tx, row.scope, lock=True)
+            tx.kept_shares.set(row.scope, query, 0)
             admission.withdraw(tx, scope, row)
             tx.partials.drop(query=query)
             tx.queries.change({"query": query}, retired=True)

@@ -19,6 +19,7 @@ from accountant.store.tables.charged import (
     COMPACTED,
     FINAL,
     LINKS,
+    RUNS,
     TOTALS,
     ChargeRow,
     ChargeState,
@@ -27,6 +28,7 @@ from accountant.store.tables.charged import (
     PeriodTotal,
     TotalRow,
 )
+from accountant.store.tables.pinned import QUERIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -69,6 +71,28 @@ class Charges(Rows[ChargeRow]):
             for state in states
             for charge in sorted(self._read(_in_state(state), scope=scope), key=lambda one: one.key)
         ]
+
+    def last_in_runs(self, scope: str, end_ms: int, query: str = "") -> dict[str, ChargeRow]:
+        """Return the last charge that was decided in a run, by query, of those that have runs.
+
+        Args:
+            scope: the budget.
+            end_ms: those are looked at that end before it,
+            query: or with it, where they come before this query.
+        """
+        found = self._read(_last_in_runs(), scope=scope, end_ms=end_ms, query=query)
+        return {row.query: row for row in found}
+
+    def next_in_run(self, query: str, after_ms: int, start_ms: int = -(2**63)) -> ChargeRow | None:
+        """Return a query's first charge that was decided in a run, of those that end later.
+
+        Args:
+            query: its name.
+            after_ms: where they end later.
+            start_ms: none that starts by then is looked at.
+        """
+        found = self._read(_next_in_run(), query=query, after_ms=after_ms, start_ms=start_ms)
+        return found[0] if found else None
 
     def among(self, windows: Listed) -> list[ChargeRow]:
         """Return the charges of some windows."""
@@ -171,6 +195,42 @@ def _windows() -> Any:
     starts = columns.start_ms.between(sa.bindparam("first_ms"), sa.bindparam("last_ms"))
     mine = columns.query == sa.bindparam("query")
     return sa.select(columns.start_ms, columns.end_ms).where(mine, starts)
+
+
+@cache
+def _last_in_runs() -> Any:
+    runs, queries, each = table_of(RUNS), table_of(QUERIES), _CHARGES.alias()
+    ended = (each.c.end_ms < sa.bindparam("end_ms")) | (
+        (each.c.end_ms == sa.bindparam("end_ms")) & (each.c.query < sa.bindparam("query"))
+    )
+    # By the primary key, backwards: what is looked for is nearly always the first.
+    last = (
+        sa.select(each.c.start_ms)
+        .where(each.c.query == runs.c.query, *_decided_in_run(each), ended)
+        .order_by(each.c.start_ms.desc())
+        .limit(1)
+        .correlate(runs)
+        .scalar_subquery()
+    )
+    joined = runs.join(queries, queries.c.query == runs.c.query).join(
+        _CHARGES, _CHARGES.c.query == runs.c.query
+    )
+    mine = queries.c.scope == sa.bindparam("scope")
+    found = sa.select(_CHARGES).select_from(joined)
+    return found.where(mine, _CHARGES.c.start_ms == last, *_decided_in_run(_CHARGES))
+
+
+@cache
+def _next_in_run() -> Any:
+    # A query's windows end in the order in which they start, but for those of other calendars.
+    later = _CHARGES.c.end_ms > sa.bindparam("after_ms")
+    later &= _CHARGES.c.start_ms > sa.bindparam("start_ms")
+    mine = (_CHARGES.c.query == sa.bindparam("query"), *_decided_in_run(_CHARGES))
+    return sa.select(_CHARGES).where(*mine, later).order_by(_CHARGES.c.start_ms).limit(1)
+
+
+def _decided_in_run(charges: Any) -> tuple[Any, ...]:
+    return charges.c.in_run, charges.c.state == ChargeState.SETTLED.value
 
 
 @cache

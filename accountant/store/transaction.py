@@ -10,6 +10,7 @@ from accountant.regions.shapes import Shape
 from accountant.store.charges import Charges, Totals
 from accountant.store.decisions import Adopted, Decisions, Sequences
 from accountant.store.finals import Finals
+from accountant.store.kept import Runs, Shares
 from accountant.store.links import Links
 from accountant.store.partials import Marks, Partials
 from accountant.store.queries import Queries, Shapes
@@ -51,7 +52,8 @@ class Transaction:
         self.files = Rows(connection, FILES)
         self.queries = Queries(connection, QUERIES)
         self.shapes = Shapes(connection, SHAPES)
-        self.runs = Rows(connection, RUNS)
+        self.runs = Runs(connection, RUNS)
+        self.kept_shares = Shares(connection)
         self.partials = Partials(connection, PARTIALS)
         self.marks = Marks(connection, MARKS)
         self.places = Rows(connection, PLACES)

@@ -20,6 +20,7 @@ from stream.decisions.registration import scopes_of
 from stream.decisions.release import alarm_records, decision_record
 from stream.logs.settings import Form, Level
 from stream.planning.budget import budget_plan
+from stream.planning.outlook import starving
 from stream.replay.replay import Replay
 from stream.windows.instants import iso_utc
 
@@ -97,6 +98,8 @@ def run(
     refuse_hopeless(planned)
     if planned.suggestion and place is None:
         click.echo(f"note: {planned.suggestion}", err=True)
+        for sentence in starving(alarms, planned):
+            click.echo(f"note: {sentence}", err=True)
     if replayed:
         if workers > 1:
             raise click.UsageError("a replay is one process; --workers is for Kafka")

@@ -25,6 +25,7 @@ from stream.config.scalars import (
     Exact,
     Name,
     Probability,
+    Share,
     Text,
     TopicName,
     Whole,
@@ -234,6 +235,7 @@ class AlarmModel(_Model):
     active: Text | None = None
     max_fnr: Probability
     max_fpr: Probability | None = None
+    share: Share | None = None
     tolerance: Amounts = Field(default_factory=lambda: {"": Fraction(0)})
     mechanism: Text = DEFAULT.name
     apportion: Annotated[Rule, PlainValidator(_word_of(get_args(Rule)))] = "optimal"

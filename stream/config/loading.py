@@ -9,12 +9,14 @@ environment variable held.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 from zoneinfo import available_timezones
 
 from pydantic import ValidationError
 
 from accountant.errors import ConfigError
+from accountant.units import PrivacyUnit
 from stream.config.alarms.builder import QueryBuilder
 from stream.config.declarations import build_budget, build_feeds, build_kafka, build_settings
 from stream.config.findings import Findings
@@ -24,6 +26,7 @@ from stream.config.tables import Table, read_table
 from stream.config.yamlfile import Document, load_document
 from stream.model.alarms import Alarms, scope_of
 from stream.model.feeds import Clock
+from stream.model.numbers import decimal
 from stream.model.references import waited_ms
 from stream.windows.localtime import load_zone
 
@@ -122,6 +125,7 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
         settings=settings,
     )
     _refuse_watched_references(alarms, findings)
+    _refuse_shares(alarms, findings)
     _warn_of_ages(alarms, findings)
     return alarms
 
@@ -138,6 +142,30 @@ def _refuse_watched_references(alarms: Alarms, findings: Findings) -> None:
                 f"alarm `{watched[name]}` protects the events of `{name}`: a reference is public",
                 "take a feed that holds nobody's data",
             )
+
+
+def _refuse_shares(alarms: Alarms, findings: Findings) -> None:
+    """Refuse shares that together are more than the budget, or of a budget that has none."""
+    total = Fraction(0)
+    for query in alarms.queries.values():
+        if not query.share:
+            continue
+        loc = ("alarms", query.id, "share")
+        if alarms.budget.unit is PrivacyUnit.EVENT:
+            findings.wrong(
+                loc,
+                "under unit: event no window takes another's part for good: an event is in few",
+                "leave share out; `tocsin plan` says which windows fit beside one another",
+            )
+            continue
+        total += query.share
+        if total > 1:
+            findings.wrong(
+                loc,
+                f"the shares up to here are {decimal(total)} of one budget",
+                "write shares that are 1 together at most",
+            )
+            return
 
 
 def _warn_of_ages(alarms: Alarms, findings: Findings) -> None:

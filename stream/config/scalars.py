@@ -32,6 +32,7 @@ __all__ = [
     "Exact",
     "Name",
     "Probability",
+    "Share",
     "Text",
     "TopicName",
     "Whole",
@@ -218,6 +219,13 @@ def _probability(value: Any) -> Fraction:
     return found
 
 
+def _share(value: Any) -> Fraction:
+    found = _exact(value)
+    if not 0 < found <= 1:
+        raise wrong(f"{shown(value)} is no part of a budget", "write a number up to 1, as 0.3")
+    return found
+
+
 def _epsilon(key: str) -> Callable[[Any], Fraction]:
     """Return a validator of the privacy loss that a key holds."""
 
@@ -288,6 +296,8 @@ Epsilon = Annotated[Fraction, PlainValidator(_epsilon("epsilon_max"))]
 """The wall, a privacy loss: a quoted number, a fraction, or a whole number."""
 CellEpsilon = Annotated[Fraction, PlainValidator(_epsilon("epsilon"))]
 """The privacy loss of one decision, written alike."""
+Share = Annotated[Fraction, PlainValidator(_share)]
+"""A part of a budget: above 0, at most 1."""
 DurationMs = Annotated[int, PlainValidator(_duration_ms)]
 """A duration in milliseconds, a day taken as 24 hours."""
 Address = Annotated[tuple[str, int], PlainValidator(_address)]

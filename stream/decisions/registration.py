@@ -66,6 +66,7 @@ def registration(query: Query, alarms: Alarms, first_start_ms: int) -> QueryRegi
         definition=definition_json(query, alarms.budget),
         first_start_ms=first_start_ms,
         shape=shape_of(query),
+        share_units=floor_loss_units(query.share * alarms.budget.epsilon_max),
     )
 
 

@@ -37,6 +37,9 @@ SCHEMA_VERSION = 2
 def definition(query: Query, budget: Budget) -> dict[str, Any]:
     """Return everything that changes the decisions of a query.
 
+    A share changes which windows of *other* alarms are granted. It counts, so that workers agree on
+    it, and alarms without one keep the fingerprints they had.
+
     Args:
         query: the query; its fingerprint is not read.
         budget: the wall it lives under; unit, caps and periods count, ``epsilon_max`` does not.
@@ -74,6 +77,7 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
             "predicates_per_window": budget.contribution.predicates_per_window,
             "events_per_cell": budget.contribution.events_per_cell,
             "period": _period(budget),
+            **({"share": _ratio(query.share)} if query.share else {}),
         },
     }
 

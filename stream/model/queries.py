@@ -181,6 +181,7 @@ class Query:
         band: what is watched, where the condition says when a band is left; else ``None``.
         reference: where the references of the band are counted, window by window: those in ``band``
             are 0 then, and the condition is about the distance to them.
+        share: unit ``user``: the part of the budget that is its own in every period; 0 without one.
     """
 
     id: str
@@ -202,6 +203,7 @@ class Query:
     fingerprint: str
     band: Band | None = None
     reference: ReferenceFeed | None = None
+    share: Fraction = Fraction(0)
 
     @property
     def tolerance(self) -> str | dict[str, str]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.planning.changes import Change
     from stream.planning.outlook import ScopeOutlook
+    from stream.planning.playing import Played
     from stream.planning.refusal import Refusal
     from stream.planning.runs import RunOutlook
 
@@ -30,7 +31,7 @@ def plan_lines(looked: Sequence[ScopeOutlook], alarms: Alarms) -> Iterator[dict[
     """
     for one in looked:
         for alarm in one.plan.alarms:
-            yield _alarm_line(alarm, one.plan, alarms)
+            yield {**_alarm_line(alarm, one.plan, alarms), **_played(alarm.query, one.played)}
         yield _budget_line(one)
         for run in one.runs:
             yield _run_line(run, one.plan)
@@ -56,6 +57,16 @@ def _alarm_line(alarm: AlarmPlan, plan: ScopePlan, alarms: Alarms) -> dict[str, 
         "cells": alarm.cells,
         "worst": None if alarm.worst_units is None else epsilon_text(alarm.worst_units),
         "windows_fit": alarm.windows_fit,
+        "share": None if not alarm.share_units else epsilon_text(alarm.share_units),
+    }
+
+
+def _played(alarm: str, whole: Played | None) -> dict[str, object]:
+    """Return what an alarm asks for in a period and gets; nothing where there is no whole."""
+    windows = None if whole is None else whole.alarms[alarm]
+    return {
+        "windows_asked": None if windows is None else windows.asked,
+        "windows_granted": None if windows is None else windows.granted,
     }
 
 
@@ -74,6 +85,13 @@ def _budget_line(one: ScopeOutlook) -> dict[str, object]:
         "fits": plan.fits,
         "windows_fit": plan.windows_fit,
         "first_refusal": _refusal_line(one.refusal),
+        "played": None
+        if one.played is None
+        else {
+            "since": iso_utc(one.played.since_ms),
+            "until": iso_utc(one.played.until_ms),
+            "whole": one.played.whole,
+        },
         "suggestion": plan.suggestion if best is None else best.text,
     }
     if plan.sharing is not None:

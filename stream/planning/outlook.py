@@ -9,18 +9,23 @@ from operators.registry import mechanism_of
 from stream.decisions.mechanisms import plans_of
 from stream.planning.budget import budget_plan
 from stream.planning.changes import recommended
+from stream.planning.playing import played
 from stream.planning.refusal import first_refusal
 from stream.planning.runs import run_outlook
 from stream.planning.smallest import smallest_changes
 
 if TYPE_CHECKING:
-    from accountant.budget.plan import ScopePlan
-    from stream.model.alarms import Alarms
+    from collections.abc import Iterator, Sequence
+
+    from accountant.budget.plan import BudgetPlan, ScopePlan
+    from stream.model.alarms import Alarms, Budget
+    from stream.model.queries import Query
     from stream.planning.changes import Change
+    from stream.planning.playing import Played
     from stream.planning.refusal import Refusal
     from stream.planning.runs import RunOutlook
 
-__all__ = ["ScopeOutlook", "outlook"]
+__all__ = ["ScopeOutlook", "outlook", "starving"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,7 @@ class ScopeOutlook:
     Args:
         plan: its costs and its verdict.
         refusal: the first window that is refused, if one is found.
+        played: a whole period in the order of admission; ``None`` where it has no end.
         changes: the smallest of each kind, where the plan does not fit.
         runs: of every alarm whose windows share runs of questions, in the plan's order.
     """
@@ -38,6 +44,7 @@ class ScopeOutlook:
     refusal: Refusal | None
     changes: tuple[Change, ...]
     runs: tuple[RunOutlook, ...] = ()
+    played: Played | None = None
 
     @property
     def recommended(self) -> Change | None:
@@ -51,10 +58,12 @@ def outlook(alarms: Alarms) -> tuple[ScopeOutlook, ...]:
     looked: list[ScopeOutlook] = []
     for plan in budget_plan(alarms, plans).scopes:
         queries = [alarms.queries[alarm.query] for alarm in plan.alarms]
+        whole = played(plan, queries, alarms.budget)
         looked.append(
             ScopeOutlook(
                 plan=plan,
-                refusal=first_refusal(plan, queries, alarms.budget),
+                played=whole,
+                refusal=_refusal(plan, queries, alarms.budget, whole),
                 changes=smallest_changes(plan, queries, plans, alarms.budget),
                 runs=tuple(
                     run_outlook(query, alarms.budget)
@@ -64,3 +73,30 @@ def outlook(alarms: Alarms) -> tuple[ScopeOutlook, ...]:
             )
         )
     return tuple(looked)
+
+
+def starving(alarms: Alarms, planned: BudgetPlan) -> Iterator[str]:
+    """Yield a sentence for every alarm that others leave no window in a whole period.
+
+    Args:
+        alarms: the configuration.
+        planned: of its budgets.
+    """
+    for plan in planned.scopes:
+        queries = [alarms.queries[alarm.query] for alarm in plan.alarms]
+        whole = None if plan.fits else played(plan, queries, alarms.budget)
+        for name, windows in {} if whole is None else whole.fewer.items():
+            if not windows.granted:
+                yield (
+                    f"{plan.terms.scope}: {name!r} gets none of its {windows.asked} windows if all "
+                    "end at their worst, as `tocsin plan` shows"
+                )
+
+
+def _refusal(
+    plan: ScopePlan, queries: Sequence[Query], budget: Budget, whole: Played | None
+) -> Refusal | None:
+    """Return the first refusal: counted, or where shares make it another, played."""
+    if any(query.share for query in queries):
+        return None if whole is None else whole.refused
+    return first_refusal(plan, queries, budget)

@@ -49,7 +49,8 @@ def smallest_changes(
 
     Looked at are tolerances that span up to 10,000 steps, max_fnr up to 0.5, windows (of hopping
     ones, steps) up to 500 multiples longer that cover as much time as before, and of alarms with
-    runs, runs with fewer alarms.
+    runs, runs with fewer alarms. With shares none is looked for: there, who gets how many windows
+    tells what to change.
 
     Args:
         plan: of the budget.
@@ -57,7 +58,7 @@ def smallest_changes(
         plans: worst case of each, by id.
         budget: unit, periods and caps.
     """
-    if plan.fits:
+    if plan.fits or any(query.share for query in queries):
         return ()
     bench = _Bench(plan, queries, plans, budget)
     changes = []

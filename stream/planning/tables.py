@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.planning.changes import Change
     from stream.planning.outlook import ScopeOutlook
+    from stream.planning.playing import Played
     from stream.planning.refusal import Refusal
     from stream.planning.runs import RunOutlook
 
@@ -56,6 +57,9 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
             shown += _sharing_tables(one.plan.sharing, len(one.plan.alarms))
         if one.plan.worst_units is None or not one.plan.fits:
             shown.append(Text(_refusal_text(one, alarms)))
+        if one.played is not None and (one.played.fewer or not one.played.whole):
+            shown.append(Text(_played_text(one.played, _looked_at(one, alarms))))
+            shown += [_played_table(one.played)] if one.played.fewer else []
         if one.changes:
             shown += [_changes_table(one.changes), Text(_recommendation(one))]
     return shown
@@ -198,6 +202,29 @@ def _refusal_text(one: ScopeOutlook, alarms: Alarms) -> str:
         f"first refused: windows of {refusal.query} from {_clock(refusal, alarms)} on, {after}"
         " (in the fullest period)"
     )
+
+
+def _played_text(whole: Played, where: str) -> str:
+    """Return what was played, and how far."""
+    far = "" if whole.whole else f", played as far as {iso_utc(whole.until_ms)}"
+    granted = "" if whole.fewer else " every one is granted"
+    return f"in {where}, if all windows end at their worst{far}:{granted}"
+
+
+def _played_table(whole: Played) -> Table:
+    """Return the alarms that get fewer windows than they ask for, the worst off first."""
+    table = Table()
+    table.add_column("alarm with too few windows", overflow="fold")
+    for heading in ("asks for", "gets"):
+        table.add_column(heading, justify="right")
+    fewer = sorted(whole.fewer.items(), key=lambda each: each[1].granted / each[1].asked)
+    for name, windows in fewer:
+        gets = Text("none", "bold red") if not windows.granted else Text(f"{windows.granted}")
+        table.add_row(name, f"{windows.asked}", gets)
+    if others := len(whole.alarms) - len(fewer):
+        table.caption = "the other gets all" if others == 1 else f"the other {others} get all"
+        table.caption_justify = "left"
+    return table
 
 
 def _looked_at(one: ScopeOutlook, alarms: Alarms) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accountant.budget import filter as filter_module
-from accountant.budget.filter import BudgetFilter, EventFilter, Standing, UserFilter
+from accountant.budget.filter import BudgetFilter, EventFilter, UserFilter
 from accountant.charging import admission
 from accountant.charging import standing as standing_module
 from accountant.costs.levels import LevelCosts
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from accountant.budget.standings import Standing
     from accountant.ledger.ledger import Ledger
     from accountant.loss.overlap import Held
     from accountant.regions.shapes import Shape

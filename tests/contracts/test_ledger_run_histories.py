@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from accountant.budget import keeping as budget_keeping
 from accountant.charging import runs
 from accountant.charging.standing import Turns
 from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter, RunTerms, StoredRun
 from accountant.errors import LedgerError
 from accountant.records import Answer
+from accountant.store.charges import Charges
+from accountant.store.kept import Shares
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
     CELLS,
@@ -72,26 +75,55 @@ class Expected:
     rung: dict[WindowKey, int] = field(default_factory=dict)
 
 
+@dataclass
+class Rest:
+    """What a query holds by period, and its run: periods, alarms left, and when it is over."""
+
+    held: Counter[int] = field(default_factory=Counter)
+    periods: tuple[int, ...] = ()
+    left: int = 0
+    over_ms: int = 10**9
+
+    def kept(self, case: Case, query: str, period: int, end_ms: int) -> int:
+        """Return what others have to leave it, what it holds included."""
+        reserve = 0
+        if period in self.periods and end_ms < self.over_ms:
+            reserve = self.left * case.terms[query].alarm_units
+        return max(self.held[period] + reserve, case.series[query].share)
+
+
 def expected(case: Case) -> Expected:
     """Serve every window in order, each ended before the next is asked about."""
     found = Expected()
-    left: dict[tuple[str, tuple[int, ...]], int] = {}
+    rests = {query: Rest() for query in case.series}
     for key in sorted(case.ends):
         terms, end, periods = case.terms.get(key.query), case.ends[key], case.periods(key)
-        inside = left.get((key.query, periods), 0)
+        own = rests[key.query]
+        inside = own.left if own.periods == periods else 0
         worst = case.series[key.query].units
         if terms is not None and inside:
             worst = inside * terms.alarm_units
-        fits = all(found.lost[period] + worst <= case.wall for period in periods)
+        others = [(rest, query) for query, rest in rests.items() if query != key.query]
+        fits = all(
+            own.held[period]
+            + worst
+            + sum(rest.kept(case, query, period, key.end_ms) for rest, query in others)
+            <= case.wall
+            for period in periods
+        )
         found.answers[key] = Answer.RESERVED if fits else Answer.REFUSED
         if not fits or end is None:
             continue
         loss = end
         if terms is not None:
             rung = min(end, inside or terms.alarms)
-            left[key.query, periods] = (inside or terms.alarms) - rung
+            own.periods, own.left = periods, (inside or terms.alarms) - rung
+            own.over_ms = 10**9
+            if len(periods) > 1:
+                own.over_ms = periods[1] + 2 * case.series[key.query].size
             loss = rung * terms.alarm_units + (0 if inside else terms.open_units)
             found.rung[key] = rung
+        own.held.update(dict.fromkeys(periods, loss))
         found.lost.update(dict.fromkeys(periods, loss))
     return found
 
@@ -118,7 +150,11 @@ def random_case(rng: Random) -> Case:
             end = rng.randint(1, 3) if rng.random() < loud else 0
         ends[key] = None if rng.random() < 0.1 else end
     worst = max(one.worst_units for one in terms.values())
-    return Case(worst + rng.choice((0, 0, 1, 3, worst)), series, terms, ends)
+    wall = worst + rng.choice((0, 0, 1, 3, worst))
+    for name in rng.sample(sorted(series), rng.choice((0, 0, 1, min(2, len(series))))):
+        free = wall - sum(one.share for one in series.values())
+        series[name] = replace(series[name], share=rng.randint(0, min(free, wall // 2)))
+    return Case(wall, series, terms, ends)
 
 
 def realised(terms: RunTerms, rung: int, *, opening: bool) -> int:
@@ -304,7 +340,41 @@ def answers_before_its_turn(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Turns, "reservation", reservation)
 
 
+def keeps_nothing_for_a_run(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: gives others what the alarms of an open run may cost, and cuts it off."""
+    patch.setattr(budget_keeping.OpenRun, "after", lambda *_: None)
+
+
+def keeps_no_share(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: knows of shares, and lets anybody have them."""
+    patch.setattr(Shares, "of", lambda *_: {})
+
+
+def keeps_shares_drawn_already(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: keeps the whole share beside what its alarm has drawn of it."""
+    patch.setattr(Shares, "draw", lambda *_: None)
+
+
+def keeps_from_itself(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: an alarm has to leave its own share, and what its own run may cost."""
+    own = budget_keeping.Keepers.beside
+    patch.setattr(
+        budget_keeping.Keepers, "beside", lambda self, _, period: own(self, "nobody", period)
+    )
+
+
+def keeps_what_a_run_has_now(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: keeps what a run has left by now, not what it had when a window's turn was."""
+    own = Charges.last_in_runs
+    patch.setattr(Charges, "last_in_runs", lambda self, scope, *_: own(self, scope, 2**63 - 1))
+
+
 TWINS = [
+    keeps_nothing_for_a_run,
+    keeps_no_share,
+    keeps_shares_drawn_already,
+    keeps_from_itself,
+    keeps_what_a_run_has_now,
     holds_a_whole_run,
     goes_on_over_periods,
     opens_for_nothing,

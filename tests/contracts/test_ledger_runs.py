@@ -63,20 +63,37 @@ def test_a_spent_run_is_followed_by_another_if_it_fits(ledger: Ledger, wall: int
 
 
 def test_what_a_run_may_still_cost_is_kept_from_others(ledger: Ledger) -> None:
-    """Another query is answered as soon as the alarms that are left decide it, and no sooner."""
-    set_up(ledger, USER, WHOLE + 1, [RUN, OTHER])
+    """Another query is refused what an open run may take, and the run is never cut off."""
+    set_up(ledger, USER, WHOLE + 3, [RUN, OTHER])
     ask(ledger, 40, OTHER)
     ring(ledger, 0, 1)  # 7 spent, 4 may come
-    assert ledger.answer(OTHER.key(0)) is Answer.RESERVED
+    assert ledger.answer(OTHER.key(0)) is Answer.REFUSED  # 7 + 4 + 4 > 14
     assert held(ledger) == 11
-    assert ledger.answer(RUN.key(1)) is Answer.PENDING  # 7 + 4 + 4 > 12, unless it is cheap
-    settle(ledger, OTHER, 0, units=1)
-    assert ledger.answer(RUN.key(1)) is Answer.RESERVED
-    assert ledger.answer(OTHER.key(1)) is Answer.PENDING  # 8 + 4 + 4 > 12
+    deny(ledger, OTHER, 0, "budget")
     ring(ledger, 1, 0)
-    assert ledger.answer(OTHER.key(1)) is Answer.RESERVED
+    assert ledger.answer(OTHER.key(1)) is Answer.REFUSED
+    assert ledger.answer(RUN.key(2)) is Answer.RESERVED
+    deny(ledger, OTHER, 1, "budget")
+    ring(ledger, 2, 2)
+    assert now(ledger, 3) is None  # spent: another would open at 11 + 11
+    assert ledger.answer(RUN.key(3)) is Answer.REFUSED
+    assert ledger.reports.verify() == []
+
+
+def test_others_wait_where_an_open_window_decides(ledger: Ledger) -> None:
+    """Above what a run keeps, another query is answered as soon as open windows leave no doubt."""
+    set_up(ledger, USER, WHOLE + 5, [RUN, OTHER])
+    ask(ledger, 40, OTHER)
+    ring(ledger, 0, 1)
+    assert ledger.answer(OTHER.key(0)) is Answer.RESERVED  # 7 + 4 + 4 <= 16
+    assert ledger.answer(RUN.key(1)) is Answer.RESERVED  # its own rest: 7 + 4 + 4
+    assert ledger.answer(OTHER.key(1)) is Answer.PENDING  # 11 + 4 + 4 > 16, unless it is cheap
+    settle(ledger, OTHER, 0, units=1)
+    assert ledger.answer(OTHER.key(1)) is Answer.RESERVED  # 11 + 1 + 4
+    ring(ledger, 1, 0)
     settle(ledger, OTHER, 1, units=4)
-    assert ledger.answer(RUN.key(2)) is Answer.REFUSED  # 12 spent, 4 more may come
+    assert ledger.answer(RUN.key(2)) is Answer.RESERVED
+    assert ledger.answer(OTHER.key(2)) is Answer.REFUSED  # 11 + 5 + 4
     assert ledger.reports.verify() == []
 
 

@@ -50,7 +50,8 @@ class Clock:
 class Series:
     """One query's windows: every ``step`` from ``first`` on, ``size`` long.
 
-    A cell costs ``units`` at worst and covers rows of ``shape``.
+    A cell costs ``units`` at worst and covers rows of ``shape``. Of every period ``share`` units
+    are its own.
     """
 
     query: str
@@ -62,6 +63,7 @@ class Series:
     fingerprint: str = FINGERPRINT
     first: int = 0
     shape: Shape = ANYWHERE
+    share: int = 0
 
     def key(self, index: int) -> WindowKey:
         """Return window ``index``."""
@@ -107,6 +109,7 @@ def registration(series: Series, scope: str = "s", definition: str = "{}") -> Qu
         *(series.query, scope, feed, series.fingerprint, definition),
         first_start_ms=series.first,
         shape=series.shape,
+        share_units=series.share,
     )
 
 

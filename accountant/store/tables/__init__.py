@@ -7,7 +7,15 @@ row means is decided by :mod:`accountant.ledger.ledger`.
 from typing import Any, Final
 
 from accountant.store.declaration import Table
-from accountant.store.tables.charged import CHARGES, COMPACTED, LINKS, RUNS, TOTALS
+from accountant.store.tables.charged import (
+    CHARGES,
+    COMPACTED,
+    DRAWN,
+    LINKS,
+    RUNS,
+    SHARES,
+    TOTALS,
+)
 from accountant.store.tables.counted import MARKS, PARTIALS, PLACES
 from accountant.store.tables.decided import ADOPTED, DECISIONS, GAPS, SEQUENCES, TALLIES
 from accountant.store.tables.journal import JOURNAL
@@ -19,6 +27,6 @@ __all__ = ["TABLES"]
 TABLES: Final[tuple[Table[Any], ...]] = (
     *(LEDGER, SCOPES, LOGS, QUERIES, SHAPES, PARTIALS, MARKS, PLACES, CHARGES, RUNS, DECISIONS),
     *(ADOPTED, SEQUENCES, GAPS, TALLIES, TOTALS, COMPACTED, LINKS, JOURNAL, GROWTHS, WRITERS),
-    FILES,
+    *(FILES, SHARES, DRAWN),
 )
 """All of them, in the order of an export."""

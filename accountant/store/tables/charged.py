@@ -13,18 +13,22 @@ from accountant.store.tables.windows import WINDOW, OfWindow
 __all__ = [
     "CHARGES",
     "COMPACTED",
+    "DRAWN",
     "ENDED",
     "FINAL",
     "LINKS",
     "OPEN",
     "RUNS",
+    "SHARES",
     "TOTALS",
     "ChargeRow",
     "ChargeState",
     "CompactedRow",
+    "DrawnRow",
     "LinkKind",
     "LinkRow",
     "PeriodTotal",
+    "ShareRow",
     "TotalRow",
 ]
 
@@ -157,6 +161,33 @@ class TotalRow:
 
 
 TOTALS: Final = Table("totals", TotalRow, key=["scope", "period_ms"], refers={"scope": "scopes"})
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRow:
+    """What one query keeps of every period of its budget, in loss units."""
+
+    query: str
+    scope: str
+    share_units: int
+
+
+SHARES: Final = Table(
+    "shares", ShareRow, key=["query"], refers={"query": "queries", "scope": "scopes"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnRow:
+    """What a query with a share holds of a period, as a total does, since it has its share."""
+
+    query: str
+    period_ms: int
+    held_units: int
+    final_units: int
+
+
+DRAWN: Final = Table("drawn", DrawnRow, key=["query", "period_ms"], refers={"query": "queries"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
@@ -125,6 +126,7 @@ class QueryBuilder:
             fingerprint="",
             band=read.band,
             reference=read.reference,
+            share=model.share or Fraction(0),
         )
         if region_of(query).empty:
             self.findings.wrong(

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import accountant.budget.filter
-from accountant.budget.filter import BudgetFilter, EventFilter, Standing, UserFilter
+from accountant.budget.filter import BudgetFilter, EventFilter, UserFilter
+from accountant.budget.standings import Standing
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held, worst_instant
 from accountant.records import Answer

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import accountant.regions.shapes
-from accountant.budget.filter import BudgetFilter, EventFilter, Standing, UserFilter
+from accountant.budget.filter import BudgetFilter, EventFilter, UserFilter
 from accountant.budget.loads import AlarmCost, loads_of, room_units, worst_of
 from accountant.budget.plan import epsilon_needed, plan_budget
 from accountant.budget.sharing import MOST_LISTED, NO_ROW
+from accountant.budget.standings import Standing
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held, worst_loss
 from accountant.records import Answer, BudgetTerms

@@ -19,6 +19,7 @@ from tests.support.configurations import (
     place,
     write,
 )
+from tests.support.planned import Alarm, Config
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +49,9 @@ BAD = [
     ("max_fnr: 0.05", "max_fnr: ⟦0.5", "a coin keeps that promise", "smaller"),
     ("max_fnr: 0.05", "max_fnr:⟦ ", "empty", "write a value"),
     ("    max_fnr: 0.05\n", "", "`max_fnr` is missing", "max_fnr: 0.05"),
+    ("grace: 30s", "grace: 30s\n    share: ⟦1.5", "no part of a budget", "0.3"),
+    ("grace: 30s", "grace: 30s\n    share: ⟦0", "no part of a budget", "0.3"),
+    ("grace: 30s", "grace: 30s\n    share: ⟦half", "not a number", "0.05"),
     ("grace: 30s", "grace: ⟦30", "not a duration", "250ms, 30s"),
     ("grace: 30s", "grace: 30s\n    max_age: ⟦0s", "max_age", "write"),
     ("tolerance: 9", "tolerance: ⟦-1", "0 or more", "tolerance: 0"),
@@ -249,6 +253,25 @@ def test_an_event_budget_is_never_renewed(tmp_path: Path) -> None:
     )
     (error,) = check(write(tmp_path, edited("period: 1d", "period: 0d")), environ={})
     assert "longer than nothing" in error.message
+
+
+@pytest.mark.parametrize(
+    ("shares", "wrong"),
+    [
+        (("0.3", "0.7"), ""),
+        (("1/3", "0.6666666667"), "are 30000000001/30000000000 of"),
+        (("0.7", "0.300001"), "are 1.000001 of one budget"),
+    ],
+)
+def test_shares_are_one_budget_at_most(tmp_path: Path, shares: tuple[str, str], wrong: str) -> None:
+    """They are added up exactly, and the one that is too much is named."""
+    alarms = {name: Alarm(extra={"share": share}) for name, share in zip("ab", shares, strict=True)}
+    report = examine(Config(alarms).write(tmp_path), environ={})
+    assert [wrong in str(error) for error in report.errors] == [True] * bool(wrong)
+    (event,) = examine(
+        Config({"a": Alarm(extra={"share": "0.3"})}, unit="event").write(tmp_path), environ={}
+    ).errors
+    assert "leave share out" in event.hint
 
 
 def test_two_feeds_do_not_share_a_topic(tmp_path: Path) -> None:

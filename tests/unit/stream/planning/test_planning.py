@@ -18,7 +18,8 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accountant.budget.filter import EventFilter, Standing, UserFilter
+from accountant.budget.filter import EventFilter, UserFilter
+from accountant.budget.standings import Standing
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held
 from accountant.records import Answer

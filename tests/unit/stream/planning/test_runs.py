@@ -17,9 +17,10 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accountant.budget.filter import Standing, UserFilter
+from accountant.budget.filter import UserFilter
 from accountant.budget.loads import AlarmCost
 from accountant.budget.plan import plan_budget
+from accountant.budget.standings import Standing
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.errors import ConfigError
 from accountant.loss.overlap import Held

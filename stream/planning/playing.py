@@ -1,0 +1,254 @@
+"""A whole period of a budget, played in the order of admission: who is granted how many windows.
+
+The real filter (:mod:`accountant.budget.filter`) is asked for every window in turn, as the ledger
+asks it, shares included. Every window ends at its worst; of a run of windows the first one that is
+granted takes what the whole run may cost, and those after it take nothing.
+
+Played is, under unit ``user``, the period that costs a person most, with as much before it as its
+first windows reach back; under unit ``event``, a week. Without an end (``lifetime`` on a live feed)
+there is no whole to play. No more than ``MOST_STEPS`` windows are asked for, fewer where each is
+compared with many. That is counted work: the answer is the same on every machine, and says how far
+it goes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from accountant.budget.filter import EventFilter, UserFilter
+from accountant.budget.keeping import Keeper, Keepers
+from accountant.budget.standings import Standing
+from accountant.costs.charges import Charge, UniformCost, WindowKey
+from accountant.loss.overlap import Held
+from accountant.records import Answer
+from accountant.units import PrivacyUnit, to_loss_units
+from stream.planning.refusal import Refusal
+from stream.planning.series import WEEK_MS, Spans
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from accountant.budget.filter import BudgetFilter
+    from accountant.budget.plan import ScopePlan
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
+    from stream.planning.series import Series
+    from stream.windows.calendars import Calendar
+
+__all__ = ["MOST_STEPS", "AlarmWindows", "Played", "played"]
+
+MOST_STEPS: Final = 60_000
+"""Windows that one play asks for: about a second's work."""
+
+_EVENT_STEPS, _FEWEST_STEPS = 3_000, 1_000
+_EVENT_LOOKS: Final = 600_000
+"""Windows that overlap one that is asked about, all in all: each of them is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmWindows:
+    """What becomes of one alarm's windows.
+
+    Args:
+        asked: windows that end in what was played.
+        granted: how many of them it gets.
+    """
+
+    asked: int
+    granted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One budget's period, as it goes when every window ends at its worst.
+
+    Args:
+        since_ms: where the period begins.
+        until_ms: up to where it was played, inclusive of windows that end then.
+        whole: whether that is its end.
+        alarms: by name, in the plan's order.
+        refused: the first window that is refused; ``None`` where none is.
+    """
+
+    since_ms: int
+    until_ms: int
+    whole: bool
+    alarms: Mapping[str, AlarmWindows]
+    refused: Refusal | None
+
+    @property
+    def fewer(self) -> dict[str, AlarmWindows]:
+        """The alarms that get fewer windows than they ask for."""
+        return {name: one for name, one in self.alarms.items() if one.granted < one.asked}
+
+
+def played(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Played | None:
+    """Play a budget's period; ``None`` where it has no end.
+
+    Args:
+        plan: of the budget.
+        queries: its alarms, in the plan's order.
+        budget: its unit, periods and caps.
+    """
+    units = {alarm.query: to_loss_units(alarm.epsilon) for alarm in plan.alarms}
+    spans, wall = Spans(queries, units, budget), plan.terms.epsilon_max_units
+    fits = plan.fits and plan.worst_units is not None
+    judge: BudgetFilter
+    if budget.unit is PrivacyUnit.EVENT:
+        since_ms, until_ms = spans.span(WEEK_MS)
+        overlapping = sum(query.calendar.overlap for query in queries)
+        most = min(_EVENT_STEPS, max(_FEWEST_STEPS, _EVENT_LOOKS // overlapping))
+        judge = EventFilter(wall, [])
+        play = _Play(judge, spans.inside(since_ms, until_ms), (), since_ms, until_ms)
+        return play.all_granted() if fits else play.run(most)
+    shares = {one.query: Keeper(one.share_units) for one in plan.alarms if one.share_units}
+    judge = UserFilter(wall, {}, {}, Keepers(shares))
+    if budget.periods is None or budget.periods.calendar is None:
+        if not all(query.feed.history for query in queries):
+            return None
+        since_ms, until_ms = spans.span(0)
+        play = _Play(judge, spans.inside(since_ms, until_ms), (0,), since_ms, until_ms)
+        return play.all_granted() if fits else play.run(MOST_STEPS)
+    since_ms, until_ms = spans.dearest_period(budget.periods)
+    calendar = budget.periods.calendar
+    series = spans.touching(calendar, since_ms, until_ms)
+    if fits:
+        return _Play(judge, series, (), since_ms, until_ms).all_granted()
+    starts = _period_starts(calendar, min(one.begins_ms for one in series), since_ms)
+    series = spans.touching(calendar, starts[0], until_ms)
+    return _Play(judge, series, starts, since_ms, until_ms).run(MOST_STEPS)
+
+
+class _Play:
+    """Asks a filter for windows in their fixed order.
+
+    Args:
+        judge: holds nothing yet.
+        series: the windows of each alarm.
+        starts: starts (ms) of the periods they touch, ascending; none under unit ``event``. A
+            window that starts before the first of them is not asked for: there a ledger begins.
+        since_ms: windows that end by then are played, and not counted.
+        until_ms: windows that end later are not played.
+    """
+
+    def __init__(
+        self,
+        judge: BudgetFilter,
+        series: Sequence[Series],
+        starts: Sequence[int],
+        since_ms: int,
+        until_ms: int,
+    ) -> None:
+        self._judge = judge
+        self._series = series
+        self._starts = starts
+        self._since_ms = since_ms
+        self._until_ms = until_ms
+        self._asked = dict.fromkeys((one.query.id for one in series), 0)
+        self._granted = dict(self._asked)
+        self._runs: dict[str, tuple[int, ...]] = {}
+        self._refused: Refusal | None = None
+
+    def all_granted(self) -> Played:
+        """Return what becomes of windows of which none is ever refused."""
+        for one in self._series:
+            stop = min(one.stop, one.windows.first_ending_after(self._until_ms))
+            self._asked[one.query.id] = one.windows.between(one.first, stop)
+        self._granted = dict(self._asked)
+        return self._played(self._until_ms, whole=True)
+
+    def run(self, most: int) -> Played:
+        """Ask for windows until there are no more, or until so many were asked for."""
+        following = [
+            _Next(key, at, index)
+            for at, one in enumerate(self._series)
+            if (key := one.key_of(index := self._first(one))).end_ms <= self._until_ms
+        ]
+        heapify(following)
+        for _ in range(most):
+            if not following:
+                break
+            key, at, index = following[0]
+            one = self._series[at]
+            index = one.query.calendar.next_active(max(index + 1, self._ask(one, key, index)))
+            after = one.key_of(index) if index < one.stop else None
+            if after is None or after.end_ms > self._until_ms:
+                heappop(following)
+            else:
+                heapreplace(following, _Next(after, at, index))
+        until_ms = following[0].key.end_ms - 1 if following else self._until_ms
+        return self._played(until_ms, whole=not following)
+
+    def _first(self, one: Series) -> int:
+        """Return the first window that is asked for."""
+        calendar = one.query.calendar
+        first = max(one.first, calendar.first_starting_at(self._starts[0])) if self._starts else 0
+        return calendar.next_active(max(one.first, first))
+
+    def _ask(self, one: Series, key: WindowKey, index: int) -> int:
+        """Ask for a window; return the number before which every other one is refused, too."""
+        periods = self._touched(key)
+        in_run = one.openers is not None
+        paid = in_run and self._runs.get(key.query) == periods
+        cost = UniformCost(0, one.charge.cost.cells) if paid else one.charge.cost
+        charge = Charge(key, cost, one.charge.cells_per_unit, periods)
+        counted = key.end_ms > self._since_ms
+        self._asked[key.query] += counted
+        if self._judge.answer(charge, one.shape) is Answer.RESERVED:
+            held = Held(key.start_ms, key.end_ms, charge.loss_units, one.shape)
+            self._judge.hold(Standing(held, open=False, periods=periods, query=key.query))
+            self._granted[key.query] += counted
+            if in_run:
+                self._runs[key.query] = periods
+            return 0
+        if self._refused is None and counted:
+            self._refused = Refusal(
+                key.query, key.start_ms, key.end_ms, self._since_ms, dict(self._granted)
+            )
+        if not periods:
+            return 0
+        # At their worst windows give nothing back: one of the same period finds no more room.
+        at = bisect_right(self._starts, periods[0])
+        end_ms = self._starts[at] if at < len(self._starts) else self._until_ms
+        stop = max(index + 1, one.windows.first_ending_after(end_ms))
+        if counted:
+            self._asked[key.query] += one.windows.between(index + 1, stop)
+        return stop
+
+    def _touched(self, key: WindowKey) -> tuple[int, ...]:
+        first = max(bisect_right(self._starts, key.start_ms) - 1, 0)
+        return tuple(self._starts[first : bisect_left(self._starts, key.end_ms)])
+
+    def _played(self, until_ms: int, *, whole: bool) -> Played:
+        alarms = {
+            name: AlarmWindows(asked, self._granted[name]) for name, asked in self._asked.items()
+        }
+        return Played(self._since_ms, until_ms, whole, alarms, self._refused)
+
+
+class _Next(NamedTuple):
+    """The next window of an alarm; ordered as windows are.
+
+    Args:
+        key: its place in the order.
+        at: position of the alarm.
+        number: of the window.
+    """
+
+    key: WindowKey
+    at: int
+    number: int
+
+
+def _period_starts(calendar: Calendar, begins_ms: int, since_ms: int) -> tuple[int, ...]:
+    """Return the starts of the periods from the one that holds an instant to one that begins."""
+    first, last = (
+        int(calendar.containing(np.array([at], np.int64))[1][0]) for at in (begins_ms, since_ms)
+    )
+    starts = (calendar.bounds(index)[0] for index in range(first, last + 1))
+    return tuple(dict.fromkeys(starts))

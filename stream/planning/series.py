@@ -1,0 +1,192 @@
+"""The windows of a budget's alarms over a span that a plan looks at, each with its worst cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.costs.charges import Charge, UniformCost, WindowKey
+from accountant.units import PrivacyUnit
+from stream.decisions.registration import shape_of
+from stream.model.alarms import cells_per_unit, has_runs
+from stream.planning.budget import REFERENCE_MS, period_table
+from stream.planning.occupancy import ActiveWindows, run_breaks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from accountant.regions.shapes import Shape
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
+    from stream.windows.calendars import Calendar
+    from stream.windows.periods import Periods
+
+__all__ = ["ONE_PERIOD", "WEEK_MS", "Series", "Spans"]
+
+WEEK_MS: Final = 7 * 86_400_000
+"""What is looked at where nothing is renewed."""
+
+ONE_PERIOD: Final = 0
+"""Stands for a period that is looked at by itself; which one, the filter needs not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The windows of one alarm that are walked.
+
+    Args:
+        query: the alarm.
+        charge: what each costs, or a whole run; its window is a stand-in.
+        shape: which rows they cover.
+        windows: counts them.
+        first: number of the first one.
+        stop: number after the last one.
+        openers: numbers of those that open a run, ascending; ``None`` where each is charged.
+    """
+
+    query: Query
+    charge: Charge
+    shape: Shape
+    windows: ActiveWindows
+    first: int
+    stop: int
+    openers: NDArray[np.int64] | None
+
+    @property
+    def begins_ms(self) -> int:
+        """Start of the first one."""
+        return self.query.calendar.bounds(self.first)[0]
+
+    def key_of(self, index: int) -> WindowKey:
+        """Return a window's place in the order."""
+        start_ms, end_ms = self.query.calendar.bounds(index)
+        return WindowKey(end_ms=end_ms, query=self.query.id, start_ms=start_ms)
+
+    def ended(self, time_ms: int) -> int:
+        """Count the windows that have ended by an instant."""
+        return self.windows.between(self.first, self._passed(time_ms))
+
+    def held(self, time_ms: int) -> int:
+        """Return what those windows cost, in loss units."""
+        if self.openers is None:
+            return self.charge.loss_units * self.ended(time_ms)
+        opened = int(np.searchsorted(self.openers, self._passed(time_ms)))
+        return self.charge.loss_units * opened
+
+    def ending_at(self, time_ms: int) -> Charge | None:
+        """Return the window that ends at an instant, if it runs."""
+        index = self._passed(time_ms) - 1
+        if index < self.first or not self.query.calendar.active(index):
+            return None
+        charge = self.charge_of(index)
+        return charge if charge.key.end_ms == time_ms else None
+
+    def __iter__(self) -> Iterator[Charge]:
+        """Yield the windows in order."""
+        calendar = self.query.calendar
+        index = calendar.next_active(self.first)
+        while index < self.stop:
+            yield self.charge_of(index)
+            index = calendar.next_active(index + 1)
+
+    def _passed(self, time_ms: int) -> int:
+        """Return the number of the first walked window that ends after an instant."""
+        return min(max(self.windows.first_ending_after(time_ms), self.first), self.stop)
+
+    def charge_of(self, index: int) -> Charge:
+        """Return what a window asks for."""
+        one = self.charge
+        cost = one.cost if self._opens(index) else UniformCost(0, one.cost.cells)
+        return Charge(self.key_of(index), cost, one.cells_per_unit, one.periods)
+
+    def _opens(self, index: int) -> bool:
+        """Whether a window pays, for itself or for the run that it opens."""
+        if self.openers is None:
+            return True
+        at = int(np.searchsorted(self.openers, index))
+        return at < self.openers.size and int(self.openers[at]) == index
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Which windows there are, and what each costs.
+
+    Args:
+        queries: the alarms of one budget.
+        units: loss of one cell, by alarm, in loss units.
+        budget: its unit, periods and caps.
+    """
+
+    queries: Sequence[Query]
+    units: Mapping[str, int]
+    budget: Budget
+
+    def inside(self, since_ms: int, until_ms: int) -> list[Series]:
+        """Return the windows that lie in a span, and in their feed's history if all have one."""
+        found: list[Series] = []
+        for query in self.queries:
+            history = query.feed.history if self._all_replayed else None
+            from_ms, end_ms = history or (since_ms, until_ms)
+            windows = ActiveWindows(query.calendar, from_ms, end_ms)
+            first = query.calendar.first_starting_at(from_ms)
+            stop = max(first, windows.first_ending_after(end_ms))
+            # Without periods all windows are one run.
+            breaks = np.zeros(0, np.int64) if has_runs(query, self.budget) else None
+            found.append(self._series(query, windows, first, stop, breaks))
+        return found
+
+    def touching(self, periods: Calendar, since_ms: int, until_ms: int) -> list[Series]:
+        """Return the windows that touch a period."""
+        found: list[Series] = []
+        for query in self.queries:
+            windows = ActiveWindows(query.calendar, since_ms, until_ms)
+            stop = query.calendar.first_starting_at(until_ms)
+            first = windows.first_ending_after(since_ms)
+            breaks = None
+            if has_runs(query, self.budget):
+                breaks = run_breaks(query.calendar, periods, since_ms, until_ms)
+            found.append(self._series(query, windows, first, max(first, stop), breaks))
+        return found
+
+    def span(self, length_ms: int) -> tuple[int, int]:
+        """Return where a walk without periods begins and ends."""
+        histories = [query.feed.history for query in self.queries if query.feed.history]
+        if not self._all_replayed:
+            return REFERENCE_MS, REFERENCE_MS + length_ms
+        return min(one[0] for one in histories), max(one[1] for one in histories)
+
+    def dearest_period(self, periods: Periods) -> tuple[int, int]:
+        """Return the first period that costs a person most."""
+        table = period_table(periods)
+        totals = np.zeros(len(table.starts_ms), dtype=object)  # exact: sums may pass 64 bits
+        for query in self.queries:
+            loss = self.units[query.id] * cells_per_unit(query, self.budget)
+            charged = table.charged(query.calendar, runs=has_runs(query, self.budget))
+            totals += charged.astype(object) * loss
+        at = int(totals.argmax())
+        return int(table.starts_ms[at]), int(table.ends_ms[at])
+
+    @property
+    def _all_replayed(self) -> bool:
+        return all(query.feed.history is not None for query in self.queries)
+
+    def _series(
+        self,
+        query: Query,
+        windows: ActiveWindows,
+        first: int,
+        stop: int,
+        breaks: NDArray[np.int64] | None,
+    ) -> Series:
+        charge = Charge(
+            key=WindowKey(end_ms=1, query=query.id, start_ms=0),
+            cost=UniformCost(units=self.units[query.id], cells=len(query.domain)),
+            cells_per_unit=cells_per_unit(query, self.budget),
+            periods=(ONE_PERIOD,) if self.budget.unit is PrivacyUnit.USER else (),
+        )
+        openers = None if breaks is None else windows.openers(breaks, first, stop)
+        return Series(query, charge, shape_of(query), windows, first, stop, openers)

@@ -1,0 +1,202 @@
+"""What alarms keep of a budget from one another: shares, and what open runs may still cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.budget import keeping as budget_keeping
+from accountant.charging import keeping
+from accountant.errors import LedgerCorruptError
+from accountant.records import Answer
+from accountant.store.store import Store
+from accountant.store.tables.charged import PeriodTotal
+from tests.support.ledgers import (
+    Series,
+    answers,
+    decide_all,
+    deny,
+    open_ledger,
+    registration,
+    requests,
+    set_up,
+    settle,
+)
+from tests.support.runs import OTHER, RUN, TERMS, USER, WHOLE, ask, held, ring, seen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accountant.ledger.ledger import Ledger
+
+SHORT = Series("short", size=10, units=1, period=120)
+LONG = Series("long", size=120, step=120, units=3, period=120, share=6)
+
+
+def reserved(ledger: Ledger, series: Series, count: int) -> list[bool]:
+    """Say which of the first windows were granted."""
+    return [one is Answer.RESERVED for one in answers(ledger, series, count)]
+
+
+def test_an_open_run_is_not_cut_off(ledger: Ledger) -> None:
+    """Others take what is left of the budget: a quiet run goes on, and so does one that rings."""
+    greedy = replace(OTHER, units=1)
+    set_up(ledger, USER, WHOLE + 5, [RUN, greedy])
+    ask(ledger, 300, greedy)
+    for index in range(30):
+        assert ledger.answer(RUN.key(index)) is Answer.RESERVED
+        ring(ledger, index, int(index in {7, 19, 29}))
+        if ledger.answer(greedy.key(index)) is Answer.RESERVED:
+            settle(ledger, greedy, index)
+        else:
+            deny(ledger, greedy, index, "budget")
+    assert reserved(ledger, greedy, 30) == [True] * 5 + [False] * 25
+    assert held(ledger) == WHOLE + 5
+    assert ledger.reports.verify() == []
+
+
+@pytest.mark.parametrize("share", [0, 6])
+def test_a_share_is_there_at_the_end_of_the_period(ledger: Ledger, share: int) -> None:
+    """Long windows come last in the order; without a share, short ones leave them nothing."""
+    alarms = [SHORT, replace(LONG, share=share)]
+    set_up(ledger, USER, 10, alarms)
+    decide_all(ledger, alarms, 240, "one")
+    many, few = ([4, 4], [True, True]) if share else ([10, 10], [False, False])
+    granted = reserved(ledger, SHORT, 24)
+    assert [sum(granted[:12]), sum(granted[12:])] == many
+    assert reserved(ledger, LONG, 2) == few
+    assert ledger.reports.verify() == []
+
+
+def test_what_was_drawn_of_a_share_is_not_kept_twice(ledger: Ledger) -> None:
+    """What an alarm with a share has had, or may have, is in what it holds; refunds are kept."""
+    early = replace(LONG, size=10, step=60, share=4)
+    set_up(ledger, USER, 5, [SHORT, early])
+    ledger.admit("s", requests([SHORT, early], 60))
+    # "long" is first of the windows that end at 10: 3 of its 4 are held, and 1 is kept.
+    assert answers(ledger, SHORT, 2) == [Answer.RESERVED, Answer.PENDING]
+    settle(ledger, early, 0, units=0)
+    settle(ledger, SHORT, 0)
+    assert answers(ledger, SHORT, 3)[1:] == [Answer.REFUSED] * 2  # given back to the share
+    ledger.admit("s", requests([SHORT, early], 80))
+    assert ledger.answer(early.key(1)) is Answer.RESERVED
+    assert ledger.reports.verify() == []
+
+
+def test_an_alarm_may_draw_more_than_its_share(ledger: Ledger) -> None:
+    """A share is a floor: what nobody keeps is for whoever asks first."""
+    long = replace(LONG, step=30, size=30, share=3)
+    set_up(ledger, USER, 12, [long, replace(SHORT, share=1)])
+    ledger.admit("s", requests([long], 120))
+    assert reserved(ledger, long, 4) == [True, True, True, False]
+
+
+def test_another_process_keeps_the_same(opened: Callable[[], Ledger]) -> None:
+    """Shares and open runs follow from the rows: nothing is lost with a process."""
+    first, run = opened(), replace(RUN, share=WHOLE)
+    other = replace(OTHER, units=1)
+    set_up(first, USER, WHOLE + 1, [run, other])
+    ask(first, 20, other, run=run)
+    ring(first, 0, 1, run)
+    first.close()
+    second = opened()
+    ask(second, 40, other, run=run)
+    # One is free beside the run; it was granted first, and both know.
+    assert reserved(second, other, 4) == [True, False, False, False]
+    assert second.answer(run.key(1)) is Answer.RESERVED
+
+
+def test_a_run_keeps_nothing_once_it_is_over(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, new_url: Callable[[], str]
+) -> None:
+    """Windows across a boundary have a run of their own: over, it leaves the next period alone."""
+    hop = replace(RUN, size=20, step=10, period=60)
+    free = replace(OTHER, units=WHOLE, period=60, size=10, first=0)
+
+    def late(one: Ledger) -> Answer:
+        """Ring nothing across the boundary at 60, then ask for all of the next period."""
+        set_up(one, USER, WHOLE, [hop, free])
+        in_run = [replace(each, run=TERMS) for each in requests([hop], 70)]
+        one.admit("s", in_run)
+        for index in range(5):
+            deny(one, hop, index)
+        ring(one, 5, 0, hop)  # [50, 70): 5 of 11 spent in both periods, 6 may come
+        small = replace(free, units=4)
+        one.admit("s", requests([small], 100))
+        return one.answer(small.key(9))
+
+    assert late(ledger) is Answer.RESERVED  # [90, 100): that run's last window ends by 80
+    monkeypatch.setattr(budget_keeping.Keepers, "passed", lambda *_: None)
+    with open_ledger(new_url()) as twin:
+        assert late(twin) is Answer.REFUSED
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_compaction_leaves_what_tells_of_an_open_run(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, *, keeps: bool
+) -> None:
+    """What a run across a boundary has left is kept behind it; a twin that compacts it forgets."""
+    if not keeps:
+        monkeypatch.setattr(keeping, "kept_windows", lambda *_: frozenset())
+    hop = replace(RUN, size=20, step=10, period=60)
+    other = replace(OTHER, units=1, period=60)
+    set_up(ledger, USER, WHOLE, [hop, other])
+    ledger.admit("s", [replace(each, run=TERMS) for each in requests([hop], 70)])
+    for index in range(5):
+        deny(ledger, hop, index)
+    ring(ledger, 5, 0, hop)  # [50, 70): 5 of 11 in both periods, 6 may come
+    deny(ledger, hop, 6)
+    for index in range(7):
+        deny(ledger, other, index)
+    ledger.mark_published(*(hop.key(index) for index in range(7)))
+    ledger.mark_published(*(other.key(index) for index in range(7)))
+    assert ledger.upkeep.compact("s", 70) == (0 if keeps else 6)
+    ledger.admit("s", requests([other], 80))
+    assert ledger.answer(other.key(7)) is (Answer.REFUSED if keeps else Answer.RESERVED)
+
+
+def test_a_share_changes_with_the_configuration(ledger: Ledger) -> None:
+    """Accepted, it is kept from then on; retired, it is anybody's; another one is refused."""
+    set_up(ledger, USER, 10, [SHORT, LONG])
+    with pytest.raises(LedgerCorruptError):
+        ledger.pins.register_query(registration(replace(LONG, share=5)))
+    ledger.admit("s", requests([SHORT], 50))
+    assert reserved(ledger, SHORT, 5) == [True] * 4 + [False]
+    smaller = replace(LONG, share=4, fingerprint="f2")
+    ledger.pins.accept_change(registration(smaller), 0)
+    ledger.admit("s", requests([SHORT], 80))
+    assert reserved(ledger, SHORT, 8)[4:] == [True] * 2 + [False] * 2
+    ledger.pins.retire_query("long")
+    ledger.admit("s", requests([SHORT], 120))
+    assert reserved(ledger, SHORT, 12)[6:] == [True] * 4 + [False] * 2
+    assert ledger.reports.verify() == []
+
+
+def test_verify_finds_a_share_that_was_not_drawn(ledger: Ledger, ledger_url: str) -> None:
+    """Whoever makes an alarm look as if it had had its share is found out."""
+    early = replace(LONG, size=10, step=60)
+    set_up(ledger, USER, 10, [SHORT, early])
+    ledger.admit("s", requests([early], 10))
+    assert ledger.reports.verify() == []
+    store = Store.open(ledger_url, connect_timeout_s=30)
+    with store.write() as tx:
+        tx.kept_shares.draw("long", {0: PeriodTotal(1, 1)})
+    store.close()
+    (problem,) = ledger.reports.verify()
+    assert "4 units stand as drawn of its share" in problem
+
+
+def test_an_adopted_decision_is_drawn_from_its_share(ledger: Ledger) -> None:
+    """What another timeline spent of a share is not kept beside it."""
+    long = replace(LONG, period=10**9)
+    short = replace(SHORT, period=10**9)
+    set_up(ledger, USER, 10, [short, long])
+    ledger.admit("s", requests([short], 10))
+    first = settle(ledger, short, 0)
+    adopted = seen(first, query="long", start_ms=0, end_ms=60, ledger_id="other", epsilon_units=6)
+    assert ledger.upkeep.mark_spent([adopted]) == 1
+    ledger.admit("s", requests([short], 70))
+    assert reserved(ledger, short, 7) == [True] * 4 + [False] * 3
+    assert ledger.reports.verify() == []

@@ -1,0 +1,299 @@
+"""What alarms keep from one another, by exact enumeration of every transcript of small budgets.
+
+Losses are whole multiples of ln 2 here, and noise is geometric with ratio 1/2: every probability is
+a rational number. One alarm has a run of sparse vector, the other randomised responses of one unit
+each. Twins that forget what is kept break what is promised; one that lets an open run go on without
+asking breaks the wall, and one that looks at counts gives neighbours answers that differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.budget.filter import UserFilter
+from accountant.budget.keeping import Keeper, Keepers
+from accountant.budget.standings import Standing
+from accountant.costs.charges import Charge, UniformCost, WindowKey
+from accountant.loss.overlap import Held
+from accountant.records import Answer
+from accountant.regions.shapes import ANYWHERE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+RUN, OTHER = "run", "other"
+OPEN_UNITS, ALARM_UNITS, ALARMS = 1, 1, 2
+WHOLE = OPEN_UNITS + ALARMS * ALARM_UNITS
+REACH = 48
+"""Noise beyond this has a probability below 1e-13, and counts as this."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was released of one window: its answer, and whether it rang where it was decided."""
+
+    query: str
+    granted: bool
+    rang: bool = False
+
+
+class Budget:
+    """Serves windows one by one with the real filter, each ended before the next is asked about.
+
+    Args:
+        wall: of the one period.
+        shares: by query.
+        keepers: what alarms keep; a twin may forget some of it.
+    """
+
+    def __init__(self, wall: int, shares: dict[str, int], keepers: type[Keepers] = Keepers) -> None:
+        self.shares = shares
+        self.judge = UserFilter(
+            wall, {}, {}, keepers({name: Keeper(units) for name, units in shares.items()})
+        )
+        self.held = {RUN: 0, OTHER: 0}
+        self.left = 0
+        self.place = 0
+
+    def asks(self, query: str) -> int:
+        """Return what the next window of a query reserves."""
+        if query == OTHER:
+            return 1
+        return self.left * ALARM_UNITS if self.left else WHOLE
+
+    def next(self, query: str) -> bool:
+        """Ask for the next window of a query."""
+        self.place += 10
+        key = WindowKey(self.place, query, self.place - 10)
+        asked = Charge(key, UniformCost(self.asks(query), 1), 1, periods=(0,))
+        return self.judge.answer(asked, ANYWHERE) is Answer.RESERVED
+
+    def end(self, query: str, units: int, *, rang: bool) -> None:
+        """End the window that was granted last."""
+        left_units = None
+        if query == RUN:
+            before = self.asks(RUN)
+            self.left = (self.left or ALARMS) - rang
+            left_units = before - units
+        self.held[query] += units
+        held = Held(self.place - 10, self.place, units)
+        self.judge.hold(Standing(held, False, (0,), query, left_units))
+
+    def cost(self, query: str, *, rang: bool) -> int:
+        """Return what the window that was granted last costs with an outcome."""
+        if query == OTHER:
+            return 1
+        return rang * ALARM_UNITS + (0 if self.left else OPEN_UNITS)
+
+
+class ForgetsRuns(Keepers):
+    """Broken twin: others may have what an open run may still cost."""
+
+    def hold(self, standing: Standing) -> None:
+        """Count a window, and no run."""
+        super().hold(Standing(standing.held, standing.open, standing.periods, standing.query))
+
+
+class ForgetsShares(Keepers):
+    """Broken twin: nobody has a share."""
+
+    def __init__(self, keepers: dict[str, Keeper]) -> None:
+        del keepers
+        super().__init__({})
+
+
+class GivesAway(Keepers):
+    """Broken twin: what is kept is given to the others, instead of taken from them."""
+
+    def beside(self, query: str, period: int) -> tuple[int, int]:
+        """Return what is kept, with the wrong sign."""
+        least, most = super().beside(query, period)
+        return -least, -most
+
+
+def every_end(
+    order: Sequence[str], wall: int, shares: dict[str, int], keepers: type[Keepers] = Keepers
+) -> Iterator[tuple[Budget, list[Seen]]]:
+    """Yield every way in which windows may end, with what was promised checked all along."""
+    for ends in product((False, True), repeat=len(order)):
+        budget, seen = Budget(wall, shares, keepers), []
+        for query, rang in zip(order, ends, strict=True):
+            asked, open_run = budget.asks(query), query == RUN and budget.left > 0
+            granted = budget.next(query)
+            if budget.held[query] + asked <= shares.get(query, 0):
+                assert granted, "a window within its share"
+            assert granted or not open_run, "a window inside an open run"
+            seen.append(Seen(query, granted, granted and rang))
+            if granted:
+                budget.end(query, budget.cost(query, rang=rang), rang=rang)
+            assert sum(budget.held.values()) <= wall, "the wall"
+        yield budget, seen
+
+
+ORDERS = (
+    (RUN, OTHER, RUN, OTHER, OTHER, RUN, RUN),
+    (OTHER, RUN, OTHER, OTHER, RUN, OTHER, RUN),
+    (OTHER, OTHER, OTHER, OTHER, OTHER, RUN, RUN),
+)
+CASES = [
+    (order, wall, {RUN: share, OTHER: other})
+    for order in ORDERS
+    for wall in range(1, 7)
+    for share in {0, wall // 2, wall}
+    for other in {0, min(wall - share, 2)}
+]
+
+
+def test_shares_and_open_runs_get_what_they_were_promised() -> None:
+    """However windows end: nobody passes the wall, and what was kept is there."""
+    fullest = 0
+    for order, wall, shares in CASES:
+        for budget, _ in every_end(order, wall, shares):
+            fullest = max(fullest, sum(budget.held.values()))
+    assert fullest == max(wall for _, wall, _ in CASES)  # nothing is left over where all is asked
+
+
+@pytest.mark.parametrize(
+    ("twin", "broken"),
+    [(ForgetsRuns, "open run"), (ForgetsShares, "share"), (GivesAway, "wall")],
+)
+def test_twins_that_keep_otherwise_are_caught(twin: type[Keepers], broken: str) -> None:
+    """Whoever forgets runs or shares, or gives away what is kept, breaks the very promise."""
+
+    def play_all() -> None:
+        for order, wall, shares in CASES:
+            for _ in every_end(order, wall, shares, twin):
+                pass
+
+    with pytest.raises(AssertionError, match=broken):
+        play_all()
+
+
+# --- privacy: the probability of every transcript under two neighbours
+
+
+Counts = tuple[int, ...]
+"""A statistic of every window; neighbours differ by at most 1 in each, all in one direction."""
+
+THRESHOLD = 2
+ORDER = (RUN, OTHER, OTHER, OTHER, RUN, RUN)
+WALL = WHOLE + 1
+
+
+@cache
+def at_least(value: int) -> Fraction:
+    """Return the probability that two-sided geometric noise with ratio 1/2 reaches a value."""
+    if value > 0:
+        return Fraction(2, 3 * 2**value)
+    return 1 - Fraction(1, 3 * 2**-value)
+
+
+@cache
+def is_exactly(value: int) -> Fraction:
+    """Return the probability of a value of that noise; the outermost ones hold the tails."""
+    if abs(value) == REACH:
+        return at_least(REACH)
+    return at_least(value) - at_least(value + 1)
+
+
+def transcripts(
+    counts: Counts, grants: Callable[[list[Seen], Budget, str, int], bool]
+) -> dict[tuple[Seen, ...], Fraction]:
+    """Return the probability of every transcript, refusals included.
+
+    Args:
+        counts: the data.
+        grants: asks for a window, given the transcript, the budget and its count.
+    """
+    found: dict[tuple[Seen, ...], Fraction] = {}
+    for ends in product((False, True), repeat=len(ORDER)):
+        budget, seen = Budget(WALL, {}), list[Seen]()
+        by_noise = {rho: is_exactly(rho) for rho in range(-REACH, REACH + 1)}
+        for query, rang, count in zip(ORDER, ends, counts, strict=True):
+            granted = grants(seen, budget, query, count)
+            if not granted and rang:
+                break  # the same transcript as without
+            seen.append(Seen(query, granted, rang))
+            if not granted:
+                continue
+            for rho in by_noise:
+                if query == RUN:
+                    # It rings where count + noise passes threshold + rho.
+                    rings = at_least(THRESHOLD + rho + 1 - count)
+                else:
+                    rings = Fraction(2, 3) if count >= THRESHOLD else Fraction(1, 3)
+                by_noise[rho] *= rings if rang else 1 - rings
+            budget.end(query, budget.cost(query, rang=rang), rang=rang)
+        else:
+            found[tuple(seen)] = sum(by_noise.values(), Fraction(0))
+    assert sum(found.values()) == 1
+    return found
+
+
+def by_the_filter(seen: list[Seen], budget: Budget, query: str, count: int) -> bool:
+    """Ask the filter; the transcript is all it knows."""
+    del seen, count
+    return budget.next(query)
+
+
+def goes_on_unasked(seen: list[Seen], budget: Budget, query: str, count: int) -> bool:
+    """Broken twin: silence is free, so a run goes on; others may have what its alarms cost."""
+    del seen, count
+    budget.judge._keepers = Keepers()
+    granted = budget.next(query)
+    return granted or (query == RUN and budget.left > 0)
+
+
+def looks_at_counts(seen: list[Seen], budget: Budget, query: str, count: int) -> bool:
+    """Broken twin: keeps for a run only where its count is about to pass the threshold."""
+    del seen
+    granted = budget.next(query)
+    return granted or (query == OTHER and count < THRESHOLD)
+
+
+NEIGHBOURS: list[tuple[Counts, Counts]] = [
+    (counts, tuple(one + more for one, more in zip(counts, change, strict=True)))
+    for counts, change in (
+        ((2, 1, 1, 1, 1, 2), (1, 1, 1, 1, 1, 1)),
+        ((3, 1, 1, 1, 2, 2), (0, 1, 1, 1, 1, 0)),
+        # Alarms where they are all but impossible tell most.
+        ((9, 1, 1, 1, -7, -7), (0, 1, 1, 1, 1, 1)),
+    )
+]
+
+
+def worst_ratio(grants: Callable[[list[Seen], Budget, str, int], bool]) -> Fraction | None:
+    """Return the largest ratio of a transcript's probabilities; ``None`` for one to none."""
+    worst = Fraction(1)
+    for one, other in NEIGHBOURS:
+        first, second = transcripts(one, grants), transcripts(other, grants)
+        if first.keys() != second.keys():
+            return None
+        for seen, mine in first.items():
+            worst = max(worst, mine / second[seen], second[seen] / mine)
+    return worst
+
+
+def test_every_transcript_is_nearly_as_likely_without_a_person() -> None:
+    """Grants and refusals beside an open run included, no transcript says more than the wall."""
+    ratio = worst_ratio(by_the_filter)
+    assert ratio is not None
+    assert 2 ** (WALL - 2) < ratio <= 2**WALL
+
+
+def test_a_run_that_goes_on_unasked_passes_the_wall() -> None:
+    """The same enumeration finds the twin: a run's rest is drawn twice."""
+    ratio = worst_ratio(goes_on_unasked)
+    assert ratio is not None
+    assert ratio > 2**WALL
+
+
+def test_keeping_by_counts_tells_them() -> None:
+    """The same enumeration finds refusals of which one neighbour knows nothing."""
+    assert worst_ratio(looks_at_counts) is None
