@@ -63,7 +63,7 @@ __all__ = [
 
 REPORT = Path(__file__).parent / "reports" / "filter-grants.md"
 HOUR_MS = 3_600_000
-SEEDS = 3
+SEEDS = 2
 HOURS = 24
 UNIT = 10**9
 
@@ -224,9 +224,9 @@ def play(asked: Sequence[Asked], wall: int) -> tuple[list[bool], list[float]]:
     for one in asked:
         key, alarm = one.key, one.alarm
         charge = Charge(key, UniformCost(alarm.worst, len(one.costs)), 1)
-        began_s = time.perf_counter()
+        began_s = time.process_time()
         granted = judge.answer(charge, shapes[alarm.name]) is Answer.RESERVED
-        spent_ms.append((time.perf_counter() - began_s) * 1e3)
+        spent_ms.append((time.process_time() - began_s) * 1e3)
         answers.append(granted)
         if granted:
             costs = LevelCosts.of(one.costs)
@@ -262,6 +262,7 @@ def run(seeds: int = SEEDS, hours: int = HOURS) -> dict[str, float]:
             ours += sum(answers)
             spent_ms += taken_ms
             above += _passes(asked, answers, wall)
+        admit_ms, admit_cpu_ms = _admit_ms(asked, wall)
         results |= {
             f"{name}.exact": exact,
             f"{name}.before": before,
@@ -271,14 +272,18 @@ def run(seeds: int = SEEDS, hours: int = HOURS) -> dict[str, float]:
             f"{name}.above": above,
             f"{name}.answer_ms": statistics.median(spent_ms),
             f"{name}.slowest_ms": max(spent_ms),
-            f"{name}.admit_ms": _admit_ms(asked, wall),
+            f"{name}.admit_ms": admit_ms,
+            f"{name}.admit_cpu_ms": admit_cpu_ms,
         }
     return results
 
 
-def _admit_ms(asked: Sequence[Asked], wall: int) -> float:
-    """Return the median time of an admission on a SQLite ledger, with its commit on the disk."""
-    taken_ms = []
+def _admit_ms(asked: Sequence[Asked], wall: int) -> tuple[float, float]:
+    """Return the median time of an admission on a SQLite ledger, and that of the processor alone.
+
+    The commit on the disk is part of it.
+    """
+    taken_ms, worked_ms = [], []
     with tempfile.TemporaryDirectory() as directory:
         url = f"sqlite:///{directory}/ledger.db"
         with Ledger.open(url, clock_ms=lambda: 10**12, entropy=os.urandom) as ledger:
@@ -291,9 +296,10 @@ def _admit_ms(asked: Sequence[Asked], wall: int) -> float:
             for one in asked:
                 cost = UniformCost(one.alarm.worst, len(one.costs))
                 request = Request(Charge(one.key, cost, 1), FINGERPRINT)
-                began_s = time.perf_counter()
+                began_s, worked_s = time.perf_counter(), time.process_time()
                 ledger.admit("s", [request])
                 taken_ms.append((time.perf_counter() - began_s) * 1e3)
+                worked_ms.append((time.process_time() - worked_s) * 1e3)
                 end = {
                     "fingerprint": FINGERPRINT,
                     "next_start_ms": one.key.start_ms + one.alarm.step_ms,
@@ -304,7 +310,7 @@ def _admit_ms(asked: Sequence[Asked], wall: int) -> float:
                     ledger.settle(one.key, cost=cells, alarms=b"[]", alarm_count=0, **end)
                 else:
                     ledger.deny(one.key, reason="budget", **end)
-    return statistics.median(taken_ms)
+    return statistics.median(taken_ms), statistics.median(worked_ms)
 
 
 def main() -> None:
@@ -323,16 +329,16 @@ _WHAT = f"""\
 `python -m benchmarks.filter_grants --write`: windows of {HOURS} hours, {SEEDS} seeds a shape, asked
 one after the other; the module's docstring describes the shapes. *Exact* is a sequential filter
 that keeps the loss of every kind of row at every instant. *Before* is this filter without a grid,
-as it was until 2026-11-22. *An admission* is the whole transaction on a SQLite ledger, its commit
-on the disk included, over {HOURS} hours. Where the last column says 0, no window that was granted
-could pass the wall.
+as it was until 2026-11-22. Answers are in milliseconds of the processor; *an admission* is the
+whole transaction on a SQLite ledger, its commit on the disk included. Where the last column says 0,
+no window that was granted could pass the wall.
 """
 
 
 def _table(measured: Mapping[str, float]) -> Iterator[str]:
     heads = (
         *("shape", "exact", "before", "ratio", "now", "ratio", "an answer, median ms"),
-        *("slowest ms", "an admission, median ms", "above the wall"),
+        *("slowest ms", "an admission, median ms", "of it processor", "above the wall"),
     )
     yield f"| {' | '.join(heads)} |"
     yield "|---|" + "--:|" * (len(heads) - 1)
@@ -341,7 +347,8 @@ def _table(measured: Mapping[str, float]) -> Iterator[str]:
         yield (
             f"| {name} | {of['exact']:,.0f} | {of['before']:,.0f} | {of['before_ratio']:.3f} | "
             f"{of['granted']:,.0f} | {of['ratio']:.3f} | {of['answer_ms']:.2f} | "
-            f"{of['slowest_ms']:.1f} | {of['admit_ms']:.2f} | {of['above']:.0f} |"
+            f"{of['slowest_ms']:.1f} | {of['admit_ms']:.2f} | {of['admit_cpu_ms']:.2f} | "
+            f"{of['above']:.0f} |"
         )
 
 
