@@ -45,13 +45,14 @@ class Place:
 
     Args:
         axes: attributes that it looks at, by number, ascending.
-        inside: which combinations of their classes its region holds and, where its cells are known,
-            some cell.
+        region: which combinations of their classes its region holds.
+        inside: which of these some cell holds; all, where its cells are not known.
         cells: the number of that cell, 0 outside; ``None`` where cells are not known.
         count: how many cells there are, where they are known.
     """
 
     axes: tuple[int, ...]
+    region: NDArray[np.bool_]
     inside: NDArray[np.bool_]
     cells: NDArray[np.intp] | None
     count: int
@@ -170,7 +171,8 @@ def _placed(
     for k, at in enumerate(scope):
         inside &= _along(_holds(axes[at], number), k, len(scope))
     if grouping is None:
-        return Place(scope, inside, None, 0)
+        return Place(scope, inside, inside, None, 0)
+    region = inside.copy()
     cells = np.zeros(shape, dtype=np.intp)
     for name, values in zip(grouping.attributes, grouping.values, strict=True):
         axis = next(each for each in axes if each.name == name)
@@ -179,7 +181,7 @@ def _placed(
         numbers = _along(_cells_along(axis, number), places[0] if places else 0, len(scope))
         cells = cells * len(values) + numbers
         inside &= numbers >= 0
-    return Place(scope, inside, np.where(inside, cells, 0), grouping.cells)
+    return Place(scope, region, inside, np.where(inside, cells, 0), grouping.cells)
 
 
 def _holds(axis: _Axis, number: int) -> NDArray[np.bool_]:

@@ -91,7 +91,7 @@ class RowLosses:
         few = place.count <= _FEW
         costs = _remembered(charge.costs) if few else LevelCosts.decode(charge.costs).as_array()
         if len(costs) != place.count:  # nobody knows which cell is which
-            return place.axes, place.inside * np.int64(charge.loss_units)
+            return place.axes, place.region * np.int64(charge.loss_units)
         return place.axes, np.where(place.inside, costs[place.cells], 0)
 
     def _change_opaque(self, charge: Held, change: Losses, sign: int) -> None:

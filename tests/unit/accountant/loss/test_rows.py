@@ -269,6 +269,16 @@ def test_a_grid_for_many_calls_changes_no_result() -> None:
             assert above == alone + 1
 
 
+def test_costs_of_other_cells_count_at_their_worst_wherever_the_region_is() -> None:
+    """Where a charge has more or fewer cells than its grouping, no row of its region goes free."""
+    cells = Grouping("x", ("x",), ((ValueSet.integers(0),),))
+    costs = LevelCosts.of(np.array([1, 5])).encode()
+    held = Held(0, 10, 5, Shape(grouping=cells.text), cells="2 x", costs=costs)
+    outside = Shape(Region.where(x=7).canonical)
+    assert worst_loss([held], meeting=outside) == 5
+    assert worst_loss([replace(held, costs=None)], meeting=outside) == 0
+
+
 def off_by_one(patch: pytest.MonkeyPatch) -> None:
     """Broken twin: reads the costs of the next cell."""
     own = rows.LevelCosts.decode
