@@ -68,9 +68,10 @@ bench: system $(DEV)  ## rates and delays on this machine, and the aims for spee
 	$(BIN)/python -m benchmarks.aims
 
 .PHONY: bench-accountant
-bench-accountant: $(DEV)  ## the ledger at scale, maximum overlap, min-entropy; writes their reports
+bench-accountant: $(DEV)  ## the ledger at scale, grants, maximum overlap, min-entropy; writes their reports
 	$(BIN)/python -m benchmarks.ledger_scale --write
 	$(BIN)/python -m benchmarks.ledger_age --write
+	$(BIN)/python -m benchmarks.filter_grants --write
 	$(BIN)/python -m benchmarks.overlap --write
 	$(BIN)/python -m benchmarks.minentropy --write
 

@@ -25,6 +25,7 @@ from accountant.costs.levels import MOST_CELLS, LevelCosts
 from accountant.costs.minentropy import min_entropy_levels
 from accountant.errors import LedgerError
 from accountant.records import Outcome
+from accountant.regions.groupings import grouping_name
 from accountant.units import UNITS_PER_EPSILON, PrivacyUnit
 
 if TYPE_CHECKING:
@@ -280,4 +281,6 @@ def _lost(tx: Transaction, scope: ScopeRow, target: int | None) -> bool:
 def _same_cells(tx: Transaction, query: QueryRow, fingerprint: str) -> bool:
     """Whether a former configuration had the same cells under the same numbers."""
     now, then = (tx.shape(query.query, one) for one in (query.fingerprint, fingerprint))
-    return now is not None and then is not None and now.grouping == then.grouping != ""
+    if now is None or then is None:
+        return False
+    return grouping_name(now.grouping) == grouping_name(then.grouping) != ""

@@ -11,9 +11,9 @@ from itertools import chain as chained
 from typing import TYPE_CHECKING, Protocol
 
 from accountant.budget.filter import EventFilter
-from accountant.loss.overlap import worst_loss
+from accountant.loss.grid import grid_of
+from accountant.loss.overlap import coarse_loss, worst_loss
 from accountant.records import Answer
-from accountant.regions.shapes import row_classes
 from accountant.store.tables.charged import FINAL, ChargeState, PeriodTotal
 from accountant.units import PrivacyUnit
 
@@ -75,7 +75,8 @@ class _EventWall:
         self._longest_ms = max([longest_ms, *lengths])
         self._whole = whole
         self._near: list[Standing] = []
-        self._judge = EventFilter(scope.terms.epsilon_max_units, [])
+        self._among = standings.shapes()
+        self._judge = EventFilter(scope.terms.epsilon_max_units, [], self._among)
         self._taken = 0
         self._block: list[Held] = []
         self._fresh = 0
@@ -116,7 +117,7 @@ class _EventWall:
         # No window that follows starts before this: none of these can share a row with it.
         since_ms = standing.held.end_ms - self._longest_ms
         self._near = [one for one in self._near if one.held.end_ms > since_ms]
-        self._judge = EventFilter(self._scope.terms.epsilon_max_units, self._near)
+        self._judge = EventFilter(self._scope.terms.epsilon_max_units, self._near, self._among)
         self._taken = len(self._near)
 
     def _sweep(self, end_ms: int) -> None:
@@ -130,9 +131,10 @@ class _EventWall:
             len(self._adopted),
         )
         held = [*self._block, *self._adopted[:until]]
-        least = most = worst_loss(held)
+        # Ledgers from before cells were written down took those of other groupings to meet.
+        least, most = worst_loss(held), coarse_loss(held)
         shapes = {one.shape for one in held}
-        if row_classes(frozenset(shapes)) is None:
+        if grid_of(frozenset(shapes)) is None:
             # A bound depends on how many regions are looked at together; settling looks at fewer.
             least = max(worst_loss([one for one in held if one.shape == each]) for each in shapes)
         self._least, self._most = max(self._least, least), max(self._most, most)

@@ -28,7 +28,7 @@ MOST_LISTED = 12
 NO_ROW = "(no row)"
 """Stands for the attribute that separates an alarm which no row can be in from all others."""
 
-_NODE_LIMIT = 500  # and no time limit: the same answer on every machine
+_NODE_LIMIT = 500  # and no other limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def sharing_of(alarms: Sequence[Covering]) -> Sharing:
     overlap = maximum_overlap(
         regions,
         [alarm.loss_units for alarm in alarms],
-        time_limit_s=None,
+        work_limit=None,
         node_limit=_NODE_LIMIT,
     )
     worst = tuple(alarms[at].query for at in overlap.members)

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accountant.charging import keeping, refusals
 from accountant.charging.standing import Standings, Turns
 from accountant.costs.charges import Charge, UniformCost
 from accountant.costs.levels import LevelCosts
 from accountant.errors import ConfigChangedError, LedgerError
-from accountant.loss.overlap import worst_instant, worst_loss
+from accountant.loss.overlap import told_apart, worst_instant, worst_loss
 from accountant.records import Answer, Request
-from accountant.regions.shapes import row_classes
 from accountant.store import chain
 from accountant.store.tables.charged import (
     ENDED,
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from accountant.charging.past import Past
     from accountant.costs.charges import CellCosts, WindowKey
     from accountant.loss.overlap import Held
-    from accountant.regions.shapes import Shape
     from accountant.store.tables.pinned import QueryRow, ScopeRow
     from accountant.store.transaction import Transaction
 
@@ -146,7 +144,7 @@ def settle(
     # Settled charges are never taken back: only rows of the new one can have lost more.
     shape = standings.shape(charge.query, charge.fingerprint)
     within = (charge.start_ms, charge.end_ms)
-    _raise_settled_worst(tx, scope, [one.held for one in final], within=within, meeting=shape)
+    _raise_settled_worst(tx, scope, standings, final, within=within, meeting=shape)
 
 
 def release(tx: Transaction, scope: ScopeRow, charge: ChargeRow) -> None:
@@ -226,7 +224,7 @@ def adopted(tx: Transaction, scope: ScopeRow, seen: Sequence[Held], since_ms: in
         standings = Standings(tx, scope)
         final = standings.all_of(tx.charges.after(scope.terms.scope, since_ms, *FINAL))
         final += standings.adopted(since_ms)
-        _raise_settled_worst(tx, scope, [one.held for one in final])
+        _raise_settled_worst(tx, scope, standings, final)
     answer_pending(tx, scope)
 
 
@@ -363,18 +361,19 @@ def _charged(tx: Transaction, fresh: Sequence[Request]) -> set[WindowKey]:
 def _raise_settled_worst(
     tx: Transaction,
     scope: ScopeRow,
-    final: Sequence[Held],
-    *,
-    within: tuple[int, int] | None = None,
-    meeting: Shape | None = None,
+    standings: Standings,
+    final: Sequence[Standing],
+    **near: Any,
 ) -> None:
     """Take note of what a row has lost for good, where it is more than any had lost so far."""
-    if sum(one.loss_units for one in final) <= scope.settled_worst_units:
+    held, above = [one.held for one in final], scope.settled_worst_units
+    if sum(one.loss_units for one in held) <= above:
         return  # no row lost more than all of it
-    if meeting is not None and row_classes(frozenset(one.shape for one in final)) is None:
-        meeting = None  # a coarser bound depends on what is looked at: it stays what it was
-    worst = worst_loss(final, within=within, meeting=meeting)
-    if worst > scope.settled_worst_units:
+    among = standings.shapes()
+    if not told_apart(frozenset(one.shape for one in held), among):
+        near["meeting"] = None  # a coarser bound depends on what is looked at: it stays as it was
+    worst = worst_loss(held, **near, above=above, among=among)
+    if worst > above:
         tx.scopes.change({"scope": scope.terms.scope}, settled_worst_units=worst)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from accountant.errors import (
@@ -12,6 +13,7 @@ from accountant.errors import (
     LedgerError,
     LogChangedError,
 )
+from accountant.regions.groupings import grouping_name
 from accountant.units import PrivacyUnit, from_loss_units
 
 if TYPE_CHECKING:
@@ -223,7 +225,10 @@ def never_watched(feed: str, sources: Sources, queries: Iterable[QueryRow]) -> N
 
 def same_shape(stored: Shape | None, given: QueryRegistration) -> None:
     """Refuse to go on where the rows that a query covers are stored otherwise than they are."""
-    if stored != given.shape:
+    shape = given.shape
+    # Ledgers from before cells were written down know them by name.
+    by_name = replace(shape, grouping=grouping_name(shape.grouping))
+    if stored not in (shape, by_name):
         raise LedgerCorruptError(
             f"the ledger holds other rows to be covered by {given.query!r} than its configuration",
             hint="somebody changed the ledger, or workers of two versions run: use one version",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from accountant.costs.charges import UniformCost
 from accountant.costs.levels import LevelCosts
 from accountant.loss.overlap import Held
 from accountant.records import FinalCharge
+from accountant.regions.groupings import cells_key, grouping_name, grouping_of
 from accountant.regions.shapes import ANYWHERE, Shape
 from accountant.store.tables.charged import ENDED, FINAL, OPEN, ChargeState
 from accountant.units import PrivacyUnit
@@ -28,9 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Standings", "Turns", "adopted_charge", "final_charge", "held_now"]
 
-_ONE_BY_ONE = 4
-"""Shapes that are looked up singly before all of a budget are read."""
-
 
 class Standings:
     """Reads what the charges of one budget hold, within one transaction."""
@@ -38,7 +38,6 @@ class Standings:
     def __init__(self, tx: Transaction, scope: ScopeRow) -> None:
         self._tx = tx
         self._terms = scope.terms
-        self._shapes: dict[tuple[str, str], Shape] = {}
 
     def judge(
         self,
@@ -61,7 +60,7 @@ class Standings:
         """
         name, wall = self._terms.scope, self._terms.epsilon_max_units
         if self._terms.unit is PrivacyUnit.EVENT:
-            return EventFilter(wall, [*self.adopted(since_ms), *before])
+            return EventFilter(wall, [*self.adopted(since_ms), *before], self.shapes())
         least_units: dict[int, int] = {}
         most_units: dict[int, int] = {}
         for period, total in self._tx.totals.of(name, periods).items():
@@ -110,18 +109,34 @@ class Standings:
 
     def shape(self, query: str, fingerprint: str) -> Shape:
         """Return which rows a query covers under a configuration."""
-        of = (query, fingerprint)
         if self._terms.unit is PrivacyUnit.USER:
             return ANYWHERE  # whatever rows a query covers, one person may have some of them
-        if of not in self._shapes and len(self._shapes) < _ONE_BY_ONE:
-            self._shapes[of] = self._tx.shape(query, fingerprint) or ANYWHERE
-        elif of not in self._shapes:
-            self._shapes |= self._tx.all_shapes(self._terms.scope)
-        return self._shapes.setdefault(of, ANYWHERE)
+        return self._shapes.get((query, fingerprint), ANYWHERE)
+
+    def shapes(self) -> frozenset[Shape]:
+        """Return what the budget's queries cover under any configuration that they had."""
+        return frozenset([ANYWHERE, *self._shapes.values()])
+
+    @cached_property
+    def _shapes(self) -> dict[tuple[str, str], Shape]:
+        """By query and fingerprint; cells that one query knows by name and another in full alike.
+
+        A ledger from before cells were written down has their names alone.
+        """
+        stored = self._tx.all_shapes(self._terms.scope)
+        texts: defaultdict[str, set[str]] = defaultdict(set)
+        for shape in stored.values():
+            if grouping_of(shape.grouping) is not None:
+                texts[grouping_name(shape.grouping)].add(shape.grouping)
+        known = {name: next(iter(each)) for name, each in texts.items() if len(each) == 1}
+        return {
+            of: replace(shape, grouping=known.get(shape.grouping, shape.grouping))
+            for of, shape in stored.items()
+        }
 
     def _standing(self, charge: ChargeRow, units: int, *, is_open: bool) -> Standing:
         shape = self.shape(charge.query, charge.fingerprint)
-        cells = shape.grouping or f"{charge.query} {charge.fingerprint}"
+        cells = cells_key(shape.grouping) or f"{charge.query} {charge.fingerprint}"
         held = Held(
             charge.start_ms,
             charge.end_ms,

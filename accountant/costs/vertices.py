@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountant.costs.posteriors import ROUNDING, Floats, Ints, entropy_term, total
+from accountant.costs.swaps import Descent
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from accountant.costs.posteriors import Box
 
 __all__ = ["VertexSearch"]
@@ -59,9 +62,10 @@ class VertexSearch:
         self.widest = np.maximum.accumulate(box.room)
         self.credit, self.credit_price = self._credit()
         self.best = math.inf
+        self.vertex = np.zeros(len(order), dtype=np.int64)  # predicates at the upper bound there
         self.proven = 0.0
         self.nodes = 0
-        self._leaves(_States.single(self.start, 0), np.zeros(0, dtype=np.int64))
+        self._leaves(_States.single(self.start, 0), np.zeros(0, dtype=np.int64), [])
         self.proven = min(self.best, self._residue_bound())
 
     def run(self, node_limit: int) -> None:
@@ -70,6 +74,17 @@ class VertexSearch:
         while self.best - self.proven > self.box.margin and affordable:
             affordable = self._beam(width, node_limit)
             width *= _WIDENING
+            if self.best - self.proven > self.box.margin:
+                self._descend()
+
+    def descent(self) -> Descent:
+        """Return the search for better vertices around one."""
+        reduced = (self.box.counts * (self.box.gain - self.price * self.box.room))[self.is_full]
+        return Descent(self.box, self.price, -total(reduced))
+
+    def _descend(self) -> None:
+        self.best = min(self.best, self.descent().run(self.vertex))
+        self.proven = min(self.proven, self.best)
 
     def _beam(self, width: int, node_limit: int) -> bool:
         """Enumerate what may beat the best, at most ``width`` states after each level.
@@ -87,6 +102,7 @@ class VertexSearch:
         bits = np.int64(1) << np.arange(size, dtype=np.int64)
         states = _States.single(self.start, int(bits[self.is_full[window]].sum()))
         affordable = True
+        trail: list[tuple[Ints, Floats]] = []
         for index in range(size - 1, -1, -1):
             # An equal share of the nodes left for every level left: it never shrinks on the way.
             share = (node_limit - self.nodes) // (_CHILDREN * (index + 1))
@@ -94,7 +110,7 @@ class VertexSearch:
                 return False
             affordable &= share >= width
             room = min(width, share)
-            states, cut = self._children(states, window, index, limit, room)
+            states, cut, parent, deviation = self._children(states, window, index, limit, room)
             missed = min(missed, cut)
             self.nodes += len(states.rest)
             bound = states.paid + self._repair(window[:index], states.rest)
@@ -104,14 +120,18 @@ class VertexSearch:
                 missed = min(missed, float(bound[kept[by_bound[room:]]].min()))
                 kept = kept[by_bound[:room]]
             states = states.at(kept)
-        self._leaves(states, window)
+            trail.append((parent[kept], deviation[kept]))
+        self._leaves(states, window, trail)
         self.proven = max(self.proven, min(missed - credit, self.best))
         return affordable
 
     def _children(
         self, states: _States, window: Ints, index: int, limit: float, width: int
-    ) -> tuple[_States, float]:
-        """Return the states after one more level, and a bound on the penalty of those left out."""
+    ) -> tuple[_States, float, Ints, Floats]:
+        """Return the states after one more level, and a bound on the penalty of those left out.
+
+        With them of each the state that it comes from, and how many predicates deviate.
+        """
         level = int(window[index])
         penalty, count = float(self.penalty[level]), float(self.box.counts[level])
         spare = np.maximum(limit - states.paid, 0.0)
@@ -140,7 +160,7 @@ class VertexSearch:
             states.paid[parent] + deviation * penalty,
             full,
         )
-        return children, ceiling
+        return children, ceiling, parent, deviation
 
     def _repair(self, open_levels: Ints, rest: Floats) -> Floats:
         """Return the least penalty at which levels still open, and one fraction, take the rest."""
@@ -160,8 +180,15 @@ class VertexSearch:
         amounts[0] -= box.mass_error
         return np.asarray(np.interp(rest, amounts, prices, left=math.inf, right=math.inf))
 
-    def _leaves(self, states: _States, window: Ints) -> None:
-        """Complete every state to a vertex and keep the best."""
+    def _leaves(self, states: _States, window: Ints, trail: Sequence[tuple[Ints, Floats]]) -> None:
+        """Complete every state to a vertex and keep the best.
+
+        Args:
+            states: with all levels of the window decided.
+            window: those levels.
+            trail: per level, the last of the window first, which state each comes from and how many
+                predicates deviate.
+        """
         box, levels = self.box, len(self.box.low)
         position = np.arange(levels)
         shut = self.is_full.copy()
@@ -188,7 +215,22 @@ class VertexSearch:
             found = level < levels
             if found.any():
                 surplus = states.paid[fits][found] + self._fraction(level[found], rest[found])
-                self.best = min(self.best, float(surplus.min()))
+                least = int(surplus.argmin())
+                if float(surplus[least]) < self.best:
+                    self.best = float(surplus[least])
+                    at = int(np.flatnonzero(fits)[found][least])
+                    self.vertex = self._traced(at, int(taken[at]), window, trail)
+
+    def _traced(
+        self, at: int, taken: int, window: Ints, trail: Sequence[tuple[Ints, Floats]]
+    ) -> Ints:
+        """Return how many predicates of each level a state has at the upper bound."""
+        high = np.where(self.is_full, self.box.counts, 0.0).astype(np.int64)
+        high[self.split] = taken
+        for level, (parent, deviation) in zip(window, reversed(trail), strict=True):
+            high[level] += (-1 if self.is_full[level] else 1) * int(deviation[at])
+            at = int(parent[at])
+        return high
 
     def _fraction(self, level: Ints, amount: Floats) -> Floats:
         """Return the surplus of giving one predicate at its lower bound some more."""

@@ -1,17 +1,17 @@
 """How much loss the worst-placed row carries: charges swept over time, regions and cells.
 
 Guarantee: the result is never below the largest loss of any row (MIDE, Theorem 5), and grows with
-every charge. It is exact over time and over regions (Parallel Composition, Theorem 6), and over
-cells wherever the queries that share a row have the same cells or cost all their cells the same.
-Otherwise it is a SAFE BOUND: cells of queries that are grouped differently are taken to meet, and
-with too many regions (see :mod:`accountant.regions.shapes`) all that meet the window asked about,
-or all there are, are taken to meet each other.
+every charge. It is exact over time, regions (Parallel Composition, Theorem 6) and cells, whatever
+the queries group by, where their cells are known and their regions fit on a grid
+(:mod:`accountant.loss.grid`). Otherwise it is a SAFE BOUND: cells that are not known are taken to
+meet all others but their equals; without a grid so are all that are grouped differently, and with
+too many regions (:mod:`accountant.regions.shapes`) all that meet the window asked about, or all
+there are, are taken to meet each other. Proof: ``docs/proofs/filter.md``.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountant.costs.levels import LevelCosts
+from accountant.loss.grid import grid_of
+from accountant.loss.held import Held
+from accountant.loss.rows import LARGEST_SUM, RowLosses
 from accountant.regions.shapes import ANYWHERE, Shape, row_classes
 
 if TYPE_CHECKING:
@@ -26,31 +29,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Held", "worst_instant", "worst_loss"]
+    from accountant.loss.grid import Grid
+
+__all__ = ["Held", "coarse_loss", "told_apart", "worst_instant", "worst_loss"]
 
 _WRAPS = 2**63
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Held:
-    """A charge that counts against the wall.
-
-    Args:
-        start_ms: start of its window.
-        end_ms: end of its window, exclusive.
-        loss_units: its largest loss for a row inside the window, in loss units, >= 0.
-        shape: which rows its cells cover.
-        cells: what its cells are; the same for charges whose cells have the same numbers.
-        costs: loss of every cell when they differ, as ``LevelCosts`` encodes it; decoded only where
-            the dearest cells would not fit, so that many large windows may be held.
-    """
-
-    start_ms: int
-    end_ms: int
-    loss_units: int
-    shape: Shape = ANYWHERE
-    cells: str = ""
-    costs: bytes | None = None
 
 
 def worst_instant(charges: Iterable[Held], *, within: tuple[int, int] | None = None) -> int:
@@ -75,6 +58,8 @@ def worst_loss(
     *,
     within: tuple[int, int] | None = None,
     meeting: Shape | None = None,
+    above: int = 0,
+    among: frozenset[Shape] = frozenset(),
 ) -> int:
     """Return the largest loss of one row from charges, in loss units.
 
@@ -82,13 +67,57 @@ def worst_loss(
         charges: in any order.
         within: ``[start_ms, end_ms)`` to look at; all of time when left out.
         meeting: look only at rows that a query of this shape may cover.
+        above: losses up to this are of no interest: where none is larger, this is returned.
+        among: shapes that calls to come will be about; it saves time and changes no result.
     """
     plain = all(charge.costs is None for charge in charges)
     shapes = {charge.shape for charge in charges}
     alike = shapes <= {meeting or next(iter(shapes), ANYWHERE)}
     if plain and alike and not any(shape.as_region.empty for shape in shapes):
-        return worst_instant(charges, within=within)
+        return max(above, worst_instant(charges, within=within))
+    grid = _grid(frozenset(shapes if meeting is None else shapes | {meeting}), among)
+    if grid is None or sum(charge.loss_units for charge in charges) >= LARGEST_SUM:
+        return max(above, coarse_loss(charges, within=within, meeting=meeting))
+    worst, level, grown = above, 0, False
+    rows = RowLosses(grid, meeting)
+    for _, changes in _edges(charges, within):
+        # Losses fall only where charges end: just before is when a row may have lost the most.
+        if grown and level > worst and any(sign < 0 for sign, _ in changes):
+            worst, grown = max(worst, rows.worst()), False
+        for sign, charge in changes:
+            level += sign * charge.loss_units
+            grown = grown or sign > 0
+            rows.change(charge, sign)
+    return worst
+
+
+def told_apart(shapes: frozenset[Shape], among: frozenset[Shape] = frozenset()) -> bool:
+    """Say whether the loss of a row depends on the charges that it can be in alone.
+
+    Where neither a grid nor all classes of rows are to be had, it depends on what is looked at.
+
+    Args:
+        shapes: of the charges.
+        among: as in :func:`worst_loss`.
+    """
+    return _grid(shapes, among) is not None or row_classes(shapes) is not None
+
+
+def coarse_loss(
+    charges: Sequence[Held],
+    *,
+    within: tuple[int, int] | None = None,
+    meeting: Shape | None = None,
+) -> int:
+    """Return a bound on :func:`worst_loss`: it takes cells of different groupings to meet.
+
+    Args:
+        charges: in any order.
+        within: ``[start_ms, end_ms)`` to look at; all of time when left out.
+        meeting: look only at rows that a query of this shape may cover.
+    """
     worst = 0
+    shapes = {charge.shape for charge in charges}
     for members in _together(charges, shapes, meeting):
         # The sum of largest cells bounds the class: only a class that may be worse is looked into.
         bound = worst_instant(members, within=within)
@@ -96,6 +125,12 @@ def worst_loss(
             mixed = any(charge.costs is not None for charge in members)
             worst = max(worst, _worst_cells(members, within) if mixed else bound)
     return worst
+
+
+def _grid(shapes: frozenset[Shape], among: frozenset[Shape]) -> Grid | None:
+    """Return a grid of some shapes: one for many calls where there is one, and else their own."""
+    shared = grid_of(among) if shapes <= among else None
+    return grid_of(shapes) if shared is None else shared
 
 
 def _together(

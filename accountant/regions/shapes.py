@@ -30,8 +30,9 @@ class Shape:
 
     Args:
         region: canonical text of a region that holds every row that weighs anything in any cell.
-        grouping: what the cells are, in order: two queries of one grouping have the same cells
-            under the same numbers. Empty: nothing is known, its cells match no other query's.
+        grouping: what the cells are, in order (:mod:`accountant.regions.groupings`): two queries
+            of one grouping have the same cells under the same numbers. Empty: nothing is known, its
+            cells match no other query's.
     """
 
     region: str = Region.everything().canonical

@@ -7,13 +7,14 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from accountant.records import BudgetTerms, QueryRegistration
+from accountant.regions.groupings import Grouping
 from accountant.regions.regions import Region
 from accountant.regions.shapes import Shape
 from accountant.units import floor_loss_units
 from stream.model.alarms import scope_of
 from stream.model.feeds import FieldType
 from stream.model.fingerprints import definition_json
-from stream.model.regions import attribute_of, group_by_of, region_of
+from stream.model.regions import attribute_of, cell_values, group_by_of, region_of
 
 if TYPE_CHECKING:
     from stream.model.alarms import Alarms
@@ -28,8 +29,8 @@ _READINGS = frozenset({FieldType.TIMESTAMP, FieldType.FLOAT})
 def shape_of(query: Query) -> Shape:
     """Return which rows the cells of a query cover, also beside those of other configurations.
 
-    Two queries have the same grouping exactly if they group by the same attributes with the same
-    values in the same order: then cell for cell they cover the same values.
+    Two queries' groupings have the same name exactly if they group by the same attributes with the
+    same values in the same order: then cell for cell they cover the same values.
 
     One event can hold a string under one declaration of a field and an instant under another, and
     so may a large integer and the float next to it: what is read so is another attribute, and keeps
@@ -47,7 +48,9 @@ def shape_of(query: Query) -> Shape:
         )
     text = json.dumps([group_by_of(query), query.domain.values], separators=(",", ":"))
     digest = blake2b(text.encode("ascii"), digest_size=16).hexdigest()
-    return Shape(region=region.canonical, grouping=digest)
+    by = tuple(names.get(name, name) for name in group_by_of(query))
+    grouping = Grouping(digest, by, cell_values(query))
+    return Shape(region=region.canonical, grouping=grouping.text)
 
 
 def registration(query: Query, alarms: Alarms, first_start_ms: int) -> QueryRegistration:

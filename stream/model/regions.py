@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from stream.model.filters import FieldValue, Where
     from stream.model.queries import Query
 
-__all__ = ["FEED", "attribute_of", "cells_of", "group_by_of", "region_of"]
+__all__ = ["FEED", "attribute_of", "cell_values", "cells_of", "group_by_of", "region_of"]
 
 FEED = "feed"
 """The attribute that holds the name of an event's feed."""
@@ -74,6 +74,18 @@ def group_by_of(query: Query) -> tuple[str, ...]:
 def cells_of(query: Query) -> Iterator[tuple[Value, ...]]:
     """Yield every predicate of the query, in order, as values of ``group_by_of``."""
     return product(*(_typed(query, name) for name in query.domain.fields))
+
+
+def cell_values(query: Query) -> tuple[tuple[ValueSet, ...], ...]:
+    """Return, per attribute of ``group_by_of``, what an event's value may be to count as each.
+
+    A set is empty where a value of the field's type is never written so.
+    """
+    return tuple(
+        tuple(_listed(kind, (value,)) & _KINDS[kind] for value in _typed(query, name))
+        for name in query.domain.fields
+        for kind in (query.feed.fields[name].type,)
+    )
 
 
 @dataclass(frozen=True, slots=True)

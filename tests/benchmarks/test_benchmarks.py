@@ -7,12 +7,14 @@ from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from benchmarks import (
     aims,
     alarms,
     checkouts,
+    filter_grants,
     kafka_ingest,
     ledger_scale,
     one_budget,
@@ -22,7 +24,12 @@ from benchmarks import (
 from benchmarks.__main__ import NAMES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from numpy.random import Generator
+
+WALL = 12 * filter_grants.UNIT
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,6 +67,19 @@ def test_a_readme_without_the_section_is_refused() -> None:
 def test_a_large_charge_is_stored_small() -> None:
     """A hundred thousand predicates on twelve levels take less than 100 kB."""
     assert ledger_scale.run((), ())["stored_100000_cells_on_12_levels_kb"] < 100
+
+
+@pytest.mark.parametrize("draw", [filter_grants.city_or_age, filter_grants.many_classes])
+def test_the_filter_grants_what_keeping_every_row_grants(
+    draw: Callable[[Generator], list[filter_grants.Alarm]],
+) -> None:
+    """On the shapes of the report every answer is that of the exact filter, which refuses some."""
+    rng = np.random.default_rng(5)
+    asked = filter_grants.histories(draw(rng), rng, 5)
+    exact = filter_grants.Exact(WALL, filter_grants.HOUR_MS)
+    wanted = [exact.grants(one) for one in asked]
+    assert filter_grants.play(asked, WALL)[0] == wanted
+    assert 0 < wanted.count(False) < len(wanted)
 
 
 def test_the_report_of_aims_says_what_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from accountant.costs.charges import WindowKey
-from accountant.errors import ConfigChangedError, LedgerError
+from accountant.errors import ConfigChangedError, LedgerCorruptError, LedgerError
 from accountant.records import Answer
-from accountant.regions.regions import Region
+from accountant.regions.groupings import Grouping
+from accountant.regions.regions import Region, ValueSet
 from accountant.regions.shapes import Shape
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
@@ -20,6 +22,7 @@ from tests.support.ledgers import (
     answers,
     deny,
     refuses,
+    registration,
     requests,
     set_up,
     settle,
@@ -276,3 +279,24 @@ def test_a_budget_is_served_only_for_who_knows_all_of_it(ledger: Ledger) -> None
     ledger.pins.retire_query("b")
     ledger.admit("s", requests([a], 40), alarms={"a"})
     assert ledger.answer(a.key(3)) is Answer.RESERVED
+
+
+def test_a_ledger_from_before_cells_were_written_down_goes_on(ledger: Ledger) -> None:
+    """Cells known by name are read as what another query has written down under that name."""
+    values = tuple(map(ValueSet.of, ("hall", "lab", "attic", "yard")))
+    rooms = Grouping("rooms", ("room",), (values,))
+    old, new = (
+        Series(name, units=3, shape=Shape(grouping=text))
+        for name, text in (("by room", rooms.name), ("by room too", rooms.text))
+    )
+    lab = Series("lab", units=3, shape=Shape(Region.where(room="lab").canonical))
+    set_up(ledger, PrivacyUnit.EVENT, 5, [old, lab])
+    ledger.pins.register_query(registration(replace(old, shape=new.shape)))
+    for index, answer in enumerate((Answer.REFUSED, Answer.RESERVED)):
+        ledger.admit("s", requests([old, lab], 10 * (index + 1))[2 * index :])
+        settle(ledger, old, index, cells=(3, 0, 0, 0))
+        assert ledger.answer(lab.key(index)) is answer
+        ledger.pins.register_query(registration(new))
+    assert ledger.reports.verify() == []
+    with pytest.raises(LedgerCorruptError, match="other rows"):
+        ledger.pins.register_query(registration(replace(old, shape=lab.shape)))

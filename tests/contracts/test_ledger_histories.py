@@ -153,8 +153,8 @@ def drops_a_shape(patch: pytest.MonkeyPatch) -> None:
     """Broken twin: takes regions that differ for regions that share no row."""
     own = filter_module.worst_loss
 
-    def worst_loss(charges: Sequence[Held], *, within: Any, meeting: Shape) -> int:
-        return own([one for one in charges if one.shape == meeting], within=within)
+    def worst_loss(charges: Sequence[Held], *, meeting: Shape, **given: Any) -> int:
+        return own([one for one in charges if one.shape == meeting], **given)
 
     patch.setattr(filter_module, "worst_loss", worst_loss)
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from accountant.records import Answer
-from accountant.regions.regions import Not, Region
+from accountant.regions.groupings import Grouping, grouping_name
+from accountant.regions.regions import Not, Region, ValueSet
 from accountant.regions.shapes import Shape
 from accountant.units import PrivacyUnit
 from tests.support.exports import replayed
@@ -60,6 +61,10 @@ Y: list[tuple[dict[str, Any], frozenset[int]]] = [
     ({"y": 1}, frozenset({1})),
 ]
 ROWS: list[Row] = [(x, y) for x in range(4) for y in range(2)]
+KNOWN = {
+    name: Grouping(name, (name,), (tuple(map(ValueSet.of, range(CELLS))),)).text for name in "xy"
+}
+"""Groupings whose cells are written down; those with a plain name are known by that alone."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +75,19 @@ class Query:
     rows: frozenset[Row]
 
     @property
+    def known(self) -> bool:
+        """Whether the ledger knows which cell a row is in."""
+        return self.series.shape.grouping in KNOWN.values()
+
+    @property
     def cells(self) -> str:
         """What its cells are."""
         return self.series.shape.grouping or self.series.query
 
     def cell(self, row: Row) -> int:
         """Return the cell of a row: its ``x``, its ``y``, or anything else the query looks at."""
-        return {"x": row[0], "y": row[1]}.get(self.series.shape.grouping, (row[0] + row[1]) % CELLS)
+        name = grouping_name(self.series.shape.grouping)
+        return {"x": row[0], "y": row[1]}.get(name, (row[0] + row[1]) % CELLS)
 
 
 @dataclass(frozen=True)
@@ -111,15 +122,20 @@ class Case:
     def losses(
         self, held: Mapping[WindowKey, Cells], rows: Iterable[Row], instants: range = INSTANTS
     ) -> Iterator[int]:
-        """Yield what rows lose, at every instant, cells of different groupings taken to meet."""
+        """Yield what rows lose, at every instant; cells that are not known are taken to meet."""
         for row in rows:
             for at in instants:
                 cells: defaultdict[str, Counter[int]] = defaultdict(Counter)
+                loss = 0
                 for key, costs in held.items():
                     query = self.queries[key.query]
-                    if key.start_ms <= at < key.end_ms and row in query.rows:
+                    if not (key.start_ms <= at < key.end_ms and row in query.rows):
+                        continue
+                    if query.known:
+                        loss += costs[query.cell(row)]
+                    else:
                         cells[query.cells].update(dict(enumerate(costs)))
-                yield sum(max(each.values()) for each in cells.values())
+                yield loss + sum(max(each.values()) for each in cells.values())
 
     def true_losses(self, held: Mapping[WindowKey, Cells]) -> Iterator[int]:
         """Yield what rows lose, at every instant, each in the cells that it really is in."""
@@ -182,6 +198,8 @@ def random_case(rng: Random, unit: PrivacyUnit) -> Case:
     period = rng.choice([30, 60, 10**6]) if unit is PrivacyUnit.USER else 0
     calendars = [(10, 10, 0), (20, 10, 0), (30, 10, 5), (60, 30, 0), (25, 15, 5), (5, 30, 10)]
     queries = {}
+    # A budget knows the cells of all that have a name, or of none: one that knows some knows all.
+    groupings = ["", *(["x", "x", "y"] if rng.random() < 0.5 else [KNOWN[each] for each in "xxy"])]
     for name in rng.sample(["a", "b", "c", "d"], rng.randint(2, 4)):
         size, step, first = rng.choice(calendars)
         (x, xs), (y, ys) = rng.choices(X, [6, 3, 3, 3, 3, 1])[0], rng.choice(Y)
@@ -190,7 +208,7 @@ def random_case(rng: Random, unit: PrivacyUnit) -> Case:
             cells_per_unit=rng.randint(1, CELLS) if period else 1,
             period=period,
             first=first,
-            shape=Shape(Region.of({**x, **y}).canonical, rng.choice(["", "x", "x", "y"])),
+            shape=Shape(Region.of({**x, **y}).canonical, rng.choice(groupings)),
         )
         queries[name] = Query(series, frozenset((a, b) for a in xs for b in ys))
     ends: dict[WindowKey, Cells | None] = {}

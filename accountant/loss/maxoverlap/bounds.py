@@ -59,6 +59,11 @@ class Part:
     rough: Floats
     shares: Floats
 
+    @property
+    def size(self) -> int:
+        """Steps of one look at every class for every region."""
+        return sum(holds.size for holds in self.holds)
+
 
 def even(asks: Floats) -> Floats:
     """Share every weight out evenly over the attributes its region constrains."""

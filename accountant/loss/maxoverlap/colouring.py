@@ -21,9 +21,10 @@ import numpy as np
 from accountant.regions.patterns import members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from accountant.loss.maxoverlap.classes import Attribute
+    from accountant.loss.maxoverlap.work import Work
 
 __all__ = ["colouring_bound", "neighbours"]
 
@@ -41,23 +42,24 @@ def neighbours(attributes: Sequence[Attribute], count: int) -> list[int]:
 def colouring_bound(
     attributes: Sequence[Attribute],
     weights: Sequence[int],
-    stop: Callable[[], bool] = lambda: False,
+    work: Work | None = None,
 ) -> int:
     """Return the total height of a DSatur colouring: no row's regions weigh more.
 
     Args:
         attributes: classes of values.
         weights: per region, >= 0.
-        stop: asked now and then; once true, the regions left get colours of their own, which costs
-            tightness, not safety.
+        work: counts the steps; once its limit is reached, the regions left get colours of their
+            own, which costs tightness, not safety.
 
     Returns:
         The bound, between the largest weight of a row and the sum of all weights.
     """
     count = len(weights)
     graph: list[int] = []
+    classes = sum(len(attribute.holds) for attribute in attributes)
     for at in range(count):
-        if stop():
+        if work is not None and work.spend(classes):
             return sum(weights)
         graph.append(_neighbours(attributes, count, at))
     # The next region is the one with most of its neighbours' heights against it, then with the most
@@ -69,7 +71,7 @@ def colouring_bound(
     heights: list[int] = []
     blocked: list[int] = []  # per colour, the neighbours of the regions in it
     while waiting.any():
-        if stop():
+        if work is not None and work.spend(count + len(heights)):
             return sum(heights) + sum(weights[at] for at in np.flatnonzero(waiting).tolist())
         worst = np.flatnonzero(waiting & (against == against[waiting].max()))
         at = int(worst[np.argmax(degree[worst])])

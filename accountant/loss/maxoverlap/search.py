@@ -3,7 +3,7 @@
 A node bounds what is left by sharing weights out over attributes (the module ``bounds``) and
 branches on the classes of one attribute. Attributes that no region links are searched one group
 after the other, as their weights add up. Weights are compared exactly; nothing is random and no
-clock is read, so the same input takes the same steps on every machine until it is told to stop.
+clock is read, so the same input takes the same steps on every machine, up to its limit.
 
 Source: Parallel Composition, section 6.2, finds the maximum overlap by branch and bound on cliques
 of regions; here the classes that make up a row are branched on, and no set of regions needs to be
@@ -26,10 +26,11 @@ from accountant.loss.maxoverlap.bounds import (
     even,
     stepped,
 )
+from accountant.loss.maxoverlap.work import Work
 from accountant.regions.patterns import members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -67,8 +68,8 @@ class RowSearch:
     Args:
         attributes: their classes of values.
         weights: per region, >= 0.
-        stop: asked at every node and step with the number of nodes so far; once true, the search
-            ends with what it has.
+        work: counts the steps; once its limit is reached, the search ends with what it has.
+        node_limit: largest number of nodes; beyond it the search likewise ends.
         ceiling: a bound known beforehand; a row that reaches it ends the search.
     """
 
@@ -76,14 +77,15 @@ class RowSearch:
         self,
         attributes: Sequence[Attribute],
         weights: Sequence[int],
-        stop: Callable[[int], bool] = lambda _: False,
+        work: Work | None = None,
+        node_limit: int | None = None,
         ceiling: int | None = None,
     ) -> None:
         self.nodes = 0
         self._attributes = attributes
         self._weights = weights
-        self._stop = stop
-        self._stopped = False
+        self._work = Work() if work is None else work
+        self._node_limit = node_limit
         self._ceiling = sum(weights) if ceiling is None else ceiling
         self._asks: NDArray[np.bool_] = np.zeros((len(attributes), len(weights)), dtype=np.bool_)
         for at, attribute in enumerate(attributes):
@@ -140,6 +142,7 @@ class RowSearch:
     def _solve_group(self, part: Part, *, cutoff: int, ceiling: int, depth: int) -> Found:
         """Search linked attributes: bound, then branch on the classes of one of them."""
         self.nodes += 1
+        self._work.spend(part.size)
         if len(part.attributes) == 1:
             return self._heaviest_class(part)
         steps = _NODE_STEPS if depth else _ROOT_STEPS
@@ -150,6 +153,7 @@ class RowSearch:
             return Found(best.value, bound, best.choice)
         if self._halted() or depth >= _DEEPEST:
             return Found(best.value, bound, best.choice)
+        self._work.spend(_CANDIDATES * part.size)
         at, bounds, shares = self._branching(part)
         others = [each for each in range(len(part.attributes)) if each != at]
         upper = 0
@@ -187,7 +191,7 @@ class RowSearch:
             failed += 1
             if upper < bound or step == 0:
                 bound, part.shares, failed = min(bound, upper), shares, 0
-            if bound <= floor or best.value >= ceiling or self._halted():
+            if bound <= floor or best.value >= ceiling or self._halted(part.size):
                 break
             if failed >= _PATIENCE:
                 length, failed, shares = length * 0.7, 0, part.shares
@@ -264,9 +268,9 @@ class RowSearch:
     def _weigh(self, regions: Indexes) -> int:
         return sum(self._weights[at] for at in regions.tolist())
 
-    def _halted(self) -> bool:
-        self._stopped = self._stopped or self._stop(self.nodes)
-        return self._stopped
+    def _halted(self, steps: int = 0) -> bool:
+        beyond = self._node_limit is not None and self.nodes > self._node_limit
+        return self._work.spend(steps) or beyond
 
     def _part(self, regions: Indexes, attributes: list[int], shares: Floats) -> Part:
         asks = self._asks[attributes][:, regions]

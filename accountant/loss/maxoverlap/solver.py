@@ -3,18 +3,20 @@
 Mechanisms that look at different rows compose in parallel. Over arbitrary regions the loss is that
 of the worst row: the composition of the regions that hold it, maximised over rows (Parallel
 Composition, Theorem 6 and section 3.2). Finding it is NP-hard (Theorem 8), so the answer comes with
-an upper bound that NEVER understates the loss, whatever the time: the least of the search's own
+an upper bound that NEVER understates the loss, whatever the limit: the least of the search's own
 bound, a weighted DSatur colouring (both beside this module) and the plain composition of
 everything. An approximate clique is no such bound.
+
+Limits count work and no clock is read: the answer is a function of the input alone, on every
+machine and under every load.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from fractions import Fraction
-from math import gcd, isfinite, lcm
-from typing import TYPE_CHECKING
+from math import gcd, lcm
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -22,17 +24,19 @@ from accountant.loss.maxoverlap.classes import attributes_of
 from accountant.loss.maxoverlap.colouring import colouring_bound
 from accountant.loss.maxoverlap.composing import Track, composition_named
 from accountant.loss.maxoverlap.search import RowSearch
+from accountant.loss.maxoverlap.work import Work
 from accountant.regions.patterns import members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from accountant.loss.maxoverlap.composing import Composition, Loss
     from accountant.regions.regions import Region, Value
 
-__all__ = ["Overlap", "maximum_overlap", "utility_gain"]
+__all__ = ["WORK_LIMIT", "Overlap", "maximum_overlap", "utility_gain"]
 
-_SHARE_OF_COLOURING = 0.5  # of the time limit: a colouring broken off is safe, but worth little
+WORK_LIMIT: Final = 4_000_000_000
+"""Steps that one answer may take, unless told otherwise: about a minute's worth in 2026."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +72,8 @@ def maximum_overlap(
     weights: Sequence[object] | None = None,
     *,
     composition: str | Composition = "sum",
-    time_limit_s: float | None = 60,
+    work_limit: int | None = WORK_LIMIT,
     node_limit: int | None = None,
-    clock: Callable[[], float] = time.monotonic,
 ) -> Overlap:
     """Return the largest composed loss of the regions that one row is in.
 
@@ -87,11 +90,10 @@ def maximum_overlap(
             all are 1 if left out.
         composition: "sum" (pure losses add up), "gdp" (root of the sum of squares), or
             ``Rdp(delta=...)``.
-        time_limit_s: seconds for everything; ``None`` for no limit. A single step is not broken
-            off, so large inputs overrun it by a little.
+        work_limit: steps for everything, as ``accountant.loss.maxoverlap.work`` counts them;
+            ``None`` for no limit. What is begun is finished, so they are overrun by a little.
         node_limit: largest number of nodes of the search, per order where Renyi orders are
-            searched. With this and no ``time_limit_s`` the answer is the same on every machine.
-        clock: seconds, monotonic.
+            searched; ``None`` for no limit.
 
     Returns:
         The overlap; 0 with an empty witness if nothing costs anything.
@@ -106,18 +108,11 @@ def maximum_overlap(
         weights = [1] * len(regions)
     if len(weights) != len(regions):
         raise ValueError(f"{len(regions)} regions, but {len(weights)} weights")
-    if time_limit_s is not None and not (isfinite(time_limit_s) and time_limit_s >= 0):
-        raise ValueError("the time limit is a number of seconds, or None for no limit")
+    if work_limit is not None and work_limit < 0:
+        raise ValueError("the work limit is not negative")
     if node_limit is not None and node_limit < 0:
         raise ValueError("the node limit is not negative")
-    begun_s = clock()
-
-    def stop_after(share: float) -> Callable[[], bool]:
-        if time_limit_s is None:
-            return lambda: False
-        end_s = begun_s + share * time_limit_s
-        return lambda: clock() >= end_s
-
+    work = Work(work_limit)
     counted = [at for at, region in enumerate(regions) if not region.empty]
     tracks = [
         Track(tuple(track.costs[at] for at in counted), track.report)
@@ -135,12 +130,7 @@ def maximum_overlap(
     # for the row just found: no other one could bring the bound down to that row's loss.
     while number not in searched and (any(costing) or not searched):
         searched.add(number)
-        found = problem.search(
-            tracks[number].costs,
-            colouring_stop=stop_after(_SHARE_OF_COLOURING),
-            stop=stop_after(1),
-            node_limit=node_limit,
-        )
+        found = problem.search(tracks[number].costs, work=work, node_limit=node_limit)
         nodes += found.nodes
         upper = min(upper, tracks[number].report(found.upper))
         held = [each and inside for each, inside in zip(costing, found.held, strict=True)]
@@ -199,31 +189,21 @@ class _Problem:
             self._numbers.setdefault(region, len(self._numbers))
         self._attributes = attributes_of(list(self._numbers))
 
-    def search(
-        self,
-        costs: Sequence[Fraction],
-        *,
-        colouring_stop: Callable[[], bool],
-        stop: Callable[[], bool],
-        node_limit: int | None,
-    ) -> _Row:
+    def search(self, costs: Sequence[Fraction], *, work: Work, node_limit: int | None) -> _Row:
         """Look for the row whose regions' costs have the largest sum."""
         together = [Fraction(0)] * len(self._numbers)
         for region, cost in zip(self._regions, costs, strict=True):
             together[self._numbers[region]] += cost
         weights, unit = _whole(together)
         # One look at the root settles the easy cases, and nothing needs a colour.
-        search = RowSearch(self._attributes, weights, lambda _: True)
+        search = RowSearch(self._attributes, weights, Work(0))
         found = search.run()
         upper = found.upper
         if found.value < upper and node_limit != 0:
-            ceiling = min(upper, colouring_bound(self._attributes, weights, colouring_stop))
-            search = RowSearch(
-                self._attributes,
-                weights,
-                lambda nodes: stop() or (node_limit is not None and nodes > node_limit),
-                ceiling,
-            )
+            colouring = work.half()  # one that is broken off is safe, but worth little
+            ceiling = min(upper, colouring_bound(self._attributes, weights, colouring))
+            work.spend(colouring.done)
+            search = RowSearch(self._attributes, weights, work, node_limit, ceiling)
             again = search.run()
             upper = min(ceiling, again.upper)
             found = max(found, again, key=lambda each: each.value)

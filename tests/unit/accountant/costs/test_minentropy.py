@@ -18,6 +18,7 @@ from accountant.costs import minentropy
 from accountant.costs.minentropy import NODE_LIMIT, min_entropy, min_entropy_levels
 from accountant.costs.posteriors import box_of
 from accountant.costs.vertices import VertexSearch
+from tests.support.entropies import bounds, over_counts, over_vertices, term
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -31,37 +32,10 @@ if TYPE_CHECKING:
 CLOSE = 1e-9
 
 
-def bounds(epsilons: Floats) -> tuple[Floats, Floats]:
-    """Bounds on the posterior as in Lemma 7."""
-    return (
-        np.exp(-epsilons) / np.exp(epsilons).sum(),
-        np.exp(epsilons) / np.exp(-epsilons).sum(),
-    )
-
-
 def misprinted_bounds(epsilons: Floats) -> tuple[Floats, Floats]:
     """Bounds as section 5 of the paper prints them."""
     down = np.exp(-epsilons)
     return down / down.sum(), np.exp(epsilons) / down.sum()
-
-
-def term(p: Floats) -> Floats:
-    """Return -p ln p, 0 at 0."""
-    return np.where(p > 0, -p * np.log(np.where(p > 0, p, 1.0)), 0.0)
-
-
-def over_vertices(low: Floats, high: Floats) -> float:
-    """Least entropy over all vertices: every set at its upper bounds, every one as the fraction."""
-    room, slack = high - low, 1 - low.sum()
-    chosen = (np.arange(2 ** len(low))[:, None] >> np.arange(len(low)) & 1).astype(bool)
-    rest = slack - chosen @ room
-    value = np.where(chosen, term(high), term(low)).sum(axis=1)
-    best = math.inf
-    for one in range(len(low)):
-        fits = ~chosen[:, one] & (rest > -1e-14) & (rest < room[one] + 1e-14)
-        raised = term(low[one] + np.maximum(rest[fits], 0.0)) - term(low[one])
-        best = min(best, float((value[fits] + raised).min(initial=math.inf)))
-    return best
 
 
 def algorithm_5(low: Floats, high: Floats, better: Callable[[float, float], bool] = lt) -> float:
@@ -152,22 +126,6 @@ def test_levels_equal_every_vertex() -> None:
         assert found.lower <= exact + 1e-14
         assert exact - 1e-14 <= found.upper
         assert found.upper - found.lower < CLOSE
-
-
-def over_counts(levels: Floats, counts: NDArray[np.int64]) -> float:
-    """Least entropy over all vertices that differ in counts per level."""
-    up, down = np.exp(levels), np.exp(-levels)
-    low, high = down / (counts @ up), up / (counts @ down)
-    grid = np.array(list(product(*(range(count + 1) for count in counts))))
-    rest = 1 - counts @ low - grid @ (high - low)
-    value = grid @ term(high) + (counts - grid) @ term(low)
-    best = math.inf
-    for level in range(len(levels)):
-        fits = (grid[:, level] < counts[level]) & (rest > -1e-14)
-        fits &= rest < high[level] - low[level] + 1e-14
-        raised = term(low[level] + np.maximum(rest[fits], 0.0)) - term(low[level])
-        best = min(best, float((value[fits] + raised).min(initial=math.inf)))
-    return best
 
 
 def test_the_first_bracket_holds_the_minimum(monkeypatch: pytest.MonkeyPatch) -> None:

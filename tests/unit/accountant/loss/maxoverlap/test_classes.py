@@ -18,9 +18,9 @@ def test_too_many_classes_are_merged_safely(monkeypatch: pytest.MonkeyPatch) -> 
     for seed in range(30):
         regions = ranges(seed, 14, attributes=3, values=12)
         regions = [Region.of({n: r.values(n) for n in r.attributes}) for r in regions]
-        coarse = maximum_overlap(regions, time_limit_s=None)
+        coarse = maximum_overlap(regions, work_limit=None)
         monkeypatch.setattr(classes, "_MOST_CELLS", 10**9)
-        fine = maximum_overlap(regions, time_limit_s=None)
+        fine = maximum_overlap(regions, work_limit=None)
         monkeypatch.setattr(classes, "_MOST_CELLS", 60)
         assert fine.exact
         assert coarse.value <= fine.value <= coarse.upper_bound

@@ -13,6 +13,7 @@ import pytest
 from accountant.loss.maxoverlap import maximum_overlap
 from accountant.loss.maxoverlap.classes import attributes_of
 from accountant.loss.maxoverlap.colouring import colouring_bound, neighbours
+from accountant.loss.maxoverlap.work import Work
 from benchmarks.overlap import uniform
 from tests.support.overlaps import coloured, ones, truth, workload
 
@@ -34,10 +35,10 @@ def greedy_clique(regions: Sequence[Region], _: Sequence[int]) -> int:
 
 def broken_off(regions: Sequence[Region], weights: Sequence[int]) -> int:
     """Return the bound of a colouring that is stopped half way."""
-    calls = itertools.count()
-    return colouring_bound(
-        attributes_of(regions), weights, lambda: next(calls) > 1.5 * len(regions)
-    )
+    attributes = attributes_of(regions)
+    whole = Work()
+    colouring_bound(attributes, weights, whole)
+    return colouring_bound(attributes, weights, Work(whole.done // 2))
 
 
 def shortfalls(bound: Callable[[Sequence[Region], Sequence[int]], int]) -> int:
@@ -88,5 +89,5 @@ def test_uniform_workloads_are_bounded_no_worse_than_by_dsatur() -> None:
             if regions[left].overlaps(regions[right])
         )
         colours = len(set(nx.greedy_color(graph, strategy="DSATUR").values()))
-        found = maximum_overlap(regions, node_limit=2, time_limit_s=None)
+        found = maximum_overlap(regions, node_limit=2, work_limit=None)
         assert found.value <= found.upper_bound <= colours

@@ -1,0 +1,339 @@
+"""The filter grants what keeping the loss of every row would grant, and never passes the wall."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from accountant.budget.filter import EventFilter
+from accountant.budget.standings import Standing
+from accountant.costs.charges import Charge, UniformCost, WindowKey
+from accountant.costs.levels import LevelCosts
+from accountant.loss import grid, overlap, rows
+from accountant.loss.grid import grid_of
+from accountant.loss.overlap import Held, coarse_loss, worst_loss
+from accountant.records import Answer
+from accountant.regions.groupings import Grouping, cells_key
+from accountant.regions.regions import Region, ValueSet
+from accountant.regions.shapes import Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+SIZES = {"x": 3, "y": 3, "z": 2}
+OUTSIDE = 9
+"""Stands for every value that no query declares."""
+ROWS = [
+    dict(zip(SIZES, values, strict=True))
+    for values in product(*([*range(size), OUTSIDE] for size in SIZES.values()))
+]
+LAST_MS = 12
+HISTORIES = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """A query over small domains: which values it asks for, and the order of those it groups by."""
+
+    name: str
+    where: Mapping[str, frozenset[int]]
+    by: Mapping[str, tuple[int, ...]]
+    opaque: bool
+
+    @property
+    def cells(self) -> int:
+        """How many cells it has."""
+        return int(np.prod([len(values) for values in self.by.values()], dtype=np.int64))
+
+    @cached_property
+    def shape(self) -> Shape:
+        """What the ledger is told of it."""
+        asked = dict(self.where)
+        for name, values in self.by.items():
+            asked[name] = frozenset(values) & asked.get(name, frozenset(values))
+        region = Region.of({name: ValueSet.integers(*held) for name, held in asked.items()})
+        values = tuple(tuple(map(ValueSet.integers, held)) for held in self.by.values())
+        grouping = Grouping(f"{sorted(self.by.items())}", tuple(self.by), values)
+        return Shape(region.canonical, grouping.name if self.opaque else grouping.text)
+
+    @cached_property
+    def inside(self) -> NDArray[np.bool_]:
+        """Which of the rows it counts."""
+        return self.row_cells >= 0
+
+    @cached_property
+    def row_cells(self) -> NDArray[np.intp]:
+        """The cell that counts each of the rows, -1 for none."""
+        return np.array(list(map(self._cell, ROWS)))
+
+    def _cell(self, row: Mapping[str, int]) -> int:
+        """Return the cell that counts a row, worked out value by value."""
+        if any(row[name] not in values for name, values in self.where.items()):
+            return -1
+        cell = 0
+        for name, values in self.by.items():
+            if row[name] not in values:
+                return -1
+            cell = cell * len(values) + values.index(row[name])
+        return cell
+
+
+def random_query(rng: Random, name: str, *, opaque: float) -> Query:
+    """Draw a query."""
+    where = {
+        each: frozenset(rng.sample(range(size), rng.randint(1, size)))
+        for each, size in SIZES.items()
+        if rng.random() < 0.5
+    }
+    by = {
+        each: tuple(rng.sample(range(SIZES[each]), rng.randint(1, SIZES[each])))
+        for each in rng.sample(list(SIZES), rng.choice([0, 1, 1, 2]))
+    }
+    return Query(name, where, by, rng.random() < opaque)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """One window of a query, what it reserves, and what its cells turn out to cost."""
+
+    query: Query
+    key: WindowKey
+    worst: int
+    costs: tuple[int, ...]
+
+    @property
+    def held(self) -> Held:
+        """What it holds once it has ended."""
+        costs = LevelCosts.of(np.array(self.costs, dtype=np.int64))
+        shape = self.query.shape
+        return Held(
+            *(self.key.start_ms, self.key.end_ms, costs.worst_units, shape),
+            cells=f"{self.query.cells} {cells_key(shape.grouping)}",
+            costs=costs.encode() if len(costs.levels) > 1 else None,
+        )
+
+    @cached_property
+    def losses(self) -> NDArray[np.int64]:
+        """What each of the rows loses by it."""
+        return np.where(self.query.inside, np.array(self.costs)[self.query.row_cells], 0)
+
+    @property
+    def at_worst(self) -> Asked:
+        """The same window, each cell at what it reserves."""
+        return replace(self, costs=(self.worst,) * self.query.cells)
+
+
+def random_history(rng: Random, *, opaque: float = 0.0) -> tuple[list[Asked], int]:
+    """Draw windows of some queries in the order of admission, and a wall."""
+    asked = []
+    for name in "abcde"[: rng.randint(2, 5)]:
+        query = random_query(rng, name, opaque=opaque)
+        size, step = rng.choice([(3, 3), (4, 2), (6, 3), (12, 12)])
+        for start in range(0, LAST_MS - size + 1, step):
+            worst = rng.randint(0, 4)
+            costs = tuple(rng.randint(0, worst) for _ in range(query.cells))
+            asked.append(Asked(query, WindowKey(start + size, name, start), worst, costs))
+    return sorted(asked, key=lambda one: one.key), rng.randint(2, 8)
+
+
+def worst_by_hand(held: list[Asked], inside: NDArray[np.bool_], span: range) -> int:
+    """Return the largest loss of a row, looking at every row and every instant."""
+    worst = 0
+    for at in span:
+        near = [one.losses for one in held if one.key.start_ms <= at < one.key.end_ms]
+        worst = max(worst, int(sum(near, np.zeros(len(ROWS))).max(where=inside, initial=0)))
+    return worst
+
+
+def by_hand(asked: list[Asked], wall: int) -> list[bool]:
+    """Answer every window in its turn, keeping the loss of every row."""
+    held: list[Asked] = []
+    answers = []
+    for one in asked:
+        span = range(one.key.start_ms, one.key.end_ms)
+        answers.append(worst_by_hand(held, one.query.inside, span) + one.worst <= wall)
+        held += [one] if answers[-1] else []
+    return answers
+
+
+def by_filter(asked: list[Asked], wall: int) -> list[bool]:
+    """Ask the filter, each window in its turn."""
+    judge = EventFilter(wall, [], frozenset(one.query.shape for one in asked))
+    answers = []
+    for one in asked:
+        charge = Charge(one.key, UniformCost(one.worst, one.query.cells), 1)
+        answer = judge.answer(charge, one.query.shape)
+        assert answer is not Answer.PENDING
+        answers.append(answer is Answer.RESERVED)
+        if answers[-1]:
+            judge.hold(Standing(one.held, open=False))
+    return answers
+
+
+def passed(asked: list[Asked], answers: list[bool], wall: int) -> bool:
+    """Say whether some row lost more than the wall, each window at its worst when granted."""
+    held: list[Asked] = []
+    everywhere = np.ones(len(ROWS), dtype=np.bool_)
+    for one, granted in zip(asked, answers, strict=True):
+        if granted:
+            span = range(one.key.start_ms, one.key.end_ms)
+            if worst_by_hand([*held, one.at_worst], everywhere, span) > wall:
+                return True
+            held.append(one)
+    return False
+
+
+@pytest.mark.long
+def test_the_filter_grants_what_an_exact_one_would() -> None:
+    """Two thousand histories: every answer is that of keeping each row's loss."""
+    refused = 0
+    for seed in range(HISTORIES):
+        asked, wall = random_history(Random(seed))
+        wanted = by_hand(asked, wall)
+        assert by_filter(asked, wall) == wanted, seed
+        refused += wanted.count(False)
+    assert refused > HISTORIES
+
+
+@pytest.mark.long
+def test_cells_that_are_not_known_never_pass_the_wall() -> None:
+    """With groupings known by name alone, or no grid, no row ever loses more than the wall."""
+    for seed in range(HISTORIES // 4):
+        asked, wall = random_history(Random(seed), opaque=0.5)
+        assert not passed(asked, by_filter(asked, wall), wall), seed
+
+
+@pytest.fixture
+def _small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Allow for small grids only."""
+    monkeypatch.setattr(grid, "MOST_ENTRIES", 6)
+    grid_of.cache_clear()
+    yield
+    grid_of.cache_clear()
+
+
+@pytest.mark.usefixtures("_small")
+def test_without_a_grid_the_wall_stands() -> None:
+    """Where eliminating would take too much, the coarser bound is never below the truth."""
+    gave_up = 0
+    for seed in range(100):
+        asked, wall = random_history(Random(seed))
+        assert not passed(asked, by_filter(asked, wall), wall), seed
+        gave_up += grid_of(frozenset(one.query.shape for one in asked)) is None
+    assert 10 < gave_up < 100
+
+
+@pytest.mark.usefixtures("_small")
+def test_more_charges_never_lose_less_with_a_grid_or_without() -> None:
+    """Charge by charge the bound never falls, nor does a grid come back, whatever is opaque."""
+    for seed in range(100):
+        asked, _ = random_history(Random(seed), opaque=0.3)
+        held = [one.held for one in asked]
+        found = [grid_of(frozenset(one.shape for one in held[:n])) for n in range(len(held) + 1)]
+        gave_up = [one is None for one in found]
+        assert gave_up == sorted(gave_up), seed
+        bounds = [worst_loss(held[:n]) for n in range(len(held) + 1)]
+        assert bounds == sorted(bounds), seed
+
+
+def test_the_exact_loss_is_within_the_bound_it_replaces() -> None:
+    """What looks at rows never says more than what takes cells of other groupings to meet."""
+    less = 0
+    for seed in range(150):
+        asked, _ = random_history(Random(seed), opaque=0.3)
+        held = [one.held for one in asked]
+        coarse = coarse_loss(held)
+        assert worst_loss(held) <= coarse, seed
+        less += worst_loss(held) < coarse
+    assert less > 15
+
+
+def test_a_grid_for_many_calls_changes_no_result() -> None:
+    """Losses are the same on the grid of all shapes and on that of those that are there."""
+    for seed in range(100):
+        asked, _ = random_history(Random(seed), opaque=0.3)
+        held, among = [one.held for one in asked], frozenset(one.query.shape for one in asked)
+        for n in range(len(held)):
+            meeting = held[-1].shape
+            alone = worst_loss(held[:n], within=(2, 9), meeting=meeting)
+            assert worst_loss(held[:n], within=(2, 9), meeting=meeting, among=among) == alone
+            assert worst_loss(held[:n], within=(2, 9), meeting=meeting, above=alone) == alone
+            above = worst_loss(held[:n], within=(2, 9), meeting=meeting, above=alone + 1)
+            assert above == alone + 1
+
+
+def test_costs_of_other_cells_count_at_their_worst_wherever_the_region_is() -> None:
+    """Where a charge has more or fewer cells than its grouping, no row of its region goes free."""
+    cells = Grouping("x", ("x",), ((ValueSet.integers(0),),))
+    costs = LevelCosts.of(np.array([1, 5])).encode()
+    held = Held(0, 10, 5, Shape(grouping=cells.text), cells="2 x", costs=costs)
+    outside = Shape(Region.where(x=7).canonical)
+    assert worst_loss([held], meeting=outside) == 5
+    assert worst_loss([replace(held, costs=None)], meeting=outside) == 0
+
+
+def off_by_one(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: reads the costs of the next cell."""
+    own = rows.LevelCosts.decode
+
+    def decode(text: bytes) -> LevelCosts:
+        costs = own(text).as_array()
+        return LevelCosts.of(np.roll(costs, 1))
+
+    rows._remembered.cache_clear()
+    patch.setattr(rows, "LevelCosts", type("LevelCosts", (), {"decode": staticmethod(decode)}))
+
+
+def one_at_a_time(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: takes the dearest of what hangs on an attribute, not the sum."""
+    own = rows._eliminated
+
+    def eliminated(factors: list[Any], axis: int) -> Any:
+        each = [own([factor], axis) for factor in factors]
+        return max(each, key=lambda found: int(found[1].max()))
+
+    patch.setattr(rows, "_eliminated", eliminated)
+
+
+def only_declared(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: leaves out classes of values that any other one resembles."""
+
+    def maximal(patterns: list[int], most: int) -> list[int]:
+        del most
+        return [max(range(len(patterns)), key=lambda at: patterns[at].bit_count())]
+
+    patch.setattr(grid, "maximal", maximal)
+
+
+def looks_late(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: looks at the end of the window only."""
+    own = overlap._edges
+
+    def edges(charges: Any, within: Any) -> Any:
+        return own(charges, within and (within[1] - 1, within[1]))
+
+    patch.setattr(overlap, "_edges", edges)
+
+
+@pytest.mark.parametrize("twin", [off_by_one, one_at_a_time, only_declared, looks_late])
+def test_broken_twins_pass_the_wall(
+    monkeypatch: pytest.MonkeyPatch, twin: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    """The same check catches losses that are read, added up or looked for wrongly."""
+    grid_of.cache_clear()
+    twin(monkeypatch)
+    found = 0
+    for seed in range(60):
+        asked, wall = random_history(Random(seed))
+        found += passed(asked, by_filter(asked, wall), wall)
+    for cached in (grid_of, rows._remembered):
+        cached.cache_clear()
+    assert found
