@@ -173,6 +173,8 @@ class _UserWall:
     def end(self) -> Iterator[str]:
         """Compare every period."""
         name, wall = self._scope.scope, self._scope.terms.epsilon_max_units
+        if self._scope.settled_worst_units:
+            yield f"budget {name!r}: a row stands as settled, which unit `user` never adds up"
         for period_ms, units in sorted(self._held.items()):
             if units > wall and not self._adopted and period_ms >= self._from_ms:
                 yield f"budget {name!r}: {units} units are held in period {period_ms}, above {wall}"

@@ -7,6 +7,7 @@ ledger is refused, unless the change was accepted at a window boundary.
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import nullcontext
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,9 @@ class Pins:
             LogChangedError: it is another log, or has partitions that were not announced.
         """
         with self._store.write() as tx:
-            tx.logs.add_new(identity)
+            if tx.logs.get(feed=identity.feed) is None:
+                with vouching.changing(tx):
+                    tx.logs.add_new(identity)
             (stored,) = tx.logs.each(feed=identity.feed)
             refusals.same_log(stored, identity, tx.layouts_of(stored))
             self._access.tick(tx)
@@ -75,9 +78,12 @@ class Pins:
             files: digests by feed.
         """
         with self._store.write() as tx:
-            now_ms = self._access.tick(tx)
-            for feed, digests in sorted(files.items()):
-                for digest in sorted(digests):
+            known = set(_replayed(tx))
+            given = ((feed, digest) for feed, digests in files.items() for digest in digests)
+            fresh = sorted({*given} - known)
+            with vouching.changing(tx) if fresh else nullcontext():
+                now_ms = self._access.tick(tx)
+                for feed, digest in fresh:
                     tx.files.add_new(FileRow(feed, digest, now_ms))
 
     def register_query(self, registration: QueryRegistration) -> int:
@@ -109,14 +115,17 @@ class Pins:
         with self._store.write() as tx:
             known = tx.queries.named(names)
             # Rows are inserted, and budgets locked, in one order by whoever registers many.
-            for one in sorted(given, key=attrgetter("query")):
-                if one.query not in known:
-                    tx.queries.add_new(_new_query(one))
+            missing = (one for one in given if one.query not in known)
+            fresh = {
+                one.query
+                for one in sorted(missing, key=attrgetter("query"))
+                if tx.queries.add_new(_new_query(one))
+            }
             rows = tx.queries.named(names)
             for one in given:
                 refusals.same_query(rows[one.query], one)
             for scope, mine in sorted(by_scope.items()):
-                _pin_shapes(tx, registered_scope(tx, scope, lock=True), mine)
+                _pin_shapes(tx, registered_scope(tx, scope, lock=True), mine, fresh)
             self._access.tick(tx)
             # The clock's row is locked now: who registers another query at the same time is seen.
             sources = refusals.Sources(tx.logs.all(), _replayed(tx))
@@ -157,13 +166,18 @@ class Pins:
                 )
             scope = registered_scope(tx, row.scope, lock=True)
             admission.withdraw(tx, scope, row)
-            _pin_shapes(tx, registered_scope(tx, row.scope), [registration])
+            vouching.check_state(tx, scope)
             tx.queries.change(
                 {"query": row.query},
                 fingerprint=registration.fingerprint,
                 definition=registration.definition,
                 effective_from_ms=effective_from_ms,
             )
+            known = tx.shape(row.query, registration.fingerprint)
+            if known is None:
+                tx.shapes.add(_new_shape(registration))
+            vouching.vouch(tx, row.scope)
+            refusals.same_shape(known or registration.shape, registration)
             tx.partials.drop(query=row.query)
             self._access.tick(tx)
 
@@ -174,7 +188,10 @@ class Pins:
             scope = registered_scope(tx, row.scope, lock=True)
             admission.withdraw(tx, scope, row)
             tx.partials.drop(query=query)
-            tx.queries.change({"query": query}, retired=True)
+            if not row.retired:
+                vouching.check_state(tx, scope)
+                tx.queries.change({"query": query}, retired=True)
+                vouching.vouch(tx, row.scope)
             self._access.tick(tx)
 
     def budgets(self) -> list[ScopeRow]:
@@ -271,19 +288,35 @@ def _new_budget(terms: BudgetTerms) -> ScopeRow:
 
 def _new_query(given: QueryRegistration) -> QueryRow:
     cursor_ms = given.first_start_ms
-    return made_from(QueryRow, given, cursor_ms=cursor_ms, effective_from_ms=None, retired=False)
+    return made_from(
+        QueryRow,
+        given,
+        cursor_ms=cursor_ms,
+        effective_from_ms=None,
+        retired=False,
+        placed_ms=cursor_ms,
+    )
 
 
 def _replayed(tx: Transaction) -> list[tuple[str, str]]:
     return [(row.feed, row.digest) for row in tx.files.all()]
 
 
-def _pin_shapes(tx: Transaction, scope: ScopeRow, given: Sequence[QueryRegistration]) -> None:
-    """Store which rows queries cover the first time, later compare; their budget is locked."""
+def _pin_shapes(
+    tx: Transaction, scope: ScopeRow, given: Sequence[QueryRegistration], fresh: Collection[str]
+) -> None:
+    """Store which rows queries cover the first time, later compare; their budget is locked.
+
+    Args:
+        tx: holds the budget's lock.
+        scope: the budget.
+        given: queries of it.
+        fresh: the names of those that this transaction registered.
+    """
     known = tx.all_shapes(scope.terms.scope)
     added = [one for one in given if (one.query, one.fingerprint) not in known]
     if added:
-        vouching.add_shapes(tx, scope, [_new_shape(one) for one in added])
+        vouching.add_queries(tx, scope, fresh, [_new_shape(one) for one in added])
     for one in given:
         refusals.same_shape(known.get((one.query, one.fingerprint), one.shape), one)
 

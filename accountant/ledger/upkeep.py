@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from accountant.charging import adoption, compaction
+from accountant.charging import adoption, compaction, vouching
 from accountant.ledger.access import registered_scope
-from accountant.ledger.journal import CLOCK_SET
-from accountant.store.tables.journal import JournalRow
+from accountant.store.tables.journal import CLOCK_SET, JournalRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,10 +54,11 @@ class Upkeep:
             Where the mark stood, and where it stands, in milliseconds.
         """
         with self._store.write() as tx:
-            before_ms, now_ms = tx.ledger(lock=True).clock_ms, self._access.clock_ms()
-            tx.identity.change({"id": 1}, clock_ms=now_ms)
-            tx.journal.add_up([JournalRow(CLOCK_SET, 1, now_ms)], "times")
-            tx.journal.change({"entry": CLOCK_SET}, last_ms=now_ms)
+            with vouching.changing(tx):
+                before_ms, now_ms = tx.ledger(lock=True).clock_ms, self._access.clock_ms()
+                tx.identity.change({"id": 1}, clock_ms=now_ms)
+                tx.journal.add_up([JournalRow(CLOCK_SET, 1, now_ms)], "times")
+                tx.journal.change({"entry": CLOCK_SET}, last_ms=now_ms)
             return before_ms, now_ms
 
     def mark_spent(self, seen: Sequence[SeenDecision]) -> int:
@@ -75,17 +75,21 @@ class Upkeep:
             rows = [tx.queries.get("update", query=name) for name in names]
             queries = {row.query: row for row in rows if row is not None}
             budgets = {one.scope for one in seen} | {row.scope for row in queries.values()}
-            scopes = {name: registered_scope(tx, name, lock=True) for name in sorted(budgets)}
+            # All of them, in their order: what follows may change what every budget rests on.
+            every = sorted(budgets | {row.scope for row in tx.scopes.all()})
+            locked = {name: registered_scope(tx, name, lock=True) for name in every}
+            scopes = {name: locked[name] for name in sorted(budgets)}
             fresh = adoption.unknown(tx, seen, ledger_id=self._access.ledger_id)
             if fresh:
-                adoption.adopt(
-                    tx,
-                    fresh,
-                    scopes=scopes,
-                    queries=queries,
-                    ledger_id=self._access.ledger_id,
-                    now_ms=self._access.tick(tx),
-                )
+                with vouching.changing(tx):
+                    adoption.adopt(
+                        tx,
+                        fresh,
+                        scopes=scopes,
+                        queries=queries,
+                        ledger_id=self._access.ledger_id,
+                        now_ms=self._access.tick(tx),
+                    )
             return len(fresh)
 
     def compact(self, scope: str, before_ms: int) -> int:

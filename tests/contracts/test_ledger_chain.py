@@ -280,6 +280,7 @@ def _copy_link(tx: Transaction, source: int, target: int) -> None:
 def _rewrite(tx: Transaction) -> None:
     """Make a new chain over what the rows say now."""
     charges = {charge.key: charge for charge in tx.charges.all()}
+    hashes = {decision.key: decision.hash for decision in tx.decisions.all()}
     number, last = 0, chain.genesis("s")
     for link in tx.links.all(scope="s"):
         if link.kind is LinkKind.ADOPTED:
@@ -288,7 +289,8 @@ def _rewrite(tx: Transaction) -> None:
         elif link.kind is LinkKind.STATE:
             happened = chain.of_state(link.told or "")
         else:
-            happened = chain.of_charge(charges[link.key], link.kind)
+            decided = hashes.get(link.key) if link.kind is LinkKind.ENDED else None
+            happened = chain.of_charge(charges[link.key], link.kind, decided)
         (new,) = chain.extend("s", number, last, [happened])
         number, last = new.link, new.hash
         run(tx, "UPDATE tocsin_links SET hash = :hash WHERE link = :link", hash=last, link=number)
