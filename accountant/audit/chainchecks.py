@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain as chained
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from accountant.audit.chargechecks import named
@@ -24,7 +25,6 @@ __all__ = [
     "Place",
     "decision_problems",
     "problems",
-    "told_of",
     "told_problems",
     "trusted_problems",
 ]
@@ -126,8 +126,8 @@ def decision_problems(
         before = tx.links.hash_of(scope, link.link - 1)
         if budget is not None and link.link == budget.base_link + 1:
             before = budget.base_hash
-        told = told_of(link, charge, last) if link.kind in _OF_DECISIONS else []
-        if before is not None and told and _fits(link, before, told[0]):
+        told = next(_told_of(link, charge, last), None) if link.kind in _OF_DECISIONS else None
+        if before is not None and told is not None and _fits(link, before, told):
             return
     yield f"{named(last.key)}: no link of the chain tells of its decision"
 
@@ -162,9 +162,10 @@ class _Follower:
                     yield f"{budget}: link {number} of the chain is missing"
                     number = link.link
                 happened = self._happened(link, charges, decided)
-                if not happened:
+                first = next(happened, None)
+                if first is None:
                     yield f"{self._what(link)}: link {number} tells of it, and it is not there"
-                elif not any(_fits(link, last, one) for one in happened):
+                elif not any(_fits(link, last, one) for one in chained([first], happened)):
                     what = self._what(link)
                     yield f"{what}: it is not what link {number} of the chain vouches for"
                 if anchors.get(number, link.hash) != link.hash:
@@ -196,35 +197,36 @@ class _Follower:
         link: LinkRow,
         charges: Mapping[Window, ChargeRow],
         decided: Mapping[Window, Stated],
-    ) -> list[chain.Happening]:
-        """Return what a link may tell of; nothing where it is not there."""
+    ) -> Iterator[chain.Happening]:
+        """Yield what a link may tell of; nothing where it is not there."""
         match link.kind:
             case LinkKind.STATE:
-                return [] if link.told is None else [chain.of_state(link.told)]
+                if link.told is not None:
+                    yield chain.of_state(link.told)
             case LinkKind.ADOPTED:
                 digest = link.told or ""
                 self.adopted.add(digest)
                 row = self._rows.get(digest)
-                return [] if row is None else [chain.of_adopted(row)]
+                if row is not None:
+                    yield chain.of_adopted(row)
             case _:
-                return told_of(link, charges.get(link.window), decided.get(link.window))
+                yield from _told_of(link, charges.get(link.window), decided.get(link.window))
 
 
-def told_of(
+def _told_of(
     link: LinkRow, charge: ChargeRow | None, decision: Stated | DecisionRow | None
-) -> list[chain.Happening]:
-    """Return what a link of a window may tell of; nothing where what it tells of is not there.
+) -> Iterator[chain.Happening]:
+    """Yield what a link of a window may tell of; nothing where what it tells of is not there.
 
     That a charge ended is told with the decision that ended it, or before there was any.
     """
-    if link.kind is LinkKind.DECIDED:
-        return [] if decision is None else [chain.of_decision(link.key, decision.hash)]
-    if charge is None:
-        return []
-    alone = chain.of_charge(charge, link.kind)
-    if link.kind is not LinkKind.ENDED or decision is None:
-        return [alone]
-    return [chain.of_charge(charge, link.kind, decision.hash), alone]
+    if link.kind in _OF_DECISIONS and decision is not None:
+        if link.kind is LinkKind.DECIDED:
+            yield chain.of_decision(link.key, decision.hash)
+        elif charge is not None:
+            yield chain.of_charge(charge, link.kind, decision.hash)
+    if link.kind is not LinkKind.DECIDED and charge is not None:
+        yield chain.of_charge(charge, link.kind)
 
 
 def _fits(link: LinkRow, last: bytes, happened: chain.Happening) -> bool:

@@ -39,7 +39,6 @@ __all__ = ["Edit", "edits", "fill", "tampering"]
 
 _EVENTS = Series("e", 20, 10, 3)
 _OLD = Series("o", units=2, cells_per_unit=2, period=100)
-_NEW = Series("n", units=2, fingerprint="f2", period=100)
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,7 @@ class Edit:
     Args:
         table: its declaration.
         key: of the row.
+        words: what the row says of its state: rows of the same words are alike.
         column: its name; empty where the row goes.
         how: what kind of edit it is.
         value: what stands there then.
@@ -56,6 +56,7 @@ class Edit:
 
     table: Table[Any]
     key: tuple[Any, ...]
+    words: str
     column: str
     how: str
     value: Any = None
@@ -79,7 +80,8 @@ def fill(ledger: Ledger, clock: Clock) -> None:
     """Put rows into every table of an empty ledger, as those who work with it would.
 
     Budget ``s`` is of unit ``user`` and holds a run, ``old`` of the same and compacted, ``t`` of
-    unit ``event`` with decisions adopted from another timeline.
+    unit ``event`` with decisions adopted from another timeline, ``idle`` with a query that never
+    decided.
     """
     ledger.journal.note(START)
     ledger.journal.note("clock")
@@ -87,6 +89,7 @@ def fill(ledger: Ledger, clock: Clock) -> None:
         ("s", PrivacyUnit.USER, WHOLE + OTHER.units),
         ("old", PrivacyUnit.USER, 10),
         ("t", PrivacyUnit.EVENT, 5),
+        ("idle", PrivacyUnit.USER, 5),
     ):
         period = "lifetime" if unit is PrivacyUnit.USER else ""
         ledger.pins.register_budget(BudgetTerms(scope, unit, wall, period))
@@ -94,6 +97,7 @@ def fill(ledger: Ledger, clock: Clock) -> None:
         identity = TOPIC_ID if feed == "feed" else f"id of {topic}"
         ledger.pins.register_log(LogIdentity(feed, f"cluster {feed}", identity, topic, 2))
     ledger.pins.register_files({"feed": ["ab", "cd"], "t": ["ef"]})
+    ledger.pins.register_query(registration(Series("i"), "idle"))
     _compacted(ledger)
     _in_a_run(ledger)
     _adopted(ledger)
@@ -207,10 +211,11 @@ def edits(connection: sa.Connection) -> Iterator[Edit]:
         assert rows, f"{name} has no row: nothing of it is tested"
         for row in rows:
             key = tuple(row[name] for name in one.key)
-            yield Edit(one, key, "", "deleted")
+            words = " ".join(row[each.name] for each in one.columns if _is_word(each))
+            yield Edit(one, key, words, "", "deleted")
             for column in one.columns:
                 for how, value in _others(column, row, rows):
-                    yield Edit(one, key, column.name, how, value)
+                    yield Edit(one, key, words, column.name, how, value)
 
 
 def _others(
@@ -223,7 +228,7 @@ def _others(
         yield "of another row", beside[0]
     if column.nullable and now is not None:
         yield "missing", None
-    if column.read is not None and column.kind is Kind.TEXT:
+    if _is_word(column):
         yield from (("another word", one.value) for one in column.read if one.value != now)  # type: ignore[attr-defined]  # a StrEnum
     elif column.kind is Kind.TRUTH:
         yield "turned", not now
@@ -236,3 +241,8 @@ def _others(
     else:
         yield "one more", (now or 0) + 1
         yield "one less", (now or 0) - 1
+
+
+def _is_word(column: Column) -> bool:
+    """Whether a column holds a member of a ``StrEnum``."""
+    return column.kind is Kind.TEXT and column.read is not None
