@@ -97,10 +97,10 @@ def fill(ledger: Ledger, clock: Clock) -> None:
         identity = TOPIC_ID if feed == "feed" else f"id of {topic}"
         ledger.pins.register_log(LogIdentity(feed, f"cluster {feed}", identity, topic, 2))
     ledger.pins.register_files({"feed": ["ab", "cd"], "t": ["ef"]})
-    ledger.pins.register_query(registration(Series("i"), "idle"))
     _compacted(ledger)
     _in_a_run(ledger)
     _adopted(ledger)
+    ledger.pins.register_query(registration(Series("i"), "idle"))
     for number, feed in enumerate(("feed", "old")):
         clock.now_ms += 500
         announced = ledger.growths.announce(feed, 3 + number, from_ms=9_000, first_starts={})
