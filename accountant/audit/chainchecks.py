@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain as chained
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from accountant.audit.chargechecks import named
 from accountant.charging import vouching
 from accountant.store import chain
 from accountant.store.among import listed
 from accountant.store.tables.charged import ENDED, LinkKind
+from accountant.store.tables.windows import window_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from accountant.store.decisions import Stated
     from accountant.store.tables.charged import ChargeRow, LinkRow
-    from accountant.store.tables.decided import AdoptedRow
+    from accountant.store.tables.decided import AdoptedRow, DecisionRow, SequenceRow
     from accountant.store.tables.pinned import ScopeRow
     from accountant.store.transaction import Transaction
 
-__all__ = ["Place", "problems", "told_problems", "trusted_problems"]
+__all__ = [
+    "Place",
+    "decision_problems",
+    "problems",
+    "told_problems",
+    "trusted_problems",
+]
+
+Window: TypeAlias = tuple[str, int, int]
+
+_OF_DECISIONS: Final = {LinkKind.ENDED, LinkKind.DECIDED}
+_OF_WINDOWS: Final = {LinkKind.SERVED, *_OF_DECISIONS}
 
 
 class Place(NamedTuple):
@@ -65,8 +79,8 @@ def problems(
     yield from follower.follow(begin, anchors)
     if tx.links.last_state(name) != vouching.state_text(tx, scope):
         yield (
-            f"budget {name!r}: its terms, its queries' rows or what compaction left "
-            "are not what its chain vouches for"
+            f"budget {name!r}: its terms, its queries and their rows, its logs or what compaction "
+            "left are not what its chain vouches for"
         )
     if trusted is None and not scope.base_link:
         # Compaction drops the links of adopted decisions, and keeps these.
@@ -89,6 +103,33 @@ def told_problems(charge: ChargeRow, told: Sequence[tuple[int, str]]) -> Iterato
             before = kind
     if before != (LinkKind.ENDED if charge.state in ENDED else LinkKind.SERVED):
         yield f"{named(charge.key)}: the chain does not tell how it is {charge.state.value}"
+
+
+def decision_problems(
+    tx: Transaction, scope: str, kept: SequenceRow, last: DecisionRow
+) -> Iterator[str]:
+    """Yield whether nothing vouches for a query's last decision, so for those before it.
+
+    A link of its window does, with its hash; or the budget's state, once that link is gone.
+
+    Args:
+        tx: sees one snapshot.
+        scope: the budget that the query draws on.
+        kept: what is kept of the query's numbers.
+        last: the decision.
+    """
+    if kept.base_sequence >= last.sequence:
+        return
+    charge, budget = tx.charges.at(last.key), tx.scopes.get(scope=scope)
+    links = tx.links.all(**window_columns(last.key)) if budget is not None else ()
+    for link in links:
+        before = tx.links.hash_of(scope, link.link - 1)
+        if budget is not None and link.link == budget.base_link + 1:
+            before = budget.base_hash
+        told = next(_told_of(link, charge, last), None) if link.kind in _OF_DECISIONS else None
+        if before is not None and told is not None and _fits(link, before, told):
+            return
+    yield f"{named(last.key)}: no link of the chain tells of its decision"
 
 
 class _Follower:
@@ -114,16 +155,17 @@ class _Follower:
         if anchors.get(number, last) != last:
             yield f"{budget}: link {number} is not the one that was noted"
         for links in self._tx.links.since(scope.scope, number):
-            charges = self._told_of(links)
+            charges, decided = self._told_of(links)
             for link in links:
                 number += 1
                 if link.link != number:
                     yield f"{budget}: link {number} of the chain is missing"
                     number = link.link
-                happened = self._happened(link, charges)
-                if happened is None:
+                happened = self._happened(link, charges, decided)
+                first = next(happened, None)
+                if first is None:
                     yield f"{self._what(link)}: link {number} tells of it, and it is not there"
-                elif chain.hash_after(last, number, happened) != link.hash:
+                elif not any(_fits(link, last, one) for one in chained([first], happened)):
                     what = self._what(link)
                     yield f"{what}: it is not what link {number} of the chain vouches for"
                 if anchors.get(number, link.hash) != link.hash:
@@ -139,20 +181,55 @@ class _Follower:
             return f"budget {self._scope.scope!r}, its state"
         return named(link.key)
 
-    def _told_of(self, links: Sequence[LinkRow]) -> dict[tuple[str, int, int], ChargeRow]:
-        windows = {one.window for one in links if one.kind in {LinkKind.SERVED, LinkKind.ENDED}}
-        found = self._tx.charges.among(listed(windows)) if windows else []
-        return {one.window: one for one in found if one.scope == self._scope.scope}
+    def _told_of(
+        self, links: Sequence[LinkRow]
+    ) -> tuple[Mapping[Window, ChargeRow], Mapping[Window, Stated]]:
+        """Return the charges and the decisions of the windows that some links tell of."""
+        windows = {one.window for one in links if one.kind in _OF_WINDOWS}
+        if not windows:
+            return {}, {}
+        found = self._tx.charges.among(listed(windows))
+        mine = {one.window: one for one in found if one.scope == self._scope.scope}
+        return mine, self._tx.decisions.stated_among(listed(windows))
 
     def _happened(
-        self, link: LinkRow, charges: Mapping[tuple[str, int, int], ChargeRow]
-    ) -> chain.Happening | None:
-        if link.kind is LinkKind.STATE:
-            return None if link.told is None else chain.of_state(link.told)
-        if link.kind is LinkKind.ADOPTED:
-            digest = link.told or ""
-            self.adopted.add(digest)
-            row = self._rows.get(digest)
-            return None if row is None else chain.of_adopted(row)
-        charge = charges.get(link.window)
-        return None if charge is None else chain.of_charge(charge, link.kind)
+        self,
+        link: LinkRow,
+        charges: Mapping[Window, ChargeRow],
+        decided: Mapping[Window, Stated],
+    ) -> Iterator[chain.Happening]:
+        """Yield what a link may tell of; nothing where it is not there."""
+        match link.kind:
+            case LinkKind.STATE:
+                if link.told is not None:
+                    yield chain.of_state(link.told)
+            case LinkKind.ADOPTED:
+                digest = link.told or ""
+                self.adopted.add(digest)
+                row = self._rows.get(digest)
+                if row is not None:
+                    yield chain.of_adopted(row)
+            case _:
+                yield from _told_of(link, charges.get(link.window), decided.get(link.window))
+
+
+def _told_of(
+    link: LinkRow, charge: ChargeRow | None, decision: Stated | DecisionRow | None
+) -> Iterator[chain.Happening]:
+    """Yield what a link of a window may tell of; nothing where what it tells of is not there.
+
+    That a charge ended is told with the decision that ended it, or before there was any.
+    """
+    if link.kind in _OF_DECISIONS and decision is not None:
+        if link.kind is LinkKind.DECIDED:
+            yield chain.of_decision(link.key, decision.hash)
+        elif charge is not None:
+            yield chain.of_charge(charge, link.kind, decision.hash)
+    if link.kind is not LinkKind.DECIDED and charge is not None:
+        yield chain.of_charge(charge, link.kind)
+
+
+def _fits(link: LinkRow, last: bytes, happened: chain.Happening) -> bool:
+    """Say whether a link tells of something, after one with a hash."""
+    same = (link.key, link.told) == (happened.key, happened.told)
+    return same and chain.hash_after(last, link.link, happened) == link.hash

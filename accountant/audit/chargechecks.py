@@ -59,6 +59,8 @@ def _problems(
     settled = charge.state is ChargeState.SETTLED
     if {charge.settled_units is not None, charge.settled_loss_units is not None} != {settled}:
         yield f"it is {charge.state.value}, settled at {charge.settled_units}"
+    elif charge.costs is not None and not settled:
+        yield f"it is {charge.state.value}, yet it has what its cells cost"
     elif settled and readable:
         yield from _settlement_problems(charge)
     granted = charge.state in {ChargeState.RESERVED, ChargeState.SETTLED}
@@ -90,6 +92,8 @@ def _settlement_problems(charge: ChargeRow) -> Iterator[str]:
 
 def _decision_problems(charge: ChargeRow, decision: Stated | None) -> Iterator[str]:
     settled = charge.state is ChargeState.SETTLED
+    if decision is not None and decision.archived:
+        yield "its decision says that it is gone"
     decided = decision is not None and decision.outcome == Outcome.DECIDED
     if settled != decided:
         yield f"it is {charge.state.value}, its decision says otherwise"

@@ -6,15 +6,14 @@ from heapq import merge
 from itertools import chain as chained
 from typing import TYPE_CHECKING
 
-from accountant.audit import runchecks
+from accountant.audit import releasechecks, runchecks
 from accountant.records import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from accountant.costs.runs import StoredRun
-    from accountant.store.decisions import Stated
-    from accountant.store.tables.decided import GapRow
+    from accountant.store.tables.decided import DecisionRow, GapRow
     from accountant.store.tables.pinned import QueryRow
     from accountant.store.transaction import Transaction
 
@@ -43,9 +42,12 @@ def problems(
         gaps.setdefault(gap.query, []).append(gap)
     for name in sorted(last.keys() | queries.keys() | gaps.keys() | runs.keys()):
         since_ms = from_ms.get(name, _BEGINNING_MS)
-        watch = _Watch(name, queries.get(name), runs.get(name))
-        numbers = _Numbers(name, last.get(name, 0), anew=since_ms == _BEGINNING_MS)
-        stated = tx.decisions.stated(name, since_ms)
+        anew = since_ms == _BEGINNING_MS
+        query, run = queries.get(name), runs.get(name)
+        watch = _Watch(name, query, run)
+        numbers = _Numbers(name, last.get(name, 0), anew=anew)
+        hashes = releasechecks.Hashes(tx, tx.sequences.of(name), anew=anew)
+        stated = tx.decisions.in_order(name, since_ms)
         for first, until, one in merge(
             ((one.sequence, one.sequence, one) for one in stated),
             ((gap.first_sequence, gap.last_sequence, None) for gap in gaps.get(name, ())),
@@ -54,7 +56,8 @@ def problems(
             yield from numbers.take(first, until)
             if one is not None:
                 watch.take(one)
-        yield from chained(numbers.end(), watch.end())
+                yield from hashes.take(one)
+        yield from chained(numbers.end(), watch.end(), hashes.end(query, run))
         yield from _uncharged(tx, name, since_ms)
 
 
@@ -126,7 +129,7 @@ class _Watch:
         self._last_ms: int | None = None
         self._run = None if run is None else runchecks.RunSum(run)
 
-    def take(self, one: Stated) -> None:
+    def take(self, one: DecisionRow) -> None:
         """Take the next decision."""
         if self._last_ms is not None and one.start_ms <= self._last_ms:
             self._in_order = False

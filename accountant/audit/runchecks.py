@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from accountant.costs.runs import StoredRun
     from accountant.store.decisions import Stated
+    from accountant.store.tables.decided import DecisionRow
     from accountant.store.tables.pinned import QueryRow
 
 __all__ = ["RunSum", "charge_problems", "window_problems"]
@@ -55,7 +56,7 @@ class RunSum:
         self._alarms = 0
         self._spent = 0
 
-    def take(self, decided: Stated) -> None:
+    def take(self, decided: DecisionRow) -> None:
         """Take a decided window of its query, in order."""
         if decided.start_ms < self._run.opened_start_ms:
             return

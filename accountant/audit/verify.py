@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from accountant.audit import chainchecks, decisionchecks, runchecks
+from accountant.audit import chainchecks, decisionchecks, rowchecks, runchecks
 from accountant.audit.chargechecks import charge_problems, costs_problem, named
 from accountant.audit.wallchecks import wall_of
 from accountant.charging import admission
@@ -53,7 +53,7 @@ def problems(
     """
     try:
         return list(_problems(tx, anchors, since or {}))
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, LookupError) as error:
         return [f"a row cannot even be read: {error}"]
 
 
@@ -74,11 +74,15 @@ def _problems(
         yield from _window_problems(tx, scope, queries, runs, begin_ms)
         noted = anchors.get(scope.scope, {})
         yield from chainchecks.problems(tx, scope, noted, trusted)
+        yield from rowchecks.frontier_problems(tx, scope)
+        for row in tx.adopted.after(scope.scope):
+            yield from rowchecks.adopted_problems(row)
     for query, run in runs.items():  # a run is added up as a whole
         from_ms[query] = min(from_ms.get(query, _BEGINNING_MS), run.opened_start_ms)
     yield from decisionchecks.problems(tx, queries, runs, from_ms)
     for layouts in tx.layouts().values():
         yield from layouts.problems()
+    yield from rowchecks.problems(tx, whole=not since)
     if not since:
         yield from decisionchecks.tally_problems(tx)
 

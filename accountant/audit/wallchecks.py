@@ -178,6 +178,8 @@ class _UserWall:
     def end(self) -> Iterator[str]:
         """Compare every period."""
         name, wall = self._scope.scope, self._scope.terms.epsilon_max_units
+        if self._scope.settled_worst_units:
+            yield f"budget {name!r}: a row stands as settled, which unit `user` never adds up"
         for period_ms, units in sorted(self._held.items()):
             if units > wall and not self._adopted and period_ms >= self._from_ms:
                 yield f"budget {name!r}: {units} units are held in period {period_ms}, above {wall}"
@@ -206,10 +208,11 @@ class _UserWall:
         for query, held in sorted(self._drawn.items()):
             for period_ms, drawn in sorted(self._tx.kept_shares.drawn(query).items()):
                 whole = period_ms >= self._from_ms and period_ms not in self._left
-                if whole and drawn.held > held[period_ms]:
+                if whole and (drawn.held > held[period_ms] or drawn.final > drawn.held):
                     yield (
                         f"query {query!r}: {drawn.held} units stand as drawn of its share in "
-                        f"period {period_ms}, its charges say {held[period_ms]}"
+                        f"period {period_ms}, {drawn.final} of them final, its charges say "
+                        f"{held[period_ms]}"
                     )
 
 

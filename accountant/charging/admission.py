@@ -1,7 +1,7 @@
 """Admission and settlement: what one transaction does to charges.
 
 The rules of ``docs/proofs/filter.md``, applied to rows. Every change of a charge goes through
-:func:`serve`, :func:`settle` or :func:`release`, which keep totals and chain with it; whatever ends
+:func:`serve`, :func:`settle` or :func:`deny`, which keep totals and chain with it; whatever ends
 a window also answers those that waited for it. Callers hold the scope's lock.
 """
 
@@ -47,9 +47,8 @@ __all__ = [
     "answer_pending",
     "answers",
     "check_reservation",
+    "deny",
     "end_run",
-    "end_unserved",
-    "release",
     "serve",
     "settle",
     "spend",
@@ -123,9 +122,24 @@ def check_reservation(
 
 
 def settle(
-    tx: Transaction, scope: ScopeRow, charge: ChargeRow, cost: CellCosts, past: Past
+    tx: Transaction,
+    scope: ScopeRow,
+    charge: ChargeRow,
+    cost: CellCosts,
+    past: Past,
+    *,
+    decided: bytes,
 ) -> None:
-    """End a reservation at its realised loss; what it refunds is usable at once."""
+    """End a reservation at its realised loss; what it refunds is usable at once.
+
+    Args:
+        tx: holds the scope's lock.
+        scope: the budget.
+        charge: the reservation.
+        cost: what its cells lost.
+        past: what is remembered of the budget.
+        decided: the hash of the window's decision.
+    """
     settled = replace(
         charge,
         state=ChargeState.SETTLED,
@@ -134,11 +148,11 @@ def settle(
         costs=cost.encode() if isinstance(cost, LevelCosts) and len(cost.levels) > 1 else None,
     )
     if scope.terms.unit is PrivacyUnit.USER:
-        _end(tx, scope, charge, settled)
+        _end(tx, scope, charge, settled, decided)
         return
     standings = Standings(tx, scope)
     final = past.after(tx, scope, standings, charge.start_ms)
-    _end(tx, scope, charge, settled)
+    _end(tx, scope, charge, settled, decided)
     final = [one for one in final if one.held.start_ms < charge.end_ms]
     final += [*standings.adopted(charge.start_ms), *standings.all_of([settled])]
     # Settled charges are never taken back: only rows of the new one can have lost more.
@@ -147,21 +161,32 @@ def settle(
     _raise_settled_worst(tx, scope, standings, final, within=within, meeting=shape)
 
 
-def release(tx: Transaction, scope: ScopeRow, charge: ChargeRow) -> None:
-    """End a charge for nothing: its window is denied."""
-    _end(tx, scope, charge, _released(charge))
+def deny(
+    tx: Transaction, scope: ScopeRow, key: WindowKey, fingerprint: str, *, decided: bytes
+) -> None:
+    """End a window's charge for nothing, unless it has ended; a later request finds it ended.
+
+    Args:
+        tx: holds the scope's lock.
+        scope: the budget, as it stands.
+        key: the window.
+        fingerprint: of the configuration that it is denied under.
+        decided: the hash of its decision.
+    """
+    charge = tx.charges.at(key)
+    if charge is None:
+        row = _unserved(key, scope.scope, fingerprint)
+        tx.charges.add(row)
+        tx.links.append(scope.scope, [chain.as_served(row, decided)], scope)
+    elif charge.state in ENDED:
+        tx.links.append(scope.scope, [chain.of_decision(key, decided)], scope)
+    else:
+        _end(tx, scope, charge, _released(charge), decided)
 
 
 def supersede(tx: Transaction, charge: ChargeRow) -> None:
     """End a charge whose window another timeline decided; callers end with :func:`adopted`."""
     _store(tx, charge, _released(charge))
-
-
-def end_unserved(tx: Transaction, scope: str, key: WindowKey, fingerprint: str) -> None:
-    """Keep a later request from reserving for a window that is over."""
-    row = _unserved(key, scope, fingerprint)
-    tx.charges.add(row)
-    tx.links.append(scope, [chain.as_served(row)])
 
 
 def withdraw(tx: Transaction, scope: ScopeRow, query: QueryRow) -> None:
@@ -282,13 +307,17 @@ def _answered(
     return _released(charge, answer) if answer is Answer.REFUSED else charge
 
 
-def _end(tx: Transaction, scope: ScopeRow, before: ChargeRow, after: ChargeRow) -> None:
-    """Store how a charge ended, and answer the windows that waited for it."""
-    _store(tx, before, after)
+def _end(
+    tx: Transaction, scope: ScopeRow, before: ChargeRow, after: ChargeRow, decided: bytes
+) -> None:
+    """Store how a decision ended a charge, and answer the windows that waited for it."""
+    _store(tx, before, after, decided)
     answer_pending(tx, scope)
 
 
-def _store(tx: Transaction, before: ChargeRow, after: ChargeRow) -> None:
+def _store(
+    tx: Transaction, before: ChargeRow, after: ChargeRow, decided: bytes | None = None
+) -> None:
     """Store what became of a charge, in the totals and on the chain too."""
     changed = {
         name: getattr(after, name)
@@ -298,7 +327,7 @@ def _store(tx: Transaction, before: ChargeRow, after: ChargeRow) -> None:
     tx.charges.change(window_columns(before.key), **changed)
     keeping.add_to_totals(tx, after.scope, [(before.total, after)])
     if after.state in ENDED:
-        tx.links.append(after.scope, [chain.of_charge(after, LinkKind.ENDED)])
+        tx.links.append(after.scope, [chain.of_charge(after, LinkKind.ENDED, decided)])
 
 
 def _passed(key: WindowKey, query: QueryRow, scope: ScopeRow) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accountant.charging import admission, keeping, vouching
+from accountant.charging import admission, concluding, keeping
 from accountant.errors import LedgerError
 from accountant.loss.overlap import Held
 from accountant.store import chain
@@ -52,8 +52,10 @@ def adopt(
 ) -> None:
     """Charge unknown decisions, move cursors and numbers behind them.
 
+    Callers have :func:`accountant.charging.vouching.changing` about it: numbers are all budgets'.
+
     Args:
-        tx: holds the locks of all queries and scopes given.
+        tx: holds the locks of all queries given and of all budgets.
         fresh: from :func:`unknown`, not empty.
         scopes: the budgets they drew on, by name.
         queries: those of their queries that are registered, by name.
@@ -61,8 +63,6 @@ def adopt(
         now_ms: the clock.
     """
     since_ms = min(one.start_ms for one in fresh)
-    for scope in scopes.values():
-        vouching.check_state(tx, scope)
     for one in fresh:
         scope = scopes[one.scope]
         if (scope.terms.unit is PrivacyUnit.USER) != bool(one.periods):
@@ -93,7 +93,6 @@ def adopt(
         seen = (one for one in fresh if one.scope == name)
         held = [Held(one.start_ms, one.end_ms, one.loss_units) for one in seen]
         admission.adopted(tx, scope, held, since_ms)
-        vouching.vouch_if_changed(tx, name)
 
 
 def _pass_over(tx: Transaction, query: QueryRow, next_starts_ms: Sequence[int]) -> None:
@@ -101,8 +100,7 @@ def _pass_over(tx: Transaction, query: QueryRow, next_starts_ms: Sequence[int]) 
     cursor_ms = max(next_starts_ms, default=query.cursor_ms)
     if cursor_ms <= query.cursor_ms:
         return
-    tx.queries.change({"query": query.query}, cursor_ms=cursor_ms)
-    tx.partials.drop_before(query.query, cursor_ms)
+    concluding.place(tx, query, cursor_ms)
     admission.spend(tx, query, cursor_ms)
 
 

@@ -13,12 +13,13 @@ grows with what goes.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from accountant.charging import keeping, vouching
 from accountant.store.among import listed
-from accountant.store.tables.charged import OPEN
+from accountant.store.tables.charged import OPEN, LinkKind
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from accountant.store.transaction import Transaction
 
 __all__ = ["STEP_LINKS", "Step", "anything_goes", "step"]
+
+_OF_DECISIONS: Final = {LinkKind.ENDED, LinkKind.DECIDED}
 
 STEP_LINKS: Final = 16_000
 """Links that one step takes away: about a third of a second on a small machine."""
@@ -104,6 +107,7 @@ def step(tx: Transaction, scope: ScopeRow, before_ms: int) -> Step:
     ended = listed(link.window for link in going if link.ended)
     many, left = tx.charges.left_among(ended)
     tx.totals.add_compacted(name, +left)
+    _keep_decided(tx, going)
     tx.decisions.strip_among(ended)
     tx.charges.drop_among(ended)
     tx.links.drop_between(name, before_link, base_link)
@@ -116,6 +120,15 @@ def step(tx: Transaction, scope: ScopeRow, before_ms: int) -> Step:
     )
     vouching.vouch(tx, name)
     return Step(many, last)
+
+
+def _keep_decided(tx: Transaction, going: list[Told]) -> None:
+    """Keep the hash of the last decision of each query that the links which go tell of."""
+    windows = listed(link.window for link in going if link.kind in _OF_DECISIONS)
+    for query, (sequence, kept) in sorted(tx.decisions.last_among(windows).items()):
+        row = tx.sequences.of(query)
+        if sequence > row.base_sequence:
+            tx.sequences.put(replace(row, base_sequence=sequence, base_hash=kept))
 
 
 def _bounds(tx: Transaction, scope: ScopeRow, before_ms: int) -> _Bounds:

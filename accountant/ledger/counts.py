@@ -9,7 +9,7 @@ from accountant.errors import LogChangedError
 from accountant.ledger.access import CLOCK_GRAIN_MS, registered_query
 from accountant.records import REFERENCE_PARTITIONS, UNSEEN_MS, PartialStatus, Place, Stand
 from accountant.store.declaration import made_from
-from accountant.store.tables.counted import MarkRow, PlaceRow
+from accountant.store.tables.counted import PlaceRow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,7 +79,7 @@ class Counts:
     def put_mark(self, feed: str, partition: int, time_ms: int, offset: int) -> None:
         """Remember where a punctuation mark lies in a partition; the first one stored stays."""
         with self._store.write() as tx:
-            tx.marks.add_new(MarkRow(feed, partition, time_ms, offset))
+            tx.marks.note(feed, partition, time_ms, offset)
             self._access.tick(tx, grain_ms=CLOCK_GRAIN_MS)
 
     def mark_before(self, feed: str, partition: int, time_ms: int) -> int | None:

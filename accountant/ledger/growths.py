@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from accountant.charging import vouching
 from accountant.errors import LedgerError, LogChangedError
 from accountant.layouts import Growth
 from accountant.records import Outcome
@@ -82,7 +83,7 @@ class Growths:
             LedgerError: it has as many, another growth is not over, or one of the windows named was
                 counted or decided already.
         """
-        with self._store.write() as tx:
+        with self._store.write() as tx, vouching.changing(tx):
             # The lock that whoever stores a count shares: none is on its way unseen.
             known = _registered(tx, feed, lock=True)
             if known.unfinished is not None and known.newest == partitions:
@@ -122,7 +123,7 @@ class Growths:
         Raises:
             LedgerError: it was not announced, or the instant has passed.
         """
-        with self._store.write() as tx:
+        with self._store.write() as tx, vouching.changing(tx):
             tx.logs.get("update", feed=feed)
             growth = tx.growths.get(feed=feed, partitions=partitions)
             if growth is None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from accountant.errors import ClockError
-from accountant.store.tables.journal import JournalRow
+from accountant.store.tables.journal import CLOCK_SET, JournalRow
 
 if TYPE_CHECKING:
     from accountant.ledger.access import Access
@@ -19,8 +19,6 @@ __all__ = ["CLOCK_SET", "START", "Entry", "Journal", "note"]
 
 START: Final = "start"
 """A worker started; every further entry is the kind of an error that stopped one."""
-CLOCK_SET: Final = "clock_set"
-"""A custodian put the ledger's mark of time back."""
 
 
 @dataclass(frozen=True, slots=True)

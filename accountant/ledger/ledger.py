@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
-from accountant.charging import admission, refusals, runs
+from accountant.charging import admission, concluding, refusals, runs
 from accountant.charging.past import Past
 from accountant.errors import LedgerError
 from accountant.ledger.access import CLOCK_GRAIN_MS, Access, registered_query, registered_scope
@@ -29,8 +29,9 @@ from accountant.ledger.reports import Reports
 from accountant.ledger.upkeep import Upkeep
 from accountant.ledger.writers import Writers
 from accountant.records import Answer, Outcome, StoredDecision
+from accountant.store import decisionchain
 from accountant.store.store import Store
-from accountant.store.tables.charged import ENDED, OPEN, ChargeState
+from accountant.store.tables.charged import OPEN, ChargeState
 from accountant.store.tables.pinned import LedgerRow
 from accountant.store.tables.windows import window_columns
 
@@ -264,16 +265,18 @@ class Ledger:
                     f"partials of {key.query!r} contradict each other",
                     hint="deny the window: one log slice gave two counts",
                 )
+            run_digest = None
             if run is not None or charge.in_run:
                 stored = tx.runs.get(query=key.query)
                 after = runs.continued(stored, charge, cost, run, alarm_count)
                 tx.runs.drop(query=key.query)
                 tx.runs.add(after)
-            admission.settle(tx, scope, charge, cost, self._past)
-            return self._conclude(
+                run_digest = decisionchain.run_digest(after, self.hash_key)
+            decision, kept = self._conclude(
                 tx,
                 key,
                 fingerprint=fingerprint,
+                run_digest=run_digest,
                 next_start_ms=next_start_ms,
                 release_ms=release_ms,
                 outcome=Outcome.DECIDED,
@@ -282,6 +285,8 @@ class Ledger:
                 alarm_count=alarm_count,
                 epsilon_units=cost.worst_units if charge.in_run else charge.units,
             )
+            admission.settle(tx, scope, charge, cost, self._past, decided=kept)
+            return decision
 
     def deny(
         self,
@@ -311,12 +316,7 @@ class Ledger:
             scope = self._in_turn(tx, key, fingerprint, next_start_ms, deny=True)
             if isinstance(scope, StoredDecision):
                 return scope
-            charge = tx.charges.at(key)
-            if charge is None:
-                admission.end_unserved(tx, scope.scope, key, fingerprint)
-            elif charge.state not in ENDED:
-                admission.release(tx, scope, charge)
-            return self._conclude(
+            decision, kept = self._conclude(
                 tx,
                 key,
                 fingerprint=fingerprint,
@@ -328,6 +328,8 @@ class Ledger:
                 alarm_count=0,
                 epsilon_units=0,
             )
+            admission.deny(tx, scope, key, fingerprint, decided=kept)
+            return decision
 
     def decision(self, key: WindowKey) -> StoredDecision | None:
         """Return a window's decision, if there is one."""
@@ -375,8 +377,8 @@ class Ledger:
         if existing is not None:
             if query.cursor_ms == key.start_ms < next_start_ms:
                 # Adopted before the query was registered: it still has to be passed over.
-                tx.queries.change({"query": query.query}, cursor_ms=next_start_ms)
-                tx.partials.drop_before(query.query, next_start_ms)
+                scope = registered_scope(tx, query.scope, lock=True)
+                concluding.pass_over(tx, scope, query, next_start_ms)
             return existing
         refusals.same_fingerprint(query, fingerprint)
         refusals.in_turn(query, key, next_start_ms, deny=deny)
@@ -388,18 +390,17 @@ class Ledger:
         key: WindowKey,
         *,
         next_start_ms: int,
+        run_digest: bytes | None = None,
         **fields: Any,
-    ) -> StoredDecision:
+    ) -> tuple[StoredDecision, bytes]:
         tx.partials.drop(**window_columns(key))
-        tx.queries.change({"query": key.query}, cursor_ms=next_start_ms)
         # Nothing here is shared among scopes but the clock's mark, and that moves in steps.
         decision = StoredDecision(
             key=key,
-            sequence=tx.sequences.take(key.query),
+            sequence=0,
             ledger_id=self.ledger_id,
             decided_at_ms=self._access.tick(tx, grain_ms=CLOCK_GRAIN_MS),
             published=False,
             **fields,
         )
-        tx.decisions.store(decision)
-        return decision
+        return concluding.conclude(tx, decision, next_start_ms=next_start_ms, run_digest=run_digest)

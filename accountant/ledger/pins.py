@@ -7,6 +7,7 @@ ledger is refused, unless the change was accepted at a window boundary.
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import nullcontext
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,9 @@ class Pins:
             LogChangedError: it is another log, or has partitions that were not announced.
         """
         with self._store.write() as tx:
-            tx.logs.add_new(identity)
+            if tx.logs.get(feed=identity.feed) is None:
+                with vouching.changing(tx):
+                    tx.logs.add_new(identity)
             (stored,) = tx.logs.each(feed=identity.feed)
             refusals.same_log(stored, identity, tx.layouts_of(stored))
             self._access.tick(tx)
@@ -75,9 +78,12 @@ class Pins:
             files: digests by feed.
         """
         with self._store.write() as tx:
-            now_ms = self._access.tick(tx)
-            for feed, digests in sorted(files.items()):
-                for digest in sorted(digests):
+            known = set(_replayed(tx))
+            given = ((feed, digest) for feed, digests in files.items() for digest in digests)
+            fresh = sorted({*given} - known)
+            with vouching.changing(tx) if fresh else nullcontext():
+                now_ms = self._access.tick(tx)
+                for feed, digest in fresh:
                     tx.files.add_new(FileRow(feed, digest, now_ms))
 
     def register_query(self, registration: QueryRegistration) -> int:
@@ -109,8 +115,10 @@ class Pins:
         with self._store.write() as tx:
             known = tx.queries.named(names)
             # Rows are inserted, and budgets locked, in one order by whoever registers many.
+            fresh = set()
             for one in sorted(given, key=attrgetter("query")):
                 if one.query not in known and tx.queries.add_new(_new_query(one)):
+                    fresh.add(one.query)
                     tx.kept_shares.set(one.scope, one.query, one.share_units)
             rows = tx.queries.named(names)
             for one in given:
@@ -118,7 +126,7 @@ class Pins:
                 refusals.same_share(tx.kept_shares.of(one.scope).get(one.query, 0), one)
             for scope, mine in sorted(by_scope.items()):
                 locked = registered_scope(tx, scope, lock=True)
-                _pin_shapes(tx, locked, mine)
+                _pin_shapes(tx, locked, mine, fresh)
                 # A new share may leave no doubt any more about windows that wait.
                 admission.answer_pending(tx, locked)
             self._access.tick(tx)
@@ -160,15 +168,20 @@ class Pins:
                     hint="choose a later window boundary",
                 )
             scope = registered_scope(tx, row.scope, lock=True)
+            vouching.check_state(tx, scope)
             tx.kept_shares.set(row.scope, row.query, registration.share_units)
             admission.withdraw(tx, scope, row)
-            _pin_shapes(tx, registered_scope(tx, row.scope), [registration])
             tx.queries.change(
                 {"query": row.query},
                 fingerprint=registration.fingerprint,
                 definition=registration.definition,
                 effective_from_ms=effective_from_ms,
             )
+            known = tx.shape(row.query, registration.fingerprint)
+            if known is None:
+                tx.shapes.add(_new_shape(registration))
+            vouching.vouch(tx, row.scope)
+            refusals.same_shape(known or registration.shape, registration)
             tx.partials.drop(query=row.query)
             self._access.tick(tx)
 
@@ -177,10 +190,14 @@ class Pins:
         with self._store.write() as tx:
             row = registered_query(tx, query, lock=True)
             scope = registered_scope(tx, row.scope, lock=True)
+            if not row.retired:
+                vouching.check_state(tx, scope)
             tx.kept_shares.set(row.scope, query, 0)
             admission.withdraw(tx, scope, row)
             tx.partials.drop(query=query)
-            tx.queries.change({"query": query}, retired=True)
+            if not row.retired:
+                tx.queries.change({"query": query}, retired=True)
+                vouching.vouch(tx, row.scope)
             self._access.tick(tx)
 
     def budgets(self) -> list[ScopeRow]:
@@ -277,19 +294,35 @@ def _new_budget(terms: BudgetTerms) -> ScopeRow:
 
 def _new_query(given: QueryRegistration) -> QueryRow:
     cursor_ms = given.first_start_ms
-    return made_from(QueryRow, given, cursor_ms=cursor_ms, effective_from_ms=None, retired=False)
+    return made_from(
+        QueryRow,
+        given,
+        cursor_ms=cursor_ms,
+        effective_from_ms=None,
+        retired=False,
+        placed_ms=cursor_ms,
+    )
 
 
 def _replayed(tx: Transaction) -> list[tuple[str, str]]:
     return [(row.feed, row.digest) for row in tx.files.all()]
 
 
-def _pin_shapes(tx: Transaction, scope: ScopeRow, given: Sequence[QueryRegistration]) -> None:
-    """Store which rows queries cover the first time, later compare; their budget is locked."""
+def _pin_shapes(
+    tx: Transaction, scope: ScopeRow, given: Sequence[QueryRegistration], fresh: Collection[str]
+) -> None:
+    """Store which rows queries cover the first time, later compare; their budget is locked.
+
+    Args:
+        tx: holds the budget's lock.
+        scope: the budget.
+        given: queries of it.
+        fresh: the names of those that this transaction registered.
+    """
     known = tx.all_shapes(scope.terms.scope)
     added = [one for one in given if (one.query, one.fingerprint) not in known]
     if added:
-        vouching.add_shapes(tx, scope, [_new_shape(one) for one in added])
+        vouching.add_queries(tx, scope, fresh, [_new_shape(one) for one in added])
     for one in given:
         refusals.same_shape(known.get((one.query, one.fingerprint), one.shape), one)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from accountant.charging import adoption, compaction
+from accountant.charging import adoption, compaction, vouching
 from accountant.ledger.access import registered_scope
-from accountant.ledger.journal import CLOCK_SET, note
+from accountant.ledger.journal import note
+from accountant.store.tables.journal import CLOCK_SET
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,9 +55,10 @@ class Upkeep:
             Where the mark stood, and where it stands, in milliseconds.
         """
         with self._store.write() as tx:
-            before_ms, now_ms = tx.ledger(lock=True).clock_ms, self._access.clock_ms()
-            tx.identity.change({"id": 1}, clock_ms=now_ms)
-            note(tx, CLOCK_SET, now_ms)
+            with vouching.changing(tx):
+                before_ms, now_ms = tx.ledger(lock=True).clock_ms, self._access.clock_ms()
+                tx.identity.change({"id": 1}, clock_ms=now_ms)
+                note(tx, CLOCK_SET, now_ms)
             return before_ms, now_ms
 
     def mark_spent(self, seen: Sequence[SeenDecision]) -> int:
@@ -73,17 +75,21 @@ class Upkeep:
             rows = [tx.queries.get("update", query=name) for name in names]
             queries = {row.query: row for row in rows if row is not None}
             budgets = {one.scope for one in seen} | {row.scope for row in queries.values()}
-            scopes = {name: registered_scope(tx, name, lock=True) for name in sorted(budgets)}
+            # All of them, in their order: what follows may change what every budget rests on.
+            every = sorted(budgets | {row.scope for row in tx.scopes.all()})
+            locked = {name: registered_scope(tx, name, lock=True) for name in every}
+            scopes = {name: locked[name] for name in sorted(budgets)}
             fresh = adoption.unknown(tx, seen, ledger_id=self._access.ledger_id)
             if fresh:
-                adoption.adopt(
-                    tx,
-                    fresh,
-                    scopes=scopes,
-                    queries=queries,
-                    ledger_id=self._access.ledger_id,
-                    now_ms=self._access.tick(tx),
-                )
+                with vouching.changing(tx):
+                    adoption.adopt(
+                        tx,
+                        fresh,
+                        scopes=scopes,
+                        queries=queries,
+                        ledger_id=self._access.ledger_id,
+                        now_ms=self._access.tick(tx),
+                    )
             return len(fresh)
 
     def compact(self, scope: str, before_ms: int) -> int:

@@ -5,7 +5,9 @@ insert or reorder what happened up to it without ``verify`` or the anchor showin
 Without an anchor, who may write the database can also write a new chain: note anchors.
 
 A window's charge has a link when it is served (what was asked for) and one when it ends (what
-became of it); one that ends as it is served has the second only.
+became of it); one that ends as it is served has the second only. A decision's hash
+(:mod:`accountant.store.decisionchain`) is in the link that tells of its window's end, or in one of
+its own where that end came first.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ __all__ = [
     "hash_after",
     "of_adopted",
     "of_charge",
+    "of_decision",
     "of_state",
     "read_anchor",
 ]
@@ -67,8 +70,14 @@ def genesis(scope: str) -> bytes:
     return _hash(b"", f"tocsin chain of {scope}")
 
 
-def of_charge(charge: ChargeRow, kind: LinkKind) -> Happening:
-    """Return what a link of one kind says about a charge."""
+def of_charge(charge: ChargeRow, kind: LinkKind, decided: bytes | None = None) -> Happening:
+    """Return what a link of one kind says about a charge.
+
+    Args:
+        charge: any.
+        kind: what happened to it.
+        decided: the hash of the decision that ended it, if one did.
+    """
     asked: tuple[object, ...] = (
         *(charge.scope, charge.fingerprint, charge.units, charge.cells, charge.cells_per_unit),
         *(charge.loss_units, charge.periods),
@@ -84,7 +93,13 @@ def of_charge(charge: ChargeRow, kind: LinkKind) -> Happening:
         )
         if charge.in_run:
             became = (*became, charge.held_units)
-    return Happening(kind, charge.key, _text(kind, charge.key, asked, became))
+    last = () if decided is None else ((decided.hex(),),)
+    return Happening(kind, charge.key, _text(kind, charge.key, asked, became, *last))
+
+
+def of_decision(key: WindowKey, decided: bytes) -> Happening:
+    """Return what a link says about a decision, by its hash, of a charge that had ended before."""
+    return Happening(LinkKind.DECIDED, key, _text(LinkKind.DECIDED, key, (decided.hex(),)))
 
 
 def of_adopted(seen: SeenDecision | AdoptedRow) -> Happening:
@@ -117,9 +132,10 @@ def read_anchor(text: str) -> tuple[int, bytes]:
     return int(number), bytes.fromhex(digest)
 
 
-def as_served(charge: ChargeRow) -> Happening:
+def as_served(charge: ChargeRow, decided: bytes | None = None) -> Happening:
     """Return the link of a charge that was just served: its only one if it ended with it."""
-    return of_charge(charge, LinkKind.ENDED if charge.state in ENDED else LinkKind.SERVED)
+    kind = LinkKind.ENDED if charge.state in ENDED else LinkKind.SERVED
+    return of_charge(charge, kind, decided)
 
 
 def hash_after(last: bytes, number: int, one: Happening) -> bytes:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
 from accountant.records import Outcome, StoredDecision
-from accountant.store import rows
-from accountant.store.among import among
+from accountant.store import decisionchain, rows
+from accountant.store.among import among, listed
 from accountant.store.declaration import made_from
 from accountant.store.rows import Rows, same_window
 from accountant.store.schema import table_of
@@ -51,6 +53,8 @@ class Stated(NamedTuple):
         outcome: as it is stored.
         alarm_count: how many alarms it gave.
         epsilon_units: what it says that it cost.
+        archived: whether its charge is said to be gone.
+        hash: as it is stored.
     """
 
     sequence: int
@@ -59,18 +63,46 @@ class Stated(NamedTuple):
     outcome: str
     alarm_count: int
     epsilon_units: int
+    archived: bool
+    hash: bytes
 
 
 class Decisions(Rows[DecisionRow]):
     """Decisions of this ledger, whose id no row repeats."""
 
-    def store(self, decision: StoredDecision) -> None:
-        """Store a decision, and count it."""
+    def store(
+        self,
+        decision: StoredDecision,
+        *,
+        next_start_ms: int,
+        run_digest: bytes | None,
+        last: SequenceRow,
+    ) -> bytes:
+        """Store a decision, count it, and return its hash.
+
+        Args:
+            decision: the next one of its query.
+            next_start_ms: where the query's cursor goes.
+            run_digest: of the run that it leaves; ``None`` without one.
+            last: what is kept of the query's numbers: that of this one, and the hash before it.
+        """
         window = window_columns(decision.key)
-        self.add(made_from(DecisionRow, decision, **window, archived=False))
+        row = made_from(
+            DecisionRow,
+            decision,
+            **window,
+            archived=False,
+            next_start_ms=next_start_ms,
+            run_digest=run_digest,
+            alarms_digest=None,
+            hash=b"",
+        )
+        row = replace(row, hash=decisionchain.hash_after(last.hash, row))
+        self.add(row)
         reason, at_ms = decision.reason or "", decision.decided_at_ms
         tally = TallyRow(decision.key.query, decision.outcome, reason, 1, at_ms)
         Tallies(self._connection, TALLIES).count([tally])
+        return row.hash
 
     def of(self, key: WindowKey, *, ledger_id: str) -> StoredDecision | None:
         """Return a window's decision."""
@@ -112,19 +144,40 @@ class Decisions(Rows[DecisionRow]):
         return set(map(tuple, self._connection.execute(statement, {"windows": windows})))
 
     def strip_among(self, windows: Listed) -> None:
-        """Take the alarms out of the decisions of some windows, whose charges go."""
-        self._connection.execute(_strip_among(self._dialect), {"windows": windows})
+        """Leave digests of the alarms of some windows' decisions, whose charges go."""
+        alike: defaultdict[bytes, list[tuple[str, int, int]]] = defaultdict(list)
+        found = self._connection.execute(_alarms_among(self._dialect), {"windows": windows})
+        for alarms, *window in found:
+            alike[alarms].append((*window,))
+        statement = _strip_among(self._dialect)
+        for alarms, mine in alike.items():
+            given = {"windows": listed(mine), "digest": decisionchain.alarms_digest(alarms)}
+            self._connection.execute(statement, given)
 
-    def stated(self, query: str, since_ms: int) -> Iterator[Stated]:
-        """Yield what a query's decisions state, by number, from the window at an instant on."""
+    def last_among(self, windows: Listed) -> dict[str, tuple[int, bytes]]:
+        """Return number and hash of the last of some windows' decisions, by query."""
+        last: dict[str, tuple[int, bytes]] = {}
+        found = self._connection.execute(_stated_among(self._dialect), {"windows": windows})
+        for query, *columns in found:
+            one = Stated._make(columns)
+            if one.sequence > last.get(query, (0, b""))[0]:
+                last[query] = (one.sequence, one.hash)
+        return last
+
+    def before(self, query: str, sequence: int) -> DecisionRow | None:
+        """Return the last decision of a query before a number."""
+        found = self._read(_before(), query=query, sequence=sequence)
+        return found[0] if found else None
+
+    def in_order(self, query: str, since_ms: int) -> Iterator[DecisionRow]:
+        """Yield a query's decisions by number, from the window at an instant on."""
         after = -(2**63)
         if since_ms > after:
             bound = {"query": query, "since_ms": since_ms}
             first = self._connection.scalar(_first_since(), bound)
             after = 2**63 - 1 if first is None else first - 1
-        bound = {"query": query, "limit": rows.PAGE}
-        while found := self._connection.execute(_stated(), {**bound, "after": after}).all():
-            yield from map(Stated._make, found)
+        while found := self._read(_in_order(), query=query, limit=rows.PAGE, after=after):
+            yield from found
             after = found[-1].sequence
 
     def stated_among(self, windows: Listed) -> dict[tuple[str, int, int], Stated]:
@@ -150,10 +203,23 @@ class Sequences:
         self._last = Rows(connection, SEQUENCES)
         self.gaps = Rows(connection, GAPS)
 
-    def take(self, query: str) -> int:
-        """Take the next number of a query."""
-        self._last.add_up([SequenceRow(query, 1)], "last_sequence")
-        return self.last_of(query)
+    def take(self, query: str) -> SequenceRow:
+        """Return what is kept of a query's numbers with the next one taken: yet to be put."""
+        before = self.of(query)
+        return replace(before, last_sequence=before.last_sequence + 1)
+
+    def of(self, query: str) -> SequenceRow:
+        """Return what is kept of a query's numbers; before the first, what they begin with."""
+        found = self._last.get(query=query)
+        return found or SequenceRow(query, 0, decisionchain.begin(query), 0, b"")
+
+    def put(self, row: SequenceRow) -> None:
+        """Keep something else of a query's numbers."""
+        self._last.put(row)
+
+    def all(self) -> list[SequenceRow]:
+        """Return what is kept of every query that has a number."""
+        return self._last.all()
 
     def last(self) -> dict[str, int]:
         """Return the last number of every query that has one."""
@@ -161,14 +227,13 @@ class Sequences:
 
     def last_of(self, query: str) -> int:
         """Return the number of a query's last decision; 0 before the first."""
-        found = self._last.get(query=query)
-        return 0 if found is None else found.last_sequence
+        return self.of(query).last_sequence
 
     def skip(self, query: str, last: int, *, declared_at_ms: int) -> None:
         """Declare the numbers up to ``last`` as used by another timeline of this ledger."""
-        self.gaps.add(GapRow(query, self.last_of(query) + 1, last, declared_at_ms))
-        self._last.drop(query=query)
-        self._last.add(SequenceRow(query, last))
+        before = self.of(query)
+        self.gaps.add(GapRow(query, before.last_sequence + 1, last, declared_at_ms))
+        self.put(replace(before, last_sequence=last))
 
 
 class Adopted(Rows[AdoptedRow]):
@@ -223,7 +288,8 @@ def _unpublished_among(dialect: str) -> Any:
 @cache
 def _strip_among(dialect: str) -> Any:
     stripped = _DECISIONS.update().where(among(_DECISIONS, dialect))
-    return stripped.values(archived=sa.true(), alarms=b"")
+    digest: Any = sa.bindparam("digest")
+    return stripped.values(archived=sa.true(), alarms=b"", alarms_digest=digest)
 
 
 @cache
@@ -235,11 +301,23 @@ def _first_since() -> Any:
 
 
 @cache
-def _stated() -> Any:
+def _in_order() -> Any:
     behind = _DECISIONS.c.sequence > sa.bindparam("after")
-    columns = (_DECISIONS.c[name] for name in Stated._fields)
-    mine = sa.select(*columns).where(_DECISIONS.c.query == sa.bindparam("query"), behind)
+    mine = sa.select(_DECISIONS).where(_DECISIONS.c.query == sa.bindparam("query"), behind)
     return mine.order_by(_DECISIONS.c.sequence).limit(sa.bindparam("limit"))
+
+
+@cache
+def _before() -> Any:
+    earlier = _DECISIONS.c.sequence < sa.bindparam("sequence")
+    mine = sa.select(_DECISIONS).where(_DECISIONS.c.query == sa.bindparam("query"), earlier)
+    return mine.order_by(_DECISIONS.c.sequence.desc()).limit(1)
+
+
+@cache
+def _alarms_among(dialect: str) -> Any:
+    columns = [_DECISIONS.c[name] for name in ("alarms", *WINDOW)]
+    return sa.select(*columns).where(among(_DECISIONS, dialect))
 
 
 @cache

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from accountant.store.among import Listed
     from accountant.store.chain import Happening
+    from accountant.store.tables.pinned import ScopeRow
 
 __all__ = ["Links", "Told"]
 
@@ -33,24 +34,37 @@ class Told(NamedTuple):
 
     Args:
         number: of the link.
-        ended: whether it tells what became of a charge.
-        window: of the charge, by its columns.
+        kind: of what it tells.
+        window: by its columns.
     """
 
     number: int
-    ended: bool
+    kind: str
     window: tuple[str, int, int]
+
+    @property
+    def ended(self) -> bool:
+        """Whether it tells what became of a charge."""
+        return self.kind == LinkKind.ENDED
 
 
 class Links(Rows[LinkRow]):
     """Links of the chains of all budgets."""
 
-    def append(self, scope: str, happened: Sequence[Happening]) -> None:
-        """Add to a budget's chain; the budget is locked."""
+    def append(
+        self, scope: str, happened: Sequence[Happening], head: ScopeRow | None = None
+    ) -> None:
+        """Add to a budget's chain.
+
+        Args:
+            scope: the budget; it is locked.
+            happened: what to add.
+            head: the budget's row, where nothing was added since it was read.
+        """
         if not happened:
             return
         scopes = Rows(self._connection, SCOPES)
-        head = scopes.get(scope=scope)
+        head = head or scopes.get(scope=scope)
         if head is None:
             raise LookupError(scope)
         links = chain.extend(scope, head.chain_link, head.chain_hash, happened)
@@ -75,9 +89,8 @@ class Links(Rows[LinkRow]):
     def following(self, scope: str, number: int, limit: int) -> list[Told]:
         """Return what the next links of a budget's chain behind one tell of, in order."""
         bound = {"scope": scope, "after": number, "last": number + limit}
-        ended = LinkKind.ENDED.value
         found = self._connection.execute(_following(), bound).all()
-        return [Told(link, kind == ended, (*window,)) for link, kind, *window in found]
+        return [Told(link, kind, (*window,)) for link, kind, *window in found]
 
     def since(self, scope: str, number: int) -> Iterator[list[LinkRow]]:
         """Yield the links of a budget's chain behind one, in order, some at a time."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,22 +52,28 @@ class Partials(Rows[PartialRow]):
             return False
         if found.digest == partial.digest or (found.complete and not partial.complete):
             return True
-        self.change(place, conflicted=True)
+        self.change(place, conflicted=True, digest=conflict_digest(found.digest))
         return False
 
     def of(self, key: WindowKey) -> list[Partial]:
         """Return a window's partials by partition."""
-        return [
-            made_from(
-                Partial,
-                row,
-                index=_whole(row.cell_index),
-                value=_whole(row.cell_value),
-                counted_on=None,
-                revision=0,
-            )
-            for row in self.each(**window_columns(key))
-        ]
+        return [self.of_row(row) for row in self.each(**window_columns(key))]
+
+    @staticmethod
+    def of_row(row: PartialRow) -> Partial:
+        """Return a stored partial.
+
+        Raises:
+            ValueError: it is none that was ever stored.
+        """
+        return made_from(
+            Partial,
+            row,
+            index=_whole(row.cell_index),
+            value=_whole(row.cell_value),
+            counted_on=None,
+            revision=0,
+        )
 
     def counted(self) -> set[str]:
         """Return the queries that have any."""
@@ -84,12 +92,28 @@ class Partials(Rows[PartialRow]):
 class Marks(Rows[MarkRow]):
     """Where punctuation marks lie in the log."""
 
+    def note(self, feed: str, partition: int, time_ms: int, log_offset: int) -> None:
+        """Remember where a mark lies; the first one stored stays."""
+        place = (feed, partition, time_ms, log_offset)
+        self.add_new(MarkRow(*place, mark_digest(*place)))
+
     def before(self, feed: str, partition: int, time_ms: int) -> int | None:
         """Return the offset of the newest mark at or before an instant."""
         place = (_MARKS.c.feed == feed, _MARKS.c.partition == partition)
         past = sa.select(_MARKS).where(*place, _MARKS.c.time_ms <= time_ms)
         newest = self._read(past.order_by(_MARKS.c.time_ms.desc()).limit(1))
         return newest[0].log_offset if newest else None
+
+
+def conflict_digest(digest: str) -> str:
+    """Return what stands for a partial's digest once another one contradicts it."""
+    return blake2b(f"conflict {digest}".encode(), digest_size=16).hexdigest()
+
+
+def mark_digest(feed: str, partition: int, time_ms: int, log_offset: int) -> bytes:
+    """Return the checksum of a mark."""
+    text = json.dumps([feed, partition, time_ms, log_offset])
+    return blake2b(text.encode(), digest_size=8).digest()
 
 
 def _whole(stored: bytes) -> NDArray[np.int64]:

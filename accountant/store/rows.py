@@ -97,6 +97,11 @@ class Rows(Generic[Record]):
         if values:
             self._connection.execute(_add_up(self._insert, self._table, added), values)
 
+    def put(self, row: Record) -> None:
+        """Store a row, in place of one that is there under the same key."""
+        statement = _put(self._insert, self._table)
+        self._connection.execute(statement, self._declared.values(row))
+
     def change(self, by: Mapping[str, Any], **values: Any) -> None:
         """Set columns of the rows with the columns ``by``."""
         statement = _update(self._table, tuple(by), tuple(values))
@@ -150,6 +155,14 @@ def _add_up(insert: Any, table: sa.Table, added: tuple[str, ...]) -> Any:
         index_elements=[column.name for column in table.primary_key.columns],
         set_={name: table.c[name] + new[name] for name in added},
     )
+
+
+@cache
+def _put(insert: Any, table: sa.Table) -> Any:
+    statement = insert(table)
+    new, key = statement.excluded, [column.name for column in table.primary_key.columns]
+    others = {one.name: new[one.name] for one in table.columns if one.name not in key}
+    return statement.on_conflict_do_update(index_elements=key, set_=others)
 
 
 @cache

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,16 +15,18 @@ from accountant.audit import verify
 from accountant.costs.levels import LevelCosts
 from accountant.errors import LedgerCorruptError
 from accountant.records import SeenDecision
-from accountant.store import chain
+from accountant.store import chain, decisionchain
 from accountant.store.chain import read_anchor
 from accountant.store.tables.charged import LINKS, LinkKind
-from accountant.store.tables.decided import ADOPTED
+from accountant.store.tables.decided import ADOPTED, TallyRow
+from accountant.store.tables.windows import window_columns
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import Series, deny, registration, requests, set_up, settle, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from accountant.costs.charges import WindowKey
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
     from accountant.store.transaction import Transaction
@@ -241,6 +244,66 @@ def test_a_rewritten_chain_is_caught_by_an_anchor(ledger: Ledger) -> None:
         assert f"link {number + 9} was noted" in problems(tx, {number + 9: b""})
 
 
+@pytest.mark.parametrize("cut", [False, True])
+def test_rewritten_decisions_are_caught_by_an_anchor(ledger: Ledger, *, cut: bool) -> None:
+    """Who rewrites what rang, or deletes the end of it, and every hash behind it is told on."""
+    a = Series("a", units=2, period=HOUR)
+    set_up(ledger, PrivacyUnit.USER, WALL, [a])
+    ledger.admit("s", requests([a], 30))
+    settle(ledger, a, 0, alarms=b'["lab"]')
+    before = dict([read_anchor(ledger.reports.status().scopes["s"].anchor)])
+    settle(ledger, a, 1, alarms=b'["hall"]')
+    noted = dict([read_anchor(ledger.reports.status().scopes["s"].anchor)])
+    assert ledger.reports.verify({"s": before | noted}) == []
+    with tampered(ledger) as tx:
+        if cut:
+            _take_back(tx, a.key(1))
+        else:
+            tx.decisions.change(window_columns(a.key(1)), alarms=b"[]")
+            assert "window [10, 20) of 'a': its decision is not" in problems(tx)
+        _rehash(tx, "a")
+        _rewrite(tx)
+        assert problems(tx) == "", "without an anchor it cannot be seen"
+        assert problems(tx, before) == "", "the anchor was noted before what was changed"
+        (number,) = noted
+        said = f"link {number} was noted" if cut else f"link {number} is not the one"
+        assert said in problems(tx, noted)
+
+
+def test_rewritten_decisions_whose_links_are_gone_are_named(ledger: Ledger) -> None:
+    """The budget's state vouches for the last of them that the chain tells of no more."""
+    a = Series("a", units=2, period=HOUR)
+    set_up(ledger, PrivacyUnit.USER, WALL, [a])
+    ledger.admit("s", requests([a], 20))
+    for index in range(2):
+        settle(ledger, a, index)
+    ledger.mark_published(a.key(0), a.key(1))
+    ledger.pins.retire_query("a")
+    assert ledger.upkeep.compact("s", HOUR) == 2
+    assert ledger.reports.verify() == []
+    with tampered(ledger) as tx:
+        tx.decisions.change(window_columns(a.key(0)), alarms_digest=b"x" * 16)
+        _rehash(tx, "a")
+        assert "is not what the budget's state vouches for" in problems(tx)
+
+
+def test_an_invented_decision_is_not_told_of(ledger: Ledger) -> None:
+    """Also where all that a denial leaves behind is there: its number, its hash, its cursor."""
+    a = Series("a", units=WALL + 1, period=HOUR)
+    set_up(ledger, PrivacyUnit.USER, WALL, [a])
+    ledger.admit("s", requests([a], 20))
+    first = deny(ledger, a, 0)
+    with tampered(ledger) as tx:
+        (row,) = tx.decisions.all()
+        window = window_columns(a.key(1))
+        next_ms = a.key(2).start_ms
+        tx.decisions.add(replace(row, **window, sequence=2, next_start_ms=next_ms))
+        tx.queries.change({"query": "a"}, cursor_ms=next_ms)
+        tx.tallies.count([TallyRow("a", first.outcome, "incomplete", 1, first.decided_at_ms)])
+        _rehash(tx, "a")
+        assert problems(tx) == "window [10, 20) of 'a': no link of the chain tells of its decision"
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -277,9 +340,31 @@ def _copy_link(tx: Transaction, source: int, target: int) -> None:
     run(tx, f"{statement} FROM tocsin_links WHERE link = {source}")
 
 
+def _take_back(tx: Transaction, key: WindowKey) -> None:
+    """Make the last decision as if it had never been, but for the hashes."""
+    run(tx, "DELETE FROM tocsin_decisions WHERE start_ms = :start", start=key.start_ms)
+    run(tx, "DELETE FROM tocsin_links WHERE link = (SELECT max(link) FROM tocsin_links)")
+    tx.charges.change(
+        window_columns(key), state="reserved", settled_units=None, settled_loss_units=None
+    )
+    tx.queries.change({"query": key.query}, cursor_ms=key.start_ms)
+    run(tx, "UPDATE tocsin_tallies SET windows = windows - 1")
+    run(tx, "UPDATE tocsin_totals SET final_units = final_units - 2")
+
+
+def _rehash(tx: Transaction, query: str) -> None:
+    """Make a new chain of decisions over what the rows say now."""
+    last, number = decisionchain.begin(query), 0
+    for row in list(tx.decisions.in_order(query, -(2**63))):
+        last, number = decisionchain.hash_after(last, row), row.sequence
+        tx.decisions.change(window_columns(row.key), hash=last)
+    tx.sequences.put(replace(tx.sequences.of(query), last_sequence=number, hash=last))
+
+
 def _rewrite(tx: Transaction) -> None:
     """Make a new chain over what the rows say now."""
     charges = {charge.key: charge for charge in tx.charges.all()}
+    hashes = {decision.key: decision.hash for decision in tx.decisions.all()}
     number, last = 0, chain.genesis("s")
     for link in tx.links.all(scope="s"):
         if link.kind is LinkKind.ADOPTED:
@@ -288,7 +373,8 @@ def _rewrite(tx: Transaction) -> None:
         elif link.kind is LinkKind.STATE:
             happened = chain.of_state(link.told or "")
         else:
-            happened = chain.of_charge(charges[link.key], link.kind)
+            decided = hashes.get(link.key) if link.kind is LinkKind.ENDED else None
+            happened = chain.of_charge(charges[link.key], link.kind, decided)
         (new,) = chain.extend("s", number, last, [happened])
         number, last = new.link, new.hash
         run(tx, "UPDATE tocsin_links SET hash = :hash WHERE link = :link", hash=last, link=number)

@@ -303,7 +303,8 @@ def test_decisions_of_two_budgets_do_not_wait_for_each_other(postgres: Postgres)
         with ledger._store.write() as tx:  # as far as a decision of A gets before it is committed
             tx.queries.get("update", query="a")
             tx.scopes.get("update", scope="s")
-            assert tx.sequences.take("a") == 1
+            tx.sequences.put(tx.sequences.take("a"))
+            assert tx.sequences.last_of("a") == 1
             ledger._access.tick(tx, grain_ms=CLOCK_GRAIN_MS)
             assert settle(ledger, b, 0).sequence == 1
 

@@ -197,8 +197,7 @@ def test_a_change_is_due_before_its_windows_end(many: Callable[[str, int], Many]
     one.start()
     query = one.alarms.queries["q001"]
     given = replace(registration(query, one.alarms, 0), fingerprint="before")
-    with one.ledger._store.write() as tx:
-        tx.queries.change({"query": "q001"}, fingerprint="before")
+    one.ledger.pins.accept_change(given, one.ledger.cursor("q001"))
     one.ledger.pins.accept_change(replace(given, fingerprint=query.fingerprint), HOUR_MS)
     assert one.runtime.judge.due() == ["q001"]
     (denied,) = one.runtime.judge.decide_due("q001")

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import ast
 import json
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 
 import accountant
-from accountant.records import Answer, SeenDecision
+from accountant.audit import verify
+from accountant.errors import LedgerCorruptError
+from accountant.records import Answer, BudgetTerms, SeenDecision
 from accountant.records import Outcome as Out
 from accountant.store.store import WRITE, Store, _engine
+from accountant.units import PrivacyUnit
 from tests.support.exports import replayed
-from tests.support.ledgers import CELLS, FINGERPRINT, TOPIC_ID, Series, deny, requests, settle
+from tests.support.ledgers import (
+    CELLS,
+    FINGERPRINT,
+    TOPIC_ID,
+    Series,
+    deny,
+    partial,
+    requests,
+    settle,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,8 +55,8 @@ HISTORY: list[tuple[str, str, int | None, str | None]] = [
 SPENT, FIRST_OPEN, FRONTIER = 6, 7, 8
 
 
-def create_version_1(url: str) -> None:
-    """Create the first schema and fill it as its code did."""
+def create_version_1(url: str, *, then: str = "0001") -> None:
+    """Create the first schema, fill it as its code did, and migrate it so far."""
     store = Store(_engine(url))
     with closing(store), store._connect(**{WRITE: True}) as connection, connection.begin():
         config = Config()
@@ -52,6 +65,7 @@ def create_version_1(url: str) -> None:
         config.attributes["connection"] = connection
         command.upgrade(config, "0001")
         _fill(connection)
+        command.upgrade(config, then)
 
 
 def _fill(connection: sa.Connection) -> None:
@@ -88,8 +102,34 @@ def _fill(connection: sa.Connection) -> None:
             _add_window(connection, series, scope, index)
         _add(connection, "sequences", query=series.query, last_sequence=SPENT)
         _adopt(connection, series, scope)
+    mark = {"feed": "feed", "partition": 1, "time_ms": 40, "log_offset": 7}
+    _add(connection, "marks", **mark)
+    _count_twice(connection)
     # Version 1 counted every reservation in full: 4 windows of 4 units, and 2 adopted.
     _add(connection, "totals", scope="t", period_ms=0, held_units=18)
+
+
+def _count_twice(connection: sa.Connection) -> None:
+    """Add a count of a window that is open, which another one contradicted."""
+    counted = partial(EVENT, FIRST_OPEN + 1)
+    _add(
+        connection,
+        "partials",
+        query=EVENT.query,
+        start_ms=counted.key.start_ms,
+        end_ms=counted.key.end_ms,
+        partition=counted.partition,
+        fingerprint=counted.fingerprint,
+        topic_id=counted.topic_id,
+        complete=counted.complete,
+        cells=counted.cells,
+        cell_index=counted.index.tobytes(),
+        cell_value=counted.value.tobytes(),
+        first_offset=counted.first_offset,
+        last_offset=counted.last_offset,
+        digest=counted.digest,
+        conflicted=True,
+    )
 
 
 def _add_window(connection: sa.Connection, series: Series, scope: str, index: int) -> None:
@@ -213,6 +253,37 @@ def test_a_migrated_ledger_goes_on(ledger_url: str, opened: Callable[[], Ledger]
     assert ledger.reports.verify(noted) == []
     assert ledger.reports.verify({"s": dict.fromkeys(noted["s"], b"")}) != []
     replayed(ledger.reports.export())
+
+
+def test_what_was_changed_before_a_migration_is_not_vouched_for(
+    ledger_url: str, opened: Callable[[], Ledger]
+) -> None:
+    """The link that version 10 adds takes nothing over that the chain before contradicts."""
+    create_version_1(ledger_url, then="0009")
+    store = Store(_engine(ledger_url))
+    with closing(store), store._connect(**{WRITE: True}) as connection, connection.begin():
+        connection.execute(sa.text("UPDATE tocsin_scopes SET epsilon_max_units = 21"))
+    ledger = opened()
+    assert sum("are not what its chain vouches for" in one for one in ledger.reports.verify()) == 2
+    with pytest.raises(LedgerCorruptError, match="vouches for"):
+        ledger.pins.register_budget(BudgetTerms("s", PrivacyUnit.EVENT, 21, ""))
+
+
+def test_decisions_of_before_are_vouched_for(ledger_url: str, opened: Callable[[], Ledger]) -> None:
+    """Whatever is changed of a decision that an older version stored is named from then on."""
+    create_version_1(ledger_url)
+    ledger = opened()
+    changes: tuple[dict[str, Any], ...] = ({"alarms": b"[1]"}, {"release_ms": 1}, {"reason": "x"})
+    for change in changes:
+        with suppress(_Undo), ledger._store.write() as tx:
+            tx.decisions.change({"sequence": 3}, **change)
+            found = verify.problems(tx, {})
+            assert sum("its decision is not what was stored" in one for one in found) == 2, change
+            raise _Undo
+
+
+class _Undo(Exception):  # noqa: N818  # not an error: it rolls a transaction back
+    """Rolls a tampering back."""
 
 
 def _anchor(text: str) -> tuple[int, bytes]:

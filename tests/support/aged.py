@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -13,7 +13,7 @@ from sqlalchemy import event
 from accountant.charging.admission import serve
 from accountant.charging.past import Past
 from accountant.records import Answer, Outcome
-from accountant.store import chain
+from accountant.store import chain, decisionchain
 from accountant.store.tables.charged import ChargeRow, ChargeState, LinkKind, PeriodTotal
 from accountant.store.tables.decided import DecisionRow, SequenceRow, TallyRow
 from accountant.store.tables.windows import window_columns
@@ -44,19 +44,25 @@ def age(
         count: windows of each.
     """
     set_up(ledger, unit, wall, all_series)
+    last: dict[str, DecisionRow] = {}
     step = max(_BATCH_WINDOWS // len(all_series), 1)
     for first in range(0, count, step):
         with ledger._store.write() as tx:  # one by one would take hours
             rows: list[ChargeRow] = []
             links: list[chain.Happening] = []
+            decided: list[DecisionRow] = []
             for index in range(first, min(first + step, count)):
                 mine = [settled(one, index) for one in all_series]
                 rows += mine
                 links += [chain.of_charge(row, LinkKind.SERVED) for row in mine]
-                links += [chain.of_charge(row, LinkKind.ENDED) for row in mine]
+                for row in mine:
+                    last[row.query] = _decided(row, last.get(row.query))
+                    decided.append(last[row.query])
+                    kept = last[row.query].hash
+                    links.append(chain.of_charge(row, LinkKind.ENDED, kept))
             tx.charges.add(*rows)
             tx.links.append("s", links)
-            tx.decisions.add(*(_decided(row) for row in rows))
+            tx.decisions.add(*decided)
             tx.tallies.count(
                 TallyRow(row.query, Outcome.DECIDED, "", 1, row.end_ms) for row in rows
             )
@@ -69,7 +75,7 @@ def age(
     with ledger._store.write() as tx:
         for one in all_series:
             tx.queries.change({"query": one.query}, cursor_ms=one.key(count).start_ms)
-            tx.sequences._last.add(SequenceRow(one.query, count))
+            tx.sequences.put(SequenceRow(one.query, count, last[one.query].hash, 0, b""))
         if unit is PrivacyUnit.EVENT:
             worst = sum(one.units for one in all_series)
             tx.scopes.change({"scope": "s"}, settled_worst_units=worst)
@@ -173,8 +179,8 @@ def settled(one: Series, index: int) -> ChargeRow:
     )
 
 
-def _decided(row: ChargeRow) -> DecisionRow:
-    return DecisionRow(
+def _decided(row: ChargeRow, before: DecisionRow | None) -> DecisionRow:
+    decided = DecisionRow(
         **window_columns(row.key),
         sequence=row.start_ms // (row.end_ms - row.start_ms) + 1,
         outcome=Outcome.DECIDED,
@@ -187,4 +193,10 @@ def _decided(row: ChargeRow) -> DecisionRow:
         published=True,
         fingerprint=row.fingerprint,
         archived=False,
+        next_start_ms=row.end_ms,
+        run_digest=None,
+        alarms_digest=None,
+        hash=b"",
     )
+    last = decisionchain.begin(row.query) if before is None else before.hash
+    return replace(decided, hash=decisionchain.hash_after(last, decided))

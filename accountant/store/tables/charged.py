@@ -210,6 +210,8 @@ class LinkKind(StrEnum):
     SERVED = "served"
     ENDED = "ended"
     ADOPTED = "adopted"
+    DECIDED = "decided"
+    """A decision of a window whose charge had ended before."""
     STATE = "state"
     """Of the budget as a whole: its terms, its queries' rows, what compaction left."""
 

@@ -12,7 +12,10 @@ __all__ = ["MARKS", "PARTIALS", "PLACES", "MarkRow", "PartialRow", "PlaceRow"]
 
 @dataclass(frozen=True, slots=True)
 class PartialRow(OfWindow):
-    """One :class:`accountant.records.Partial`; its vectors are little-endian 64-bit integers."""
+    """One :class:`accountant.records.Partial`; its vectors are little-endian 64-bit integers.
+
+    Once it is ``conflicted``, its digest says so too (:meth:`accountant.store.partials.Partials`).
+    """
 
     query: str
     start_ms: int
@@ -42,12 +45,13 @@ PARTIALS: Final = Table(
 
 @dataclass(frozen=True, slots=True)
 class MarkRow:
-    """Where a punctuation mark lies."""
+    """Where a punctuation mark lies; ``digest`` is a checksum over the rest."""
 
     feed: str
     partition: int
     time_ms: int
     log_offset: int
+    digest: bytes
 
 
 MARKS: Final = Table(

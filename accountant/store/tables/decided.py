@@ -25,7 +25,10 @@ __all__ = [
 class DecisionRow(OfWindow):
     """One :class:`accountant.records.StoredDecision` of this ledger.
 
-    ``archived`` says that its charge was compacted.
+    ``archived`` says that its charge was compacted, ``alarms_digest`` what its alarms were then.
+    ``next_start_ms`` is where it left the query's cursor, ``run_digest`` how it left the run that
+    it was decided in, ``hash`` vouches for it and for all before it of its query
+    (:mod:`accountant.store.decisionchain`).
     """
 
     query: str
@@ -42,6 +45,10 @@ class DecisionRow(OfWindow):
     published: bool
     fingerprint: str
     archived: bool
+    next_start_ms: int | None
+    run_digest: bytes | None
+    alarms_digest: bytes | None
+    hash: bytes
 
 
 DECISIONS: Final = Table(
@@ -89,14 +96,18 @@ ADOPTED: Final = Table(
 
 @dataclass(frozen=True, slots=True)
 class SequenceRow:
-    """The number of a query's last decision.
+    """The number of a query's last decision, and the hash of the last that this ledger stored.
 
-    It refers to no query: a decision of one that this copy of the ledger never registered may be
-    adopted.
+    ``base_sequence`` and ``base_hash`` are of the last one that the budget's chain tells of no
+    more, or never did: the budget's state vouches for them. The row refers to no query: a decision
+    of one that this copy of the ledger never registered may be adopted.
     """
 
     query: str
     last_sequence: int
+    hash: bytes
+    base_sequence: int
+    base_hash: bytes
 
 
 SEQUENCES: Final = Table("sequences", SequenceRow, key=["query"])

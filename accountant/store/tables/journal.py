@@ -5,7 +5,10 @@ from typing import Final
 
 from accountant.store.declaration import Table
 
-__all__ = ["JOURNAL", "JournalRow"]
+__all__ = ["CLOCK_SET", "JOURNAL", "JournalRow"]
+
+CLOCK_SET: Final = "clock_set"
+"""The entry of a mark of time that a custodian put back: the chains vouch for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,8 @@ FILES: Final = Table("files", FileRow, key=["feed", "digest"])
 class QueryRow:
     """One registered query, with the start of its oldest undecided window.
 
-    ``effective_from_ms`` is the start of the first window that an accepted change decides.
+    ``effective_from_ms`` is the start of the first window that an accepted change decides,
+    ``placed_ms`` where the cursor was put last by anything but a decision of this ledger.
     """
 
     query: str
@@ -123,6 +124,7 @@ class QueryRow:
     cursor_ms: int
     effective_from_ms: int | None
     retired: bool
+    placed_ms: int
 
 
 QUERIES: Final = Table("queries", QueryRow, key=["query"], refers={"scope": "scopes"})

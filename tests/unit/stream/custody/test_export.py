@@ -280,11 +280,14 @@ def test_an_export_that_fails_leaves_the_former_one(tmp_path: Path) -> None:
 
 def test_many_rows_are_written_in_batches(tmp_path: Path) -> None:
     """More rows than one batch holds keep their order, in several row groups."""
-    rows = [{"record": "sequences", "query": f"q{n}", "last_sequence": n} for n in range(40_000)]
+    rows = [
+        {"record": "compacted", "scope": "s", "period_ms": n, "final_units": n}
+        for n in range(40_000)
+    ]
     assert write_parquet(iter(rows), tmp_path) == 40_000
-    file = pq.ParquetFile(tmp_path / "sequences.parquet")
+    file = pq.ParquetFile(tmp_path / "compacted.parquet")
     assert file.num_row_groups == 2
-    assert file.read().column("last_sequence").to_pylist() == list(range(40_000))
+    assert file.read().column("final_units").to_pylist() == list(range(40_000))
 
 
 def test_a_place_that_cannot_be_written_to_is_bad_input(tmp_path: Path) -> None:

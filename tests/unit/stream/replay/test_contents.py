@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -78,11 +79,14 @@ def test_other_content_under_a_feed_is_the_same_wall(tmp_path: Path) -> None:
     more = tmp_path / "more.jsonl"
     more.write_text(f'{{"person": "q", "room": "lab", "n": 1, "ts": {6 * HOUR_MS}}}\n')
     assert tocsin("run", path, "--replay", events(tmp_path)).exit_code == 0
-    spent = _spent(path)
+    (spent,) = map(json.loads, _spent(path))
     again = tocsin("run", path, "--replay", events(tmp_path), str(more))
     assert again.exit_code == 0, again.stderr
     assert "0 decided now" in " ".join(again.stdout.split())
-    assert _spent(path) == spent
+    (after,) = map(json.loads, _spent(path))
+    links = [int(one.pop("anchor").partition(":")[0]) for one in (spent, after)]
+    assert links[1] == links[0] + 1, "the chain tells of the file"
+    assert after == spent
 
 
 def test_a_new_ledger_says_that_it_knows_of_nothing(tmp_path: Path) -> None:

@@ -1,0 +1,63 @@
+"""The chain of a query's decisions, in the order of their numbers: each hashed over the one before.
+
+Guarantee: who has the hash of one decision has all of them up to it. Links of the budget's chain
+(:mod:`accountant.store.chain`) carry these hashes, so that whoever noted a link elsewhere is shown
+every change of what was released before it. ``archived`` and ``published`` are not in it: they
+change later.
+
+When a charge is compacted, its decision's alarms give way to their digest: the hash stays.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from accountant.store.chain import HASH_BYTES
+
+if TYPE_CHECKING:
+    from accountant.costs.runs import StoredRun
+    from accountant.store.tables.decided import DecisionRow
+
+__all__ = ["alarms_digest", "begin", "hash_after", "run_digest"]
+
+
+def begin(query: str) -> bytes:
+    """Return the hash that a query's first decision covers."""
+    return _hash(b"", f"tocsin decisions of {query}")
+
+
+def hash_after(last: bytes, row: DecisionRow) -> bytes:
+    """Return a decision's hash, from that of the one before it; its own is not looked at."""
+    alarms = alarms_digest(row.alarms) if row.alarms_digest is None else row.alarms_digest
+    whole = (
+        *(row.query, row.start_ms, row.end_ms, row.sequence, row.outcome.value, row.reason),
+        *(alarms.hex(), row.alarm_count, row.epsilon_units, row.release_ms, row.decided_at_ms),
+        *(row.fingerprint, row.next_start_ms),
+        None if row.run_digest is None else row.run_digest.hex(),
+    )
+    return _hash(last, json.dumps(whole, separators=(",", ":")))
+
+
+def alarms_digest(alarms: bytes) -> bytes:
+    """Return what stands for alarms once they are gone."""
+    return blake2b(alarms, digest_size=HASH_BYTES).digest()
+
+
+def run_digest(run: StoredRun, hash_key: bytes) -> bytes:
+    """Return what stands for a run as a decision left it.
+
+    Its state is noise that nobody may guess at, so it is keyed with the ledger's secret.
+    """
+    whole = (
+        *(run.query, run.fingerprint, run.periods, run.open_units, run.alarm_units, run.left),
+        *(run.alarms_rung, run.opened_start_ms, run.last_start_ms, run.state.hex()),
+    )
+    keyed = blake2b(digest_size=HASH_BYTES, key=hash_key, person=b"tocsin.run")
+    keyed.update(json.dumps(whole, separators=(",", ":")).encode())
+    return keyed.digest()
+
+
+def _hash(last: bytes, text: str) -> bytes:
+    return blake2b(last + text.encode(), digest_size=HASH_BYTES).digest()
