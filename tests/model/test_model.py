@@ -12,6 +12,7 @@ SMALL = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "variant", [one for one in VARIANTS if one.name in SMALL], ids=lambda variant: variant.name
 )
