@@ -79,6 +79,15 @@ bench-accountant: $(DEV)  ## the ledger at scale, grants, maximum overlap, min-e
 papers: $(DEV)  ## the figures of the papers on other data (DATA=folder); writes their reports
 	$(BIN)/python -m benchmarks.papers --write $(if $(DATA),--data $(DATA))
 
+.PHONY: model
+model: $(DEV)  ## the protocol's models and their broken twins, every state (docs/proofs/protocol.md)
+	@deploy/prerequisites.sh spin gcc libc6-dev
+	$(BIN)/python -m tests.model.check
+
+.PHONY: histories
+histories: $(DEV)  ## a thousand random histories of a ledger, beside a sequential accountant
+	$(PYTEST) tests/contracts/test_ledger_sequential.py --full --timeout=7200
+
 .PHONY: crash
 crash: system $(DEV)  ## in full: kill -9 at every step on real servers, and a run of 10,000 windows
 	$(PYTEST) tests/integration/test_crash_matrix.py tests/unit/stream/replay/test_run_alarms.py --full --timeout=7200

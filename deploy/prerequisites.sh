@@ -21,9 +21,12 @@ present() {
     case $1 in
         # The broker of the tests runs on Java and its jars come by Maven, or it is an image.
         default-jre-headless) { command -v java >/dev/null 2>&1 && java_is_recent; } || docker_answers ;;
+        gcc) command -v gcc >/dev/null 2>&1 ;;
+        libc6-dev) echo '#include <stdio.h>' | cpp >/dev/null 2>&1 ;;
         maven) command -v mvn >/dev/null 2>&1 || docker_answers ;;
         python3-venv) python3 -c 'import venv, ensurepip' 2>/dev/null ;;
         prometheus) command -v promtool >/dev/null 2>&1 ;;
+        spin) command -v spin >/dev/null 2>&1 ;;
         *) echo "prerequisites.sh does not know the command of package $1" >&2; exit 1 ;;
     esac
 }

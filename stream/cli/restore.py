@@ -86,8 +86,8 @@ def claim(
 ) -> None:
     """Take the feeds over from another ledger, with all that it spent on them.
 
-    For a ledger that was lost, or is given up. Whoever still runs on it stops before anything more
-    leaves it. Of files, --published says what it spent.
+    For a ledger that was lost, or is given up. Stop whoever works with it first: what leaves it
+    meanwhile is not charged. Of files, --published says what it spent.
     """
     alarms = load()
     with open_ledger(alarms) as opened:

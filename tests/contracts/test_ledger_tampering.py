@@ -31,7 +31,7 @@ EXEMPT: Final = {
     "adopted.adopted_at_ms": "when the custodian took it over: shown, and nothing follows from it",
     "partials": "a count that is gone is counted again, from the same slice of the log",
     "marks": "a mark that is gone is sought before: reading begins earlier, and no count changes",
-    "drawn": "how much of a share is still kept from others: whoever is granted less or more for it, "
+    "drawn": "how much of a share is kept from others yet: whoever is granted less or more for it, "
     "the wall is held by totals of its own; too much is seen where no charge was compacted",
     "places": "what partitions look like now, written anew every few seconds: a window that it "
     "denies is not charged",

@@ -142,6 +142,7 @@ def settle(
     alarms: bytes = b"[]",
     units: int | None = None,
     cells: Sequence[int] | None = None,
+    alarm_count: int = 0,
 ) -> StoredDecision:
     """Settle a window at its worst case, at ``units`` a cell, or cell by cell."""
     cost: CellCosts = UniformCost(series.units if units is None else units, CELLS)
@@ -152,7 +153,7 @@ def settle(
         fingerprint=series.fingerprint,
         cost=cost,
         alarms=alarms,
-        alarm_count=0,
+        alarm_count=alarm_count,
         next_start_ms=series.key(index + 1).start_ms,
         release_ms=series.key(index).end_ms,
     )
