@@ -292,9 +292,10 @@ def _seen(storage: Storage, watch: Watch) -> list[tuple[Any, str, Any]]:
         if disk is None:
             return register(self, queries)
         known = disk.read("SELECT query FROM tocsin_queries")
-        found = register(self, queries)
-        watch.registered(disk, {query for (query,) in known})
-        return found
+        try:
+            return register(self, queries)
+        finally:  # a cut connection does not undo what was committed
+            watch.registered(disk, {query for (query,) in known})
 
     return [
         (judge.Judge, "_draw", drawn),

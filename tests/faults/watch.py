@@ -220,7 +220,7 @@ class Watch:
         """
         for query, start_ms in self.missing(until_ms):
             self.violated(f"{query} from {start_ms}: never decided nor denied")
-        for line in (*self._wrong_counts(), *self._wrong_alarms(), *self._wrong_reasons()):
+        for line in (*self._wrong_counts(), *self._wrong_alarms(), *self._wrong_reasons(until_ms)):
             self.violated(line)
         if not disk.exists:
             return
@@ -253,8 +253,10 @@ class Watch:
             elif len(rang) != decision["alarms"]:
                 yield f"{key}: {len(rang)} alarms left, {decision['alarms']} were said"
 
-    def _wrong_reasons(self) -> Iterator[str]:
+    def _wrong_reasons(self, until_ms: int) -> Iterator[str]:
         for query, start_ms, reason in self._denied:
+            if start_ms >= until_ms:
+                continue  # what was decided before it need not have left
             name = f"{query} from {start_ms}: denied as {reason!r}"
             if reason == "budget" and not self.rolled_back:
                 before = [
