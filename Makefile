@@ -92,6 +92,10 @@ histories: $(DEV)  ## a thousand random histories of a ledger, beside a sequenti
 crash: system $(DEV)  ## in full: kill -9 at every step on real servers, and a run of 10,000 windows
 	$(PYTEST) tests/integration/test_crash_matrix.py tests/unit/stream/replay/test_run_alarms.py --full --timeout=7200
 
+.PHONY: simulate-faults
+simulate-faults: $(DEV)  ## the real code on one thread with seeded faults (SEEDS=10000), and mutants; writes the report
+	$(BIN)/python -m tests.faults --seeds $(or $(SEEDS),10000) --hunt 1000 --write
+
 .PHONY: soak
 soak: system $(DEV)  ## forty minutes of kills, an outage and wrong clocks under load; writes its report
 	$(PYTEST) tests/soak/test_soak.py --full --timeout=7200 --capture=no

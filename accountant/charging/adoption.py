@@ -13,6 +13,7 @@ from accountant.errors import LedgerError
 from accountant.loss.overlap import Held
 from accountant.store import chain
 from accountant.store.tables.charged import ENDED, PeriodTotal
+from accountant.store.tables.windows import window_columns
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ def adopt(
         twin = tx.charges.at(one.key)
         if twin is not None and twin.state not in ENDED:
             admission.supersede(tx, twin)
+        # Analysts have the other timeline's answer: what this one drew stays charged, and here.
+        tx.decisions.change(window_columns(one.key), published=True)
     for query in queries.values():
         since_ms = min(since_ms, query.cursor_ms)
         _pass_over(tx, query, [one.next_start_ms for one in fresh if one.query == query.query])

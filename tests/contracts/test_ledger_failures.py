@@ -217,6 +217,16 @@ def test_two_timelines_are_both_charged(opened: Callable[[], Ledger], unit: Priv
     assert ledger.reports.verify() == []
 
 
+def test_a_window_that_another_timeline_released_does_not_leave_again(ledger: Ledger) -> None:
+    """Of two draws analysts have one: the other stays charged, and here."""
+    set_up(ledger, PrivacyUnit.EVENT, 4, [A])
+    ledger.admit("s", requests([A], 20))
+    mine, later = settle(ledger, A, 0), settle(ledger, A, 1)
+    assert ledger.upkeep.mark_spent([seen(mine, alarm_count=mine.alarm_count + 1)]) == 1
+    assert [one.key for one in ledger.unpublished("a", 2**62)] == [later.key]
+    assert ledger.reports.verify() == []
+
+
 def test_windows_before_an_adopted_one_are_passed_over(ledger: Ledger) -> None:
     """What the topic no longer shows is taken as spent, and late registrations skip it too."""
     set_up(ledger, PrivacyUnit.EVENT, 4, [A])

@@ -1,0 +1,250 @@
+"""The ledger's disk: a real SQLite file whose commits fail or lose their answers, and its copies.
+
+A killed process loses nothing that was committed. A power cut loses what was not synced: of the
+file of heads what came after its last ``fsync``, of the database what was committed while SQLite
+was not told to wait for the disk. What an operator does to files is here, too: a ``-wal`` file that
+stays behind, an older copy in the newer one's place, a second copy that goes on.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import exc
+
+from tests.faults.schedule import PROCESS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accountant.store.store import Store
+    from tests.faults.schedule import Process, Schedule
+
+__all__ = ["Disk", "Storage", "StorageWeather"]
+
+_SIDES: Final = ("-wal", "-shm")
+_HEADS: Final = ".heads"
+
+
+@dataclass(slots=True)
+class StorageWeather:
+    """What may go wrong with the store now, as probabilities.
+
+    Args:
+        away: of a transaction, that it cannot begin.
+        cut: of a commit, that the connection is cut before it.
+        unanswered: of a commit, that the connection is cut after it.
+        unlocked: of a lock that another holds, that it is handed out all the same, as where a
+            server drops a session.
+    """
+
+    away: float = 0.0
+    cut: float = 0.0
+    unanswered: float = 0.0
+    unlocked: float = 0.0
+
+
+class Disk:
+    """The files of one ledger.
+
+    Args:
+        folder: of its own.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.folder = folder
+        self.file = folder / "ledger.sqlite"
+        self.heads = folder / f"ledger.sqlite{_HEADS}"
+        self.url = f"sqlite:///{self.file}"
+        self.synced_heads = b""
+        """What of the file of heads outlives a power cut."""
+        self.stores: list[Store] = []
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a ledger."""
+        return self.file.exists()
+
+    @property
+    def _durable(self) -> Path:
+        return self.folder / "durable"
+
+    def read(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """Read what is committed, beside all of Tocsin."""
+        with closing(sqlite3.connect(self.file)) as connection:
+            return connection.execute(statement, values).fetchall()
+
+    def copy(self, name: str) -> Path:
+        """Copy the database as it is committed, and return where the copy lies."""
+        path = self.folder / name
+        path.unlink(missing_ok=True)
+        with (
+            closing(sqlite3.connect(self.file)) as source,
+            closing(sqlite3.connect(path)) as target,
+        ):
+            source.backup(target)
+        return path
+
+    def restore(self, copy: Path, heads: bytes | None) -> None:
+        """Put a copy in the database's place; nobody may use it.
+
+        Args:
+            copy: of the database.
+            heads: what the file of heads says then; ``None`` where it stays as it is.
+        """
+        self.close()
+        self.remove()
+        shutil.copyfile(copy, self.file)
+        if heads is not None:
+            self.heads.write_bytes(heads)
+            self.synced_heads = heads
+
+    def lose_wal(self) -> None:
+        """Keep the database's own file alone: what was not carried over from the ``-wal`` is gone.
+
+        Nobody may use it.
+        """
+        kept = self.folder / "kept"
+        shutil.copyfile(self.file, kept)
+        self.restore(kept, None)
+
+    def carry_over(self) -> None:
+        """Have SQLite write the ``-wal`` file's content into the database's own."""
+        self.read("PRAGMA wal_checkpoint")
+
+    def before_commit_without_sync(self) -> None:
+        """Remember what a power cut leaves, before the first commit that it would take."""
+        if not self._durable.exists():
+            self.copy("durable")
+
+    def power_cut(self) -> None:
+        """Forget what was not synced; nobody may use it."""
+        if self.heads.exists():
+            self.heads.write_bytes(self.synced_heads)
+        if self._durable.exists():
+            self.restore(self._durable, None)
+            self._durable.unlink()
+
+    def remove(self) -> None:
+        """Lose the database, and nothing else; nobody may use it."""
+        for side in ("", *_SIDES):
+            self.file.with_name(self.file.name + side).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let go of the files that processes had open, all of which are dead."""
+        for store in self.stores:
+            store.close()
+        self.stores.clear()
+
+
+class Storage:
+    """All disks, as Tocsin's modules find them: what takes their parts in ``os`` and ``fcntl``.
+
+    Args:
+        schedule: of the world.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self.weather = StorageWeather()
+        self.disks: list[Disk] = []
+        self.happened: dict[str, int] = {}
+        self._hasty: dict[int, str] = {}
+        self._locks: dict[tuple[int, int], tuple[int, Process | None]] = {}
+
+    def disk_of(self, path: str) -> Disk | None:
+        """Return the disk that a file lies on."""
+        return next((disk for disk in self.disks if path.startswith(f"{disk.folder}/")), None)
+
+    def opened(self, store: Store) -> None:
+        """Take note of a store, to let go of its files in the end."""
+        disk = self.disk_of(str(store.file))
+        if disk is not None:
+            disk.stores.append(store)
+
+    # --- transactions
+
+    def before_connect(self) -> None:
+        """Be where a transaction begins.
+
+        Raises:
+            OperationalError: the database cannot be reached.
+        """
+        self.schedule.pause("transaction")
+        if self._happens(self.weather.away, "transaction refused"):
+            away = sqlite3.OperationalError("connection to server failed")
+            raise exc.OperationalError(None, None, away)
+
+    def prepared(self, connection: Any, *, waits: bool) -> None:
+        """Take note of a connection, and whether its commits wait for the disk."""
+        if not waits:
+            path = connection.execute("PRAGMA database_list").fetchone()[2]
+            self._hasty[id(connection)] = path
+
+    def commit(self, connection: Any, do_commit: Callable[[Any], None]) -> None:
+        """Commit, or cut the connection before or after.
+
+        Raises:
+            OperationalError: it was cut.
+        """
+        self.schedule.point("before commit")
+        disk = self.disk_of(self._hasty.get(id(connection.dbapi_connection), ""))
+        if disk is not None:
+            disk.before_commit_without_sync()
+        if self._happens(self.weather.cut, "cut before commit"):
+            raise sqlite3.OperationalError("server closed the connection unexpectedly")
+        do_commit(connection)
+        self.schedule.point("after commit")
+        if self._happens(self.weather.unanswered, "cut after commit"):
+            raise sqlite3.OperationalError("server closed the connection unexpectedly")
+
+    # --- files
+
+    def fsync(self, descriptor: int) -> None:
+        """Have a file outlive a power cut."""
+        path = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+        disk = self.disk_of(path)
+        if disk is not None and path.startswith(str(disk.heads)):
+            disk.synced_heads = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+
+    def flock(self, descriptor: int, how: int) -> None:
+        """Take a lock among processes; others run while one waits.
+
+        Those of the dead are free at once. Real ones would be when their garbage is collected.
+
+        Raises:
+            BlockingIOError: it is held, and the caller does not wait.
+        """
+        found = os.fstat(descriptor)
+        place = (found.st_dev, found.st_ino)
+        while place in self._locks:
+            _, holder = self._locks[place]
+            if holder is not None and holder.dead:
+                break
+            if how & fcntl.LOCK_NB:
+                if self._happens(self.weather.unlocked, "lock handed out twice"):
+                    return
+                raise BlockingIOError
+            self.schedule.pause("lock")
+        self._locks[place] = descriptor, PROCESS.get()
+
+    def close(self, descriptor: int) -> None:
+        """Close a file, and let go of the lock that it was."""
+        self._locks = {place: held for place, held in self._locks.items() if held[0] != descriptor}
+        os.close(descriptor)
+
+    def _happens(self, chance: float, kind: str) -> bool:
+        happens = (
+            chance > 0 and PROCESS.get() is not None and self.schedule.random.random() < chance
+        )
+        if happens:
+            self.happened[kind] = self.happened.get(kind, 0) + 1
+        return happens

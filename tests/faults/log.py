@@ -1,0 +1,219 @@
+"""Kafka in memory, with clients of aiokafka's shape.
+
+What is kept of Kafka: offsets and append times of a leader's clock that may step back a little,
+transactions that hold readers back until they end, compaction, a producer's order, a group whose
+members learn late of what was assigned, and requests of the dead that arrive all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+from zlib import crc32
+
+from aiokafka import TopicPartition
+from aiokafka.errors import (
+    KafkaConnectionError,
+)
+
+from stream.kafka.topics import TopicFacts, plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from stream.model.alarms import Alarms
+    from tests.faults.schedule import Process, Schedule
+
+__all__ = ["Broker", "Entry", "Transaction", "Weather"]
+
+_REQUEST_S: Final = 10.0
+
+
+class _Place(TopicPartition):  # type: ignore[misc]  # aiokafka ships no stubs
+    """A partition whose place in a set does not depend on how the process hashes strings."""
+
+    def __hash__(self) -> int:
+        return hash((crc32(self.topic.encode()), self.partition))
+
+
+@dataclass(slots=True)
+class Weather:
+    """What may go wrong with the brokers now: probabilities, and whether nobody reaches them.
+
+    Args:
+        away: no request is answered.
+        lost: of a record, that it is not appended and its sender is told so.
+        unanswered: of a record, that it is appended and its sender is told that it was not.
+        refused: of another request, that it fails.
+        flying: of a record whose sender dies, that it arrives all the same.
+    """
+
+    away: bool = False
+    lost: float = 0.0
+    unanswered: float = 0.0
+    refused: float = 0.0
+    flying: float = 0.5
+
+
+@dataclass(slots=True)
+class Transaction:
+    """Open until it ends; ``None`` for what is still open."""
+
+    committed: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record of a partition, and the process that sent it.
+
+    Args:
+        order: among the records of all topics.
+    """
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    order: int
+    sender: Process | None = None
+    transaction: Transaction | None = None
+
+    @property
+    def readable(self) -> bool:
+        """Whether it was committed, or never was part of a transaction."""
+        return self.transaction is None or bool(self.transaction.committed)
+
+
+@dataclass(slots=True)
+class _Partition:
+    entries: list[Entry] = field(default_factory=list)
+    end: int = 0
+    leader_ahead_ms: int = 0
+
+    def stable(self) -> int:
+        """Return the offset up to which no transaction is open."""
+        for entry in self.entries:
+            if entry.transaction is not None and entry.transaction.committed is None:
+                return entry.offset
+        return self.end
+
+    def reading(self, position: int, until: int) -> Iterator[Entry]:
+        """Yield the entries of ``[position, until)``."""
+        for entry in self.entries[bisect_left(self.entries, position, key=lambda e: e.offset) :]:
+            if entry.offset >= until:
+                return
+            yield entry
+
+
+class Broker:
+    """All brokers, as one.
+
+    Args:
+        schedule: of the world.
+        alarms: which topics there are.
+        partitions: of the feed.
+    """
+
+    def __init__(self, schedule: Schedule, alarms: Alarms, *, partitions: int) -> None:
+        self.schedule = schedule
+        self.weather = Weather()
+        self.happened: defaultdict[str, int] = defaultdict(int)
+        self.on_send: list[Callable[[str, bytes], None]] = []
+        self.on_append: list[Callable[[str, Entry], None]] = []
+        self.facts: dict[str, TopicFacts] = {}
+        self._logs: dict[tuple[str, int], _Partition] = {}
+        self._dated: set[str] = set()
+        self._order = 0
+        for topic in plan(alarms, partitions=partitions):
+            name = topic.name
+            self.facts[name] = TopicFacts(name, "c", f"id-{name}", topic.partitions, topic.config)
+            if topic.config.get("message.timestamp.type") == "LogAppendTime":
+                self._dated.add(name)
+            for number in range(topic.partitions):
+                self._logs[name, number] = _Partition()
+
+    # --- the world's side
+
+    def append(
+        self,
+        place: TopicPartition,
+        value: bytes,
+        *,
+        key: bytes | None = None,
+        timestamp_ms: int = 0,
+        sender: Process | None = None,
+        transaction: Transaction | None = None,
+    ) -> Entry:
+        """Append a record, dated by the leader's clock where the topic says so."""
+        log = self.log(place)
+        if place.topic in self._dated:
+            timestamp_ms = self.schedule.now_ms() + log.leader_ahead_ms
+        self._order += 1
+        entry = Entry(log.end, timestamp_ms, key, value, self._order, sender, transaction)
+        log.entries.append(entry)
+        log.end += 1
+        for told in self.on_append:
+            told(place.topic, entry)
+        return entry
+
+    @property
+    def order(self) -> int:
+        """How many records were appended to all topics."""
+        return self._order
+
+    def entries(self, topic: str) -> list[tuple[int, Entry]]:
+        """Return what can be read of a topic: ``(partition, entry)``, by partition and offset."""
+        return [
+            (partition, entry)
+            for (name, partition), log in self._logs.items()
+            if name == topic
+            for entry in log.entries
+            if entry.readable
+        ]
+
+    def compact(self, topic: str) -> None:
+        """Keep of each key the newest record, and the end of the log as it is."""
+        for (name, _), log in self._logs.items():
+            if name == topic:
+                newest = {entry.key: entry.offset for entry in log.entries}
+                log.entries = [e for e in log.entries if newest[e.key] == e.offset]
+
+    def elect(self, place: TopicPartition, ahead_ms: int) -> None:
+        """Make another broker the leader, whose clock stands differently."""
+        self.log(place).leader_ahead_ms = ahead_ms
+
+    def places(self, topic: str) -> list[TopicPartition]:
+        """Return a topic's partitions."""
+        return [_Place(*place) for place in self._logs if place[0] == topic]
+
+    # --- what clients ask
+
+    def log(self, place: TopicPartition) -> _Partition:
+        """Return a partition's log."""
+        return self._logs[place.topic, place.partition]
+
+    def lost_its_answer(self, chance: float, kind: str) -> bool:
+        """Draw whether a fault happens, and count it."""
+        happens = chance > 0 and self.schedule.random.random() < chance
+        self.happened[kind] += happens
+        return happens
+
+    async def request(self, name: str) -> None:
+        """Ask the brokers something.
+
+        Raises:
+            KafkaConnectionError: they do not answer.
+        """
+        await self.schedule.network(name)
+        waited_s = 0.0
+        while self.weather.away:
+            if waited_s >= _REQUEST_S:
+                raise KafkaConnectionError(name)
+            await asyncio.sleep(1.0)
+            waited_s += 1.0
+            self.schedule.point(name)
+        if self.lost_its_answer(self.weather.refused, "request refused"):
+            raise KafkaConnectionError(name)

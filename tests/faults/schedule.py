@@ -1,0 +1,336 @@
+"""One thread at a time, virtual time, and every delay drawn from a seed.
+
+The event loop's clock moves only when nothing is left to do at an instant. What Tocsin calls in
+threads of its own (the ledger, counting) runs on a *strand*: a thread that has the floor alone and
+hands it back wherever the world may take time, so that what happens in which order follows from the
+seed. Within a process the order of asyncio stands; how long the world takes is what is drawn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import random
+import threading
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Generator
+
+__all__ = ["EPOCH_MS", "PROCESS", "Killed", "Process", "Schedule"]
+
+EPOCH_MS: Final = 1_700_000_000_000
+"""What the world's clock shows at the start, in milliseconds since 1970: a multiple of 10 s."""
+
+
+class Killed(BaseException):
+    """The process is dead: nothing of it goes on, and nothing may catch this."""
+
+
+@dataclass(eq=False)
+class Process:
+    """A process of the simulated world, which may be killed at any point.
+
+    Args:
+        name: for traces.
+        fuse: how many points it lives for; ``None`` for ever.
+        ahead_ms: how far its wall clock is ahead of the world's.
+    """
+
+    name: str
+    fuse: int | None = None
+    ahead_ms: int = 0
+    dead: bool = False
+    ended: BaseException | int | None = None
+    """What it ended with by itself: an error of its start, or an exit code."""
+    points: int = 0
+    tasks: dict[asyncio.Task[Any], None] = field(default_factory=dict)
+    waits: dict[_Wait, None] = field(default_factory=dict)
+    buried: list[Callable[[], None]] = field(default_factory=list)
+    """Called once it is dead: what the world does for the dead, as expiring their sessions."""
+
+
+PROCESS: Final[ContextVar[Process | None]] = ContextVar("process", default=None)
+"""Who is running; ``None`` for the world itself."""
+
+
+class _Wait:
+    """A strand that waits to be told to go on, once."""
+
+    def __init__(self, strand: _Strand) -> None:
+        self._strand = strand
+        self._over = False
+
+    def end(self, *_: object) -> None:
+        """Let it go on, unless it did; called by the loop."""
+        if not self._over:
+            self._over = True
+            self._strand.resume()
+
+
+class _Strand:
+    """A thread that runs while the loop's thread waits for it, and waits while that runs."""
+
+    def __init__(self) -> None:
+        self._go, self._back = threading.Lock(), threading.Lock()
+        self._go.acquire()
+        self._back.acquire()
+        self._call: Callable[[], None] = bool
+        threading.Thread(target=self._run, name="strand", daemon=True).start()
+
+    def start(self, call: Callable[[], None]) -> None:
+        """Run a call up to where it first waits, or to its end; it never raises."""
+        self._call = call
+        self.resume()
+
+    def resume(self) -> None:
+        """Give it the floor until it hands it back."""
+        self._go.release()
+        self._back.acquire()
+
+    def hand_back(self) -> None:
+        """Let the loop's thread go on until ``resume``; called by the strand."""
+        self._back.release()
+        self._go.acquire()
+
+    def _run(self) -> None:
+        self._go.acquire()
+        while True:
+            _HERE.strand = self
+            self._call()
+            _IDLE.append(self)
+            self.hand_back()
+
+
+class _Here(threading.local):
+    strand: _Strand | None = None
+
+
+_HERE: Final = _Here()
+_IDLE: Final[list[_Strand]] = []
+
+
+class _Loop(asyncio.BaseEventLoop):
+    """An event loop whose clock jumps to the next thing to do."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        super().__init__()
+        self._schedule = schedule
+        self._now_s = 0.0
+        self._selector = self
+        self._clock_resolution = 1e-9
+
+    def time(self) -> float:
+        """Return seconds since the world began."""
+        return self._now_s
+
+    def select(self, timeout: float | None) -> list[Any]:
+        """Let time pass; called where nothing is to do before it has.
+
+        Raises:
+            RuntimeError: nothing will ever happen again.
+        """
+        if timeout is None:
+            raise RuntimeError("everybody waits for somebody else")
+        self._now_s += timeout
+        return []
+
+    def run_in_executor(self, _executor: Any, func: Callable[..., Any], *args: Any) -> Any:
+        """Run a function on a strand."""
+        return self._schedule.in_thread(lambda: func(*args))
+
+    def _process_events(self, _events: Any) -> None:
+        """There are no sockets."""
+
+    def _write_to_self(self) -> None:
+        """Nobody calls from a thread that the loop does not wait for."""
+
+
+class Schedule:
+    """Who runs when.
+
+    Args:
+        seed: everything follows from it.
+        trace: told what happens: world time in ms, who, what.
+    """
+
+    def __init__(self, seed: int, trace: Callable[[int, str, str], None] | None = None) -> None:
+        self.random = random.Random(seed)
+        self.loop = _Loop(self)
+        self.loop.set_exception_handler(lambda *_: None)  # the dead leave errors behind
+        self.loop.set_task_factory(self._task)
+        self.slowest_s = 0.02
+        self.crashes = 0
+        self._trace = trace
+
+    # --- time
+
+    def now_ms(self) -> int:
+        """Return the world's clock, in milliseconds since 1970."""
+        return EPOCH_MS + round(self.loop.time() * 1000)
+
+    def monotonic_s(self) -> float:
+        """Return a clock that nobody sets, in seconds."""
+        return self.loop.time()
+
+    def wall_ms(self) -> int:
+        """Return the wall clock of the process that asks."""
+        process = PROCESS.get()
+        return self.now_ms() + (0 if process is None else process.ahead_ms)
+
+    def delay_s(self) -> float:
+        """Draw how long something takes: mostly little."""
+        return self.slowest_s * self.random.random() ** 3
+
+    def say(self, what: str) -> None:
+        """Tell the trace what happens now."""
+        if self._trace is not None:
+            process = PROCESS.get()
+            self._trace(self.now_ms(), "world" if process is None else process.name, what)
+
+    # --- points at which a process may be killed, and others may run
+
+    def point(self, name: str) -> None:
+        """Be a point of the process that runs: it may end here.
+
+        Raises:
+            Killed: it does, or has before.
+        """
+        process = PROCESS.get()
+        if process is None:
+            return
+        if process.dead:
+            raise Killed
+        process.points += 1
+        if process.fuse is not None and process.points >= process.fuse:
+            self.crashes += 1
+            self.kill(process, f"crash at {name}")
+            raise Killed
+
+    def pause(self, name: str) -> None:
+        """On a strand: take time, so that others may run meanwhile.
+
+        Raises:
+            Killed: the process ended.
+        """
+        self.point(name)
+        if _HERE.strand is not None:
+            self._wait(lambda wait: self.loop.call_later(self.delay_s(), wait.end))
+
+    async def network(self, name: str) -> None:
+        """In a coroutine: take as long as a request and its answer.
+
+        Raises:
+            Killed: the process ended.
+        """
+        self.point(name)
+        await asyncio.sleep(self.delay_s())
+        self.point(name)
+
+    def sleep(self, seconds: float) -> None:
+        """Stand in for ``time.sleep`` on a strand.
+
+        Raises:
+            Killed: the process ended.
+        """
+        self.point("sleep")
+        self._wait(lambda wait: self.loop.call_later(seconds, wait.end))
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Stand in for ``asyncio.run`` on a strand: the world's loop runs it.
+
+        Raises:
+            Killed: the process ended.
+        """
+        task = self.loop.create_task(coroutine)
+        self._wait(lambda wait: task.add_done_callback(wait.end))
+        return task.result()
+
+    def in_thread(self, call: Callable[[], Any]) -> asyncio.Future[Any]:
+        """Stand in for executors: run a call on a strand, and return what will be its result."""
+        future = self.loop.create_future()
+
+        def body() -> None:
+            try:
+                result, failed = call(), None
+            except BaseException as error:  # noqa: BLE001  # as an executor does
+                result, failed = None, error
+            if future.cancelled():
+                return
+            if failed is None:
+                future.set_result(result)
+            else:
+                future.set_exception(failed)
+
+        process = PROCESS.get()
+        if process is not None and process.dead:
+            body()  # what the system does for the dead, as letting go of locks
+        else:
+            self.loop.call_later(self.delay_s(), self._on_strand, body)
+        return future
+
+    def spawn(self, process: Process, main: Callable[[], Any]) -> None:
+        """Start a process: its main function runs on a strand of its own."""
+
+        def body() -> None:
+            PROCESS.set(process)
+            try:
+                process.ended = main()
+            except Exception as error:  # noqa: BLE001  # an uncaught error ends a process
+                process.ended = error
+            except Killed:
+                return
+            self.kill(process, f"ended by itself: {process.ended!r}")
+
+        self._on_strand(body)
+
+    def kill(self, process: Process, why: str) -> None:
+        """End a process at once, as kill -9 does: nothing of it has an effect from now on."""
+        if not process.dead:
+            self.say(f"{process.name}: {why}")
+            process.dead = True
+            self.loop.call_soon(self._bury, process, context=contextvars.Context())
+
+    def _bury(self, process: Process) -> None:
+        for wait in list(process.waits):
+            wait.end()
+        for task in list(process.tasks):
+            task.cancel()
+        for call in process.buried:
+            call()
+
+    def _on_strand(self, body: Callable[[], None]) -> None:
+        strand = _IDLE.pop() if _IDLE else _Strand()
+        context = contextvars.copy_context()  # a thread would begin with an empty one
+        strand.start(lambda: context.run(body))
+
+    def _wait(self, arrange: Callable[[_Wait], object]) -> None:
+        """Hand back the floor until what is arranged ends the wait, or the process ends."""
+        strand = _HERE.strand
+        if strand is None:
+            raise RuntimeError("only a strand can wait")
+        wait = _Wait(strand)
+        arrange(wait)
+        process = PROCESS.get()
+        if process is not None:
+            process.waits[wait] = None
+        strand.hand_back()
+        if process is not None:
+            process.waits.pop(wait)
+            if process.dead:
+                raise Killed
+
+    def _task(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        coroutine: Generator[Any, None, Any] | Coroutine[Any, Any, Any],
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Task[Any]:
+        task: asyncio.Task[Any] = asyncio.Task(coroutine, loop=loop, context=context)
+        process = PROCESS.get()
+        if process is not None:
+            process.tasks[task] = None
+            task.add_done_callback(process.tasks.pop)
+        return task

@@ -1,0 +1,305 @@
+"""Where Tocsin's modules meet the world: each name they look up there, and what stands in for it.
+
+Everything else is the real code: ``run`` of the worker with all its tasks but the look for a
+broker, ingest, readers, judge, ledger, publisher, witness, guard, and what a custodian settles. Not
+run are Faust's app and host, aiokafka's clients with ``stream/kafka/columns.py``'s way into them,
+kafka-python's administration client, the HTTP pages, and PostgreSQL's dialect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import time
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+from unittest import mock
+
+import msgspec
+from sqlalchemy.engine.default import DefaultDialect
+
+from accountant.errors import DependencyError
+from accountant.ledger.ledger import Ledger
+from accountant.ledger.pins import Pins
+from accountant.store import files, headfile, store
+from operators.noise.source import KeyedNoise
+from stream import build
+from stream.decisions import judge
+from stream.kafka import guard, ingest, places, publish, refusals, witness, worker
+from stream.kafka.clock import HeldClock
+from tests.faults.clients import Consumer, Groups, Producer
+from tests.faults.schedule import PROCESS, Killed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from accountant.costs.charges import WindowKey
+    from tests.faults.disk import Disk, Storage
+    from tests.faults.log import Broker
+    from tests.faults.schedule import Process, Schedule
+    from tests.faults.watch import Watch
+
+__all__ = ["Crew", "world_of"]
+
+_SETTLED_MS: Final = 3_000
+
+
+class Crew:
+    """The workers that run, who hear each other's bells.
+
+    Args:
+        schedule: of the world.
+        watch: told of what ends a worker.
+    """
+
+    def __init__(self, schedule: Schedule, watch: Watch) -> None:
+        self._schedule = schedule
+        self._watch = watch
+        self._tasks: dict[Process, Any] = {}
+        self._ready_ms: dict[Process, int] = {}
+        self.lost_bells = 0.0
+
+    def host(self, tasks: Any, **_options: Any) -> int:
+        """Stand in for Faust: run a worker's tasks, each guarded, until it is killed."""
+        process = PROCESS.get()
+        if process is not None:
+            self._tasks[process] = tasks
+            self._ready_ms[process] = self._schedule.now_ms()
+            process.buried.append(lambda: self._tasks.pop(process, None))
+
+        async def serve() -> None:
+            hosted = (
+                partial(tasks.ingest, self._ring),
+                tasks.poll,
+                tasks.publish,
+                tasks.watch_log,
+                tasks.watch_ledger,
+            )
+            await asyncio.gather(*(tasks.guarded(each) for each in hosted))
+
+        self._schedule.run(serve())
+        return 0
+
+    def settled(self, process: Process) -> bool:
+        """Tell whether a worker started, was not refused, and has gone on for a while."""
+        waited_ms = self._schedule.now_ms() - self._ready_ms.get(process, 1 << 62)
+        return not process.dead and waited_ms > _SETTLED_MS
+
+    async def _ring(self, query: str) -> None:
+        """Ring at one of the workers, or nowhere: a bell may be lost."""
+        draw = self._schedule.random
+        self._schedule.point("ring")
+        if not self._tasks or draw.random() < self.lost_bells:
+            return
+        process = draw.choice(sorted(self._tasks, key=lambda one: one.name))
+        tasks, bell = self._tasks[process], msgspec.json.encode({"query": query})
+
+        def heard() -> None:
+            if not process.dead:
+                PROCESS.set(process)
+                self._schedule.loop.create_task(tasks.answer(bell))
+
+        self._schedule.loop.call_later(self._schedule.delay_s(), heard)
+
+    def exit(self, code: int) -> None:
+        """Stand in for ``os._exit``.
+
+        Raises:
+            Killed: always.
+        """
+        process = PROCESS.get()
+        if process is not None and not process.dead:
+            process.ended = process.ended or code
+            self._schedule.kill(process, f"exit {code}: {process.ended}")
+        raise Killed
+
+    def failing(self, end: Callable[..., Any]) -> Callable[..., Any]:
+        """Return ``_Tasks._end``, its error noted."""
+
+        def noted(tasks: Any, error: BaseException, code: int) -> None:
+            process = PROCESS.get()
+            if process is not None and not process.dead:
+                process.ended = error
+            end(tasks, error, code)
+
+        return noted
+
+
+class _Inline:
+    """A thread that has done its work once it is started."""
+
+    def __init__(self, *, target: Callable[[], None], **_options: Any) -> None:
+        self.start = target
+
+    def join(self, _timeout: float) -> None:
+        """It is done."""
+
+
+@contextmanager
+def world_of(
+    schedule: Schedule, broker: Broker, storage: Storage, watch: Watch, crew: Crew
+) -> Iterator[Groups]:
+    """Let every process run in a simulated world while the block runs; yield its groups."""
+    noise = iter(range(1 << 30))
+    seed = schedule.random.getrandbits(64)
+
+    def source() -> KeyedNoise:
+        return KeyedNoise(f"{seed}/{next(noise)}".encode())
+
+    held = partial(
+        HeldClock,
+        wall_ms=schedule.wall_ms,
+        monotonic_ms=lambda: round(schedule.monotonic_s() * 1000),
+    )
+    files_os = SimpleNamespace(**{**vars(os), "fsync": storage.fsync, "close": storage.close})
+    locks = SimpleNamespace(**{**vars(headfile.fcntl), "flock": storage.flock})
+    groups = Groups(broker)
+    consumer, producer = partial(Consumer, broker, groups), partial(Producer, broker)
+    seams: list[tuple[Any, str, Any]] = [
+        (asyncio, "run", schedule.run),
+        (time, "sleep", schedule.sleep),
+        (time, "monotonic", schedule.monotonic_s),
+        (ingest, "AIOKafkaConsumer", consumer),
+        (publish, "AIOKafkaProducer", producer),
+        (witness, "AIOKafkaConsumer", consumer),
+        (witness, "AIOKafkaProducer", producer),
+        (guard, "AIOKafkaConsumer", consumer),
+        (guard, "admin_client", lambda _: _admin(schedule, broker)),
+        (guard, "describe", lambda _, names: {name: broker.facts[name] for name in names}),
+        (worker, "host", crew.host),
+        (worker, "_app", lambda tasks: tasks),
+        (worker, "serve", lambda *_: nullcontext()),
+        (worker, "HeldClock", held),
+        (worker, "NoiseSource", source),
+        (worker, "os", SimpleNamespace(_exit=crew.exit)),
+        (worker._Tasks, "_end", crew.failing(worker._Tasks._end)),
+        (witness, "HeldClock", held),
+        (build, "NoiseSource", source),
+        (refusals, "Thread", _Inline),
+        (store, "fcntl", locks),
+        (headfile, "fcntl", locks),
+        (store, "os", files_os),
+        (headfile, "os", files_os),
+        (files, "os", files_os),
+        *_rare(),
+        *_database(storage),
+        *_seen(storage, watch),
+    ]
+    thresholds = gc.get_threshold()
+    with ExitStack() as stack:
+        for where, name, stand_in in seams:
+            stack.enter_context(mock.patch.object(where, name, stand_in))
+        try:
+            yield groups
+        finally:
+            gc.set_threshold(*thresholds)
+
+
+def _rare() -> list[tuple[Any, str, Any]]:
+    """What is done every second to no effect is done less often: it costs most of the time."""
+    return [
+        (worker, "_POLL_S", 2.0),
+        (worker, "_STATUS_S", 20.0),
+        (places, "_REPORT_S", 4.0),
+        (places, "_EVERY_S", 1.0),
+        (ingest, "_LOOK_S", 1.0),
+        (ingest, "_POLL_MS", 500),
+    ]
+
+
+@contextmanager
+def _admin(schedule: Schedule, broker: Broker) -> Iterator[None]:
+    """Stand in for an administration client.
+
+    Raises:
+        DependencyError: no broker answers.
+    """
+    schedule.pause("admin")
+    if broker.weather.away:
+        raise DependencyError("Kafka does not answer")
+    yield
+
+
+_COMPILED: list[tuple[Any, Any]] = []
+
+
+def _database(storage: Storage) -> list[tuple[Any, str, Any]]:
+    connect, made = store.Store._connect, store.Store.__init__
+    prepare, do_commit = store._prepare_sqlite, DefaultDialect.do_commit
+
+    def connected(self: store.Store, **options: Any) -> Any:
+        storage.before_connect()
+        return connect(self, **options)
+
+    def opened(self: store.Store, engine: Any) -> None:
+        if _COMPILED:  # every process would compile the same statements again
+            engine.dialect, engine._compiled_cache = _COMPILED[0]
+        else:
+            _COMPILED.append((engine.dialect, engine._compiled_cache))
+        made(self, engine)
+        storage.opened(self)
+
+    def prepared(connection: Any, record: Any) -> None:
+        prepare(connection, record)
+        waits = connection.execute("PRAGMA synchronous").fetchone()[0] >= 2
+        storage.prepared(connection, waits=waits)
+        connection.execute("PRAGMA synchronous=OFF")  # no power is cut but in this world
+
+    def committed(self: Any, connection: Any) -> None:
+        storage.commit(connection, partial(do_commit, self))
+
+    return [
+        (store.Store, "_connect", connected),
+        (store.Store, "__init__", opened),
+        (store, "_prepare_sqlite", prepared),
+        (DefaultDialect, "do_commit", committed),
+    ]
+
+
+def _seen(storage: Storage, watch: Watch) -> list[tuple[Any, str, Any]]:
+    draw, settle, deny = judge.Judge._draw, Ledger.settle, Ledger.deny
+    register = Pins.register_queries
+
+    def disk_of(ledger: Any) -> Disk | None:
+        return storage.disk_of(str(ledger._store.file))
+
+    def drawn(self: judge.Judge, query: Any, index: int, partials: Any) -> Any:
+        found = draw(self, query, index, partials)
+        start_ms, end_ms = query.calendar.bounds(index)
+        counts = judge._statistics(partials.own, 1, len(query.domain))[0]
+        disk = disk_of(self._ledger)
+        if disk is not None:
+            key = judge.WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)
+            fired = [at for at, rings in enumerate(found.fired) if rings]
+            watch.drawn(disk, key, tuple(counts.tolist()), fired)
+        return found
+
+    def storing(call: Callable[..., Any]) -> Callable[..., Any]:
+        def stored(self: Ledger, key: WindowKey, **fields: Any) -> Any:
+            decision = call(self, key, **fields)
+            disk = disk_of(self)
+            if disk is not None:
+                watch.stored(disk, key, decision.reason)
+            return decision
+
+        return stored
+
+    def registered(self: Pins, queries: Any) -> Any:
+        disk = disk_of(self)
+        if disk is None:
+            return register(self, queries)
+        known = disk.read("SELECT query FROM tocsin_queries")
+        try:
+            return register(self, queries)
+        finally:  # a cut connection does not undo what was committed
+            watch.registered(disk, {query for (query,) in known})
+
+    return [
+        (judge.Judge, "_draw", drawn),
+        (Ledger, "settle", storing(settle)),
+        (Ledger, "deny", storing(deny)),
+        (Pins, "register_queries", registered),
+    ]

@@ -1,0 +1,64 @@
+"""Seeds hold, each one replays alike, and every way to break the protocol is found.
+
+``make simulate-faults`` does the same at length and writes its report.
+"""
+
+from __future__ import annotations
+
+from tempfile import gettempdir
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.faults.campaign import first_violation
+from tests.faults.mutants import MUTANTS
+from tests.faults.world import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SEEDS = 200
+PARTS = 20
+SHORT = 3
+MOST = 40
+FOUND_FROM = {
+    "mark-spent charges nothing": 5,
+    "another ledger's spending is not carried over": 4,
+    "claims are not asked for": 36,
+    "old copies are not refused": 2,
+    "the clock is believed": 7,
+    "one record skipped at a rebalance": 2,
+    "duplicates are counted": 4,
+    "late events are counted": 6,
+    "open transactions are read": 5,
+}
+"""Where the hunt for a mutant begins; at 0 where it is not told."""
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_promise_holds_whatever_fails(part: int) -> None:
+    """Crashes, lost answers, two workers, cut connections, copies, clocks: nothing slips by."""
+    outcome = first_violation(range(part, SEEDS, PARTS), windows=SHORT)
+    assert outcome is None, f"python -m tests.faults {outcome.seed} --windows {SHORT}"
+
+
+def test_a_seed_replays_alike() -> None:
+    """Whoever sees a violation sees it again, at the same instants."""
+    first, second = (list(_trace(11)), list(_trace(11)))
+    assert first == second
+    assert len(first) > 5
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_broken_protocol_is_found(mutant: str) -> None:
+    """Each mutant fails within a few seeds that hold for the code as it is."""
+    first = FOUND_FROM.get(mutant, 0)
+    outcome = first_violation(range(first, first + MOST), mutant)
+    assert outcome is not None
+
+
+def _trace(seed: int) -> Iterator[str]:
+    said: list[str] = []
+    simulate(seed, lambda time_ms, who, what: said.append(f"{time_ms} {who} {what}"))
+    # Errors name the ledger's file, whose folder is another each time.
+    return (line for line in said if gettempdir() not in line and "sqlite:" not in line)

@@ -1,0 +1,282 @@
+"""What has to hold, checked as it happens and when everything is over.
+
+As it happens: nothing is drawn that is not reserved on the disk; nothing leaves that is not stored,
+charged, vouched for on the topic of ledgers and noted beside the database; whatever leaves twice is
+the same; what left stays within the wall. In the end: every draw saw what the log holds, every
+window was decided or denied for a reason that is true, what rang is what was drawn, the ledger
+knows of all that left, and ``verify`` finds nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from accountant.errors import (
+    ClockError,
+    DependencyError,
+    FeedClaimedError,
+    LedgerRolledBackError,
+)
+from stream.build import open_ledger
+from tests.faults.recount import ROOMS, WINDOW_MS, Topic, recount
+from tests.faults.schedule import PROCESS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from accountant.costs.charges import WindowKey
+    from stream.model.alarms import Alarms
+    from tests.faults.disk import Disk, Storage
+    from tests.faults.log import Broker, Entry
+    from tests.faults.schedule import Process
+
+__all__ = ["Watch"]
+
+_PASSING: Final = (DependencyError, ClockError)
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A draw: what it saw, and what it said."""
+
+    counts: tuple[int, ...]
+    fired: frozenset[str]
+
+
+class Watch:
+    """Sees everything, and collects what must not be.
+
+    Args:
+        broker: of the world.
+        storage: of the world.
+        alarms: the configuration, on any ledger.
+        partitions: of the feed.
+    """
+
+    def __init__(
+        self, broker: Broker, storage: Storage, alarms: Alarms, *, partitions: int
+    ) -> None:
+        self.violations: list[str] = []
+        self.published = Topic()
+        self.begin_ms: dict[str, int] = {}
+        """Start of the first window of every alarm that any ledger has to decide."""
+        self.rolled_back = False
+        """Whether somebody put an older copy in place, lost a ledger or had two copies."""
+        self.handed_over = False
+        """Whether there was more than one ledger."""
+        self.excused: list[tuple[int, int]] = []
+        """Starts of windows that no ledger has to decide: none was there."""
+        self._broker, self._storage = broker, storage
+        self._partitions = partitions
+        self._wall_units = int(alarms.budget.epsilon_max * 10**12)
+        self._kafka: Any = alarms.kafka
+        self._topic = next(iter(alarms.feeds.values())).topic
+        self._draws: defaultdict[tuple[str, int], list[_Drawn]] = defaultdict(list)
+        self._stored: dict[tuple[Disk, str, int], int] = {}
+        self._links: dict[tuple[Disk, str, int], int] = {}
+        self._said: dict[Process, int] = {}
+        self._denied: list[tuple[str, int, str]] = []
+        broker.on_send.append(self._sent)
+        broker.on_append.append(self._appended)
+
+    def violated(self, what: str) -> None:
+        """Take note of what must not be."""
+        ms = self._broker.schedule.now_ms() % 10_000_000
+        self._broker.schedule.say(f"VIOLATION: {what}")
+        self.violations.append(f"at {ms / 1000:.3f} s: {what}")
+
+    def restored(self, disk: Disk) -> None:
+        """Told that a ledger is another one now than what was seen of it."""
+        self.rolled_back = True
+        self._stored = {place: at for place, at in self._stored.items() if place[0] is not disk}
+        self._links = {place: at for place, at in self._links.items() if place[0] is not disk}
+
+    # --- as it happens
+
+    def drawn(self, disk: Disk, key: WindowKey, counts: tuple[int, ...], fired: list[int]) -> None:
+        """Told of every draw, once it was made."""
+        rooms = frozenset(ROOMS[index] for index in fired)
+        self._draws[key.query, key.start_ms].append(_Drawn(counts, rooms))
+        states = self._rows(disk, "SELECT state FROM tocsin_charges", key)
+        stored = self._rows(disk, "SELECT 1 FROM tocsin_decisions", key)
+        if states != [("reserved",)] and not stored:
+            self.violated(f"{_name(key)}: drawn, and charged as {states}")
+
+    def stored(self, disk: Disk, key: WindowKey, reason: str | None) -> None:
+        """Told once a call that stores a decision came back."""
+        place = disk, key.query, key.start_ms
+        if place in self._stored:
+            return
+        self._stored[place] = self._broker.order
+        links = disk.read(
+            "SELECT max(link) FROM tocsin_links WHERE query = ? AND start_ms = ?",
+            key.query,
+            key.start_ms,
+        )
+        self._links[place] = links[0][0] or 0
+        if reason is not None:
+            self._denied.append((key.query, key.start_ms, reason))
+
+    def registered(self, disk: Disk, known: Collection[str]) -> None:
+        """Told once the alarms are registered in a ledger.
+
+        One that does not know an alarm begins with the next window: it is a new one, or lost its
+        registration. Of the windows in between nothing has left, and nobody has to decide them.
+
+        Args:
+            disk: of the ledger.
+            known: alarms that were registered before.
+        """
+        for query, cursor_ms in disk.read("SELECT query, cursor_ms FROM tocsin_queries"):
+            if query in self.begin_ms and query not in known:
+                self.excused.append((self.begin_ms[query], cursor_ms))
+            self.begin_ms.setdefault(query, cursor_ms)
+
+    def ended(self, process: Process, error: BaseException | int | None) -> None:
+        """Told of every process that ended by itself."""
+        allowed: tuple[type[BaseException], ...] = _PASSING
+        if self.rolled_back:
+            allowed = (*allowed, LedgerRolledBackError)
+        if self.handed_over:
+            allowed = (*allowed, FeedClaimedError)
+        if not isinstance(error, allowed):
+            self.violated(f"{process.name} ended with {type(error).__name__}: {error}")
+
+    def _sent(self, topic: str, value: bytes) -> None:
+        if topic != self._kafka.decisions_topic:
+            return
+        process = PROCESS.get()
+        record = json.loads(value)
+        disk = next(
+            (d for d in self._storage.disks if process and process.name.startswith(d.folder.name)),
+            None,
+        )
+        if disk is None or process is None:
+            self.violated(f"{record['query']}: sent by nobody")
+            return
+        self._violated_by(process, disk, record)
+
+    def _violated_by(self, process: Process, disk: Disk, record: dict[str, Any]) -> None:
+        name = f"{record['query']} from {record['window_start']}"
+        found = disk.read(
+            "SELECT d.start_ms, d.outcome, c.state FROM tocsin_decisions d LEFT JOIN tocsin_charges"
+            " c ON (c.query, c.start_ms, c.end_ms) = (d.query, d.start_ms, d.end_ms)"
+            " WHERE d.query = ? AND d.sequence = ?",
+            record["query"],
+            record["sequence"],
+        )
+        if not found:
+            self.violated(f"{name}: leaves, and is not stored")
+            return
+        start_ms, outcome, state = found[0]
+        if outcome != record["outcome"] or (outcome == "decided" and state != "settled"):
+            self.violated(f"{name}: leaves as {record['outcome']}, charged as {state}")
+        place = disk, record["query"], start_ms
+        if self._said.get(process, -1) < self._stored.get(place, 0):
+            self.violated(f"{name}: leaves before its release was said")
+        heads = [json.loads(line)[2] for line in disk.synced_heads.splitlines()]
+        noted = max((int(head.split(":")[0]) for head in heads), default=-1)
+        if noted < self._links.get(place, 0):
+            self.violated(
+                f"{name}: leaves, and of {self._links[place]} links {noted} outlive a power cut"
+            )
+
+    def _appended(self, topic: str, entry: Entry) -> None:
+        kafka, value = self._kafka, entry.value or b""
+        if topic == kafka.ledgers_topic and entry.sender is not None:
+            if json.loads(value)["record"] == "release":
+                self._said[entry.sender] = entry.order
+        elif topic == kafka.decisions_topic:
+            for line in self.published.decided(value):
+                self.violated(line)
+            if self.published.spent_units() > self._wall_units:
+                self.violated(f"{self.published.spent_units()} units left, past the wall")
+        elif topic == kafka.alarms_topic:
+            for line in self.published.alarmed(value):
+                self.violated(line)
+
+    # --- when everything is over
+
+    def missing(self, until_ms: int) -> list[tuple[str, int]]:
+        """Return the windows that end by an instant and of which nothing has left."""
+        return [
+            (query, start_ms)
+            for query, begin_ms in self.begin_ms.items()
+            for start_ms in range(begin_ms, until_ms - WINDOW_MS + 1, WINDOW_MS)
+            if (query, start_ms) not in self.published.decisions
+            and not any(low <= start_ms < high for low, high in self.excused)
+        ]
+
+    def conclude(self, disk: Disk, alarms: Alarms, until_ms: int) -> None:
+        """Check what can be known only now.
+
+        Args:
+            disk: of the ledger that is in use in the end; every process is dead.
+            alarms: the configuration, on that ledger.
+            until_ms: windows that end later need not have been decided.
+        """
+        for query, start_ms in self.missing(until_ms):
+            self.violated(f"{query} from {start_ms}: never decided nor denied")
+        for line in (*self._wrong_counts(), *self._wrong_alarms(), *self._wrong_reasons(until_ms)):
+            self.violated(line)
+        if not disk.exists:
+            return
+        clock = self._broker.schedule.now_ms
+        with open_ledger(alarms, clock_ms=lambda: clock() + 60_000) as ledger:
+            for line in ledger.reports.verify():
+                self.violated(f"verify: {line}")
+            spent = sum(s.spent_units for s in ledger.reports.status().scopes.values())
+        if spent < self.published.spent_units():
+            self.violated(f"{self.published.spent_units()} units left, the ledger knows of {spent}")
+
+    def _wrong_counts(self) -> Iterator[str]:
+        log = self._broker.entries(self._topic)
+        for (query, start_ms), draws in self._draws.items():
+            wanted = recount(log, start_ms, partitions=self._partitions)
+            for draw in draws:
+                if draw.counts != wanted:
+                    yield f"{query} from {start_ms}: drawn on {draw.counts}, the log has {wanted}"
+
+    def _wrong_alarms(self) -> Iterator[str]:
+        for key, decision in self.published.decisions.items():
+            rang = self.published.alarms[key]
+            if decision["outcome"] == "denied":
+                if rang:
+                    yield f"{key}: denied, and rang"
+            elif self.rolled_back and any(rang <= draw.fired for draw in self._draws[key]):
+                continue  # what rang beside it is lost with the ledger that knew
+            elif rang not in [draw.fired for draw in self._draws[key]]:
+                yield f"{key}: rang {sorted(rang)}, which nobody drew"
+            elif len(rang) != decision["alarms"]:
+                yield f"{key}: {len(rang)} alarms left, {decision['alarms']} were said"
+
+    def _wrong_reasons(self, until_ms: int) -> Iterator[str]:
+        for query, start_ms, reason in self._denied:
+            if start_ms >= until_ms:
+                continue  # what was decided before it need not have left
+            name = f"{query} from {start_ms}: denied as {reason!r}"
+            if reason == "budget" and not self.rolled_back:
+                before = [
+                    one["epsilon_units"] * one["cells_per_unit"]
+                    for (_, start), one in self.published.decisions.items()
+                    if one["outcome"] == "decided" and start <= start_ms
+                ]
+                if before and sum(before) + max(before) <= self._wall_units:
+                    yield f"{name}, and would have fitted"
+            elif reason != "budget" and not self.rolled_back:
+                yield name
+
+    def _rows(self, disk: Disk, select: str, key: WindowKey) -> list[tuple[Any, ...]]:
+        return disk.read(
+            f"{select} WHERE query = ? AND start_ms = ? AND end_ms = ?",
+            key.query,
+            key.start_ms,
+            key.end_ms,
+        )
+
+
+def _name(key: WindowKey) -> str:
+    return f"{key.query} from {key.start_ms}"
