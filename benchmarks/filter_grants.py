@@ -217,7 +217,8 @@ def play(asked: Sequence[Asked], wall: int) -> tuple[list[bool], list[float]]:
     """Ask our filter, each window in its turn; return its answers and what they took, in ms."""
     alarms = {one.alarm.name: one.alarm for one in asked}
     shapes = {name: alarm.shape for name, alarm in alarms.items()}
-    judge = EventFilter(wall, [], frozenset(shapes.values()))
+    among = frozenset(shapes.values())
+    judge = EventFilter(wall, [], lambda: among)
     answers, spent_ms = [], []
     near: list[Standing] = []
     longest_ms = max(alarm.size_ms for alarm in alarms.values())
@@ -237,7 +238,7 @@ def play(asked: Sequence[Asked], wall: int) -> tuple[list[bool], list[float]]:
             )
             near = [each for each in near if each.held.end_ms > key.end_ms - longest_ms]
             near.append(Standing(held, open=False))
-            judge = EventFilter(wall, near, frozenset(shapes.values()))
+            judge = EventFilter(wall, near, lambda: among)
     return answers, spent_ms
 
 

@@ -75,8 +75,7 @@ class _EventWall:
         self._longest_ms = max([longest_ms, *lengths])
         self._whole = whole
         self._near: list[Standing] = []
-        self._among = standings.shapes()
-        self._judge = EventFilter(scope.terms.epsilon_max_units, [], self._among)
+        self._judge = EventFilter(scope.terms.epsilon_max_units, [], standings.shapes)
         self._taken = 0
         self._block: list[Held] = []
         self._fresh = 0
@@ -117,7 +116,9 @@ class _EventWall:
         # No window that follows starts before this: none of these can share a row with it.
         since_ms = standing.held.end_ms - self._longest_ms
         self._near = [one for one in self._near if one.held.end_ms > since_ms]
-        self._judge = EventFilter(self._scope.terms.epsilon_max_units, self._near, self._among)
+        self._judge = EventFilter(
+            self._scope.terms.epsilon_max_units, self._near, self._standings.shapes
+        )
         self._taken = len(self._near)
 
     def _sweep(self, end_ms: int) -> None:

@@ -23,7 +23,7 @@ from accountant.loss.overlap import worst_instant, worst_loss
 from accountant.records import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from accountant.budget.standings import Standing
     from accountant.costs.charges import Charge
@@ -53,14 +53,15 @@ class EventFilter:
     Args:
         epsilon_max_units: the wall, in loss units.
         standing: every earlier window that overlaps a window still to be asked about.
-        among: shapes that windows may have; it saves time and changes no answer.
+        among: tells the shapes that windows may have, where sums alone do not answer; it saves
+            time and changes no answer.
     """
 
     def __init__(
         self,
         epsilon_max_units: int,
         standing: Iterable[Standing],
-        among: frozenset[Shape] = frozenset(),
+        among: Callable[[], frozenset[Shape]] = frozenset,
     ) -> None:
         self._wall = epsilon_max_units
         self._among = among
@@ -94,7 +95,7 @@ class EventFilter:
 
     def _passes(self, held: Sequence[Held], span: tuple[int, int], shape: Shape, room: int) -> bool:
         """Say whether some row that a query may cover lost more than there is room for."""
-        found = worst_loss(held, within=span, meeting=shape, above=room, among=self._among)
+        found = worst_loss(held, within=span, meeting=shape, above=room, among=self._among())
         return found > room
 
 

@@ -14,11 +14,12 @@ from bisect import bisect_right, insort
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from accountant.charging.standing import known_shapes
 from accountant.store.tables.charged import FINAL
 
 if TYPE_CHECKING:
     from accountant.budget.standings import Standing
-    from accountant.charging.standing import Standings
+    from accountant.charging.standing import KnownShapes, Standings
     from accountant.store.tables.pinned import ScopeRow
     from accountant.store.transaction import Transaction
 
@@ -53,6 +54,16 @@ class Past:
 
     def __init__(self) -> None:
         self._memories: dict[str, _Memory] = {}
+        self._shapes: dict[str, tuple[str | None, KnownShapes]] = {}
+
+    def shapes(self, tx: Transaction, scope: str) -> KnownShapes:
+        """Return what a budget's queries cover; good for as long as its chain says the same."""
+        vouched = tx.links.last_state(scope)
+        before, known = self._shapes.get(scope, (None, None))
+        if known is None or vouched is None or vouched != before:
+            known = known_shapes(tx, scope)
+            self._shapes[scope] = vouched, known
+        return known
 
     def after(
         self, tx: Transaction, scope: ScopeRow, standings: Standings, since_ms: int

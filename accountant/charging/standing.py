@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from accountant.budget.filter import EventFilter, UserFilter
@@ -20,7 +20,7 @@ from accountant.store.tables.charged import ENDED, FINAL, OPEN, ChargeState
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from accountant.budget.filter import BudgetFilter
     from accountant.costs.charges import CellCosts, WindowKey
@@ -29,15 +29,63 @@ if TYPE_CHECKING:
     from accountant.store.tables.pinned import ScopeRow
     from accountant.store.transaction import Transaction
 
-__all__ = ["Standings", "Turns", "adopted_charge", "final_charge", "held_now"]
+__all__ = [
+    "KnownShapes",
+    "Standings",
+    "Turns",
+    "adopted_charge",
+    "final_charge",
+    "held_now",
+    "known_shapes",
+]
+
+_ONE_BY_ONE = 4
+"""Shapes that are looked up singly before all of a budget are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownShapes:
+    """What the queries of a budget cover under every configuration that they had.
+
+    Args:
+        of: by query and fingerprint.
+        among: all of them, and what nobody knows better of.
+    """
+
+    of: Mapping[tuple[str, str], Shape]
+    among: frozenset[Shape]
+
+
+def known_shapes(tx: Transaction, scope: str) -> KnownShapes:
+    """Read them; cells that one query knows by name and another in full are alike.
+
+    A ledger from before cells were written down has their names alone.
+    """
+    stored = tx.all_shapes(scope)
+    texts: defaultdict[str, set[str]] = defaultdict(set)
+    for shape in stored.values():
+        if grouping_of(shape.grouping) is not None:
+            texts[grouping_name(shape.grouping)].add(shape.grouping)
+    known = {name: next(iter(each)) for name, each in texts.items() if len(each) == 1}
+    found = {
+        of: replace(shape, grouping=known.get(shape.grouping, shape.grouping))
+        for of, shape in stored.items()
+    }
+    return KnownShapes(found, frozenset([ANYWHERE, *found.values()]))
 
 
 class Standings:
     """Reads what the charges of one budget hold, within one transaction."""
 
-    def __init__(self, tx: Transaction, scope: ScopeRow) -> None:
+    def __init__(
+        self, tx: Transaction, scope: ScopeRow, shapes: Callable[[], KnownShapes] | None = None
+    ) -> None:
+        """Take what remembers the shapes of all queries; without it they are read when needed."""
         self._tx = tx
         self._terms = scope.terms
+        self._known = shapes or partial(known_shapes, tx, scope.terms.scope)
+        self._one_by_one = 0 if shapes else _ONE_BY_ONE
+        self._looked_up: dict[tuple[str, str], Shape] = {}
 
     def judge(
         self,
@@ -60,7 +108,7 @@ class Standings:
         """
         name, wall = self._terms.scope, self._terms.epsilon_max_units
         if self._terms.unit is PrivacyUnit.EVENT:
-            return EventFilter(wall, [*self.adopted(since_ms), *before], self.shapes())
+            return EventFilter(wall, [*self.adopted(since_ms), *before], self.shapes)
         least_units: dict[int, int] = {}
         most_units: dict[int, int] = {}
         for period, total in self._tx.totals.of(name, periods).items():
@@ -111,28 +159,21 @@ class Standings:
         """Return which rows a query covers under a configuration."""
         if self._terms.unit is PrivacyUnit.USER:
             return ANYWHERE  # whatever rows a query covers, one person may have some of them
-        return self._shapes.get((query, fingerprint), ANYWHERE)
+        of = (query, fingerprint)
+        if of not in self._looked_up and len(self._looked_up) < self._one_by_one:
+            self._looked_up[of] = self._tx.shape(query, fingerprint) or ANYWHERE
+        found = self._looked_up.get(of)
+        if found is not None and (not found.grouping or grouping_of(found.grouping) is not None):
+            return found  # its cells are written down
+        return self._shapes.of.get(of, ANYWHERE)
 
     def shapes(self) -> frozenset[Shape]:
         """Return what the budget's queries cover under any configuration that they had."""
-        return frozenset([ANYWHERE, *self._shapes.values()])
+        return self._shapes.among
 
     @cached_property
-    def _shapes(self) -> dict[tuple[str, str], Shape]:
-        """By query and fingerprint; cells that one query knows by name and another in full alike.
-
-        A ledger from before cells were written down has their names alone.
-        """
-        stored = self._tx.all_shapes(self._terms.scope)
-        texts: defaultdict[str, set[str]] = defaultdict(set)
-        for shape in stored.values():
-            if grouping_of(shape.grouping) is not None:
-                texts[grouping_name(shape.grouping)].add(shape.grouping)
-        known = {name: next(iter(each)) for name, each in texts.items() if len(each) == 1}
-        return {
-            of: replace(shape, grouping=known.get(shape.grouping, shape.grouping))
-            for of, shape in stored.items()
-        }
+    def _shapes(self) -> KnownShapes:
+        return self._known()
 
     def _standing(self, charge: ChargeRow, units: int, *, is_open: bool) -> Standing:
         shape = self.shape(charge.query, charge.fingerprint)

@@ -166,7 +166,7 @@ def by_hand(asked: list[Asked], wall: int) -> list[bool]:
 
 def by_filter(asked: list[Asked], wall: int) -> list[bool]:
     """Ask the filter, each window in its turn."""
-    judge = EventFilter(wall, [], frozenset(one.query.shape for one in asked))
+    judge = EventFilter(wall, [], lambda: frozenset(one.query.shape for one in asked))
     answers = []
     for one in asked:
         charge = Charge(one.key, UniformCost(one.worst, one.query.cells), 1)
