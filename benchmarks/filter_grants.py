@@ -29,7 +29,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.budget.filter import EventFilter, Standing
+from accountant.budget.filter import EventFilter
+from accountant.budget.standings import Standing
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.costs.levels import LevelCosts
 from accountant.ledger.ledger import Ledger

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Rows = list[dict[str, Any]]
 
-USER = Series("u", units=5, cells_per_unit=2, period=40)
+USER = Series("u", units=5, cells_per_unit=2, period=40, share=5)
 EVENT = Series("e", size=20, units=3)
 TYPES = {"TEXT": "string", "BIGINT": "int64", "BOOLEAN": "bool", "BLOB": "binary"}
 
