@@ -93,7 +93,8 @@ class FileClaims:
             FeedClaimedError: another ledger was faster.
             LedgerCorruptError: a claim cannot be read.
         """
-        unkept = self._put(_link)
+        free = {path: place for path, place in self._places.items() if _read(place) is None}
+        unkept = self._put(free, _link)
         self.refuse_others()
         return unkept
 
@@ -102,11 +103,11 @@ class FileClaims:
 
         What the others spent must have been charged before.
         """
-        return self._put(lambda part, place: part.replace(place))
+        return self._put(self._places, lambda part, place: part.replace(place))
 
-    def _put(self, put: Callable[[Path, Path], object]) -> list[Path]:
+    def _put(self, places: Mapping[Path, Path], put: Callable[[Path, Path], object]) -> list[Path]:
         unkept = []
-        for path, place in self._places.items():
+        for path, place in places.items():
             try:
                 _write(place, self._mine, put)
             except OSError:

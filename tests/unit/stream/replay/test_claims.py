@@ -146,6 +146,20 @@ def test_where_nothing_can_be_kept_it_is_said(tmp_path: Path) -> None:
     )
 
 
+def test_what_is_claimed_is_not_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder may be mounted for reading by then: the claim that is there is as good."""
+    claims = FileClaims(digests_of([Path(events(tmp_path))]), FileClaim("one", "somewhere"))
+    assert claims.claim() == []
+
+    def refuse(**_: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    assert claims.claim() == []
+
+
 def test_a_claim_that_says_nothing_is_refused(tmp_path: Path) -> None:
     """It may have said another ledger."""
     path, data = Path(configuration(tmp_path)), events(tmp_path)
