@@ -14,7 +14,7 @@ from sqlalchemy import event
 
 from accountant.errors import DependencyError, LedgerError
 from accountant.ledger.access import CLOCK_GRAIN_MS
-from accountant.records import Answer, Outcome, PartialStatus, SeenDecision, StoredDecision
+from accountant.records import Answer, Outcome, PartialStatus, SeenDecision
 from accountant.store import schema, store
 from accountant.units import PrivacyUnit
 from tests.golden.ledgers import schema as schema_of
@@ -25,6 +25,7 @@ from tests.support.ledgers import (
     partial,
     registration,
     requests,
+    seen,
     set_up,
     settle,
     terms,
@@ -40,23 +41,6 @@ if TYPE_CHECKING:
 
 A = Series("a")
 LARGE = b"x" * 1_000_000
-
-
-def seen(decision: StoredDecision, **changes: object) -> SeenDecision:
-    """Return a decision of query ``a`` as it stands on the topic."""
-    one = SeenDecision(
-        ledger_id=decision.ledger_id,
-        query=decision.key.query,
-        scope="s",
-        start_ms=decision.key.start_ms,
-        end_ms=decision.key.end_ms,
-        sequence=decision.sequence,
-        outcome=decision.outcome,
-        epsilon_units=decision.epsilon_units,
-        alarm_count=decision.alarm_count,
-        next_start_ms=decision.key.end_ms,
-    )
-    return replace(one, **changes)
 
 
 def test_migrations_lead_to_the_schema(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from accountant.records import (
     Partial,
     QueryRegistration,
     Request,
+    SeenDecision,
     StoredDecision,
 )
 from accountant.regions.shapes import ANYWHERE, Shape
@@ -252,3 +253,20 @@ def refuses(ledger: Ledger, series: Series, index: int) -> bool:
     except LedgerError:
         return True
     return False
+
+
+def seen(decision: StoredDecision, **changes: Any) -> SeenDecision:
+    """Return a decision on budget ``s`` as it stands on the topic."""
+    one = SeenDecision(
+        ledger_id=decision.ledger_id,
+        query=decision.key.query,
+        scope="s",
+        start_ms=decision.key.start_ms,
+        end_ms=decision.key.end_ms,
+        sequence=decision.sequence,
+        outcome=decision.outcome,
+        epsilon_units=decision.epsilon_units,
+        alarm_count=decision.alarm_count,
+        next_start_ms=decision.key.end_ms,
+    )
+    return replace(one, **changes)

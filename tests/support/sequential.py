@@ -27,6 +27,7 @@ from tests.support.ledgers import (
     deny,
     open_ledger,
     registration,
+    seen,
     set_up,
     settle,
 )
@@ -370,17 +371,5 @@ def _told(decision: StoredDecision) -> tuple[object, ...]:
 
 
 def _seen(decision: StoredDecision, worst: Charged, next_start_ms: int) -> SeenDecision:
-    return SeenDecision(
-        ledger_id=decision.ledger_id,
-        query=decision.key.query,
-        scope="s",
-        start_ms=decision.key.start_ms,
-        end_ms=decision.key.end_ms,
-        sequence=decision.sequence,
-        outcome=decision.outcome,
-        epsilon_units=decision.epsilon_units,
-        alarm_count=decision.alarm_count,
-        next_start_ms=next_start_ms,
-        cells_per_unit=worst.reached,
-        periods=worst.periods,
-    )
+    reached = {"cells_per_unit": worst.reached, "periods": worst.periods}
+    return seen(decision, next_start_ms=next_start_ms, **reached)
