@@ -17,6 +17,7 @@ from stream.build import open_ledger, wall_clock_ms
 from stream.cli.console import losses_table, status_tables
 from stream.cli.restore import claim, mark_spent, set_clock
 from stream.cli.shared import BAD_INPUT, CONFIG, echo_json, load_alarms, require_ledger_file
+from stream.cli.suggestions import alarm_names
 from stream.custody.anchors import anchor_line, base_problems, chain_ends, read_anchors
 from stream.custody.changes import accept_changes, orphan_warning, orphans
 from stream.custody.export import write_parquet
@@ -141,7 +142,7 @@ def verify(load: Callable[[], Alarms], anchors: tuple[str, ...], trusted: tuple[
 
 
 @ledger.command()
-@click.argument("alarm")
+@click.argument("alarm", shell_complete=alarm_names)
 @click.option(
     "--at",
     metavar="ISO",
