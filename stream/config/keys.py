@@ -161,6 +161,7 @@ class FieldModel(_Model):
     domain: Annotated[tuple[str, ...] | str, PlainValidator(domain_of)] | None = None
     clip: Annotated[tuple[Any, Any], PlainValidator(clip_of)] | None = None
     granule: Exact | None = None
+    fixed: Annotated[str, PlainValidator(_word_of(("true", "false")))] = "false"
 
     @model_validator(mode="before")
     @classmethod

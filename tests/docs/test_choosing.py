@@ -59,7 +59,9 @@ def test_examples_check_and_fit(text: str, tmp_path: Path) -> None:
     """Each alarm passes `tocsin check` without a warning, and its budget holds its worst case."""
     path = written(tmp_path, text)
     found = CliRunner().invoke(main, ["check", str(path)])
-    assert (found.exit_code, found.output.strip()) == (0, "ok")
+    assert (found.exit_code, found.stdout.strip()) == (0, "ok")
+    assert "warning: " not in found.stderr
+    assert " counts in the first " in found.stderr
     assert "fits" in CliRunner().invoke(main, ["plan", str(path)]).stdout
     (scope,) = budget_plan(load(path, environ={})).scopes
     (alarm,) = scope.alarms
