@@ -60,7 +60,8 @@ def contribution_rule(query: Query, budget: Budget) -> str:
     most = caps.events_per_cell
     events = "one event" if most == 1 else f"at most {most} events"
     each = " in each" if cap > 1 else ""
-    return f"{unit} counts {where.removeprefix('once ')}, with {events}{each}{_worth(query)}{_needed(query, most)}"
+    rule = f"{unit} counts {where.removeprefix('once ')}, with {events}{each}"
+    return f"{rule}{_worth(query)}{_needed(query, most)}"
 
 
 def window_noun(calendar: Calendar) -> str:

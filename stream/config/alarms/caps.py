@@ -54,10 +54,14 @@ def _left_out(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
     window = window_noun(query.calendar)
     fields = " and ".join(moving)
     yield (
-        f"predicates_per_window is 1: whoever is in {first} first is not counted in {then} in the"
-        f" same {window}",
-        f"write predicates_per_window: 2 or more, which costs as many times as much; or, if"
-        f" {article(query.feed.unit)} never changes {fields}, declare that: fixed: true",
+        (
+            f"predicates_per_window is 1: whoever is in {first} first is not counted in {then} in"
+            f" the same {window}"
+        ),
+        (
+            "write predicates_per_window: 2 or more, which costs as many times as much; or, if"
+            f" {article(query.feed.unit)} never changes {fields}, declare that: fixed: true"
+        ),
     )
 
 
@@ -85,10 +89,14 @@ def _counted_once(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
     kinds = {spec.kind for spec in query.aggregates}
     if Weight.COUNT in kinds:
         yield (
-            f"events_per_cell is 1: COUNT counts the first event of each {unit}, as"
-            f" COUNT(DISTINCT {unit}) does",
-            f"write COUNT(DISTINCT {unit}) if {plural(unit)} are meant, or a larger"
-            " events_per_cell, which costs as many times as much",
+            (
+                f"events_per_cell is 1: COUNT counts the first event of each {unit}, as"
+                f" COUNT(DISTINCT {unit}) does"
+            ),
+            (
+                f"write COUNT(DISTINCT {unit}) if {plural(unit)} are meant, or a larger"
+                " events_per_cell, which costs as many times as much"
+            ),
         )
     if Weight.SUM in kinds:
         yield (
@@ -119,7 +127,9 @@ def _unreachable(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
                 continue
         if int(atom.thresholds.min()) > len(units) * each:
             yield (
-                f"{text} can never hold: {len(units)} {plural(query.feed.unit)} are declared, and"
-                " the caps let them add up to less",
+                (
+                    f"{text} can never hold: {len(units)} {plural(query.feed.unit)} are declared,"
+                    " and the caps let them add up to less"
+                ),
                 "lower the threshold, or raise events_per_cell or the clip",
             )

@@ -66,7 +66,7 @@ alarms:
       HAVING {having}
     max_fnr: 0.05
     tolerance: 2
-"""
+"""  # noqa: S608  # the language under test
     (folder / "alarms.yaml").write_text(text, encoding="utf-8")
     return examine(folder / "alarms.yaml", environ={})
 
@@ -102,8 +102,10 @@ RULES = [
     (
         "SUM(n) > 1000",
         {"caps": "{events_per_cell: 3}"},
-        "a person counts in the first room of the hour only, with at most 3 events (worth 0 to 50"
-        " of n); SUM(n) > 1000 takes 7 persons or more",
+        (
+            "a person counts in the first room of the hour only, with at most 3 events (worth 0 to 50"
+            " of n); SUM(n) > 1000 takes 7 persons or more"
+        ),
     ),
     (
         DISTINCT,
@@ -113,8 +115,10 @@ RULES = [
     (
         "COUNT(*) > 20",
         {"budget": "unit: event, epsilon_max: 4"},
-        "each event counts once, in its room and hour: one event is protected, not all that a"
-        " person does",
+        (
+            "each event counts once, in its room and hour: one event is protected, not all that a"
+            " person does"
+        ),
     ),
     (
         "COUNT(*) > 20",
@@ -122,8 +126,10 @@ RULES = [
             "budget": "unit: event, epsilon_max: 4",
             "window": "HOP(ts, INTERVAL '15' MINUTE, INTERVAL '1' HOUR)",
         },
-        "each event counts once, in its room and window of 1 hour, 4 windows at most: one event is"
-        " protected, not all that a person does",
+        (
+            "each event counts once, in its room and window of 1 hour, 4 windows at most: one event is"
+            " protected, not all that a person does"
+        ),
     ),
 ]
 
