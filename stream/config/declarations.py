@@ -195,7 +195,7 @@ def _field(name: str, model: FieldModel, loc: Loc, findings: Findings) -> Field:
     if model.clip is not None:
         lo, hi = model.clip
         _check_clip(lo, hi, step, (*loc, "clip"), findings)
-    return Field(name, kind, domain, lo, hi, step)
+    return Field(name, kind, domain, lo, hi, step, fixed=model.fixed == "true")
 
 
 def _check_clip(

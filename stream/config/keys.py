@@ -101,6 +101,7 @@ _Domain = Annotated[
     tuple[str, ...] | str, PlainValidator(domain_of), WithJsonSchema(shapes.LIST_OR_FILE)
 ]
 _Clip = Annotated[tuple[Any, Any], PlainValidator(clip_of), WithJsonSchema(shapes.PAIR)]
+_Truth = Annotated[str, PlainValidator(_word_of(("true", "false"))), WithJsonSchema(shapes.TRUTH)]
 _Period = Annotated[Duration | str, PlainValidator(period_of), WithJsonSchema(shapes.PERIOD)]
 _DECIDERS = ("auto", *DECIDER_NAMES)
 _DeciderName = Annotated[
@@ -188,6 +189,7 @@ class FieldModel(_Model):
     domain: _Domain | None = None
     clip: _Clip | None = None
     granule: Exact | None = None
+    fixed: _Truth = "false"
 
 
 class HistoryModel(_Model):

@@ -64,6 +64,7 @@ class Field:
         lo: lower clip, for sums, in the field's own unit.
         hi: upper clip.
         granule: smallest step that sums count; 1 for integers unless said otherwise.
+        fixed: whether a privacy unit never changes it, as a customer's country; only warnings ask.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Field:
     lo: Fraction | None = None
     hi: Fraction | None = None
     granule: Fraction | None = None
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from operators.registry import DEFAULT, OFFERED, price
 from stream.config.alarms.aims import AimReader
 from stream.config.alarms.band_feeds import FeedReferenceReader
 from stream.config.alarms.bands import BandReader, ReadAlarm
+from stream.config.alarms.caps import tell_caps
 from stream.config.alarms.contradictions import constant_comparisons, constant_condition
 from stream.config.alarms.mechanism_keys import named_wrongly
 from stream.config.alarms.reduction import Function
@@ -147,6 +148,7 @@ class QueryBuilder:
             return None
         try:
             self._warn(query, loc)
+            tell_caps(query, self.budget, self.findings, loc)
             return replace(query, fingerprint=fingerprint(query, self.budget))
         except ConfigError as error:  # of a run that cannot be planned
             self.findings.wrong((*loc, "mechanism"), error.message, error.hint)
