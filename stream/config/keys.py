@@ -40,6 +40,7 @@ from stream.config.scalars import (
 )
 from stream.config.yamlfile import Scalar
 from stream.logs.settings import Form, Level
+from stream.model.alarms import Overrun
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
 
 if TYPE_CHECKING:
@@ -215,6 +216,7 @@ class BudgetModel(_Model):
     epsilon_max: Epsilon
     period: Annotated[Duration | str, PlainValidator(period_of)] | None = None
     contribution: ContributionModel | None = None
+    on_overrun: Annotated[Overrun, PlainValidator(choice(Overrun))] = Overrun.REFUSE
 
 
 class ReferenceModel(_Model):
