@@ -239,6 +239,7 @@ class AlarmModel(_Model):
     max_fnr: Probability
     max_fpr: Probability | None = None
     share: Share | None = None
+    usual: Text | None = None
     tolerance: Amounts = Field(default_factory=lambda: {"": Fraction(0)})
     mechanism: Text = DEFAULT.name
     apportion: Annotated[Rule, PlainValidator(_word_of(get_args(Rule)))] = "optimal"
