@@ -12,7 +12,7 @@ from rich.console import Console
 
 from stream.build import open_ledger
 from stream.cli.console import ReplayView, alarms_table, budget_bars
-from stream.cli.shared import CONFIG, load_alarms, paths_by_feed, refuse_hopeless
+from stream.cli.shared import CONFIG, load_alarms, paths_by_feed, refuse_hopeless, refuse_objected
 from stream.cli.suggestions import event_files
 from stream.cli.workers import Place, check_workers, run_workers, worker_settings
 from stream.decisions.mechanisms import plans_of
@@ -98,6 +98,7 @@ def run(
     alarms = load_alarms(file, quiet=place is not None)  # the parent has said it
     planned = budget_plan(alarms, plans_of(alarms))
     refuse_hopeless(planned)
+    refuse_objected(alarms, planned)
     if planned.suggestion and place is None:
         click.echo(f"note: {planned.suggestion}", err=True)
         for sentence in starving(alarms, planned):

@@ -17,6 +17,7 @@ import click
 from accountant.errors import BudgetError, ConfigError, LedgerError, TocsinError
 from stream.config.loading import examine
 from stream.model.references import feeds_in_use
+from stream.planning.gates import objections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ __all__ = [
     "load_alarms",
     "paths_by_feed",
     "refuse_hopeless",
+    "refuse_objected",
     "require_ledger_file",
 ]
 
@@ -132,6 +134,19 @@ def refuse_hopeless(plan: BudgetPlan) -> None:
             f"budget {scope.terms.scope!r} does not hold one window {which}",
             hint=scope.suggestion or "raise epsilon_max, max_fnr or the tolerance",
         )
+
+
+def refuse_objected(alarms: Alarms, plan: BudgetPlan) -> None:
+    """Refuse to start what ``check`` objects to.
+
+    Raises:
+        BudgetError: naming an alarm, why, and what to change.
+    """
+    found = objections(alarms, plan)
+    if found:
+        first, more = found[0], len(found) - 1
+        others = f" (and {more} more, as `tocsin check` shows)" if more else ""
+        raise BudgetError(f"{first.alarm!r}: {first.message}{others}", hint=first.hint)
 
 
 def require_ledger_file(alarms: Alarms) -> None:

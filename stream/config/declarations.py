@@ -104,7 +104,7 @@ def build_budget(model: BudgetModel, timezone: str, findings: Findings) -> Budge
     caps = _caps(model, findings)
     if caps is None or len(findings.errors) > before:
         return None
-    return Budget(model.unit, model.epsilon_max, periods, caps)
+    return Budget(model.unit, model.epsilon_max, periods, caps, model.on_overrun)
 
 
 def build_kafka(

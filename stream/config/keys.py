@@ -49,6 +49,7 @@ from stream.config.scalars import (
 from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
 from stream.logs.settings import Form, Level
+from stream.model.alarms import Overrun
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
 
 if TYPE_CHECKING:
@@ -238,6 +239,7 @@ class BudgetModel(_Model):
     epsilon_max: Epsilon
     period: _Period | None = None
     contribution: ContributionModel | None = None
+    on_overrun: Annotated[Overrun, PlainValidator(choice(Overrun))] = Overrun.REFUSE
 
 
 class ReferenceModel(_Model):
@@ -257,6 +259,7 @@ class AlarmModel(_Model):
     max_fnr: Probability
     max_fpr: Probability | None = None
     share: Share | None = None
+    usual: Text | None = None
     tolerance: Amounts = Field(default_factory=lambda: {"": Fraction(0)})
     mechanism: Annotated[Text, WithJsonSchema(shapes.words(OFFERED))] = DEFAULT.name
     apportion: Annotated[Rule, PlainValidator(_word_of(get_args(Rule)))] = "optimal"

@@ -6,10 +6,10 @@ kept by ``stream.counting.bounding``.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
-from operators.conditions.condition import ThresholdAtom
 from operators.conditions.weights import Weight
 from stream.model.numbers import decimal
 from stream.windows.calendars import FixedCalendar, LocalCalendar
@@ -112,11 +112,13 @@ def _needed(query: Query, events: int) -> str:
         query: the alarm.
         events: most events of one unit in a cell.
     """
+    if query.band is not None:
+        return ""
     told: list[str] = []
     condition = query.condition
     for text, name in zip(query.texts, condition.formula.atoms, strict=True):
         atom = condition.atoms[name]
-        if not isinstance(atom, ThresholdAtom) or name not in condition.formula.literals:
+        if name not in condition.formula.literals:
             continue
         spec = query.aggregates[atom.statistic]
         if spec.kind is Weight.SUM and spec.never_negative and spec.hi > 0:
@@ -126,6 +128,6 @@ def _needed(query: Query, events: int) -> str:
 
 
 def _value_text(spec: AggregateSpec) -> str:
-    granule = spec.granule or 1
+    granule = spec.granule or Fraction(1)
     lo, hi = (decimal(end * granule) for end in (spec.lo, spec.hi))
     return f"{lo} to {hi} of {spec.field}"

@@ -18,6 +18,7 @@ from stream.config.alarms.mechanism_keys import named_wrongly
 from stream.config.alarms.reduction import Function
 from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
+from stream.config.alarms.usual import usual_of
 from stream.config.sql.bands import BAND_SHAPE
 from stream.config.sql.select import SqlProblem, parse_sql
 from stream.model.feeds import Clock, Domain
@@ -105,6 +106,7 @@ class QueryBuilder:
             return None
         tables = ThresholdReader(parsed.feed, domain, self.tables, self.findings, loc)
         read = self._read(parsed, model, tables, loc)
+        usual = usual_of(model, parsed, tables)
         if calendar is None or read is None or len(self.findings.errors) > before:
             return None
         query = Query(
@@ -128,6 +130,7 @@ class QueryBuilder:
             band=read.band,
             reference=read.reference,
             share=model.share or Fraction(0),
+            usual=usual,
         )
         if region_of(query).empty:
             self.findings.wrong(

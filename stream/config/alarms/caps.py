@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accountant.units import PrivacyUnit
-from operators.conditions.condition import ThresholdAtom
 from operators.conditions.weights import Weight
 from stream.model.contributions import article, contribution_rule, plural, window_noun
 
@@ -108,12 +107,12 @@ def _counted_once(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
 def _unreachable(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
     """Yield comparisons that hold in no cell even if all declared units add all they may."""
     units = query.feed.fields[query.feed.unit].domain
-    if units is None:
+    if units is None or query.band is not None:
         return
     condition, most = query.condition, budget.contribution.events_per_cell
     for text, name in zip(query.texts, condition.formula.atoms, strict=True):
         atom = condition.atoms[name]
-        if not isinstance(atom, ThresholdAtom) or name not in condition.formula.literals:
+        if name not in condition.formula.literals:
             continue
         spec = query.aggregates[atom.statistic]
         match spec.kind:
