@@ -64,6 +64,10 @@ class _Tocsin(click.Group):
             help="Check a configuration; say every error with its place and what to write instead.",
         ),
         Later(
+            "count",
+            help="Show what alarms count, exactly: every window, and what is left out of it.",
+        ),
+        Later(
             "dump",
             help="Write what a feed's topic holds to a Parquet file, for replays and simulations.",
         ),
