@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BAD_INPUT",
     "CONFIG",
+    "chosen_alarms",
     "complain",
     "complaining",
     "echo_json",
@@ -94,6 +96,21 @@ def load_alarms(file: Path, *, quiet: bool = False, notes: bool = False) -> Alar
             complain(error)
         raise report.errors[-1]
     return report.alarms
+
+
+def chosen_alarms(alarms: Alarms, names: Sequence[str]) -> Alarms:
+    """Return the configuration with the alarms of some names only; with all where none is given.
+
+    Raises:
+        ConfigError: there is none of a name.
+    """
+    for name in names:
+        if name not in alarms.queries:
+            raise ConfigError(
+                f"there is no alarm {name!r}", hint=f"alarms: {', '.join(alarms.queries)}"
+            )
+    chosen = {name: q for name, q in alarms.queries.items() if not names or name in names}
+    return replace(alarms, queries=chosen)
 
 
 def paths_by_feed(alarms: Alarms, given: Sequence[str]) -> dict[str, list[Path]]:
