@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
+from dataclasses import replace
 from heapq import merge
 from itertools import chain as chained
 from typing import TYPE_CHECKING
 
-from accountant.audit import releasechecks, runchecks
+from accountant.audit import archivechecks, releasechecks, runchecks
 from accountant.records import Outcome
+from accountant.store.tables.decided import TallyRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from accountant.costs.runs import StoredRun
-    from accountant.store.tables.decided import DecisionRow, GapRow
+    from accountant.store.tables.decided import ArchiveRow, DecisionRow, GapRow
     from accountant.store.tables.pinned import QueryRow
     from accountant.store.transaction import Transaction
 
@@ -37,22 +41,29 @@ def problems(
         from_ms: by query, the start of the first window whose decision is looked at: all without.
     """
     last = tx.sequences.last()
-    gaps: dict[str, list[GapRow]] = {}
+    beside: defaultdict[str, list[GapRow | ArchiveRow]] = defaultdict(list)
     for gap in tx.sequences.gaps.each():
-        gaps.setdefault(gap.query, []).append(gap)
-    for name in sorted(last.keys() | queries.keys() | gaps.keys() | runs.keys()):
+        beside[gap.query].append(gap)
+    for name in sorted(last.keys() | queries.keys() | beside.keys() | runs.keys()):
         since_ms = from_ms.get(name, _BEGINNING_MS)
         anew = since_ms == _BEGINNING_MS
         query, run = queries.get(name), runs.get(name)
         watch = _Watch(name, query, run)
         numbers = _Numbers(name, last.get(name, 0), anew=anew)
-        hashes = releasechecks.Hashes(tx, tx.sequences.of(name), anew=anew)
+        kept, archived = tx.sequences.of(name), tx.archives.all(query=name)
+        yield from archivechecks.kept_problems(kept, archived)
+        hashes = releasechecks.Hashes(tx, kept, anew=anew)
         stated = tx.decisions.in_order(name, since_ms)
+        spans = sorted(
+            (one.first_sequence, one.last_sequence) for one in (*beside[name], *archived)
+        )
         for first, until, one in merge(
             ((one.sequence, one.sequence, one) for one in stated),
-            ((gap.first_sequence, gap.last_sequence, None) for gap in gaps.get(name, ())),
+            ((*span, None) for span in spans),
             key=lambda each: each[:2],
         ):
+            if one is None and not anew and numbers.begins:
+                continue  # before whatever is read
             yield from numbers.take(first, until)
             if one is not None:
                 watch.take(one)
@@ -62,14 +73,25 @@ def problems(
 
 
 def tally_problems(tx: Transaction) -> Iterator[str]:
-    """Count the decisions again."""
+    """Count the decisions again, and those in archives as they were counted when they went."""
     kept = {(one.query, one.outcome, one.reason): one for one in tx.tallies.each()}
-    found = {(one.query, one.outcome, one.reason): one for one in tx.tallies.recounted()}
+    found: dict[tuple[str, Outcome, str], TallyRow] = {}
+    for one in chained(tx.tallies.recounted(), _archived_tallies(tx)):
+        key = (one.query, one.outcome, one.reason)
+        so_far = found.get(key, replace(one, windows=0))
+        windows, last_ms = so_far.windows + one.windows, max(so_far.last_ms, one.last_ms)
+        found[key] = replace(one, windows=windows, last_ms=last_ms)
     for key in sorted(kept.keys() | found.keys()):
         if kept.get(key) != found.get(key):
             query, outcome, reason = key
             how = f"{outcome} ({reason})" if reason else f"{outcome}"
             yield f"windows of {query!r} that were {how} are not counted as they are stored"
+
+
+def _archived_tallies(tx: Transaction) -> Iterator[TallyRow]:
+    for row in tx.archives.each():
+        for outcome, reason, windows, last_ms in json.loads(row.tallies):
+            yield TallyRow(row.query, Outcome(outcome), reason, windows, last_ms)
 
 
 def _uncharged(tx: Transaction, query: str, since_ms: int) -> Iterator[str]:
@@ -92,6 +114,11 @@ class _Numbers:
         self._next: int | None = 1 if anew else None
         self._missing = 0
         self._first_missing = 0
+
+    @property
+    def begins(self) -> bool:
+        """Whether none was taken yet, and any may come first."""
+        return self._next is None
 
     def take(self, first: int, until: int) -> Iterator[str]:
         """Take numbers that are used, in order of the first."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from accountant.audit import chainchecks
 from accountant.audit.chargechecks import named
 from accountant.store import decisionchain
+from accountant.store.archives import hash_before
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +41,7 @@ class Hashes:
         before = self._last
         if before is None and not self._anew:
             before = self._tx.decisions.before(one.query, one.sequence)
-        last = decisionchain.begin(one.query) if before is None else before.hash
+        last = hash_before(self._kept) if before is None else before.hash
         if decisionchain.hash_after(last, one) != one.hash:
             yield f"{named(one.key)}: its decision is not what was stored"
         if one.archived and one.alarms:
@@ -67,7 +68,7 @@ class Hashes:
             yield f"the numbers of {kept.query!r} begin behind no decision, yet with one's hash"
         if last is None and not self._anew:
             last = self._tx.decisions.before(kept.query, 2**63 - 1)
-        if kept.hash != (decisionchain.begin(kept.query) if last is None else last.hash):
+        if kept.hash != (hash_before(kept) if last is None else last.hash):
             yield f"the decisions of {kept.query!r} do not end where its numbers say"
         if query is None:
             return

@@ -12,6 +12,7 @@ from accountant.charging import admission, concluding, keeping
 from accountant.errors import LedgerError
 from accountant.loss.overlap import Held
 from accountant.store import chain
+from accountant.store.archives import seen_mark
 from accountant.store.tables.charged import ENDED, PeriodTotal
 from accountant.store.tables.windows import window_columns
 from accountant.units import PrivacyUnit
@@ -37,7 +38,9 @@ def unknown(tx: Transaction, seen: Sequence[SeenDecision], *, ledger_id: str) ->
         known = tx.decisions.between(query, first, last, ledger_id=ledger_id)
         released = {_released(one) for one in known}
         for one in mine:
-            if _released(one) not in released and one.digest not in adopted:
+            if _released(one) in released or one.digest in adopted:
+                continue
+            if one.ledger_id != ledger_id or not _archived(tx, one):
                 found[one.digest] = one
     return sorted(found.values(), key=lambda one: (one.ledger_id, one.key, one.sequence))
 
@@ -105,6 +108,11 @@ def _pass_over(tx: Transaction, query: QueryRow, next_starts_ms: Sequence[int]) 
         return
     concluding.place(tx, query, cursor_ms)
     admission.spend(tx, query, cursor_ms)
+
+
+def _archived(tx: Transaction, seen: SeenDecision) -> bool:
+    """Whether a decision of this ledger is known from an archive that it was moved to."""
+    return tx.archives.holds(seen.query, seen.sequence, seen_mark(seen))
 
 
 def _released(decision: StoredDecision | SeenDecision) -> tuple[object, ...]:

@@ -1,9 +1,10 @@
 """What a budget's chain vouches for beside charges and decisions: what seldom changes.
 
 That is its terms, its queries with their shares and the rows that they cover, what compaction left,
-the decisions that it tells of no more, and what all budgets rest on: the ledger's identity, the
-logs and files that feeds are read from, how they grew, numbers that another timeline used, and how
-often its clock was set. A budget without a query vouches for itself alone: nothing was read for it.
+the decisions that it tells of no more or that lie in archives, and what all budgets rest on: the
+ledger's identity, the logs and files that feeds are read from, how they grew, numbers that another
+timeline used, and how often its clock was set. A budget without a query vouches for itself alone:
+nothing was read for it.
 
 A *state link* says all of it. One is added whenever some of it changes, after checking that what
 was there is what the last one says: a change behind the ledger's back is never vouched for.
@@ -25,6 +26,7 @@ from accountant.store.tables.journal import CLOCK_SET
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from accountant.store.tables.decided import SequenceRow
     from accountant.store.tables.pinned import QueryRow, ScopeRow, ShapeRow
     from accountant.store.transaction import Transaction
 
@@ -133,7 +135,9 @@ class _State:
         }
         self._added = {query: queries.pop(query) for query in without if query in queries}
         self._queries = _Items(queries.values())
-        self._decided = _Items(_bases(tx, queries)).digest
+        numbers = [row for row in tx.sequences.all() if row.query in queries]
+        self._decided = _Items(_bases(numbers)).digest
+        self._moved = _Items(_moved(numbers))
         self._pins = _Items(_pins(tx)).digest
         self._shapes = _Items(map(_said, tx.shapes.of(name)))
         self._left = _Items(tx.totals.compacted(name).items()).digest
@@ -148,6 +152,8 @@ class _State:
     @property
     def text(self) -> str:
         terms, scope = self._scope.terms, self._scope
+        # A budget none of whose decisions was moved says what it said before there were archives.
+        moved = {"moved": self._moved.digest} if self._moved else {}
         return json.dumps(
             {
                 "terms": [terms.unit.value, terms.epsilon_max_units, terms.period],
@@ -159,6 +165,7 @@ class _State:
                 "queries": self._queries.digest,
                 "decided": self._decided,
                 "pins": self._pins if self._queries else "",
+                **moved,
             },
             separators=(",", ":"),
         )
@@ -196,10 +203,16 @@ def _registered(row: QueryRow) -> tuple[object, ...]:
     return row.query, row.feed, row.fingerprint, definition, *since, row.retired
 
 
-def _bases(tx: Transaction, queries: Collection[str]) -> Iterator[tuple[object, ...]]:
-    for row in tx.sequences.all():
-        if row.query in queries and row.base_sequence:
+def _bases(numbers: Iterable[SequenceRow]) -> Iterator[tuple[object, ...]]:
+    for row in numbers:
+        if row.base_sequence:
             yield row.query, row.base_sequence, row.base_hash.hex()
+
+
+def _moved(numbers: Iterable[SequenceRow]) -> Iterator[tuple[object, ...]]:
+    for row in numbers:
+        if row.moved_sequence or row.moved_hash or row.archives_digest:
+            yield row.query, row.moved_sequence, row.moved_hash.hex(), row.archives_digest.hex()
 
 
 def _pins(tx: Transaction) -> Iterator[tuple[object, ...]]:

@@ -19,6 +19,7 @@ from accountant.charging import admission, concluding, refusals, runs
 from accountant.charging.past import Past
 from accountant.errors import LedgerError
 from accountant.ledger.access import CLOCK_GRAIN_MS, Access, registered_query, registered_scope
+from accountant.ledger.archives import Archives
 from accountant.ledger.counts import Counts
 from accountant.ledger.growths import Growths
 from accountant.ledger.heads import Heads
@@ -57,8 +58,9 @@ class Ledger:
     What is not said to a window stands in parts of its own: ``pins`` for what is registered,
     ``counts`` for partials and marks, ``growths`` for partitions that are added, ``progress`` for
     how far many queries are, ``reports`` for status, realised losses and verification, ``upkeep``
-    for what a custodian changes, ``journal`` for starts and what ended them, ``heads`` and
-    ``writers`` for what is noted elsewhere of the chains and of those who release.
+    for what a custodian changes, ``archives`` for decisions that move elsewhere, ``journal`` for
+    starts and what ended them, ``heads`` and ``writers`` for what is noted elsewhere of the chains
+    and of those who release.
     """
 
     def __init__(self, access: Access, hash_key: bytes) -> None:
@@ -76,6 +78,7 @@ class Ledger:
         self.journal = Journal(access)
         self.heads = Heads(access, hash_key)
         self.writers = Writers(access)
+        self.archives = Archives(access)
 
     @classmethod
     def open(

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from accountant.audit import chainchecks, status, verify
+from accountant.audit import archivechecks, chainchecks, status, verify
 from accountant.audit.realised import RealisedLosses
 from accountant.charging.standing import adopted_charge, final_charge
 from accountant.ledger.access import registered_query, registered_scope
 from accountant.store.tables.charged import FINAL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from accountant.audit.realised import Realised
     from accountant.ledger.access import Access
     from accountant.records import FinalCharge, LedgerStatus
+    from accountant.store.tables.decided import DecisionRow
 
 __all__ = ["Reports"]
 
@@ -65,6 +66,17 @@ class Reports:
         trusted = {budget: chainchecks.Place(*link) for budget, link in (since or {}).items()}
         with self._store.read() as tx:
             return verify.problems(tx, anchors or {}, trusted)
+
+    def archive_problems(self, file: str, decisions: Iterable[DecisionRow]) -> list[str]:
+        """Return why a file is not what decisions were moved to, one sentence each.
+
+        Args:
+            file: its name.
+            decisions: what it holds, in its order.
+        """
+        with self._store.read() as tx:
+            rows, ledger_id = tx.archives.all(), tx.ledger().ledger_id
+        return list(archivechecks.file_problems(file, decisions, rows, ledger_id))
 
     def final_charges(self, scope: str, from_ms: int, until_ms: int) -> list[FinalCharge]:
         """Return what windows that overlap ``[from_ms, until_ms)`` lost for good.

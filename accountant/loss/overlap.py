@@ -80,13 +80,18 @@ def worst_loss(
         return max(above, coarse_loss(charges, within=within, meeting=meeting))
     worst, level, grown = above, 0, False
     rows = RowLosses(grid, meeting)
-    for _, changes in _edges(charges, within):
+    edges = list(_edges(charges, within))
+    to_come = sum(sign > 0 for _, changes in edges for sign, _ in changes)
+    for _, changes in edges:
         # Losses fall only where charges end: just before is when a row may have lost the most.
         if grown and level > worst and any(sign < 0 for sign, _ in changes):
             worst, grown = max(worst, rows.worst()), False
+        if not to_come:
+            break
         for sign, charge in changes:
             level += sign * charge.loss_units
-            grown = grown or sign > 0
+            if sign > 0:
+                grown, to_come = True, to_come - 1
             rows.change(charge, sign)
     return worst
 

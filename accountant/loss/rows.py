@@ -67,8 +67,11 @@ class RowLosses:
         axes, losses = self._read[charge]
         if axes is None:
             self._change_opaque(charge, sign * losses, sign)
-        else:
-            self._losses[axes] = self._losses.get(axes, np.int64(0)) + sign * losses
+            return
+        if axes not in self._losses:
+            self._losses[axes] = np.zeros(np.shape(losses), dtype=np.int64)
+        change = np.add if sign > 0 else np.subtract
+        change(self._losses[axes], losses, out=self._losses[axes])
 
     def worst(self) -> int:
         """Return what the dearest row loses; 0 where there is no row."""

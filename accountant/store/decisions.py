@@ -176,9 +176,13 @@ class Decisions(Rows[DecisionRow]):
             bound = {"query": query, "since_ms": since_ms}
             first = self._connection.scalar(_first_since(), bound)
             after = 2**63 - 1 if first is None else first - 1
-        while found := self._read(_in_order(), query=query, limit=rows.PAGE, after=after):
+        while found := self.page(query, after):
             yield from found
             after = found[-1].sequence
+
+    def page(self, query: str, after: int) -> list[DecisionRow]:
+        """Return the next decisions of a query behind a number, in their order."""
+        return self._read(_in_order(), query=query, limit=rows.PAGE, after=after)
 
     def stated_among(self, windows: Listed) -> dict[tuple[str, int, int], Stated]:
         """Return what the decisions of some windows state."""
@@ -271,12 +275,11 @@ class Adopted(Rows[AdoptedRow]):
 
 @cache
 def _last_decided() -> Any:
-    numbers = table_of(SEQUENCES).c
-    last = sa.and_(
-        _DECISIONS.c.query == numbers.query, _DECISIONS.c.sequence == numbers.last_sequence
-    )
-    joined = _DECISIONS.join(table_of(SEQUENCES), last)
-    return sa.select(sa.func.max(_DECISIONS.c.decided_at_ms)).select_from(joined)
+    # One look for each query: as a join, SQLite would read every decision to find the few.
+    numbers = table_of(SEQUENCES)
+    last = (_DECISIONS.c.query == numbers.c.query, _DECISIONS.c.sequence == numbers.c.last_sequence)
+    each = sa.select(_DECISIONS.c.decided_at_ms).where(*last).correlate(numbers).scalar_subquery()
+    return sa.select(sa.func.max(each)).select_from(numbers)
 
 
 @cache

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from accountant.layouts import Growth, Layouts
 from accountant.regions.shapes import Shape
+from accountant.store.archives import Archives
 from accountant.store.charges import Charges, Totals
 from accountant.store.decisions import Adopted, Decisions, Sequences
 from accountant.store.finals import Finals
@@ -19,7 +20,7 @@ from accountant.store.schema import table_of
 from accountant.store.tables import TABLES
 from accountant.store.tables.charged import CHARGES, LINKS, RUNS
 from accountant.store.tables.counted import MARKS, PARTIALS, PLACES
-from accountant.store.tables.decided import ADOPTED, DECISIONS, TALLIES
+from accountant.store.tables.decided import ADOPTED, ARCHIVES, DECISIONS, TALLIES
 from accountant.store.tables.journal import JOURNAL
 from accountant.store.tables.pinned import FILES, GROWTHS, LEDGER, LOGS, QUERIES, SCOPES, SHAPES
 from accountant.store.tables.writers import WRITERS
@@ -63,6 +64,7 @@ class Transaction:
         self.links = Links(connection, LINKS)
         self.decisions = Decisions(connection, DECISIONS)
         self.sequences = Sequences(connection)
+        self.archives = Archives(connection, ARCHIVES)
         self.tallies = Tallies(connection, TALLIES)
         self.adopted = Adopted(connection, ADOPTED)
         self.journal = Rows(connection, JOURNAL)

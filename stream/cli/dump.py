@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from stream.cli.shared import CONFIG, load_alarms
+from stream.cli.suggestions import feed_names
 from stream.kafka.dump import dump as write_dump
 from stream.simulation.outputs import check_output, private_file
 
@@ -17,7 +18,7 @@ __all__ = ["dump"]
 
 @click.command()
 @click.argument("file", type=CONFIG)
-@click.argument("feed")
+@click.argument("feed", shell_complete=feed_names)
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--force", is_flag=True, help="Replace PATH where it exists.")
 def dump(file: Path, feed: str, path: Path, *, force: bool) -> None:

@@ -10,6 +10,7 @@ import click
 
 from stream.build import open_ledger, wall_clock_ms
 from stream.cli.shared import CONFIG, load_alarms, require_ledger_file
+from stream.cli.suggestions import feed_names
 from stream.kafka.growth import SETTLE_MS, denied_by
 from stream.kafka.growth import grow as more_partitions
 from stream.windows.instants import instant_ms, iso_utc
@@ -29,7 +30,7 @@ _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000}
 
 @click.command()
 @click.argument("file", type=CONFIG)
-@click.argument("feed")
+@click.argument("feed", shell_complete=feed_names)
 @click.option(
     "--partitions",
     type=click.IntRange(2),

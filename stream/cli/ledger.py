@@ -6,30 +6,37 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 import click
 from rich.console import Console
 
 from accountant.errors import LedgerError
 from accountant.store.store import Store
-from stream.build import open_ledger, wall_clock_ms
+from stream.build import wall_clock_ms
 from stream.cli.console import losses_table, status_tables
+from stream.cli.past import (
+    archive,
+    compact,
+    opened_ledger,
+    past_ms,
+    refuse_other_budgets,
+    warn_of_orphans,
+)
 from stream.cli.restore import claim, mark_spent, set_clock
-from stream.cli.shared import BAD_INPUT, CONFIG, echo_json, load_alarms, require_ledger_file
+from stream.cli.shared import BAD_INPUT, CONFIG, echo_json, load_alarms
+from stream.cli.suggestions import alarm_names
 from stream.custody.anchors import anchor_line, base_problems, chain_ends, read_anchors
-from stream.custody.changes import accept_changes, orphan_warning, orphans
+from stream.custody.archive import problems as archive_problems
+from stream.custody.changes import accept_changes
 from stream.custody.export import write_parquet
 from stream.custody.losses import predicate_losses
 from stream.decisions.records import epsilon_text
-from stream.decisions.registration import scopes_of, terms_of
-from stream.windows.instants import instant_ms, iso_utc
+from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from accountant.ledger.ledger import Ledger
-    from accountant.records import LedgerStatus, QueryStatus
+    from accountant.records import QueryStatus
     from stream.model.alarms import Alarms
 
 __all__ = ["ledger"]
@@ -54,9 +61,9 @@ def ledger(ctx: click.Context, file: Path) -> None:
 def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
     """Show how much of every budget is spent, and how far every alarm is."""
     alarms = load()
-    with _opened(alarms) as opened:
+    with opened_ledger(alarms) as opened:
         now = opened.reports.status()
-    _warn_of_orphans(alarms, now)
+    warn_of_orphans(alarms, now)
     if not as_json:
         Console().print(*status_tables(now), sep="\n")
         click.echo(f"ledger  {alarms.settings.ledger_place}")
@@ -108,8 +115,20 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
     help="A noted link that is trusted with all that came before it: only what came after is "
     "read; repeatable.",
 )
+@click.option(
+    "--archive",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="DIRECTORY",
+    help="Where decisions were moved to: every file there is followed, too.",
+)
 @click.pass_obj
-def verify(load: Callable[[], Alarms], anchors: tuple[str, ...], trusted: tuple[str, ...]) -> None:
+def verify(
+    load: Callable[[], Alarms],
+    anchors: tuple[str, ...],
+    trusted: tuple[str, ...],
+    folder: Path | None,
+) -> None:
     """Recompute everything from the charges; say what contradicts them.
 
     Ends with the anchors to note: with them, a later call shows whether anything before was
@@ -117,7 +136,7 @@ def verify(load: Callable[[], Alarms], anchors: tuple[str, ...], trusted: tuple[
     """
     noted, links = read_anchors(anchors), read_anchors(trusted)
     since = {budget: max(mine.items()) for budget, mine in links.items()}
-    with _opened(load()) as opened:
+    with opened_ledger(load()) as opened:
         ends = chain_ends(opened)
         unknown = sorted((noted.keys() | links.keys()) - ends.keys())
         if unknown:
@@ -129,6 +148,8 @@ def verify(load: Callable[[], Alarms], anchors: tuple[str, ...], trusted: tuple[
         problems = opened.reports.verify(noted, since=since)
         problems += base_problems(chain_ends(opened), noted)
         problems += opened.heads.lost()
+        if folder is not None:
+            problems += archive_problems(opened, folder)
     for problem in problems:
         click.echo(problem, err=True)
     if problems:
@@ -141,7 +162,7 @@ def verify(load: Callable[[], Alarms], anchors: tuple[str, ...], trusted: tuple[
 
 
 @ledger.command()
-@click.argument("alarm")
+@click.argument("alarm", shell_complete=alarm_names)
 @click.option(
     "--at",
     metavar="ISO",
@@ -162,8 +183,8 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
             f"the configuration has no alarm {alarm!r}",
             hint=f"it has {', '.join(alarms.queries)}",
         )
-    at_ms = None if at is None else _past_ms(at, wall_clock_ms(), "--at")
-    with _opened(alarms) as opened:
+    at_ms = None if at is None else past_ms(at, wall_clock_ms(), "--at")
+    with opened_ledger(alarms) as opened:
         if alarm not in {row.query for row in opened.pins.queries()}:
             raise LedgerError(
                 f"the ledger does not have alarm {alarm!r} yet, so nothing of it was decided",
@@ -199,39 +220,12 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
 @click.pass_obj
 def export(load: Callable[[], Alarms], folder: Path | None) -> None:
     """Write every row but raw counts and the hash key, as JSON lines or as Parquet files."""
-    with _opened(load()) as opened:
+    with opened_ledger(load()) as opened:
         if folder is not None:
             click.echo(f"{write_parquet(opened.reports.export(), folder)} rows in {folder}")
             return
         for row in opened.reports.export():
             echo_json(row)
-
-
-@ledger.command()
-@click.option(
-    "--before",
-    metavar="ISO",
-    help="Charges of windows that end by then; an instant without an offset is in UTC. "
-    "Default: the start of the current budget period, or now where there is none.",
-)
-@click.pass_obj
-def compact(load: Callable[[], Alarms], before: str | None) -> None:
-    """Delete charges of the past, and keep what they left behind: no total changes."""
-    alarms = load()
-    now_ms = wall_clock_ms()
-    before_ms = (
-        _period_start_ms(alarms, now_ms) if before is None else _past_ms(before, now_ms, "--before")
-    )
-    with _opened(alarms) as opened:
-        _refuse_other_budgets(alarms, opened)
-        budgets = [row.terms.scope for row in opened.pins.budgets()]
-        gone = {budget: opened.upkeep.compact(budget, before_ms) for budget in budgets}
-        later = opened.reports.status()
-    _warn_of_orphans(alarms, later)
-    for budget, count in gone.items():
-        click.echo(f"{budget}: {count} charge(s) compacted, before {iso_utc(before_ms)}")
-    for budget in gone:
-        click.echo(anchor_line(budget, later.scopes[budget].anchor))
 
 
 @ledger.command()
@@ -250,7 +244,7 @@ def retire(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
             f"alarm {alarm!r} is in the configuration",
             hint="remove it first, and restart the workers",
         )
-    with _opened(alarms) as opened:
+    with opened_ledger(alarms) as opened:
         known = opened.reports.status().queries
         if alarm not in known:
             raise LedgerError(
@@ -282,7 +276,7 @@ def backup(load: Callable[[], Alarms], path: Path) -> None:
     Ends with anchors that the copy holds. Keep it from analysts, as the ledger itself.
     """
     alarms = load()
-    with _opened(alarms) as opened:
+    with opened_ledger(alarms) as opened:
         anchors = {name: scope.anchor for name, scope in opened.reports.status().scopes.items()}
     with closing(Store.open(alarms.settings.ledger_url, connect_timeout_s=_CONNECT_S)) as store:
         store.backup(path)
@@ -299,8 +293,8 @@ def accept(load: Callable[[], Alarms]) -> None:
     Windows that began before are denied, uncharged. Stop all workers first.
     """
     alarms = load()
-    with _opened(alarms) as opened:
-        _refuse_other_budgets(alarms, opened)
+    with opened_ledger(alarms) as opened:
+        refuse_other_budgets(alarms, opened)
         lines = accept_changes(alarms, opened, now_ms=wall_clock_ms())
     for line in lines:
         click.echo(line)
@@ -308,49 +302,12 @@ def accept(load: Callable[[], Alarms]) -> None:
         click.echo("nothing has changed")
 
 
-def _warn_of_orphans(alarms: Alarms, status: LedgerStatus) -> None:
-    for alarm in orphans(alarms, status):
-        click.echo(f"warning: {orphan_warning(alarm)}", err=True)
-
-
 def _others(alarms: Alarms, known: Mapping[str, QueryStatus]) -> str:
     return ", ".join(q.query for q in known.values() if q.query not in alarms.queries)
-
-
-def _refuse_other_budgets(alarms: Alarms, opened: Ledger) -> None:
-    """Refuse to work on a ledger under another budget than its own.
-
-    Raises:
-        ConfigChangedError: unit, epsilon_max or period differs.
-    """
-    opened.pins.refuse_changes([terms_of(alarms, one) for one in scopes_of(alarms)], (), ())
-
-
-def _period_start_ms(alarms: Alarms, now_ms: int) -> int:
-    """Return the start of the current period, or now where the budget is never renewed."""
-    periods = alarms.budget.periods
-    if periods is None or periods.calendar is None:
-        return now_ms
-    return periods.touched(now_ms, now_ms + 1)[0]
-
-
-def _past_ms(text: str, now_ms: int, option: str) -> int:
-    try:
-        at_ms = instant_ms(text, ZoneInfo("UTC"))
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r} {error}", param_hint=option) from None
-    if at_ms > now_ms:
-        raise click.BadParameter(
-            f"{text!r} lies in the future: only what has ended is looked at", param_hint=option
-        )
-    return at_ms
-
-
-def _opened(alarms: Alarms) -> Ledger:
-    require_ledger_file(alarms)
-    return open_ledger(alarms)
 
 
 ledger.add_command(mark_spent)
 ledger.add_command(claim)
 ledger.add_command(set_clock)
+ledger.add_command(compact)
+ledger.add_command(archive)

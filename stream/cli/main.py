@@ -64,6 +64,10 @@ class _Tocsin(click.Group):
             help="Check a configuration; say every error with its place and what to write instead.",
         ),
         Later(
+            "completion",
+            help="Print what makes a shell complete commands, options, files, alarms and feeds.",
+        ),
+        Later(
             "dump",
             help="Write what a feed's topic holds to a Parquet file, for replays and simulations.",
         ),
@@ -76,6 +80,7 @@ class _Tocsin(click.Group):
             help="Write recorded events to Kafka, with punctuation marks, for workers to read.",
         ),
         Later("run", help="Ring alarms: workers on Kafka, or a replay of files."),
+        Later("schema", help="Print the JSON Schema of configurations, for editors."),
         Later(
             "simulate", help="Try alarms out on history, many times: misses, false alarms, losses."
         ),

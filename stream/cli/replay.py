@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 
 from stream.cli.shared import CONFIG, load_alarms, paths_by_feed
+from stream.cli.suggestions import event_files
 from stream.kafka.history import replay as write_history
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ __all__ = ["replay"]
 
 @click.command()
 @click.argument("file", type=CONFIG)
-@click.argument("paths", nargs=-1, required=True, metavar="[FEED=]PATH...")
+@click.argument(
+    "paths", nargs=-1, required=True, metavar="[FEED=]PATH...", shell_complete=event_files
+)
 @click.option("--to-kafka", is_flag=True, help="Write the events and marks to the feed's topic.")
 def replay(file: Path, paths: tuple[str, ...], *, to_kafka: bool) -> None:
     """Write recorded events to Kafka, with punctuation marks, for workers to read."""

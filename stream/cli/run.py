@@ -13,6 +13,7 @@ from rich.console import Console
 from stream.build import open_ledger
 from stream.cli.console import ReplayView, alarms_table, budget_bars
 from stream.cli.shared import CONFIG, load_alarms, paths_by_feed, refuse_hopeless
+from stream.cli.suggestions import event_files
 from stream.cli.workers import Place, check_workers, run_workers, worker_settings
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.records import encode
@@ -52,9 +53,10 @@ _UNCLAIMED = (
     "replayed",
     multiple=True,
     metavar="[FEED=]PATH...",
+    shell_complete=event_files,
     help="Replay Parquet, CSV or JSON lines instead of reading Kafka.",
 )
-@click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]")
+@click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]", shell_complete=event_files)
 @click.option("--json", "as_json", is_flag=True, help="Decisions and alarms, one a line.")
 @click.option(
     "--custodian-report",

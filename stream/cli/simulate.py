@@ -23,6 +23,7 @@ from rich.progress import (
 from accountant.errors import ConfigError
 from operators.registry import mechanism_of
 from stream.cli.shared import CONFIG, load_alarms, paths_by_feed
+from stream.cli.suggestions import alarm_names, event_files
 from stream.decisions.mechanisms import plans_of
 from stream.model.alarms import cells_per_unit, scope_of
 from stream.model.numbers import number
@@ -101,10 +102,18 @@ class _Mechanisms(click.ParamType):
     multiple=True,
     required=True,
     metavar="[FEED=]PATH...",
+    shell_complete=event_files,
     help="History: Parquet, CSV or JSON lines, or a dump of a topic.",
 )
-@click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]")
-@click.option("--alarm", "names", multiple=True, metavar="NAME", help="Only this one; repeatable.")
+@click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]", shell_complete=event_files)
+@click.option(
+    "--alarm",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=alarm_names,
+    help="Only this one; repeatable.",
+)
 @click.option("--runs", type=click.IntRange(1), default=100, show_default=True)
 @click.option(
     "--mechanisms",

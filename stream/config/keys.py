@@ -8,14 +8,22 @@ means with its neighbours (fields that exist, thresholds that fit) is checked by
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
 
 from accountant.units import PrivacyUnit
 from operators.conditions.condition import Refine, Rule
 from operators.deciders import DECIDER_NAMES
-from operators.registry import DEFAULT
+from operators.registry import DEFAULT, OFFERED
 from stream.config.scalars import (
     Address,
     CellEpsilon,
@@ -38,6 +46,7 @@ from stream.config.scalars import (
     verbatim,
     wrong,
 )
+from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
 from stream.logs.settings import Form, Level
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
@@ -88,10 +97,22 @@ def _by_text(value: Any) -> Any:
     return value if isinstance(value, dict) else {"": value}
 
 
+_Domain = Annotated[
+    tuple[str, ...] | str, PlainValidator(domain_of), WithJsonSchema(shapes.LIST_OR_FILE)
+]
+_Clip = Annotated[tuple[Any, Any], PlainValidator(clip_of), WithJsonSchema(shapes.PAIR)]
+_Period = Annotated[Duration | str, PlainValidator(period_of), WithJsonSchema(shapes.PERIOD)]
+_DECIDERS = ("auto", *DECIDER_NAMES)
+_DeciderName = Annotated[
+    str, PlainValidator(_word_of(_DECIDERS)), WithJsonSchema(shapes.words(_DECIDERS))
+]
+
 AppendTo = Literal["window", "run"]
 """Where a cell that did not ring is asked again: at once, or among the next window's cells."""
 
-Amounts = Annotated[dict[str, Exact], BeforeValidator(_by_text)]
+Amounts = Annotated[
+    dict[str, Exact], BeforeValidator(_by_text), WithJsonSchema(shapes.one_or_by_name(shapes.EXACT))
+]
 """One number, under "", or one per aggregate or comparison by its SQL."""
 
 
@@ -99,6 +120,13 @@ class _Model(BaseModel):
     """Frozen, and closed to unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    short: ClassVar[str] = ""
+    """The key that a single value stands for where a mapping belongs; "" where it needs one."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {cls.short: value} if cls.short and isinstance(value, Scalar) else value
 
 
 class SecurityModel(_Model):
@@ -144,28 +172,22 @@ class LogModel(_Model):
 class TableModel(_Model):
     """A public table: a CSV file with a column of keys and one of values."""
 
+    short: ClassVar[str] = "file"
+
     file: Text
     key: Text | None = None
     value: Text | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, value: Any) -> Any:
-        return {"file": value} if isinstance(value, Scalar) else value
 
 
 class FieldModel(_Model):
     """One field of an event."""
 
-    type: Annotated[FieldType, PlainValidator(choice(FieldType))] | None = None
-    domain: Annotated[tuple[str, ...] | str, PlainValidator(domain_of)] | None = None
-    clip: Annotated[tuple[Any, Any], PlainValidator(clip_of)] | None = None
-    granule: Exact | None = None
+    short: ClassVar[str] = "type"
 
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, value: Any) -> Any:
-        return {"type": value} if isinstance(value, Scalar) else value
+    type: Annotated[FieldType, PlainValidator(choice(FieldType))] | None = None
+    domain: _Domain | None = None
+    clip: _Clip | None = None
+    granule: Exact | None = None
 
 
 class HistoryModel(_Model):
@@ -212,39 +234,36 @@ class BudgetModel(_Model):
 
     unit: Annotated[PrivacyUnit, PlainValidator(choice(PrivacyUnit))]
     epsilon_max: Epsilon
-    period: Annotated[Duration | str, PlainValidator(period_of)] | None = None
+    period: _Period | None = None
     contribution: ContributionModel | None = None
 
 
 class ReferenceModel(_Model):
     """What a band lies around: a number, a table's value such as ``capacity[shop]``, or a feed."""
 
+    short: ClassVar[str] = "value"
+
     value: Text | None = None
     feed: Name | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, value: Any) -> Any:
-        return {"value": value} if isinstance(value, Scalar) else value
 
 
 class AlarmModel(_Model):
     """One alarm."""
 
-    sql: Annotated[str, BeforeValidator(verbatim)]
+    sql: Annotated[str, BeforeValidator(verbatim), WithJsonSchema(shapes.TEXT)]
     active: Text | None = None
     max_fnr: Probability
     max_fpr: Probability | None = None
     share: Share | None = None
     tolerance: Amounts = Field(default_factory=lambda: {"": Fraction(0)})
-    mechanism: Text = DEFAULT.name
+    mechanism: Annotated[Text, WithJsonSchema(shapes.words(OFFERED))] = DEFAULT.name
     apportion: Annotated[Rule, PlainValidator(_word_of(get_args(Rule)))] = "optimal"
     refine: Annotated[Refine, PlainValidator(_word_of(get_args(Refine)))] | None = None
     first_tolerance: Amounts | None = None
     alarms_per_period: Whole | None = None
     append: Whole | None = None
     append_to: Annotated[AppendTo, PlainValidator(_word_of(get_args(AppendTo)))] | None = None
-    decider: Annotated[str, PlainValidator(_word_of(("auto", *DECIDER_NAMES)))] | None = None
+    decider: _DeciderName | None = None
     epsilon: CellEpsilon | None = None
     reference: ReferenceModel | None = None
     reference_timeout: DurationMs | None = None

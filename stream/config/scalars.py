@@ -1,6 +1,7 @@
 """Types of single values in the configuration, each with the sentence that explains a wrong one.
 
-Every type is a pydantic annotation that takes a ``stream.config.yamlfile.Scalar``. Numbers are read
+Every type is a pydantic annotation that takes a ``stream.config.yamlfile.Scalar``, with the shape
+that editors are told of it (``stream.config.schema``). Numbers are read
 from the scalar's text as exact fractions, never through a binary float. A value that came from an
 environment variable is never repeated in an error.
 """
@@ -13,9 +14,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, PlainValidator
+from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
 from stream.model.numbers import LONGEST_NUMBER, number
 
@@ -280,25 +282,29 @@ def _address(value: Any) -> tuple[str, int]:
     return host, int(port)
 
 
-Text = Annotated[str, BeforeValidator(_text)]
+Text = Annotated[str, BeforeValidator(_text), WithJsonSchema(shapes.TEXT)]
 """Any non-empty text, trimmed."""
-Name = Annotated[str, BeforeValidator(_name)]
+Name = Annotated[str, BeforeValidator(_name), WithJsonSchema(shapes.NAME)]
 """A name of a feed, an alarm, a table or a group."""
-TopicName = Annotated[str, BeforeValidator(_topic)]
+TopicName = Annotated[str, BeforeValidator(_topic), WithJsonSchema(shapes.NAME)]
 """A Kafka topic."""
-Exact = Annotated[Fraction, PlainValidator(_exact)]
+Exact = Annotated[Fraction, PlainValidator(_exact), WithJsonSchema(shapes.EXACT)]
 """A number, read exactly."""
-Whole = Annotated[int, PlainValidator(_whole)]
+Whole = Annotated[int, PlainValidator(_whole), WithJsonSchema(shapes.WHOLE)]
 """A whole number."""
-Probability = Annotated[Fraction, PlainValidator(_probability)]
+Probability = Annotated[Fraction, PlainValidator(_probability), WithJsonSchema(shapes.EXACT)]
 """A number strictly between 0 and 1."""
-Epsilon = Annotated[Fraction, PlainValidator(_epsilon("epsilon_max"))]
+Epsilon = Annotated[
+    Fraction, PlainValidator(_epsilon("epsilon_max")), WithJsonSchema(shapes.QUOTED)
+]
 """The wall, a privacy loss: a quoted number, a fraction, or a whole number."""
-CellEpsilon = Annotated[Fraction, PlainValidator(_epsilon("epsilon"))]
+CellEpsilon = Annotated[
+    Fraction, PlainValidator(_epsilon("epsilon")), WithJsonSchema(shapes.QUOTED)
+]
 """The privacy loss of one decision, written alike."""
-Share = Annotated[Fraction, PlainValidator(_share)]
+Share = Annotated[Fraction, PlainValidator(_share), WithJsonSchema(shapes.EXACT)]
 """A part of a budget: above 0, at most 1."""
-DurationMs = Annotated[int, PlainValidator(_duration_ms)]
+DurationMs = Annotated[int, PlainValidator(_duration_ms), WithJsonSchema(shapes.DURATION)]
 """A duration in milliseconds, a day taken as 24 hours."""
-Address = Annotated[tuple[str, int], PlainValidator(_address)]
+Address = Annotated[tuple[str, int], PlainValidator(_address), WithJsonSchema(shapes.ADDRESS)]
 """``host:port``."""

@@ -15,6 +15,7 @@ from accountant.store.declaration import Kind
 from accountant.store.schema import metadata, table_of
 from accountant.store.tables import TABLES
 from accountant.units import PrivacyUnit
+from tests.support.archived import move_all
 from tests.support.ledgers import (
     TOPIC_ID,
     Clock,
@@ -120,7 +121,7 @@ def fill(ledger: Ledger, clock: Clock) -> None:
 
 
 def _compacted(ledger: Ledger) -> None:
-    """Let a query decide, compact most of it, change it, and retire another."""
+    """Let a query decide, compact most of it, move some, change it, and retire another."""
     gone = replace(_OLD, query="gone", share=0)
     for one in (_OLD, gone):
         ledger.pins.register_query(registration(one, "old"))
@@ -131,6 +132,7 @@ def _compacted(ledger: Ledger) -> None:
     ledger.mark_published(*(one.key(index) for one in (_OLD, gone) for index in range(3)))
     ledger.pins.retire_query("gone")
     assert ledger.upkeep.compact("old", 20) > 0
+    assert move_all(ledger, 10) == 2
     changed = replace(registration(replace(_OLD, fingerprint="f3"), "old"), definition='{"a": 1}')
     ledger.pins.accept_change(changed, 30)
     later = replace(_OLD, fingerprint="f3")

@@ -17,7 +17,14 @@ from accountant.store.tables.charged import (
     TOTALS,
 )
 from accountant.store.tables.counted import MARKS, PARTIALS, PLACES
-from accountant.store.tables.decided import ADOPTED, DECISIONS, GAPS, SEQUENCES, TALLIES
+from accountant.store.tables.decided import (
+    ADOPTED,
+    ARCHIVES,
+    DECISIONS,
+    GAPS,
+    SEQUENCES,
+    TALLIES,
+)
 from accountant.store.tables.journal import JOURNAL
 from accountant.store.tables.pinned import FILES, GROWTHS, LEDGER, LOGS, QUERIES, SCOPES, SHAPES
 from accountant.store.tables.writers import WRITERS
@@ -27,6 +34,6 @@ __all__ = ["TABLES"]
 TABLES: Final[tuple[Table[Any], ...]] = (
     *(LEDGER, SCOPES, LOGS, QUERIES, SHAPES, PARTIALS, MARKS, PLACES, CHARGES, RUNS, DECISIONS),
     *(ADOPTED, SEQUENCES, GAPS, TALLIES, TOTALS, COMPACTED, LINKS, JOURNAL, GROWTHS, WRITERS),
-    *(FILES, SHARES, DRAWN),
+    *(FILES, SHARES, DRAWN, ARCHIVES),
 )
 """All of them, in the order of an export."""

@@ -9,11 +9,13 @@ from accountant.store.tables.windows import WINDOW, OfWindow
 
 __all__ = [
     "ADOPTED",
+    "ARCHIVES",
     "DECISIONS",
     "GAPS",
     "SEQUENCES",
     "TALLIES",
     "AdoptedRow",
+    "ArchiveRow",
     "DecisionRow",
     "GapRow",
     "SequenceRow",
@@ -101,6 +103,10 @@ class SequenceRow:
     ``base_sequence`` and ``base_hash`` are of the last one that the budget's chain tells of no
     more, or never did: the budget's state vouches for them. The row refers to no query: a decision
     of one that this copy of the ledger never registered may be adopted.
+
+    ``moved_sequence`` and ``moved_hash`` are of the last one that lies in an archive, and
+    ``archives_digest`` is that of the last of the query's :class:`ArchiveRow`: state vouches for
+    these, too.
     """
 
     query: str
@@ -108,6 +114,9 @@ class SequenceRow:
     hash: bytes
     base_sequence: int
     base_hash: bytes
+    moved_sequence: int = 0
+    moved_hash: bytes = b""
+    archives_digest: bytes = b""
 
 
 SEQUENCES: Final = Table("sequences", SequenceRow, key=["query"])
@@ -143,3 +152,35 @@ class GapRow:
 
 
 GAPS: Final = Table("gaps", GapRow, key=["query", "first_sequence"])
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveRow:
+    """Decisions of one query, with consecutive numbers, that lie in a file and no more here.
+
+    Args:
+        query: its name.
+        first_sequence: number of the first of them.
+        last_sequence: number of the last.
+        file: name of the archive's file.
+        hash: of the last: it covers all of them, and those before.
+        seen: what tells each of them from another decision under its number, in order, 8 bytes
+            each: the beginning of :attr:`accountant.records.SeenDecision.digest`.
+        tallies: how many of them ended in which way, as :class:`TallyRow` without the query, as
+            JSON.
+        digest: covers the rest of the row, and the row before it of the query.
+    """
+
+    query: str
+    first_sequence: int
+    last_sequence: int
+    file: str
+    hash: bytes
+    seen: bytes
+    tallies: str
+    digest: bytes
+
+
+ARCHIVES: Final = Table(
+    "archives", ArchiveRow, key=["query", "first_sequence"], refers={"query": "queries"}
+)

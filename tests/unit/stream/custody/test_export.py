@@ -21,6 +21,7 @@ from accountant.records import LogIdentity, Outcome, SeenDecision
 from accountant.store import schema
 from accountant.units import PrivacyUnit
 from stream.custody.export import SCHEMAS, write_parquet
+from tests.support.archived import move_all
 from tests.support.commands import configuration, json_lines, tocsin
 from tests.support.ledgers import Series, deny, open_ledger, registration, settle, terms
 
@@ -97,6 +98,7 @@ def fill(ledger: Ledger) -> None:
     ledger.admit("user", [USER.request(index) for index in range(10, 15)])
     ledger.mark_published(*(USER.key(index) for index in range(4)))
     assert ledger.upkeep.compact("user", 40) == 4
+    assert move_all(ledger, 40) == 4
     ledger.journal.note(START)
     assert ledger.reports.verify() == []
 

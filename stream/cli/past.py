@@ -1,0 +1,139 @@
+"""``tocsin ledger FILE compact`` and ``archive``: the past makes room, nothing alive changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import click
+
+from stream.build import open_ledger, wall_clock_ms
+from stream.cli.shared import require_ledger_file
+from stream.custody.anchors import anchor_line
+from stream.custody.archive import archive as move_decisions
+from stream.custody.changes import orphan_warning, orphans
+from stream.decisions.registration import scopes_of, terms_of
+from stream.windows.instants import instant_ms, iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accountant.ledger.ledger import Ledger
+    from accountant.records import LedgerStatus
+    from stream.model.alarms import Alarms
+
+__all__ = [
+    "archive",
+    "compact",
+    "opened_ledger",
+    "past_ms",
+    "refuse_other_budgets",
+    "warn_of_orphans",
+]
+
+
+@click.command()
+@click.option(
+    "--before",
+    metavar="ISO",
+    help="Charges of windows that end by then; an instant without an offset is in UTC. "
+    "Default: the start of the current budget period, or now where there is none.",
+)
+@click.pass_obj
+def compact(load: Callable[[], Alarms], before: str | None) -> None:
+    """Delete charges of the past, and keep what they left behind: no total changes."""
+    alarms = load()
+    now_ms = wall_clock_ms()
+    before_ms = (
+        _period_start_ms(alarms, now_ms) if before is None else past_ms(before, now_ms, "--before")
+    )
+    with opened_ledger(alarms) as opened:
+        refuse_other_budgets(alarms, opened)
+        budgets = [row.terms.scope for row in opened.pins.budgets()]
+        gone = {budget: opened.upkeep.compact(budget, before_ms) for budget in budgets}
+        later = opened.reports.status()
+    warn_of_orphans(alarms, later)
+    for budget, count in gone.items():
+        click.echo(f"{budget}: {count} charge(s) compacted, before {iso_utc(before_ms)}")
+    for budget in gone:
+        click.echo(anchor_line(budget, later.scopes[budget].anchor))
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIRECTORY")
+@click.option(
+    "--before",
+    metavar="ISO",
+    help="Decisions of windows that end by then; an instant without an offset is in UTC. Default, "
+    "and the latest that counts: no window that is not decided by then may still be.",
+)
+@click.pass_obj
+def archive(load: Callable[[], Alarms], folder: Path, before: str | None) -> None:
+    """Move decisions of the past to a Parquet file in DIRECTORY, out of the ledger.
+
+    Those go whose charges were compacted, and which nothing asks for any more. Run it again where
+    it was stopped. Keep DIRECTORY from analysts, as the ledger itself.
+    """
+    alarms = load()
+    now_ms = wall_clock_ms()
+    before_ms = _too_old_ms(alarms, now_ms)
+    if before is not None:
+        before_ms = min(before_ms, past_ms(before, now_ms, "--before"))
+    with opened_ledger(alarms) as opened:
+        refuse_other_budgets(alarms, opened)
+        moved = move_decisions(opened, folder, before_ms)
+    where = f" to {', '.join(moved.files)}" if moved.files else ""
+    click.echo(f"{moved.decisions} decision(s) moved{where}, before {iso_utc(before_ms)}")
+
+
+def _too_old_ms(alarms: Alarms, now_ms: int) -> int:
+    """Return an instant such that no window that ended by then may still be decided otherwise."""
+    ages = (query.max_age_ms + query.grace_ms for query in alarms.queries.values())
+    return now_ms - max(ages, default=0)
+
+
+def _period_start_ms(alarms: Alarms, now_ms: int) -> int:
+    """Return the start of the current period, or now where the budget is never renewed."""
+    periods = alarms.budget.periods
+    if periods is None or periods.calendar is None:
+        return now_ms
+    return periods.touched(now_ms, now_ms + 1)[0]
+
+
+def past_ms(text: str, now_ms: int, option: str) -> int:
+    """Return the instant that an option names, in UTC without an offset.
+
+    Raises:
+        click.BadParameter: it names none, or one of the future.
+    """
+    try:
+        at_ms = instant_ms(text, ZoneInfo("UTC"))
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} {error}", param_hint=option) from None
+    if at_ms > now_ms:
+        raise click.BadParameter(
+            f"{text!r} lies in the future: only what has ended is looked at", param_hint=option
+        )
+    return at_ms
+
+
+def opened_ledger(alarms: Alarms) -> Ledger:
+    """Open the ledger of a configuration, which is there already."""
+    require_ledger_file(alarms)
+    return open_ledger(alarms)
+
+
+def refuse_other_budgets(alarms: Alarms, opened: Ledger) -> None:
+    """Refuse to work on a ledger under another budget than its own.
+
+    Raises:
+        ConfigChangedError: unit, epsilon_max or period differs.
+    """
+    opened.pins.refuse_changes([terms_of(alarms, one) for one in scopes_of(alarms)], (), ())
+
+
+def warn_of_orphans(alarms: Alarms, status: LedgerStatus) -> None:
+    """Say which alarms of the ledger nobody decides any more."""
+    for alarm in orphans(alarms, status):
+        click.echo(f"warning: {orphan_warning(alarm)}", err=True)

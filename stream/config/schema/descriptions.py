@@ -1,0 +1,128 @@
+"""What every key of a configuration means, in a sentence, for editors.
+
+The whole of it is in ``docs/guide/configuration.md``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["DESCRIPTIONS"]
+
+DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
+    (): {
+        "timezone": "IANA time zone of days, schedules and instants without an offset",
+        "kafka": "how to reach Kafka; not needed for replays of files",
+        "ledger": "where spending is kept: sqlite:///relative.db or postgresql://user:password@host/name",
+        "metrics": "where metrics are shown",
+        "log": "what a worker says on standard error",
+        "tick": "alarms leave on multiples of this",
+        "tables": "public tables of thresholds and references",
+        "feeds": "topics of events; a topic belongs to one feed",
+        "budget": "what may be lost, and by whom",
+        "alarms": "when to ring",
+    },
+    ("kafka",): {
+        "bootstrap": "host:port, several separated by commas",
+        "group": "prefix of the consumer groups",
+        "alarms_topic": "where alarms are written",
+        "decisions_topic": "where one record per query and window is written",
+        "doorbell_topic": "internal",
+        "ledgers_topic": "internal: which ledger has claimed a feed; the same in all of a cluster",
+        "security": "how clients prove who they are",
+        "session_timeout": "of both consumer groups, at least 1s",
+    },
+    ("kafka", "security"): {
+        "security_protocol": "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL",
+        "sasl_mechanism": "as PLAIN or SCRAM-SHA-512",
+        "sasl_username": "who the clients are",
+        "sasl_password": "best from the environment: ${NAME}",
+        "ssl_cafile": "file of the authorities that sign the brokers' certificates",
+        "ssl_certfile": "file of the clients' certificate",
+        "ssl_keyfile": "file of the clients' key",
+    },
+    ("metrics",): {
+        "public": "host:port of what everyone may see",
+        "custodian": "host:port of exact counts, drops and lags",
+        "custodian_token": "bearer token; required where custodian is bound beyond loopback",
+    },
+    ("log",): {
+        "level": "the least that is written; read again on SIGHUP",
+        "format": "text, or json: one object a line",
+    },
+    ("tables", "*"): {
+        "file": "a CSV file with a header, beside the configuration",
+        "key": "the column of group values; the first one where left out",
+        "value": "the column of numbers; the second one where left out",
+    },
+    ("feeds", "*"): {
+        "topic": "Kafka topic, partitioned by unit",
+        "codec": "json, or arrow: one message is one IPC stream",
+        "time": "the field with the event time, a timestamp",
+        "unit": "the field with the privacy unit's id: who is protected",
+        "id": "a field that tells events apart, to remove duplicates",
+        "fields": "declared fields; an event with another type in one of them is dropped alone",
+        "partitioner": "how the producer's client hashes the unit to a partition",
+        "clock": "append_time, or punctuation for history replayed by a trusted writer",
+        "allowed_skew": "an event dated later than its append time by more than this never counts",
+        "broker_skew": "how far append times may step back within a partition",
+        "idle_margin": "how long past a cut an idle partition is waited for",
+        "history": "the public span that a replay decides",
+        "punctuation": "marks that say what time it is, with clock: punctuation",
+    },
+    ("feeds", "*", "fields", "*"): {
+        "type": "what its values are; string where a domain is given",
+        "domain": "its public values: a list, or a file with one per line; required to group by it",
+        "clip": "[lo, hi]: values are kept within; required to sum or rank them",
+        "granule": "the step that values are counted in",
+    },
+    ("feeds", "*", "history"): {
+        "from": "the first instant that counts",
+        "until": "the first instant that does not count any more",
+    },
+    ("feeds", "*", "punctuation"): {
+        "every": "the grid of the marks",
+        "key": "16 bytes or more that authenticate the marks, best from the environment: ${NAME}",
+    },
+    ("budget",): {
+        "unit": "what one neighbour differs in: one person's events of a period, or one event",
+        "epsilon_max": 'never passed: "4", "0.5", 7/2 or a whole number; a bare float is refused',
+        "period": "renewed every period: 12h, 1d, 1w; or lifetime",
+        "contribution": "unit user only: what of one person counts within a window",
+    },
+    ("budget", "contribution"): {
+        "predicates_per_window": "in how many cells of a window one person may count",
+        "events_per_cell": "how many of one person's events count in one cell of a window",
+    },
+    ("alarms", "*"): {
+        "sql": "SELECT ... FROM feed [WHERE ...] GROUP BY ..., TUMBLE(...) HAVING ...",
+        "active": 'public schedule in timezone: "Mon-Fri 07:00-22:00"; always, where left out',
+        "max_fnr": "most probable miss of a true alarm, between 0 and 1",
+        "max_fpr": "most probable false alarm beyond the tolerance; as max_fnr where left out",
+        "share": "the part of epsilon_max that is this alarm's own in every period",
+        "tolerance": "how far below the threshold ringing is no error; 0 costs most",
+        "mechanism": "how it is decided",
+        "apportion": "how the rates are shared out to several comparisons",
+        "refine": "how the second of two phases is drawn",
+        "first_tolerance": "the tolerance of the first of two phases",
+        "alarms_per_period": "alarms of one run",
+        "append": "how often a predicate of one window is asked, until it rings",
+        "append_to": "whether it is asked again at once, or among the next windows' predicates",
+        "decider": "how a band is decided; auto takes the most effective one",
+        "epsilon": "of a band: loss of one predicate of one window, written as epsilon_max",
+        "reference": "what a band lies around: a number, usual[shop], or {feed: forecast}",
+        "reference_timeout": "how long a reference's feed may stand still, then a window is denied",
+        "grace": "an event counts if it is appended before window end + grace",
+        "publish_delay": "alarms leave this long after window end + grace, at the next tick",
+        "decide_timeout": "how long a missing partition may stand still before a window is denied",
+        "max_age": "at catch-up, a window older than this is denied",
+    },
+    ("alarms", "*", "reference"): {
+        "value": "a number, or a public table's value for a group field: usual[shop]",
+        "feed": "a public feed that holds nobody's data: the same aggregate of it",
+    },
+}
+"""By the place of the mapping (``*`` stands for a name the user chose), then by its key."""

@@ -1,0 +1,117 @@
+"""The JSON Schema of a configuration file, for editors: draft 2020-12.
+
+Made from the models that read the file (``stream.config.keys``): keys, which of them are required,
+words, defaults. A key that is added there appears here by itself; one whose values have no shape
+takes anything. What passes may still be refused by ``tocsin check``, which knows what goes
+together; what the schema refuses, ``tocsin check`` refuses too.
+"""
+
+from __future__ import annotations
+
+import types
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, WithJsonSchema
+
+from stream.config.keys import FileModel
+from stream.config.schema import shapes
+from stream.config.schema.descriptions import DESCRIPTIONS
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+__all__ = ["configuration_schema"]
+
+_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+_LENGTHS_MS: Final = {
+    "w": 604_800_000,
+    "d": 86_400_000,
+    "h": 3_600_000,
+    "m": 60_000,
+    "s": 1_000,
+}
+_NAMES: Final = {"pattern": "^[a-zA-Z0-9._-]+$"}
+
+
+def configuration_schema() -> shapes.Shape:
+    """Return the schema of a whole file, as data that JSON takes."""
+    return {
+        "$schema": _DRAFT,
+        "title": "Tocsin configuration",
+        **_mapping((), FileModel),
+        "$defs": {"variable": shapes.VARIABLE},
+    }
+
+
+def _mapping(place: tuple[str, ...], model: type[BaseModel]) -> shapes.Shape:
+    """Return the schema of the mapping that a model reads at a place."""
+    said = DESCRIPTIONS.get(place, {})
+    properties: shapes.Shape = {}
+    required = []
+    for name, field in model.model_fields.items():
+        key = field.alias or name
+        told = {"description": said[key]} if key in said else {}
+        shape = _shape((*place, key), field.annotation, list(field.metadata))
+        properties[key] = told | _default(field, shape) | shape
+        if field.is_required():
+            required.append(key)
+    found: shapes.Shape = {"type": "object", "additionalProperties": False}
+    found |= {"properties": properties} | ({"required": required} if required else {})
+    short = getattr(model, "short", "")
+    return {"anyOf": [properties[short], found]} if short else found
+
+
+def _shape(place: tuple[str, ...], kind: Any, notes: list[Any]) -> shapes.Shape:
+    """Return the schema of a value from its type, and from what is noted beside the type."""
+    told = [note.json_schema for note in notes if isinstance(note, WithJsonSchema)]
+    if told:
+        return dict(told[-1] or {})
+    inside = get_args(kind)
+    if get_origin(kind) is Annotated:
+        return _shape(place, inside[0], list(inside[1:]))
+    if get_origin(kind) in (Union, types.UnionType):
+        kinds = [each for each in inside if each is not type(None)]
+        return _shape(place, kinds[0], []) if len(kinds) == 1 else {}
+    return _of_type(place, kind)
+
+
+def _of_type(place: tuple[str, ...], kind: Any) -> shapes.Shape:
+    if get_origin(kind) is Literal:
+        return shapes.words(get_args(kind))
+    if get_origin(kind) is dict:
+        return _by_name(place, *get_args(kind))
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return shapes.words(each.value for each in kind)
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return _mapping(place, kind)
+    return {}
+
+
+def _by_name(place: tuple[str, ...], key: Any, value: Any) -> shapes.Shape:
+    """Return the schema of a mapping whose keys the user chose."""
+    names = {} if key is str else {"propertyNames": _NAMES}
+    return {"type": "object", **names, "additionalProperties": _shape((*place, "*"), value, [])}
+
+
+def _default(field: FieldInfo, shape: shapes.Shape) -> shapes.Shape:
+    """Return the default as one writes it, where it is a single value."""
+    match field.default:
+        case int() as value if shape == shapes.DURATION:
+            return {"default": _duration(value)}
+        case int() as value:
+            return {"default": value}
+        case str() as value:
+            return {"default": str(value)}
+        case (host, port):
+            return {"default": f"{host}:{port}"}
+        case _:
+            return {}
+
+
+def _duration(milliseconds: int) -> str:
+    """Return a length of time in the largest unit that it is a whole number of."""
+    for unit, length in _LENGTHS_MS.items():
+        if milliseconds and milliseconds % length == 0:
+            return f"{milliseconds // length}{unit}"
+    return f"{milliseconds}ms"

@@ -1,0 +1,75 @@
+"""How single values are written, as JSON Schema: what an editor can tell of them while one types.
+
+A shape takes whatever the reader takes, and refuses what is plainly something else; how values go
+together is said by ``tocsin check``. Any value may come from the environment, so that every shape
+takes a text with ``${`` in it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "ADDRESS",
+    "DURATION",
+    "EXACT",
+    "LIST_OR_FILE",
+    "NAME",
+    "PAIR",
+    "PERIOD",
+    "QUOTED",
+    "TEXT",
+    "VARIABLE",
+    "WHOLE",
+    "Shape",
+    "one_or_by_name",
+    "words",
+]
+
+Shape = dict[str, Any]
+
+VARIABLE: Final[Shape] = {
+    "description": "from the environment: ${NAME} or ${NAME:-default}",
+    "type": "string",
+    "pattern": r"\$\{",
+}
+"""A text that holds a variable; schemas refer to it, see ``stream.config.schema.document``."""
+
+_REFERENCE: Final = {"$ref": "#/$defs/variable"}
+_DECIMAL = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
+_LENGTH = r"[0-9]+\s*(ms|s|m|h|d|w)"
+
+
+def _or_variable(*shapes: Shape) -> Shape:
+    return {"anyOf": [*shapes, _REFERENCE]}
+
+
+def _written(pattern: str) -> Shape:
+    return {"type": "string", "pattern": rf"^\s*({pattern})\s*$"}
+
+
+def words(known: Iterable[str]) -> Shape:
+    """Return the shape of a value that is one of these words."""
+    return _or_variable({"enum": list(known)})
+
+
+def one_or_by_name(shape: Shape) -> Shape:
+    """Return the shape of one value, or of a mapping of such."""
+    return {"anyOf": [shape, {"type": "object", "additionalProperties": shape}]}
+
+
+_NUMBER = _written(rf"{_DECIMAL}|[+-]?[0-9]+\s*/\s*[0-9]+")
+
+TEXT: Final[Shape] = {"type": ["string", "number", "boolean"], "minLength": 1}
+NAME: Final = _or_variable({"type": "number"}, _written("[a-zA-Z0-9._-]+"))
+EXACT: Final = _or_variable({"type": "number"}, _NUMBER)
+WHOLE: Final = _or_variable({"type": "integer"}, _NUMBER)
+QUOTED: Final = _or_variable({"type": "integer", "minimum": 1}, _NUMBER)
+DURATION: Final = _or_variable(_written(_LENGTH))
+PERIOD: Final = _or_variable(_written(rf"lifetime|{_LENGTH}"))
+ADDRESS: Final = _or_variable(_written(r".+:[0-9]{1,5}"))
+PAIR: Final[Shape] = {"type": "array", "items": EXACT, "minItems": 2, "maxItems": 2}
+LIST_OR_FILE: Final[Shape] = {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]}

@@ -1,0 +1,185 @@
+"""The JSON Schema takes what the reader takes, refuses what it can tell, and knows every key."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from check_jsonschema import main as check_jsonschema
+from click.testing import CliRunner
+from jsonschema import Draft202012Validator
+
+from stream.config.keys import MODELS
+from stream.config.loading import check
+from stream.config.schema.descriptions import DESCRIPTIONS
+from stream.config.schema.document import configuration_schema
+from tests.golden.cases import BAD, GOOD, Case
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA = configuration_schema()
+VALIDATOR = Draft202012Validator(SCHEMA)
+WHOLE = (ROOT / "examples" / "office" / "alarms.yaml").read_text(encoding="utf-8")
+
+
+class Editor(yaml.SafeLoader):
+    """Reads YAML as editors do: by the core schema, where a date is a text."""
+
+
+Editor.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in found if not tag.endswith(":timestamp")]
+    for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def refused(text: str) -> list[str]:
+    """Return what an editor would underline in a configuration."""
+    tree = yaml.load(text, Editor)  # noqa: S506  # a safe loader with fewer types
+    return [error.message for error in VALIDATOR.iter_errors(tree)]
+
+
+def at(place: tuple[str, ...]) -> dict[str, Any]:
+    """Return the schema of the mapping at a place of the table of models."""
+    found: dict[str, Any] = SCHEMA
+    for step in place:
+        inner = _mapping(found)
+        found = inner["additionalProperties"] if step == "*" else inner["properties"][step]
+    return _mapping(found)
+
+
+def _mapping(schema: dict[str, Any]) -> dict[str, Any]:
+    ways = [schema, *schema.get("anyOf", [])]
+    found: dict[str, Any] = next(each for each in ways if each.get("type") == "object")
+    return found
+
+
+def test_it_is_a_schema() -> None:
+    """By the draft that it names."""
+    Draft202012Validator.check_schema(SCHEMA)
+    assert json.loads(json.dumps(SCHEMA)) == SCHEMA
+
+
+@pytest.mark.parametrize("place", MODELS, ids=".".join)
+def test_it_has_every_key_of_every_mapping_with_a_sentence(place: tuple[str, ...]) -> None:
+    """A key that is added to the models is in the schema at once; what it means is said once."""
+    mapping, model = at(place), MODELS[place]
+    keys = {field.alias or name for name, field in model.model_fields.items()}
+    needed = {f.alias or name for name, f in model.model_fields.items() if f.is_required()}
+    assert set(mapping["properties"]) == keys
+    assert set(mapping.get("required", ())) == needed
+    assert mapping["additionalProperties"] is False
+    assert set(DESCRIPTIONS[place]) == keys, "stream/config/schema/descriptions.py has the words"
+
+
+@pytest.mark.parametrize("case", GOOD, ids=lambda case: case.name)
+def test_good_configurations_pass(case: Case) -> None:
+    """Every good golden configuration."""
+    assert refused(case.text) == []
+
+
+@pytest.mark.parametrize(
+    "path", [*ROOT.glob("examples/*/alarms.yaml"), ROOT / "deploy" / "tocsin" / "alarms.yaml"]
+)
+def test_the_examples_pass(path: Path) -> None:
+    """What a newcomer copies is not underlined."""
+    assert refused(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("timezone: Europe/Berlin", "timezon: Europe/Berlin"),
+        ("timezone: Europe/Berlin", "timezone: [Europe/Berlin]"),
+        ("timezone: Europe/Berlin", "tick: soon"),
+        ("timezone: Europe/Berlin", "metrics: {public: 9464}"),
+        ("timezone: Europe/Berlin", "log: {level: loud}"),
+        ("topic: building.badges", "topics: building.badges"),
+        ("topic: building.badges", "topic: building badges"),
+        ("person: string", "person: text"),
+        ("room: {domain: rooms.txt}", "room: {domain: {a: b}}"),
+        ("room: {domain: rooms.txt}", "room: {clip: [0]}"),
+        ("room: {domain: rooms.txt}", "room: {clip: [low, high]}"),
+        ("    time: ts\n", ""),
+        ("unit: user", "unit: person"),
+        ('epsilon_max: "4"', "epsilon_max: 0.5"),
+        ('epsilon_max: "4"', "epsilon_max: four"),
+        ("period: 1d", "period: daily"),
+        ("predicates_per_window: 1", "predicates_per_window: one"),
+        ("max_fnr: 0.05", "max_fnr: often"),
+        ("max_fnr: 0.05", "max_fnr: {a: 1}"),
+        ("tolerance: 9", "tolerance: some"),
+        ("tolerance: 9", "tolerance: {COUNT(*): some}"),
+        ("tolerance: 9", "mechanism: magic"),
+        ("tolerance: 9", "decider: magic"),
+        ("tolerance: 9", "grace: 30"),
+        ("alarms:\n  fire-code:", "alarms:\n  fire code:"),
+        ("alarms:", "alarm:"),
+    ],
+)
+def test_unknown_keys_and_wrong_types_are_underlined(tmp_path: Path, old: str, new: str) -> None:
+    """By the editor, and by `tocsin check` as well: the schema is never stricter."""
+    assert WHOLE.count(old) == 1
+    text = WHOLE.replace(old, new)
+    assert refused(text)
+    (tmp_path / "rooms.txt").write_text("lobby\n", encoding="utf-8")
+    (tmp_path / "capacity.csv").write_text("room,people\nlobby,9\n", encoding="utf-8")
+    (tmp_path / "alarms.yaml").write_text(text, encoding="utf-8")
+    assert check(tmp_path / "alarms.yaml", environ={})
+
+
+@pytest.mark.parametrize("case", BAD, ids=lambda case: case.name)
+def test_the_schema_is_stricter_than_the_reader_nowhere(tmp_path: Path, case: Case) -> None:
+    """What an editor underlines in the records' bad configurations is an error to the reader."""
+    try:
+        underlined = refused(case.text)
+    except yaml.YAMLError:
+        return
+    if underlined:
+        case.write(tmp_path)
+        assert check(tmp_path / "alarms.yaml", environ=case.environ)
+
+
+def test_values_may_come_from_the_environment() -> None:
+    """Wherever the reader puts variables in, the schema takes one."""
+    text = WHOLE
+    for old, new in {
+        'epsilon_max: "4"': "epsilon_max: ${E}",
+        "unit: user": "unit: ${U}",
+        "period: 1d": "period: ${P:-1d}",
+        "predicates_per_window: 1": 'predicates_per_window: "${N}"',
+        "max_fnr: 0.05": "max_fnr: ${F}",
+        "tolerance: 9": "tolerance: ${T}",
+        "topic: building.badges": "topic: ${SITE}.badges",
+    }.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    assert refused(text) == []
+
+
+def test_no_shape_refuses_all_that_its_key_can_be() -> None:
+    """A default stands for its key: the schema takes it."""
+    for place in MODELS:
+        for key, schema in at(place)["properties"].items():
+            if "default" in schema:
+                whole = {**schema, "$defs": SCHEMA["$defs"]}
+                assert Draft202012Validator(whole).is_valid(schema["default"]), key
+    assert at(("alarms", "*"))["properties"]["max_age"]["default"] == "1w"
+    assert at(("metrics",))["properties"]["public"]["default"] == "0.0.0.0:9464"
+    assert at(("feeds", "*"))["properties"]["codec"]["default"] == "json"
+
+
+def test_the_usual_tool_checks_files_with_it(tmp_path: Path) -> None:
+    """`check-jsonschema` reads what `tocsin schema` prints, and the files beside it."""
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA), encoding="utf-8")
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_text(WHOLE, encoding="utf-8")
+    bad.write_text(WHOLE.replace("max_fnr:", "max_frn:"), encoding="utf-8")
+    arguments = ["--schemafile", str(tmp_path / "schema.json")]
+    assert CliRunner().invoke(check_jsonschema, [*arguments, str(good)]).exit_code == 0
+    told = CliRunner().invoke(check_jsonschema, [*arguments, str(bad)])
+    assert told.exit_code == 1
+    assert "max_frn" in told.output
