@@ -76,6 +76,7 @@ class _Tocsin(click.Group):
             help="Write what a feed's topic holds to a Parquet file, for replays and simulations.",
         ),
         Later("grow", help="Give FEED more partitions, under the same ledger and budget."),
+        Later("init", help="Write a configuration from a few answers, with events to try it on."),
         Later("ledger", help="Look at the ledger of a configuration, or settle what it refuses."),
         Later("plan", help="Say what a configuration costs, before any data is read."),
         Later(

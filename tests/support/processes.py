@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import signal
     from collections.abc import Sequence
 
-__all__ = ["Command"]
+__all__ = ["Command", "children"]
 
 
 @dataclass
@@ -58,8 +58,8 @@ class Command:
             )
         started = cls(process, process.pid, errors)
         if first:
-            wait_until("the command is there", lambda: bool(_children(process.pid)), every_s=0.001)
-            started.pid = _children(process.pid)[0]
+            wait_until("the command is there", lambda: bool(children(process.pid)), every_s=0.001)
+            started.pid = children(process.pid)[0]
         return started
 
     @property
@@ -119,6 +119,7 @@ class Command:
         return any(wanted <= line.items() for line in self.lines())
 
 
-def _children(pid: int) -> Sequence[int]:
+def children(pid: int) -> Sequence[int]:
+    """Return the ids of the processes that a process started and has not waited for."""
     found = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
     return [int(child) for child in found.split()]

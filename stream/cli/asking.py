@@ -1,0 +1,265 @@
+"""The questions of ``tocsin init``: an option answers, or whoever sits there, or the template."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from accountant.errors import BudgetError, ConfigError, DataError
+from stream.cli.shared import complain
+from stream.model.feeds import FieldType
+from stream.planning.drafts.answers import Measured
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from stream.planning.drafts.answers import Answers
+    from stream.planning.drafts.fitting import Draft
+    from stream.planning.drafts.looking import Looked
+
+__all__ = ["Asking"]
+
+_IDENTIFIERS: Final = (FieldType.STRING, FieldType.INTEGER)
+_NUMBERS: Final = (FieldType.INTEGER, FieldType.FLOAT)
+_ALWAYS: Final = "always"
+_DAYS: Final = ("d", "w")
+_SHOWN: Final = 8
+
+
+class Asking:
+    """One round of questions.
+
+    Args:
+        template: answers what nobody says.
+        given: answers by option; ``None`` where there is none.
+        looked: what a sample shows; it answers before the template does.
+        silent: ask nobody.
+
+    Attributes:
+        values_file: the file that values were read from, if they were.
+    """
+
+    def __init__(
+        self,
+        template: Answers,
+        given: Mapping[str, Any],
+        looked: Looked | None,
+        *,
+        silent: bool,
+    ) -> None:
+        self._template = template
+        self._given = given
+        self._looked = looked
+        self._silent = silent
+        self.values_file: Path | None = None
+
+    def answers(self) -> Answers:
+        """Return all answers.
+
+        Raises:
+            ConfigError: an answer is missing that no template may give.
+            DataError: the sample has no such field, or one of another type.
+        """
+        base = self._template
+        amount = base.measured is Measured.AMOUNT
+        base = replace(
+            base,
+            topic=self._ask("topic", "On which Kafka topic are the events", base.topic),
+            bootstrap=self._ask("bootstrap", "Where is Kafka", base.bootstrap),
+            time=self._field("time", "Which field holds the time", (FieldType.TIMESTAMP,)),
+            unit=self._field(
+                "unit",
+                f"Which field holds the {base.unit}'s id",
+                _IDENTIFIERS,
+            ),
+            per=self._field("per", "Per what is it counted: which field", _IDENTIFIERS),
+        )
+        if amount:
+            base = replace(
+                base,
+                amount=self._field("amount", "Which field is added up", _NUMBERS),
+                largest=self._ask("largest", "What does one amount count at most", base.largest),
+            )
+        if self._looked is not None:
+            base = replace(
+                base,
+                codec=self._looked.codec,
+                numbered=self._looked.fields[base.unit].kind is FieldType.INTEGER,
+                counted_per=self._looked.fields[base.per].kind is FieldType.INTEGER,
+            )
+        base = replace(base, values=self._values(base.per))
+        return self._figures(base)
+
+    def fitting(self, answers: Answers, drafted: Callable[[Answers], Draft]) -> Draft:
+        """Return the draft of the answers; ask again for what the budget does not carry.
+
+        Args:
+            answers: as they were given.
+            drafted: makes a draft of them.
+
+        Raises:
+            BudgetError: it does not carry them, and nobody is asked.
+            ConfigError: the answers make no configuration.
+        """
+        while True:
+            try:
+                return drafted(answers)
+            except BudgetError as error:
+                if self._silent:
+                    raise
+                complain(error)
+                answers = replace(
+                    answers,
+                    epsilon=self._prompt("How much epsilon", answers.epsilon),
+                    threshold=self._prompt("Ring for more than", answers.threshold),
+                    usual=self._prompt("What is usual", answers.usual),
+                    window=self._prompt("Within windows of", answers.window),
+                )
+
+    def _figures(self, base: Answers) -> Answers:
+        """Return the answers with thresholds, windows, caps and budget."""
+        threshold = self._ask("threshold", "Ring for more than", base.threshold)
+        usual = base.usual * threshold // base.threshold
+        window = self._ask("window", "Within windows of", base.window)
+        usual = self._ask("usual", f"What is usual there, on a full {base.per}", usual)
+        # No day lies within the hours that a template's shorter windows run in.
+        always = window[-1:] in _DAYS or not base.active
+        active = self._ask("active", "When does it run", _ALWAYS if always else base.active)
+        base = replace(
+            base,
+            threshold=threshold,
+            usual=usual,
+            window=window,
+            active="" if active == _ALWAYS else active,
+            timezone=self._ask("timezone", "In which time zone", base.timezone),
+            since=self._given["since"] or base.since,
+            until=self._given["until"] or base.until,
+            max_fnr=self._given["max_fnr"] or base.max_fnr,
+        )
+        if not base.people:
+            return replace(
+                base, epsilon=self._ask("epsilon", "How much epsilon for one event", base.epsilon)
+            )
+        base = replace(
+            base,
+            places=self._ask(
+                "places",
+                f"In how many {base.per}s does one {base.whom} count in a window",
+                base.places,
+            ),
+            period=self._ask("period", f"A {base.whom}'s budget is renewed every", base.period),
+        )
+        if base.measured is not Measured.PEOPLE:
+            asked = f"How many events of one {base.whom} count in each {base.per} and window"
+            base = replace(base, times=self._ask("times", asked, base.times))
+        return replace(
+            base, epsilon=self._ask("epsilon", f"How much epsilon in {base.period}", base.epsilon)
+        )
+
+    def _field(self, role: str, question: str, kinds: tuple[FieldType, ...]) -> str:
+        """Return the name of a field; with a sample, one that it has."""
+        usual: str = getattr(self._template, role)
+        if self._looked is None:
+            return str(self._ask(role, question, usual))
+        fields = self._looked.fields
+        fitting = [name for name, seen in fields.items() if seen.kind in kinds]
+        likely = usual if usual in fitting else getattr(self._looked, role)
+        wanted = " or ".join(kind.value for kind in kinds)
+        if likely is None and self._given[role] is None and self._silent:
+            raise DataError(
+                f"the sample has no field that could be its {role} ({wanted})",
+                hint=f"say which: --{role} FIELD",
+            )
+        name = str(self._ask(role, question, likely))
+        if name not in fields:
+            raise DataError(f"the sample has no field {name!r}", hint=f"it has {', '.join(fields)}")
+        if name not in fitting:
+            found = fields[name].form or (fields[name].kind or "something else")
+            form = (
+                "times are ISO 8601 (2025-03-03T09:12:00Z) or whole milliseconds since 1970"
+                if FieldType.TIMESTAMP in kinds
+                else "name another field, or write the events differently"
+            )
+            raise DataError(f"{name!r} holds {found}, and its {role} is {wanted}", hint=form)
+        return name
+
+    def _values(self, per: str) -> tuple[str, ...]:
+        """Return the public values of the field that is watched."""
+        given = self._given["values"]
+        if given is not None:
+            return self._listed(given, per)
+        seen = self._looked.fields[per].values if self._looked is not None else ()
+        if self._given["domain_from_sample"]:
+            if not seen:
+                raise ConfigError(
+                    f"there is no sample with few values of {per!r}",
+                    hint="name a --sample, or write --values A,B,...",
+                )
+            if self._silent or self._public(per, seen):
+                return seen
+        elif not self._silent and seen and self._public(per, seen):
+            return seen
+        usual = self._template.values if self._looked is None and per == self._template.per else ()
+        if self._silent:
+            if usual:
+                return usual
+            raise ConfigError(
+                f"the values of {per!r} are public, and nobody said them",
+                hint="write --values A,B,... or --values FILE; --domain-from-sample where everybody"
+                " knows them anyway",
+            )
+        asked = f"Which values of {per} are there (commas between them, or a file)"
+        return self._listed(self._prompt(asked, ",".join(usual) or None), per)
+
+    def _public(self, per: str, seen: tuple[str, ...]) -> bool:
+        """Ask whether the values of a sample are public knowledge."""
+        some = ", ".join(seen[:_SHOWN]) + (", ..." if len(seen) > _SHOWN else "")
+        return click.confirm(
+            f"The sample has {len(seen)} values of {per}: {some}. They would be published. Does"
+            " everybody know them anyway, whoever was there",
+            default=False,
+            err=True,
+        )
+
+    def _listed(self, text: str, per: str) -> tuple[str, ...]:
+        """Return values from a text with commas, or from the lines of a file."""
+        path = Path(text)
+        if "," not in text and path.is_file():
+            self.values_file = path
+            try:
+                lines = path.read_text(encoding="utf-8-sig").splitlines()
+            except (OSError, UnicodeDecodeError):
+                raise ConfigError(f"{path} cannot be read", hint="one value a line") from None
+            values = tuple(line.strip() for line in lines if line.strip())
+        else:
+            values = tuple(each.strip() for each in text.split(",") if each.strip())
+        if not values:
+            raise ConfigError(f"there are no values of {per!r}", hint="write --values A,B,...")
+        seen = self._looked.fields[per].values if self._looked is not None else ()
+        if seen and not set(seen) & set(values):
+            click.echo(
+                f"note: no row of the sample has one of these values of {per}: capitals and spaces"
+                " count",
+                err=True,
+            )
+        return values
+
+    def _ask(self, name: str, question: str, usual: Any) -> Any:
+        given = self._given[name]
+        if given is not None or self._silent:
+            return usual if given is None else given
+        return self._prompt(question, usual)
+
+    def _prompt(self, question: str, usual: Any) -> Any:
+        try:
+            return click.prompt(question, default=usual, type=type(usual or ""), err=True)
+        except click.Abort:
+            if sys.stdin.isatty():
+                raise
+            raise ConfigError(
+                f"nobody answers: {question}?", hint="add --yes, or the answers as options"
+            ) from None

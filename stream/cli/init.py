@@ -1,0 +1,221 @@
+"""``tocsin init``: from a few answers to a configuration, its files and the next commands.
+
+Questions go to standard error. Every answer may be given as an option instead, and ``--yes`` takes
+what is left from the template. A sample of events is looked at by the custodian only; nothing of it
+but names and types goes into the files, unless its values are said to be public knowledge.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from accountant.errors import ConfigError
+from stream.cli.asking import Asking
+from stream.planning.drafts.answers import TEMPLATES
+from stream.planning.drafts.events import made_up
+from stream.planning.drafts.fitting import Draft, drafted
+from stream.planning.drafts.looking import MOST_ROWS, looked_at, rows_of_file, rows_of_messages
+from stream.planning.drafts.texts import (
+    CONFIGURATION,
+    REHEARSAL,
+    SAMPLE,
+    configuration,
+    sentence,
+    values_text,
+)
+from stream.windows.localtime import load_zone
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stream.planning.drafts.events import MadeUp
+    from stream.planning.drafts.looking import Looked
+
+__all__ = ["init"]
+
+_WHOLE: Final = click.IntRange(min=1)
+_FILE: Final = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path, file_okay=False), default=Path())
+@click.option("--template", type=click.Choice(list(TEMPLATES)), help="What is watched.")
+@click.option("--sample", type=_FILE, help="Look at these events: .jsonl, .csv or .parquet.")
+@click.option("--from-topic", metavar="TOPIC", help="Look at the last events of this topic.")
+@click.option("--bootstrap", metavar="HOST:PORT", help="Where Kafka is.")
+@click.option("--topic", help="That the feed is read from.")
+@click.option("--time", metavar="FIELD", help="With the time of an event.")
+@click.option("--unit", metavar="FIELD", help="With the id of whom an event belongs to.")
+@click.option("--per", metavar="FIELD", help="Whose values are watched, each by itself.")
+@click.option("--values", metavar="A,B,...|FILE", help="Of that field: public, and all there are.")
+@click.option(
+    "--domain-from-sample",
+    is_flag=True,
+    help="Take the values from the sample; you say that they are public knowledge.",
+)
+@click.option("--amount", metavar="FIELD", help="That is added up (shop).")
+@click.option("--largest", type=_WHOLE, help="What one amount counts at most (shop).")
+@click.option("--threshold", type=_WHOLE, help="The alarm is for more than this.")
+@click.option("--usual", type=click.IntRange(min=0), help="What is there on an ordinary day.")
+@click.option("--window", metavar="DURATION", help="Length of a window: 15m, 1h, 1d.")
+@click.option("--active", metavar="SCHEDULE", help='"Mon-Fri 07:00-22:00"; "always".')
+@click.option("--timezone", metavar="ZONE", help="Of days and schedules: Europe/Athens.")
+@click.option("--places", type=_WHOLE, help="In how many values a person counts in a window.")
+@click.option("--times", type=_WHOLE, help="How many events of a person count in each of them.")
+@click.option("--epsilon", metavar="NUMBER", help="Privacy budget of a period, or of an event.")
+@click.option("--period", metavar="DURATION", help="After which a person's budget is renewed.")
+@click.option("--max-fnr", metavar="RATE", help="How often a true alarm may be missed (0.05).")
+@click.option("--since", metavar="DAY", help="First day that a replay decides (2025-03-03).")
+@click.option("--until", metavar="DAY", help="The day after the last one of a replay.")
+@click.option("--yes", "-y", is_flag=True, help="Ask nothing: the template answers the rest.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
+def init(
+    directory: Path,
+    template: str | None,
+    sample: Path | None,
+    from_topic: str | None,
+    *,
+    yes: bool,
+    force: bool,
+    **given: Any,
+) -> None:
+    """Write a configuration from a few answers, with events to try it on.
+
+    DIRECTORY gets alarms.yaml, the values that are watched, made-up events, and rehearsal.yaml for
+    Kafka. Whatever no option answers is asked.
+    """
+    if sample and from_topic:
+        raise click.UsageError("--sample or --from-topic: one of them is looked at")
+    _refuse_to_replace(directory, (CONFIGURATION, REHEARSAL, SAMPLE), force=force)
+    if not (template or yes):
+        template = click.prompt(
+            "What is watched: people per room (office), sales per shop (shop), what sensors"
+            " without ids count (sensors), requests per endpoint (web)",
+            type=click.Choice(list(TEMPLATES)),
+            default="office",
+            err=True,
+        )
+    looked = _looked(sample, from_topic, given["bootstrap"])
+    if from_topic:
+        given["topic"] = given["topic"] or from_topic
+    asking = Asking(TEMPLATES[template or "office"], given, looked, silent=yes)
+    answers = asking.answers()
+    draft = asking.fitting(answers, drafted)
+    events = made_up(draft)
+    texts = _texts(draft, events)
+    own = asking.values_file
+    if own is not None and own.resolve() == (directory / draft.answers.values_file).resolve():
+        del texts[draft.answers.values_file]
+    _refuse_to_replace(directory, texts, force=force)
+    _write(directory, texts)
+    _tell(directory, draft, events)
+
+
+def _looked(sample: Path | None, topic: str | None, bootstrap: str | None) -> Looked | None:
+    """Return what a sample shows, and say who is looking."""
+    if sample is not None:
+        click.echo(f"as the custodian: reads up to {MOST_ROWS:,} rows of {sample}", err=True)
+        rows, codec = rows_of_file(sample), "json"
+    elif topic is not None:
+        place = bootstrap or TEMPLATES["office"].bootstrap
+        click.echo(
+            f"as the custodian: reads the last {MOST_ROWS:,} messages of {topic} at {place}",
+            err=True,
+        )
+        from stream.kafka.peek import last_messages  # noqa: PLC0415  # imports Kafka's clients
+
+        rows, codec = rows_of_messages(last_messages(place, topic, MOST_ROWS))
+    else:
+        return None
+    looked = looked_at(rows, codec)
+    for seen in looked.fields.values():
+        kind = seen.kind.value if seen.kind else "of no type that is declared"
+        more = f", {seen.form}" if seen.form else ""
+        different = f", {seen.distinct} different values" if seen.distinct else ""
+        click.echo(f"  {seen.name}: {kind}{more}{different}", err=True)
+    if looked.unreadable:
+        click.echo(f"  {looked.unreadable} of {looked.rows} rows cannot be read", err=True)
+    return looked
+
+
+def _texts(draft: Draft, events: MadeUp) -> dict[str, str]:
+    """Return what is written, by the name of its file."""
+    text = partial(configuration, draft.answers, tolerance=draft.tolerance, until=draft.until)
+    return {
+        CONFIGURATION: text(),
+        draft.answers.values_file: values_text(draft.answers),
+        SAMPLE: "".join(f"{line}\n" for line in events.lines),
+        REHEARSAL: text(rehearsal=True),
+    }
+
+
+def _refuse_to_replace(directory: Path, names: Any, *, force: bool) -> None:
+    for name in names:
+        if (directory / name).exists() and not force:
+            raise ConfigError(
+                f"{directory / name} exists",
+                hint="name another directory, or add --force to replace what is there",
+            )
+
+
+def _write(directory: Path, texts: Mapping[str, str]) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (directory / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"{directory} cannot be written to: {error.strerror}", hint="name another directory"
+        ) from error
+
+
+def _local(time_ms: int, timezone: str) -> str:
+    """Return an instant as clocks on the spot show it."""
+    moment = datetime.fromtimestamp(time_ms // 1000, load_zone(timezone))
+    return f"{moment:%Y-%m-%d %H:%M} ({timezone})"
+
+
+def _tell(directory: Path, draft: Draft, events: MadeUp) -> None:
+    """Say what was written, what it does, and how to go on."""
+    answers = draft.answers
+    file, sample = directory / CONFIGURATION, directory / SAMPLE
+    click.echo(sentence(answers))
+    clear = answers.threshold - 2 * draft.tolerance
+    click.echo(
+        f"Above {answers.threshold:,} it is missed with probability {answers.max_fnr} at most; at"
+        f" {clear:,} and below it rings with probability {answers.max_fnr} at most."
+    )
+    if answers.people:
+        click.echo(
+            f"All that one {answers.whom} does in {answers.period} moves the odds of what is"
+            f" published by exp({answers.epsilon}) at most."
+        )
+    else:
+        click.echo(
+            f"One event moves the odds of what is published by exp({answers.epsilon}) at most. Who"
+            " makes many events is protected less: people are, where events carry their ids."
+        )
+    due = _local(events.since_ms, answers.timezone)
+    written = {
+        CONFIGURATION: "the alarm, with comments",
+        answers.values_file: f"the values of {answers.per}, {len(answers.values)} in all",
+        SAMPLE: f"made-up events; {events.value} has {events.figure:,} from {due} on",
+        REHEARSAL: "the same alarm, to rehearse it on Kafka",
+    }
+    for name, what in written.items():
+        click.echo(f"  {directory / name}: {what}")
+    if (directory / ".tocsin").exists():
+        click.echo(
+            f"note: {directory / '.tocsin'} holds the ledger of an earlier file, which refuses a"
+            " changed alarm: remove it if it was a trial",
+            err=True,
+        )
+    click.echo("Next:")
+    click.echo(f"  tocsin check {file}")
+    click.echo(f"  tocsin plan {file}")
+    click.echo(f"  tocsin run {file} --replay {sample}")

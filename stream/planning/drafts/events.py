@@ -1,0 +1,140 @@
+"""Made-up events for a draft: ordinary days, and one window in which the alarm is due.
+
+Nothing is random and nothing comes from data: people are numbered, and every window of one value
+looks like the next. The one that rings holds so much more than the threshold that the alarm stays
+silent with probability below one in ten million.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+from stream.planning.drafts.answers import Measured
+from stream.windows.instants import iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stream.planning.drafts.answers import Answers
+    from stream.planning.drafts.fitting import Draft
+
+__all__ = ["MadeUp", "made_up"]
+
+_SILENT: Final = 1e-7
+_MOST_ORDINARY: Final = 4_000
+_ORDINARY_SHARES: Final = (20, 35, 50, 30)
+"""Per cent of the largest amount that people spend, one after another; a quarter in the mean."""
+_SCATTER: Final = 2_654_435_761  # Knuth's multiplier: neighbours in number lie apart in time
+_WORD: Final = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUp:
+    """Events and where they ring.
+
+    Args:
+        lines: one JSON object each, in the order of their times.
+        value: of the field that is watched; the alarm is due for it.
+        since_ms: start of the window in which it is.
+        figure: what is counted or added up there.
+    """
+
+    lines: tuple[str, ...]
+    value: str
+    since_ms: int
+    figure: int
+
+
+def made_up(draft: Draft) -> MadeUp:
+    """Return events over the history of a draft."""
+    answers = draft.answers
+    (query,) = draft.alarms.queries.values()
+    from_ms, until_ms = query.feed.history or (0, 0)
+    windows = []
+    index = query.calendar.next_active(query.calendar.first_starting_at(from_ms))
+    while (bounds := query.calendar.bounds(index))[1] <= until_ms:
+        windows.append(bounds)
+        index = query.calendar.next_active(index + 1)
+    rings = len(windows) // 2
+    figure = _certain(draft)
+    every, ordinary = _affordable(answers, len(windows))
+    found: list[tuple[int, dict[str, Any]]] = []
+    for number, bounds in enumerate(windows):
+        for at, value in enumerate(answers.values):
+            if number == rings and at == 0:
+                found += _cell(answers, value, bounds, figure, at)
+            elif number % every == 0:
+                found += _cell(answers, value, bounds, ordinary, at)
+    found.sort(key=lambda each: each[0])
+    lines = tuple(json.dumps(event, ensure_ascii=False) for _, event in found)
+    return MadeUp(lines, answers.values[0], windows[rings][0], figure)
+
+
+def _certain(draft: Draft) -> int:
+    """Return a figure at which the alarm is silent with probability below ``_SILENT``.
+
+    Beyond the threshold the probability of a miss falls from ``max_fnr`` by exp(epsilon) for every
+    unit of privacy that is there more.
+    """
+    (alarm,) = draft.plan.alarms
+    missed = Fraction(draft.answers.max_fnr)
+    further = math.ceil(math.log(missed / _SILENT) / float(alarm.epsilon)) + 1
+    return draft.answers.threshold + max(further, 1) * draft.answers.by_one
+
+
+def _affordable(answers: Answers, windows: int) -> tuple[int, int]:
+    """Return which windows have ordinary events, and the figure there: the file stays small.
+
+    Args:
+        answers: among them what is usual.
+        windows: how many there are.
+    """
+    cells = windows * len(answers.values)
+    every = -(-cells // _MOST_ORDINARY)
+    events = max(_MOST_ORDINARY * every // cells, 1)
+    figure = events * answers.largest // 4 if answers.measured is Measured.AMOUNT else events
+    return every, min(answers.usual, figure)
+
+
+def _cell(
+    answers: Answers, value: str, bounds: tuple[int, int], figure: int, at: int
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the events of one window and value that come to a figure."""
+    start_ms, end_ms = bounds
+    amounts = list(_amounts(answers, figure))
+    for number, amount in enumerate(amounts):
+        scattered = (number * _SCATTER % _WORD) * (end_ms - start_ms) >> 32
+        time_ms = start_ms + scattered // 1_000 * 1_000
+        event: dict[str, Any] = {answers.unit: _whose(answers, number, at, len(amounts))}
+        event[answers.per] = int(value) if answers.counted_per else value
+        if answers.measured is Measured.AMOUNT:
+            event[answers.amount] = amount
+        event[answers.time] = iso_utc(time_ms).replace(".000Z", "Z")
+        yield time_ms, event
+
+
+def _amounts(answers: Answers, figure: int) -> Iterator[int]:
+    if answers.measured is not Measured.AMOUNT:
+        yield from [1] * figure
+        return
+    left, number = figure, 0
+    while left > 0:
+        share = _ORDINARY_SHARES[number % len(_ORDINARY_SHARES)]
+        amount = min(max(answers.largest * share // 100, 1), left)
+        yield amount
+        left, number = left - amount, number + 1
+
+
+def _whose(answers: Answers, number: int, at: int, events: int) -> int | str:
+    """Return the id of an event: nobody has more in a window than counts."""
+    if not answers.people:
+        return (
+            1_000 * at + number % 3 if answers.numbered else f"{answers.per}-{at + 1}-{number % 3}"
+        )
+    each = 1 if answers.measured is Measured.PEOPLE else answers.times
+    person = number % -(-events // each) + 1 + at * 100_000
+    return person if answers.numbered else f"{answers.unit[0]}{person}"

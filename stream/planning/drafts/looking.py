@@ -1,0 +1,282 @@
+"""What a sample of events shows: fields, their types and forms of times, and values.
+
+For the custodian, who alone may read events. Names and types go into the configuration, which is
+public; values only where the custodian says that they are public knowledge.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from accountant.errors import DataError
+from stream.model.feeds import FieldType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["MOST_ROWS", "Looked", "Seen", "looked_at", "rows_of_file", "rows_of_messages"]
+
+MOST_ROWS: Final = 10_000
+"""Rows of a sample that are looked at: the first ones of a file, the last ones of a topic."""
+
+_MOST_VALUES: Final = 500
+_PLAUSIBLE_MS: Final = range(631_152_000_000, 4_102_444_800_000)  # 1990 to 2100
+_SECONDS: Final = range(631_152_000, 4_102_444_800)
+_WHOLE: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})", re.ASCII)
+_REAL: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
+_BOOLEANS: Final = {"true": True, "false": False}
+_LISTED: Final = (FieldType.STRING, FieldType.INTEGER)
+_KINDS: Final[Mapping[type | None, FieldType]] = {
+    str: FieldType.STRING,
+    bool: FieldType.BOOLEAN,
+    datetime: FieldType.TIMESTAMP,
+    int: FieldType.INTEGER,
+    float: FieldType.FLOAT,
+}
+_PEOPLE: Final = ("person", "user", "customer", "visitor", "member", "employee", "badge", "client")
+_TIMES: Final = ("ts", "time", "timestamp", "at", "date")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One field of a sample.
+
+    Args:
+        name: of the field.
+        kind: its type; ``None`` where values are of several types, or nothing that is declared.
+        form: how times are written, in words; "" for what is no time.
+        distinct: how many different values there are, up to a limit.
+        values: the different values as texts, in order; none where there are more than the limit.
+    """
+
+    name: str
+    kind: FieldType | None
+    form: str
+    distinct: int
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A sample.
+
+    Args:
+        rows: how many were looked at.
+        unreadable: how many of them are no objects.
+        fields: what they hold, by name.
+        codec: ``json`` or ``arrow``: of a topic's messages.
+    """
+
+    rows: int
+    unreadable: int
+    fields: Mapping[str, Seen]
+    codec: str = "json"
+
+    @property
+    def time(self) -> str | None:
+        """The field that is most likely the time of an event."""
+        return _likeliest(self, (FieldType.TIMESTAMP,), _TIMES)
+
+    @property
+    def unit(self) -> str | None:
+        """The field that most likely says whom an event belongs to: its name, or many values."""
+        kinds = (FieldType.STRING, FieldType.INTEGER)
+        named = [
+            name
+            for name, seen in self.fields.items()
+            if seen.kind in kinds and any(word in name.lower() for word in _PEOPLE)
+        ]
+        many = [seen for seen in self.fields.values() if seen.kind in kinds and seen.distinct > 1]
+        if named or not many:
+            return named[0] if named else None
+        return max(many, key=lambda seen: seen.distinct).name
+
+    @property
+    def per(self) -> str | None:
+        """The field that is most likely watched value by value: a text of few values."""
+        few = [
+            seen
+            for seen in self.fields.values()
+            if seen.kind is FieldType.STRING and seen.values and seen.name != self.unit
+        ]
+        return min(few, key=lambda seen: seen.distinct).name if few else None
+
+    @property
+    def amount(self) -> str | None:
+        """The field that is most likely added up."""
+        names = ("amount", "price", "total", "paid")
+        whole = _likeliest(self, (FieldType.INTEGER,), names)
+        return _likeliest(self, (FieldType.FLOAT,), names) or (
+            None if whole == self.unit else whole
+        )
+
+
+def rows_of_file(path: Path) -> list[Any]:
+    """Return the first rows of a file; what is no object stands as it is.
+
+    Args:
+        path: ``.parquet``, ``.csv`` or ``.jsonl``.
+
+    Raises:
+        DataError: the file cannot be read, or is none of these.
+    """
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise DataError(
+            f"{path}: the suffix names no format that is read",
+            hint=f"write one of {', '.join(_READERS)}",
+        )
+    try:
+        return list(reader(path))
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be read ({error.strerror or 'not a file'})", hint="check the path"
+        ) from error
+    except (pa.ArrowException, csv.Error, UnicodeDecodeError):
+        raise DataError(
+            f"{path}: not a sound {path.suffix} file", hint="name another file"
+        ) from None
+
+
+def rows_of_messages(messages: Iterable[bytes]) -> tuple[list[Any], str]:
+    """Return the rows of a topic's messages, and the codec that they are written in.
+
+    Args:
+        messages: their values.
+    """
+    rows: list[Any] = []
+    arrow = 0
+    for message in messages:
+        row = _object(message)
+        if isinstance(row, dict):
+            rows.append(row)
+            continue
+        try:
+            rows += pa.ipc.open_stream(message).read_all().slice(0, MOST_ROWS).to_pylist()
+            arrow += 1
+        except (pa.ArrowException, ValueError):
+            rows.append(None)
+    return rows[:MOST_ROWS], "arrow" if arrow else "json"
+
+
+def looked_at(rows: Sequence[Any], codec: str = "json") -> Looked:
+    """Say what rows hold.
+
+    Args:
+        rows: objects by field name; anything else counts as unreadable.
+        codec: of the messages that they came in.
+
+    Raises:
+        DataError: there is no object among them.
+    """
+    objects = [row for row in rows if isinstance(row, dict) and row]
+    if not objects:
+        raise DataError(
+            f"none of the {len(rows)} rows of the sample is an object with fields",
+            hint="a row is one JSON object, a line of CSV under its header, or a row of Parquet",
+        )
+    names = dict.fromkeys(str(name) for row in objects for name in row)
+    fields = {name: _seen(name, [row.get(name) for row in objects]) for name in names}
+    return Looked(len(rows), len(rows) - len(objects), fields, codec)
+
+
+def _seen(name: str, found: Sequence[Any]) -> Seen:
+    values = [value for value in found if value is not None]
+    kind, form = _kind(values)
+    different = sorted({str(v) for v in values}) if kind in _LISTED else []
+    listed = tuple(different) if len(different) <= _MOST_VALUES else ()
+    return Seen(name, kind, form, len(different), listed)
+
+
+def _kind(values: Sequence[Any]) -> tuple[FieldType | None, str]:
+    """Return the type of a column and, of times, the form; ``None`` where there is none."""
+    kinds = {type(value) for value in values}
+    if kinds == {str} and all(map(_is_instant, values)):
+        zoned = all(value[-1] in "Zz" or {"+", "-"} & set(value[10:]) for value in values)
+        return FieldType.TIMESTAMP, "ISO 8601" if zoned else "ISO 8601 without an offset (UTC)"
+    if kinds == {int} and all(value in _PLAUSIBLE_MS for value in values):
+        return FieldType.TIMESTAMP, "milliseconds since 1970"
+    if kinds == {int} and all(value in _SECONDS for value in values):
+        return FieldType.INTEGER, "seconds since 1970"
+    if kinds == {int, float}:
+        return FieldType.FLOAT, ""
+    return _KINDS.get(next(iter(kinds)) if len(kinds) == 1 else None), ""
+
+
+def _is_instant(text: str) -> bool:
+    """Whether a text is a time in the profile that events are read in: date, `T` and time."""
+    if len(text) < 19 or text[10:11] not in {"T", "t", " "}:
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _meant(cells: Sequence[str | None]) -> Sequence[Any]:
+    """Return a column of CSV as what all its cells can be read as; an id with leading zeros stays.
+
+    Args:
+        cells: ``None`` where there is nothing.
+    """
+    said = [cell for cell in cells if cell]
+    if all(cell.lower() in _BOOLEANS for cell in said):
+        return [_BOOLEANS[cell.lower()] if cell else None for cell in cells]
+    if all(_WHOLE.fullmatch(cell) for cell in said):
+        return [int(cell) if cell else None for cell in cells]
+    if all(_REAL.fullmatch(cell) for cell in said):
+        return [float(cell) if cell else None for cell in cells]
+    return [cell or None for cell in cells]
+
+
+def _likeliest(looked: Looked, kinds: Sequence[FieldType], names: Sequence[str]) -> str | None:
+    found = [name for name, seen in looked.fields.items() if seen.kind in kinds]
+    exact = [name for name in found if name.lower() in names]
+    return next(iter(exact or found), None)
+
+
+def _object(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _json_lines(path: Path) -> Iterable[Any]:
+    with path.open("rb") as file:
+        lines = (line for line in file if line.strip())
+        yield from map(_object, itertools.islice(lines, MOST_ROWS))
+
+
+def _csv_lines(path: Path) -> Iterable[Any]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file, strict=True)
+        rows = list(itertools.islice(reader, MOST_ROWS))
+    columns = {name: _meant([row[name] for row in rows]) for name in reader.fieldnames or ()}
+    for at in range(len(rows)):
+        yield {name: cells[at] for name, cells in columns.items()}
+
+
+def _parquet_rows(path: Path) -> Iterable[Any]:
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=MOST_ROWS):
+            yield from batch.to_pylist()
+            return
+
+
+_READERS: Final[dict[str, Callable[[Path], Iterable[Any]]]] = {
+    ".parquet": _parquet_rows,
+    ".csv": _csv_lines,
+    ".jsonl": _json_lines,
+}

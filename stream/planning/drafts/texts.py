@@ -1,0 +1,192 @@
+"""The texts of a draft: the configuration with its comments, and the list of values.
+
+The configuration's text is ``templates/alarms.yaml.j2``.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from accountant.errors import ConfigError
+from stream.config.sql.text import name_in_sql
+from stream.config.yamlfile import quoted
+from stream.planning.drafts.answers import Measured
+
+if TYPE_CHECKING:
+    from stream.planning.drafts.answers import Answers
+
+__all__ = [
+    "CONFIGURATION",
+    "REHEARSAL",
+    "SAMPLE",
+    "configuration",
+    "last_day",
+    "sentence",
+    "values_text",
+]
+
+CONFIGURATION: Final = "alarms.yaml"
+REHEARSAL: Final = "rehearsal.yaml"
+SAMPLE: Final = "sample.jsonl"
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*", re.ASCII)
+_ASIDE: Final = "\x1f"
+"""Stands before a comment at the end of a line: no answer holds it."""
+_ASIDE_AT: Final = 33
+_WORDS_OF_YAML: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+_DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhdw])", re.ASCII)
+_UNITS: Final = {"s": "SECOND", "m": "MINUTE", "h": "HOUR", "d": "DAY", "w": "WEEK"}
+_DAYS: Final = frozenset("dw")
+
+
+def configuration(answers: Answers, *, tolerance: int, until: str, rehearsal: bool = False) -> str:
+    """Return the YAML of a draft.
+
+    Args:
+        answers: what it says.
+        tolerance: of its alarm.
+        until: the day after the last one of its history.
+        rehearsal: the twin that takes its time from marks, with topics of its own.
+
+    Raises:
+        ConfigError: the window or the first day is none.
+    """
+    _, unit = _length(answers.window)
+    _check_roles(answers)
+    for name in ("alarm", "feed", "topic", "bootstrap", "time", "unit", "per", "amount", "active"):
+        if not str(getattr(answers, name)).isprintable():
+            raise ConfigError(f"{name} holds what cannot be printed", hint="write it on one line")
+    text = _TEXTS.get_template("alarms.yaml.j2").render(
+        a=answers,
+        aside=_ASIDE,
+        amount=answers.measured is Measured.AMOUNT,
+        false_below=answers.threshold - 2 * tolerance,
+        marks="1h" if unit in _DAYS else "5m",
+        rehearsal=rehearsal,
+        sentence=sentence(answers),
+        sql=_sql(answers),
+        tolerance=tolerance,
+        until=until,
+    )
+    return "".join(map(_aligned, text.splitlines(keepends=True)))
+
+
+def sentence(answers: Answers) -> str:
+    """Return what the alarm is for, in a sentence."""
+    match answers.measured:
+        case Measured.PEOPLE:
+            what = f"more than {answers.threshold:,} people (`{answers.unit}`)"
+        case Measured.EVENTS:
+            what = f"more than {answers.threshold:,} events of `{answers.feed}`"
+        case Measured.AMOUNT:
+            what = f"more than {answers.threshold:,} of `{answers.amount}`"
+    when = f", {answers.active}" if answers.active else ""
+    return f"Rings for {what} in one `{answers.per}` within {answers.window}{when}."
+
+
+def values_text(answers: Answers) -> str:
+    """Return the file of values, one a line.
+
+    Raises:
+        ConfigError: a value cannot stand on a line.
+    """
+    for value in answers.values:
+        if not value or value != value.strip() or len(value.splitlines()) != 1:
+            raise ConfigError(
+                f"{value[:40]!r} cannot be a value of {answers.per}: it stands on a line of a file",
+                hint="values have no spaces around them, and no line breaks",
+            )
+    return "".join(f"{value}\n" for value in answers.values)
+
+
+def last_day(since: str, days: int) -> str:
+    """Return the day that lies so many days after another.
+
+    Raises:
+        ConfigError: there is no such day.
+    """
+    try:
+        return (date.fromisoformat(since) + timedelta(days=days)).isoformat()
+    except (ValueError, OverflowError):
+        raise ConfigError(
+            f"{since[:40]!r} is not a day", hint="write the first day as 2025-03-03"
+        ) from None
+
+
+def _check_roles(answers: Answers) -> None:
+    """Refuse one field in two roles that cannot be one."""
+    fields = {"time": answers.time, "unit": answers.unit, "per": answers.per}
+    if answers.measured is Measured.AMOUNT:
+        fields["amount"] = answers.amount
+    roles: dict[str, str] = {}
+    for role, name in fields.items():
+        other = roles.setdefault(name, role)
+        # What devices count may be watched device by device; nobody watches a person.
+        if other != role and (answers.people or (other, role) != ("unit", "per")):
+            raise ConfigError(
+                f"field {name!r} is both --{other} and --{role}", hint="name another field for one"
+            )
+
+
+def _sql(answers: Answers) -> list[str]:
+    per, time = name_in_sql(answers.per), name_in_sql(answers.time)
+    figure = {
+        Measured.PEOPLE: f"COUNT(DISTINCT {name_in_sql(answers.unit)})",
+        Measured.EVENTS: "COUNT(*)",
+        Measured.AMOUNT: f"SUM({name_in_sql(answers.amount)})" if answers.amount else "",
+    }[answers.measured]
+    count, unit = _length(answers.window)
+    feed, window = name_in_sql(answers.feed), f"INTERVAL '{count}' {_UNITS[unit]}"
+    return [
+        f"SELECT {per} FROM {feed}",  # noqa: S608 -- an alarm's SQL, which no database ever sees
+        f"GROUP BY {per}, TUMBLE({time}, {window})",
+        f"HAVING {figure} > {answers.threshold}",
+    ]
+
+
+def _length(window: str) -> tuple[str, str]:
+    match = _DURATION.fullmatch(window)
+    if match is None:
+        raise ConfigError(
+            f"{window[:40]!r} is not the length of a window", hint="write 15m, 1h, 1d or 1w"
+        )
+    count, unit = match.groups()
+    return count, unit
+
+
+def _aligned(line: str) -> str:
+    """Put the comment at the end of a line where the others are."""
+    said, aside, comment = line.partition(_ASIDE)
+    return f"{said.rstrip():<{_ASIDE_AT}} # {comment}" if aside else line
+
+
+def _word(text: str) -> str:
+    """Return a text as YAML writes a word, in quotes where it needs them."""
+    plain = _PLAIN.fullmatch(text) and text.lower() not in _WORDS_OF_YAML
+    return text if plain else _text(text)
+
+
+def _text(text: str) -> str:
+    """Return a text in quotes; what looks like a variable of the environment stays as it is."""
+    return quoted(text).replace("${", "$${")
+
+
+def _texts() -> Environment:
+    made = Environment(
+        loader=PackageLoader("stream.planning.drafts"),
+        autoescape=False,  # noqa: S701 -- YAML, not HTML: every answer goes through `word` or `text`
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    filters: dict[str, Any] = {"word": _word, "text": _text}
+    made.filters.update(filters)
+    return made
+
+
+_TEXTS: Final = _texts()

@@ -1,0 +1,210 @@
+"""``tocsin init``: every template rings once, and what it is told or sees goes where it may."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from stream.cli.main import main
+from stream.config.loading import examine
+from stream.planning.drafts.answers import TEMPLATES
+from tests.support.commands import json_lines, tocsin
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+HIDDEN = "the room nobody may know of"
+
+
+def asked(*arguments: str | Path, answers: str = "") -> Result:
+    """Run ``init`` with somebody who answers."""
+    return CliRunner().invoke(
+        main, ["init", *map(str, arguments)], input=answers, catch_exceptions=False
+    )
+
+
+def sample(folder: Path, name: str = "own.jsonl") -> Path:
+    """Write events of another form: other names, times in milliseconds, whole numbers as ids."""
+    rows = [
+        {"who": number, "place": place, "when": 1_741_600_000_000 + number, "paid": 3.5}
+        for number, place in enumerate(["hall", "lab", HIDDEN, "hall"])
+    ]
+    path = folder / name
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_every_template_rings_once(template: str, tmp_path: Path) -> None:
+    """Drafted, checked, planned and replayed as printed, it rings where it says, and nowhere else.
+
+    The alarm is silent there with probability below one in a million: see ``test_events.py``.
+    """
+    made = asked(tmp_path, "--template", template, "--yes")
+    assert made.exit_code == 0, made.stderr
+    alarms, rehearsal = (str(tmp_path / name) for name in ("alarms.yaml", "rehearsal.yaml"))
+    printed = [line.split() for line in made.stdout.splitlines() if line.startswith("  tocsin ")]
+    check, plan, run = (line[1:] for line in printed)
+    for command in (check, ["check", rehearsal]):
+        checked = tocsin(*command)
+        assert (checked.exit_code, checked.stdout, checked.stderr) == (0, "ok\n", "")
+    planned = json_lines(tocsin(*plan, "--json"))
+    assert [line["fits"] for line in planned if line["record"] == "budget"] == [True]
+    records = json_lines(tocsin(*run, "--json"))
+    rang = [line for line in records if "alarm_id" in line]
+    (value,) = {next(iter(alarm["predicate"].values())) for alarm in rang}
+    assert value == TEMPLATES[template].values[0]
+    assert {line["outcome"] for line in records if "outcome" in line} == {"decided"}
+    said = re.search(r"from (\S+) (\S+) \(UTC\)", made.stdout)
+    assert said is not None
+    assert [alarm["window_start"] for alarm in rang] == [f"{said[1]}T{said[2]}:00.000Z"]
+    assert alarms in made.stdout
+
+
+def test_whoever_sits_there_is_asked(tmp_path: Path) -> None:
+    """Each answer goes into the file; an empty one takes what is shown."""
+    answers = [
+        *("office", "", "kafka:9092", "", "badge", "floor", "north,south", "90", "", "", "always"),
+        *("Europe/Athens", "1", "", "3"),
+    ]
+    made = asked(tmp_path, answers="\n".join(answers) + "\n")
+    assert made.exit_code == 0, made.stderr
+    alarms = examine(tmp_path / "alarms.yaml", environ={}).alarms
+    assert alarms is not None
+    assert alarms.kafka is not None
+    assert alarms.kafka.bootstrap == "kafka:9092"
+    (query,) = alarms.queries.values()
+    assert (query.feed.unit, query.feed.topic) == ("badge", "building.badges")
+    assert [each["floor"] for each in map(query.domain.predicate, range(2))] == ["north", "south"]
+    assert query.calendar.schedule is None
+    assert (alarms.budget.epsilon_max, alarms.budget.contribution.predicates_per_window) == (3, 1)
+    assert "usual there, on a full floor [45]" in made.stderr
+    assert "usual" not in made.stdout.split("Next:")[1]
+
+
+def test_nobody_who_could_answer_is_said(tmp_path: Path) -> None:
+    """A script that forgot ``--yes`` learns it, and nothing is written."""
+    made = asked(tmp_path / "new", "--template", "shop", answers="\n")
+    assert made.exit_code == 2
+    assert "add --yes" in made.stderr
+    assert not (tmp_path / "new").exists()
+
+
+def test_values_of_a_sample_stay_with_the_custodian(tmp_path: Path) -> None:
+    """Without leave they are in no file and in no line, whether somebody is asked or nobody."""
+    events, folder = sample(tmp_path), tmp_path / "new"
+    refused = asked(folder, "--sample", events, "--yes")
+    assert refused.exit_code == 2
+    assert "--domain-from-sample" in refused.stderr
+    assert HIDDEN not in refused.output + refused.stderr
+    assert "as the custodian" in refused.stderr
+
+    denied = asked(folder, "--sample", events, answers="\n" * 6 + "n\nhall,lab\n" + "\n" * 9)
+    assert denied.exit_code == 0, denied.stderr
+    assert HIDDEN not in denied.stdout
+    written = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    assert written["places.txt"] == "hall\nlab\n"
+    assert not any(HIDDEN in text for text in written.values())
+    assert "unit: who " in written["alarms.yaml"]
+    assert "who: integer" in written["alarms.yaml"]
+
+
+def test_values_that_everybody_knows_may_come_from_a_sample(tmp_path: Path) -> None:
+    """The option, or a yes, takes them all; the made-up events have the form of the sample's."""
+    events = sample(tmp_path)
+    for folder, made in (
+        (tmp_path / "a", ("--yes", "--domain-from-sample")),
+        (tmp_path / "b", ("--template", "office")),
+    ):
+        done = asked(folder, "--sample", events, *made, answers="\n" * 5 + "y\n" + "\n" * 9)
+        assert done.exit_code == 0, done.stderr
+        assert (folder / "places.txt").read_text(encoding="utf-8") == f"hall\nlab\n{HIDDEN}\n"
+        rang = tocsin("run", f"{folder}/alarms.yaml", "--replay", f"{folder}/sample.jsonl")
+        assert "1 " in rang.stdout
+        first = json.loads((folder / "sample.jsonl").read_text(encoding="utf-8").splitlines()[0])
+        assert set(first) == {"who", "place", "when"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--sample", "us.csv"), "no field that could be its time"),
+        (("--sample", "us.csv", "--time", "when"), "'when' holds string, and its time is"),
+        (("--sample", "seconds.csv", "--time", "when"), "'when' holds seconds since 1970"),
+        (("--sample", "own.jsonl", "--per", "room"), "the sample has no field 'room'"),
+        (("--sample", "own.jsonl", "--values", ","), "there are no values of 'place'"),
+        (("--sample", "no.csv"), "cannot be read"),
+        (("--sample", "no.txt"), "the suffix names no format"),
+        (("--sample", "bad.jsonl"), "none of the 2 rows of the sample is an object"),
+        (("--per", "floor"), "the values of 'floor' are public"),
+        (("--unit", "room"), "both --unit and --per"),
+        (("--usual", "120"), "is not below the threshold"),
+        (("--window", "1 hour"), "is not the length of a window"),
+        (("--since", "3/3/2025"), "is not a day"),
+        (("--until", "2025-03-03"), "the history is empty"),
+        (("--until", "2025-03-04", "--since", "2025-03-01", "--active", "Sat 00:00-01:00"), "no"),
+        (("--active", "nix"), "cannot read the interval"),
+        (("--timezone", "Mars"), "not the name of a time zone"),
+        (("--epsilon", "many"), "is not a positive number"),
+        (("--max-fnr", "2"), "is not a probability"),
+        (("--bootstrap", "kafka"), "not a list of host:port"),
+        (("--values", "a,a"), "is listed twice"),
+        (("--topic", "a b"), "not a name"),
+        (("--time", "t\n"), "cannot be printed"),
+    ],
+)
+def test_what_cannot_be_right_is_said(
+    arguments: tuple[str, ...], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 2, one sentence with its remedy, and nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    sample(tmp_path)
+    (tmp_path / "us.csv").write_text("when,who,place\n03/04/2025 10:00,7,hall\n")
+    (tmp_path / "seconds.csv").write_text("when,who,place\n1741600000,7,hall\n")
+    (tmp_path / "bad.jsonl").write_text("{\n[]\n")
+    refused = asked("new", "--yes", *arguments)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert says in refused.stderr
+    assert "hint: " in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_the_budget_does_not_carry_ends_with_what_it_would(tmp_path: Path) -> None:
+    """Exit code 3; each change that is named does it, and who is asked may make one."""
+    arguments = (tmp_path, "--template", "office", "--threshold", "20")
+    refused = asked(*arguments, "--yes")
+    assert refused.exit_code == 3
+    (said,) = re.findall(r"any of these would do: (.*)", refused.stderr)
+    changes = [re.sub(r" \(.*\)", "", change).split() for change in said.split(", ")]
+    assert {option for option, _ in changes} >= {"--epsilon", "--window", "--threshold"}
+    for number, change in enumerate(changes):
+        done = asked(tmp_path / str(number), *arguments[1:], "--yes", *change)
+        assert done.exit_code == 0, (change, done.stderr)
+    answered = asked(*arguments, answers="\n" * 13 + "4\n80\n\n\n")
+    assert answered.exit_code == 0, answered.stderr
+    assert "HAVING COUNT(DISTINCT person) > 80" in (tmp_path / "alarms.yaml").read_text()
+
+
+def test_files_are_replaced_only_by_force(tmp_path: Path) -> None:
+    """One that exists keeps all from being written; a list of values in place is left alone."""
+    (tmp_path / "sample.jsonl").write_text("mine")
+    refused = asked(tmp_path, "--yes")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert f"{tmp_path}/sample.jsonl exists" in refused.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["sample.jsonl"]
+    assert asked(tmp_path, "--yes", "--force").exit_code == 0
+
+    values = tmp_path / "new" / "rooms.txt"
+    values.parent.mkdir()
+    values.write_text("attic\n\n cellar \n")
+    done = asked(values.parent, "--yes", "--values", values)
+    assert done.exit_code == 0, done.stderr
+    assert values.read_text() == "attic\n\n cellar \n"
+    assert '"attic"' in (values.parent / "sample.jsonl").read_text()

@@ -1,0 +1,87 @@
+"""Made-up events: the alarm is due once, all but surely rings, and nothing of them is random."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from stream.decisions.mechanisms import operator_of
+from stream.planning.drafts.answers import TEMPLATES, Answers, Measured
+from stream.planning.drafts.events import made_up
+from stream.planning.drafts.fitting import Draft, drafted
+
+if TYPE_CHECKING:
+    from stream.planning.drafts.events import MadeUp
+
+ONE = 1 << 64
+CASES = {
+    **TEMPLATES,
+    "rare misses": replace(TEMPLATES["office"], max_fnr="1/1000", epsilon="8"),
+    "a year": replace(TEMPLATES["web"], until="2026-03-03"),
+    "whole numbers": replace(TEMPLATES["shop"], values=("7", "8"), counted_per=True, numbered=True),
+    "little is usual": replace(TEMPLATES["sensors"], usual=1),
+}
+
+
+def figures(draft: Draft, made: MadeUp) -> Counter[tuple[int, str]]:
+    """Count or add up the events by window and value, capped as the configuration caps them."""
+    answers, (query,) = draft.answers, draft.alarms.queries.values()
+    found: Counter[tuple[int, str]] = Counter()
+    people: Counter[tuple[int, str, object]] = Counter()
+    for line in made.lines:
+        event = json.loads(line)
+        time_ms = int(np.datetime64(event[answers.time].removesuffix("Z"), "ms").astype(np.int64))
+        (window,) = query.calendar.containing(np.array([time_ms]))[0]
+        assert query.calendar.active(int(window))
+        cell = (query.calendar.bounds(int(window))[0], str(event[answers.per]))
+        weight = event[answers.amount] if answers.measured is Measured.AMOUNT else 1
+        found[cell] += weight
+        people[*cell, event[answers.unit]] += 1
+    if answers.people:
+        most = 1 if answers.measured is Measured.PEOPLE else answers.times
+        assert max(people.values()) <= most
+        places = Counter((window, person) for window, _, person in people)
+        assert max(places.values()) <= answers.places
+    return found
+
+
+@pytest.mark.parametrize("answers", CASES.values(), ids=CASES)
+def test_one_window_rings_all_but_surely(answers: Answers) -> None:
+    """By the exact law it misses the figure once in a million, and is quiet at the others."""
+    draft = drafted(answers)
+    made = made_up(draft)
+    (query,) = draft.alarms.queries.values()
+    found = figures(draft, made)
+    due = (made.since_ms, made.value)
+    assert found[due] == made.figure
+    assert max(found, key=found.__getitem__) == due
+    law = operator_of(query).operator.law  # type: ignore[attr-defined]  # of one draw a cell
+    (aggregate,) = query.aggregates
+    per_unit = int(1 / aggregate.per_unit)
+    cells = len(answers.values)
+    silent = ONE - int(law(np.full(cells, made.figure * per_unit))[0])
+    assert silent * 1_000_000 < ONE
+    second = max((figure for cell, figure in found.items() if cell != due), default=0)
+    assert second <= answers.usual
+    rings = int(law(np.full(cells, second * per_unit))[0])
+    assert rings * 20 <= ONE
+
+
+def test_the_events_are_the_same_every_time() -> None:
+    """They follow from the answers, and lie in the order of their times."""
+    draft = drafted(TEMPLATES["office"])
+    lines = made_up(draft).lines
+    assert lines == made_up(draft).lines
+    times = [json.loads(line)["ts"] for line in lines]
+    assert times == sorted(times)
+
+
+def test_a_long_history_makes_no_large_file() -> None:
+    """Where windows are many, only some have events."""
+    draft = drafted(CASES["a year"])
+    assert 2_000 < len(made_up(draft).lines) < 10_000
