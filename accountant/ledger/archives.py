@@ -35,13 +35,11 @@ class Span(NamedTuple):
         query: its name.
         after: the number that they come behind.
         last: the number up to which they go.
-        hash: the hash that the first of them covers.
     """
 
     query: str
     after: int
     last: int
-    hash: bytes
 
 
 class Archives:
@@ -64,7 +62,6 @@ class Archives:
                     kept.query,
                     kept.moved_sequence,
                     archiving.last_to_move(tx, kept, before_ms),
-                    hash_before(kept),
                 )
                 for kept in tx.sequences.all()
             ]
@@ -84,15 +81,14 @@ class Archives:
                 return
             after = page[-1].sequence
 
-    def before(self) -> dict[str, bytes]:
-        """Return, by query, the hash that its first decision covers which is not in an archive."""
-        with self._store.read() as tx:
-            return {kept.query: hash_before(kept) for kept in tx.sequences.all()}
+    def moved(self) -> dict[str, tuple[int, bytes]]:
+        """Return, by query, up to which number its decisions lie in archives, or 0.
 
-    def moved(self) -> dict[str, int]:
-        """Return the number of the last decision of each query that lies in an archive, or 0."""
+        Beside it stands the hash that the first decision behind covers.
+        """
         with self._store.read() as tx:
-            return {kept.query: kept.moved_sequence for kept in tx.sequences.all()}
+            every = tx.sequences.all()
+        return {kept.query: (kept.moved_sequence, hash_before(kept)) for kept in every}
 
     def kept(self) -> list[ArchiveRow]:
         """Return what is kept of archives, by query and number."""
