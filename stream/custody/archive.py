@@ -38,7 +38,7 @@ __all__ = ["Moved", "archive", "problems"]
 _MARK: Final = b"decisions archive"
 _PART_NAME: Final = ".decisions.part"
 _BATCH_ROWS: Final = 8_192
-_UNREADABLE: Final = (pa.ArrowException, ValueError, TypeError, LookupError)
+_UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, TypeError, LookupError)
 
 
 class Moved(NamedTuple):
@@ -161,12 +161,14 @@ def _left_over(ledger: Ledger, folder: Path) -> list[Path]:
     for path in folder.glob("decisions-*.parquet"):
         try:
             said = pq.read_schema(path).metadata or {}
-            holds: dict[str, list[int]] = json.loads(said.get(b"holds", b"{}"))
+            holds: dict[str, tuple[int, int]] = json.loads(said.get(b"holds", b"{}"))
+            begins = sum(after for after, _ in holds.values())
+            is_here = any(last > moved.get(query, last) for query, (_, last) in holds.items())
         except _UNREADABLE:
             continue  # `verify --archive` names it, if anything lies in it alone
         ours = (said.get(b"tocsin"), said.get(b"ledger")) == (_MARK, ledger.ledger_id.encode())
-        if ours and any(last > moved.get(query, last) for query, (_, last) in holds.items()):
-            found.append((sum(after for after, _ in holds.values()), path))
+        if ours and is_here:
+            found.append((begins, path))
     return [path for _, path in sorted(found)]
 
 

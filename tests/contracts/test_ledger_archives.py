@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from accountant.audit import verify
 from accountant.charging import archiving
 from accountant.ledger import archives
 from accountant.records import Outcome
 from accountant.store.chain import read_anchor
+from accountant.store.transaction import Transaction
 from accountant.units import PrivacyUnit
 from tests.contracts.test_ledger_compaction import (
     PERIOD,
@@ -22,6 +24,7 @@ from tests.contracts.test_ledger_compaction import (
     wall,
 )
 from tests.support.archived import bound, move_all
+from tests.support.everyrow import tampering
 from tests.support.ledgers import Series, deny, requests, set_up, settle, without_anchors
 from tests.support.runs import RUN, USER, WHOLE, ask, ring
 
@@ -143,11 +146,11 @@ def test_windows_whose_refusal_was_compacted_wait_for_their_links(ledger: Ledger
 def test_an_open_run_keeps_its_windows(ledger: Ledger) -> None:
     """A run is added up from its first window on."""
     set_up(ledger, USER, WHOLE, [RUN])
-    ask(ledger, 60)
     for index in range(5):
+        ask(ledger, 10 * index + 10)
         ring(ledger, index)
         ledger.mark_published(RUN.key(index))
-    ledger.upkeep.compact("s", 50)
+    assert ledger.upkeep.compact("s", 50) > 2
     assert move_all(ledger, LATE) == 0
     assert ledger.reports.verify() == []
 
@@ -232,8 +235,7 @@ TAMPERING = {
 """By what is changed: how, and words of what verify says."""
 
 
-@pytest.mark.parametrize("how", TAMPERING)
-def test_what_is_kept_of_archives_is_vouched_for(ledger: Ledger, how: str) -> None:
+def test_what_is_kept_of_archives_is_vouched_for(ledger: Ledger) -> None:
     """Each edit of it is named."""
     a = Series("a", period=PERIOD)
     set_up(ledger, PrivacyUnit.USER, 9, [a])
@@ -241,7 +243,10 @@ def test_what_is_kept_of_archives_is_vouched_for(ledger: Ledger, how: str) -> No
     ledger.upkeep.compact("s", 50)
     assert move_all(ledger, LATE) == 4
     assert ledger.reports.verify() == []
-    statement, said = TAMPERING[how]
-    with ledger._store.write() as tx:
-        tx.connection.exec_driver_sql(statement)
-    assert any(said in line for line in ledger.reports.verify())
+    with tampering(ledger) as connection:
+        for how, (statement, said) in TAMPERING.items():
+            step = connection.begin_nested()
+            connection.exec_driver_sql(statement)
+            found = verify.problems(Transaction(connection), {})
+            step.rollback()
+            assert any(said in line for line in found), how
