@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Archives", "Span"]
 
 _STEP_DECISIONS: Final = 8_192
+_STEP_PARTS: Final = 20
+"""Each asks again what may go: with hundreds of alarms that takes longer than the rows."""
 
 
 class Span(NamedTuple):
@@ -130,7 +132,7 @@ def _steps(parts: Iterator[ArchiveRow]) -> Iterator[list[ArchiveRow]]:
     many = 0
     for part in parts:
         size = part.last_sequence - part.first_sequence + 1
-        if together and many + size > _STEP_DECISIONS:
+        if together and (many + size > _STEP_DECISIONS or len(together) == _STEP_PARTS):
             yield together
             together, many = [], 0
         together.append(part)
