@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from accountant.ledger.ledger import Ledger
 from accountant.units import PrivacyUnit
 from benchmarks import report
+from stream.custody.archive import archive, problems
 from tests.support.aged import age
 from tests.support.ledgers import Series
 from tests.support.postgres import Postgres
@@ -78,7 +79,17 @@ def measure(url: str, unit: PrivacyUnit, charges: int) -> Iterator[tuple[str, fl
         yield "compact_transactions", len(spans)
         yield "compact_longest_ms", max(spans) * 1000
         yield "compacted_status_ms", min(_took(ledger.reports.status)[0] for _ in range(5)) * 1000
-        yield "compacted_backup_mb", _backup_mb(ledger, url)
+        yield "compacted_backup_mb", _backup_mb(ledger, url, "compacted.db")
+        with tempfile.TemporaryDirectory() as directory:
+            folder = Path(directory)
+            with _transactions(ledger) as spans:
+                took = _took(lambda: archive(ledger, folder, before_ms))
+            yield "archive_s", took[0]
+            yield "archive_cpu_s", took[1]
+            yield "archive_longest_ms", max(spans) * 1000
+            yield "archive_mb", sum(one.stat().st_size for one in folder.iterdir()) / 1e6
+            yield "verify_archive_cpu_s", _took(lambda: _none(list(problems(ledger, folder))))[1]
+        yield "archived_backup_mb", _backup_mb(ledger, url, "archived.db")
 
 
 def _admit_ms(ledger: Ledger, unit: PrivacyUnit, hours: int) -> float:
@@ -117,11 +128,11 @@ def _file_mb(url: str) -> float:
     return sum(one.stat().st_size for one in Path(path).parent.glob("ledger.db*")) / 1e6
 
 
-def _backup_mb(ledger: Ledger, url: str) -> float:
+def _backup_mb(ledger: Ledger, url: str, name: str) -> float:
     """Return how large a copy is, which holds no space that is free."""
     if not url.startswith("sqlite"):
         return 0.0
-    path = Path(url.removeprefix("sqlite:///")).with_name("copy.db")
+    path = Path(url.removeprefix("sqlite:///")).with_name(name)
     ledger._store.backup(path)  # noqa: SLF001  # as `tocsin ledger FILE backup` does
     return path.stat().st_size / 1e6
 

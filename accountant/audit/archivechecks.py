@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from accountant.charging.archiving import Binder
@@ -50,13 +49,14 @@ def file_problems(
         ledger_id: of the ledger.
     """
     mine: dict[tuple[str, int], ArchiveRow] = {}
-    before: dict[str, bytes] = {}
-    last: defaultdict[str, bytes] = defaultdict(bytes)
+    before: dict[str, tuple[int, bytes]] = {}
+    last: dict[str, tuple[int, bytes]] = {}
     for row in rows:
         if row.file == file:
-            before.setdefault(row.query, last[row.query] or decisionchain.begin(row.query))
+            begin = last.get(row.query, (0, decisionchain.begin(row.query)))
+            before.setdefault(row.query, begin)
             mine[row.query, row.first_sequence] = row
-        last[row.query] = row.hash
+        last[row.query] = (row.last_sequence, row.hash)
     binder = Binder(file, ledger_id, before)
     for one in decisions:
         for part in binder.take(one):

@@ -231,5 +231,6 @@ def _told_of(
 
 def _fits(link: LinkRow, last: bytes, happened: chain.Happening) -> bool:
     """Say whether a link tells of something, after one with a hash."""
-    same = (link.key, link.told) == (happened.key, happened.told)
+    key = happened.key  # that of the link would be made and checked for each
+    same = link.window == (key.query, key.start_ms, key.end_ms) and link.told == happened.told
     return same and chain.hash_after(last, link.link, happened) == link.hash

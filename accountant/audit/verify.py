@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from accountant.audit.chainchecks import Place
+    from accountant.costs.charges import WindowKey
     from accountant.costs.runs import StoredRun
     from accountant.store.tables.charged import ChargeRow
     from accountant.store.tables.pinned import QueryRow, ScopeRow
@@ -110,7 +111,7 @@ def _window_problems(
 ) -> Iterator[str]:
     """Look at every charge whose window ends after an instant, in the order of windows."""
     wall = wall_of(tx, scope, Standings(tx, scope), from_ms)
-    all_readable = True
+    all_readable, frontier = True, scope.frontier
     for charges in tx.charges.in_order(scope.scope, from_ms):
         windows = listed(one.window for one in charges)
         stated, told = tx.decisions.stated_among(windows), tx.links.among(scope.scope, windows)
@@ -129,7 +130,7 @@ def _window_problems(
             for line in chain(
                 runchecks.charge_problems(charge, run),
                 wall.take(held),
-                _frontier_problems(scope, charge),
+                _frontier_problems(frontier, charge),
             ):
                 yield f"{named(charge.key)}: {line}"
     yield from wall.end()
@@ -138,7 +139,7 @@ def _window_problems(
             yield f"{named(pending.key)}: it is pending, though its answer is determined"
 
 
-def _frontier_problems(scope: ScopeRow, charge: ChargeRow) -> Iterator[str]:
-    served = scope.frontier is not None and charge.key <= scope.frontier
+def _frontier_problems(frontier: WindowKey | None, charge: ChargeRow) -> Iterator[str]:
+    served = frontier is not None and charge.key <= frontier
     if not served and charge.admission is not Answer.MISSED:
         yield "it was served beyond the frontier"

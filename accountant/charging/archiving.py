@@ -46,11 +46,11 @@ class Binder:
     Args:
         file: its name.
         ledger_id: whose decisions it holds.
-        before: by query, the hash that its first decision there covers; one that is missing is
-            taken as it stands.
+        before: by query, a number and the hash that the first decision behind it covers. A first
+            one there that does not come behind it is taken as it stands, until the last is known.
     """
 
-    def __init__(self, file: str, ledger_id: str, before: Mapping[str, bytes]) -> None:
+    def __init__(self, file: str, ledger_id: str, before: Mapping[str, tuple[int, bytes]]) -> None:
         self._file = file
         self._ledger_id = ledger_id
         self._before = before
@@ -95,8 +95,11 @@ class Binder:
         last, what = self._last, f"number {one.sequence} of {one.query!r}"
         if last is not None and (last.query, last.sequence) >= (one.query, one.sequence):
             self.problems.append(f"{self._file}: {what} is out of order")
-        same = last is not None and last.query == one.query
-        before = last.hash if last is not None and same else self._before.get(one.query)
+        before: bytes | None = None
+        if last is not None and last.query == one.query:
+            before = last.hash
+        elif one.query in self._before and one.sequence > self._before[one.query][0]:
+            before = self._before[one.query][1]
         if before is not None and decisionchain.hash_after(before, one) != one.hash:
             self.problems.append(
                 f"{self._file}: {what} is not what was decided, or not what followed"

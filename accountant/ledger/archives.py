@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Archives", "Span"]
 
 _STEP_DECISIONS: Final = 8_192
+_STEP_PARTS: Final = 20
+"""Each asks again what may go: with hundreds of alarms that takes longer than the rows."""
 
 
 class Span(NamedTuple):
@@ -35,13 +37,11 @@ class Span(NamedTuple):
         query: its name.
         after: the number that they come behind.
         last: the number up to which they go.
-        hash: the hash that the first of them covers.
     """
 
     query: str
     after: int
     last: int
-    hash: bytes
 
 
 class Archives:
@@ -64,7 +64,6 @@ class Archives:
                     kept.query,
                     kept.moved_sequence,
                     archiving.last_to_move(tx, kept, before_ms),
-                    hash_before(kept),
                 )
                 for kept in tx.sequences.all()
             ]
@@ -84,15 +83,14 @@ class Archives:
                 return
             after = page[-1].sequence
 
-    def before(self) -> dict[str, bytes]:
-        """Return, by query, the hash that its first decision covers which is not in an archive."""
-        with self._store.read() as tx:
-            return {kept.query: hash_before(kept) for kept in tx.sequences.all()}
+    def moved(self) -> dict[str, tuple[int, bytes]]:
+        """Return, by query, up to which number its decisions lie in archives, or 0.
 
-    def moved(self) -> dict[str, int]:
-        """Return the number of the last decision of each query that lies in an archive, or 0."""
+        Beside it stands the hash that the first decision behind covers.
+        """
         with self._store.read() as tx:
-            return {kept.query: kept.moved_sequence for kept in tx.sequences.all()}
+            every = tx.sequences.all()
+        return {kept.query: (kept.moved_sequence, hash_before(kept)) for kept in every}
 
     def kept(self) -> list[ArchiveRow]:
         """Return what is kept of archives, by query and number."""
@@ -134,7 +132,7 @@ def _steps(parts: Iterator[ArchiveRow]) -> Iterator[list[ArchiveRow]]:
     many = 0
     for part in parts:
         size = part.last_sequence - part.first_sequence + 1
-        if together and many + size > _STEP_DECISIONS:
+        if together and (many + size > _STEP_DECISIONS or len(together) == _STEP_PARTS):
             yield together
             together, many = [], 0
         together.append(part)

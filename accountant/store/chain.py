@@ -44,6 +44,7 @@ __all__ = [
 ]
 
 HASH_BYTES = 16
+_ENCODE = json.JSONEncoder(separators=(",", ":")).encode  # made once: that takes half the time
 _NO_WINDOW = WindowKey(end_ms=1, query="", start_ms=0)
 
 
@@ -78,6 +79,7 @@ def of_charge(charge: ChargeRow, kind: LinkKind, decided: bytes | None = None) -
         kind: what happened to it.
         decided: the hash of the decision that ended it, if one did.
     """
+    key = charge.key
     asked: tuple[object, ...] = (
         *(charge.scope, charge.fingerprint, charge.units, charge.cells, charge.cells_per_unit),
         *(charge.loss_units, charge.periods),
@@ -94,7 +96,7 @@ def of_charge(charge: ChargeRow, kind: LinkKind, decided: bytes | None = None) -
         if charge.in_run:
             became = (*became, charge.held_units)
     last = () if decided is None else ((decided.hex(),),)
-    return Happening(kind, charge.key, _text(kind, charge.key, asked, became, *last))
+    return Happening(kind, key, _text(kind, key, asked, became, *last))
 
 
 def of_decision(key: WindowKey, decided: bytes) -> Happening:
@@ -154,8 +156,7 @@ def extend(scope: str, number: int, last: bytes, happened: Iterable[Happening]) 
 
 
 def _text(kind: LinkKind, key: WindowKey, *parts: tuple[object, ...]) -> str:
-    whole = (kind.value, key.query, key.start_ms, key.end_ms, *parts)
-    return json.dumps(whole, separators=(",", ":"))
+    return _ENCODE((kind.value, key.query, key.start_ms, key.end_ms, *parts))
 
 
 def _hash(last: bytes, text: str) -> bytes:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from accountant.costs.runs import StoredRun
     from accountant.store.tables.decided import DecisionRow
 
+_ENCODE = json.JSONEncoder(separators=(",", ":")).encode  # as in accountant.store.chain
+
 __all__ = ["alarms_digest", "begin", "hash_after", "run_digest"]
 
 
@@ -37,7 +39,7 @@ def hash_after(last: bytes, row: DecisionRow) -> bytes:
         *(row.fingerprint, row.next_start_ms),
         None if row.run_digest is None else row.run_digest.hex(),
     )
-    return _hash(last, json.dumps(whole, separators=(",", ":")))
+    return _hash(last, _ENCODE(whole))
 
 
 def alarms_digest(alarms: bytes) -> bytes:

@@ -186,9 +186,8 @@ class Decisions(Rows[DecisionRow]):
 
     def stated_among(self, windows: Listed) -> dict[tuple[str, int, int], Stated]:
         """Return what the decisions of some windows state."""
-        found = self._connection.execute(_stated_among(self._dialect), {"windows": windows})
-        stated = ((query, Stated._make(columns)) for query, *columns in found)
-        return {(query, one.start_ms, one.end_ms): one for query, one in stated}
+        found = self._connection.execute(_stated_among(self._dialect), {"windows": windows}).all()
+        return {(row[0], row[2], row[3]): Stated._make(row[1:]) for row in found}
 
     def uncharged(self, query: str, since_ms: int) -> list[tuple[int, int]]:
         """Return a query's windows that are decided without a charge, none compacted, by start."""

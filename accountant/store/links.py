@@ -104,9 +104,10 @@ class Links(Rows[LinkRow]):
         """Return what a budget's links tell of some windows' charges: number and kind, in order."""
         found: defaultdict[tuple[str, int, int], list[tuple[int, str]]] = defaultdict(list)
         statement = _among(self._dialect)
-        for one, number, kind, *window in self._connection.execute(statement, {"windows": windows}):
+        rows = self._connection.execute(statement, {"windows": windows}).all()
+        for one, number, kind, query, start_ms, end_ms in rows:
             if one == scope and kind in _OF_CHARGES:
-                found[(*window,)].append((number, kind))
+                found[query, start_ms, end_ms].append((number, kind))
         for told in found.values():
             told.sort()
         return found

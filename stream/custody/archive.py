@@ -26,7 +26,7 @@ from accountant.store.tables.decided import DECISIONS
 from stream.custody.export import SCHEMAS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from accountant.ledger.archives import Span
@@ -38,6 +38,7 @@ __all__ = ["Moved", "archive", "problems"]
 _MARK: Final = b"decisions archive"
 _PART_NAME: Final = ".decisions.part"
 _BATCH_ROWS: Final = 8_192
+_UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, TypeError, LookupError)
 
 
 class Moved(NamedTuple):
@@ -90,27 +91,33 @@ def problems(ledger: Ledger, folder: Path) -> Iterator[str]:
             continue
         try:
             yield from ledger.reports.archive_problems(name, _decisions_in(path))
-        except (pa.ArrowException, ValueError, TypeError, LookupError, OSError):
+        except _UNREADABLE:
             yield f"{name}: it is not an archive that can be read"
 
 
 def _archive(ledger: Ledger, folder: Path, before_ms: int) -> Moved:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    gone = 0
-    files: list[str] = []
-    for path in _unfinished(ledger, folder):
-        many = _let_go(ledger, path, before_ms)
-        gone, files = gone + many, [*files, path.name] if many else files
+    moved: dict[str, int] = {}
+    for path in _left_over(ledger, folder):
+        parts, wrong = _parts(ledger, path)
+        # One that is damaged, or of another timeline, is of no use: its decisions are all here.
+        moved[path.name] = 0 if wrong else ledger.archives.move(parts, before_ms)
     spans = ledger.archives.movable(before_ms)
     if spans:
         path = _write(ledger, folder, spans)
-        gone, files = gone + _let_go(ledger, path, before_ms), [*files, path.name]
-    return Moved(gone, files)
+        parts, wrong = _parts(ledger, path)
+        if wrong:
+            raise LedgerCorruptError(
+                wrong,
+                hint="nothing of it was moved: run `tocsin ledger FILE verify`, and delete it",
+            )
+        moved[path.name] = ledger.archives.move(parts, before_ms)
+    return Moved(sum(moved.values()), [name for name, many in moved.items() if many])
 
 
 def _write(ledger: Ledger, folder: Path, spans: list[Span]) -> Path:
     """Write decisions to a file of their own, and return where it lies: under its name for good."""
-    holds = {span.query: span.last for span in spans}
+    holds = {span.query: (span.after, span.last) for span in spans}
     schema = _schema({b"ledger": ledger.ledger_id.encode(), b"holds": json.dumps(holds).encode()})
     part = folder / _PART_NAME
     part.unlink(missing_ok=True)  # of a call that was cut off
@@ -134,48 +141,42 @@ def _write(ledger: Ledger, folder: Path, spans: list[Span]) -> Path:
     return path
 
 
-def _let_go(ledger: Ledger, path: Path, before_ms: int) -> int:
-    """Let the decisions of a file go, once it is read as it lies there; return how many."""
-    moved = ledger.archives.moved()
-    binder = Binder(path.name, ledger.ledger_id, ledger.archives.before())
-    found = list(_parts(binder, _still_here(_decisions_in(path), moved)))
-    if binder.problems:
-        raise LedgerCorruptError(
-            binder.problems[0],
-            hint="nothing of it was moved: run `tocsin ledger FILE verify`, and delete the file",
-        )
-    return ledger.archives.move(found, before_ms)
+def _parts(ledger: Ledger, path: Path) -> tuple[list[ArchiveRow], str]:
+    """Read a file as it lies there: what is to be kept of its decisions, and what is wrong."""
+    binder = Binder(path.name, ledger.ledger_id, ledger.archives.moved())
+    parts: list[ArchiveRow] = []
+    try:
+        for one in _decisions_in(path):
+            parts += binder.take(one)
+    except _UNREADABLE:
+        return [], f"{path.name}: it is not an archive that can be read"
+    parts += binder.end()
+    return parts, next(iter(binder.problems), "")
 
 
-def _parts(binder: Binder, decisions: Iterable[DecisionRow]) -> Iterator[ArchiveRow]:
-    for one in decisions:
-        yield from binder.take(one)
-    yield from binder.end()
-
-
-def _still_here(decisions: Iterable[DecisionRow], moved: dict[str, int]) -> Iterator[DecisionRow]:
-    return (one for one in decisions if one.sequence > moved.get(one.query, 0))
-
-
-def _unfinished(ledger: Ledger, folder: Path) -> Iterator[Path]:
-    """Yield the files of this ledger that hold decisions which are still in it, too."""
-    moved = ledger.archives.moved()
-    for path in sorted(folder.glob("decisions-*.parquet")):
+def _left_over(ledger: Ledger, folder: Path) -> list[Path]:
+    """Return the files of this ledger that hold decisions which are still in it; earliest first."""
+    moved = {query: number for query, (number, _) in ledger.archives.moved().items()}
+    found: list[tuple[int, Path]] = []
+    for path in folder.glob("decisions-*.parquet"):
         try:
             said = pq.read_schema(path).metadata or {}
-            holds: dict[str, int] = json.loads(said.get(b"holds", b"{}"))
-        except (pa.ArrowException, ValueError):
+            holds: dict[str, tuple[int, int]] = json.loads(said.get(b"holds", b"{}"))
+            begins = sum(after for after, _ in holds.values())
+            is_here = any(last > moved.get(query, last) for query, (_, last) in holds.items())
+        except _UNREADABLE:
             continue  # `verify --archive` names it, if anything lies in it alone
         ours = (said.get(b"tocsin"), said.get(b"ledger")) == (_MARK, ledger.ledger_id.encode())
-        if ours and any(last > moved.get(query, last) for query, last in holds.items()):
-            yield path
+        if ours and is_here:
+            found.append((begins, path))
+    return [path for _, path in sorted(found)]
 
 
 def _decisions_in(path: Path) -> Iterator[DecisionRow]:
     """Yield what a file holds, in its order.
 
     Raises:
-        pa.ArrowException, OSError, ValueError, TypeError, LookupError: it cannot be read.
+        OSError, pa.ArrowException, ValueError, TypeError, LookupError: it cannot be read.
     """
     names = SCHEMAS[DECISIONS.name].names
     with pq.ParquetFile(path) as file:

@@ -50,7 +50,7 @@ def end_until(ledger: Ledger, all_series: list[Series], until_ms: int) -> None:
     asked = requests(all_series, until_ms)
     for number, request in enumerate(asked, 1):
         key = request.charge.key
-        if ledger.decision(key) is not None:
+        if ledger.cursor(key.query) > key.start_ms:
             continue
         ledger.admit("s", asked[:number])
         one = next(series for series in all_series if series.query == key.query)

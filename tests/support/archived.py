@@ -15,7 +15,7 @@ __all__ = ["bound", "move_all"]
 
 def bound(ledger: Ledger, before_ms: int, file: str = "f") -> list[ArchiveRow]:
     """Return what would be kept of all decisions that may go."""
-    binder = Binder(file, ledger.ledger_id, ledger.archives.before())
+    binder = Binder(file, ledger.ledger_id, ledger.archives.moved())
     found: list[ArchiveRow] = []
     for span in ledger.archives.movable(before_ms):
         for one in ledger.archives.decisions(span):

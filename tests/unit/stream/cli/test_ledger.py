@@ -250,6 +250,43 @@ def test_compaction_changes_nothing_that_is_shown(tmp_path: Path, decided: str) 
     assert not any(row["record"] == "links" and row["query"] for row in rows)  # of a window
 
 
+def test_decisions_move_to_an_archive(tmp_path: Path, decided: str) -> None:
+    """All but the last go, once compacted; nothing shown changes, and an edited file is named."""
+    folder = tmp_path / "archive"
+    command = ("ledger", decided, "archive", str(folder))
+    assert tocsin(*command).stdout.startswith("0 decision(s) moved, before ")
+    tocsin("ledger", decided, "compact")
+    before = status_of(decided)
+    told = tocsin(*command, "--before", "1970-01-01T12:00").stdout.split()
+    assert (told[0], told[-1]) == ("12", "1970-01-01T12:00:00.000Z")
+    assert tocsin(*command).stdout.startswith("11 decision(s) moved to decisions-")
+    assert len(list(folder.iterdir())) == 2
+    assert without_anchors(status_of(decided)) == without_anchors(before)
+    verify = ("ledger", decided, "verify", "--archive", str(folder))
+    assert tocsin(*verify).stdout.startswith("ok\n")
+    again = tocsin("run", decided, "--replay", events(tmp_path))
+    assert "24 decided by an earlier run" in " ".join(again.stdout.split())
+    assert tocsin(*command, "--before", "2100-01-01").exit_code == 2
+    path = folder / told[4].rstrip(",")
+    path.write_bytes(path.read_bytes()[:-9])
+    result = tocsin(*verify)
+    assert (result.exit_code, result.stderr.startswith(f"{path.name}: ")) == (2, True)
+    assert tocsin("ledger", decided, "verify").exit_code == 0
+
+
+def test_windows_that_may_still_be_decided_stay_out_of_archives(
+    decided: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever ``--before`` says, no window younger than ``max_age`` and its grace goes."""
+    tocsin("ledger", decided, "compact")
+    (query,) = load(Path(decided), environ={}).queries.values()
+    now_ms = query.max_age_ms + query.grace_ms + 12 * HOUR_MS
+    monkeypatch.setattr("stream.cli.past.wall_clock_ms", lambda: now_ms)
+    folder = Path(decided).parent / "archive"
+    moved = tocsin("ledger", decided, "archive", str(folder), "--before", "1970-01-02")
+    assert moved.stdout.startswith("12 decision(s) moved")
+
+
 def test_an_anchor_at_or_before_the_base_is_not_taken_on_trust(decided: str) -> None:
     """After compaction the last link is still compared; an earlier one cannot be, and says so."""
     (noted,) = anchors_of(tocsin("ledger", decided, "verify"))
