@@ -82,10 +82,9 @@ def or_none(kind: Kind) -> Kind:
 @cache
 def one_of(*words: str) -> Kind:
     """Return the kind that some words are."""
-    known = ", ".join(map(repr, words))
-    return Kind(
-        "a word", f"write one of {known}", lambda value: isinstance(value, str) and value in words
-    )
+    known = ", ".join(words)
+    hint = f"write one of {', '.join(map(repr, words))}"
+    return Kind(f"one of {known}", hint, lambda value: isinstance(value, str) and value in words)
 
 
 @cache
@@ -143,5 +142,7 @@ def _said(value: object) -> str:
         return f"an array of {value.dtype}"
     if value is None:
         return "None"
+    if isinstance(value, str):
+        return "some text"
     name = type(value).__name__
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
