@@ -101,6 +101,10 @@ soak: system $(DEV)  ## forty minutes of kills, an outage and wrong clocks under
 	$(PYTEST) tests/soak/test_soak.py --full --timeout=7200 --capture=no
 	$(BIN)/python -m tests.soak.kills --write
 
+.PHONY: reference
+reference: $(DEV)  ## write the pages of docs/reference from the docstrings
+	$(BIN)/python -m tests.docs.reference --write
+
 # uv resolves for every supported Python at once, so that one lock serves them all.
 LOCK := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--strip-extras --universal --python-version 3.11 --fork-strategy fewest \

@@ -4,6 +4,7 @@
 
     TocsinError                 message + hint; never a private value in either
     ├── ConfigError             exit 2   file:line:column, what is wrong, what to write
+    ├── ArgumentError           exit 70  a call of the library with what it does not take
     ├── DataError               exit 2   a replay file that is not what its feed declares
     ├── BudgetError             exit 3   the budget cannot carry the plan
     ├── DependencyError         exit 4   Kafka or the database cannot be reached
@@ -23,6 +24,7 @@ never appear in it (promise 6).
 from __future__ import annotations
 
 __all__ = [
+    "ArgumentError",
     "BudgetError",
     "ClockError",
     "ConfigChangedError",
@@ -89,6 +91,15 @@ class ConfigError(TocsinError):
         """``file:line:column: message``, or ``file: message`` where the line is unknown."""
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
         return f"{place}: {self.message}" if place else self.message
+
+
+class ArgumentError(TocsinError, ValueError):
+    """A call of the library with an argument that it does not take; nothing was drawn.
+
+    Inside a command it is a mistake in Tocsin like any other ``ValueError``.
+    """
+
+    exit_code = 70
 
 
 class DataError(TocsinError):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.costs.charges import WindowKey
+from accountant.errors import ArgumentError
 from accountant.regions.shapes import ANYWHERE, Shape
 
 if TYPE_CHECKING:
@@ -208,10 +209,10 @@ class Partial:
         if self.index.dtype != np.int64 or self.value.dtype != np.int64:
             raise TypeError("index and value are int64 arrays")
         if self.index.ndim != 1 or self.index.shape != self.value.shape:
-            raise ValueError("index and value are one-dimensional and of one length")
+            raise ArgumentError("index and value are one-dimensional and of one length")
         outside = self.index.size and (self.index[0] < 0 or self.index[-1] >= self.cells)
         if self.partition < 0 or outside or bool((np.diff(self.index) <= 0).any()):
-            raise ValueError("indices are strictly increasing and lie in [0, cells)")
+            raise ArgumentError("indices are strictly increasing and lie in [0, cells)")
 
     @cached_property
     def digest(self) -> str:
@@ -252,9 +253,9 @@ class Request:
             return
         whole = (self.run.worst_units, 1)
         if (self.charge.cost.units, self.charge.cells_per_unit) != whole:
-            raise ValueError("a window in a run is asked for at the worst of a whole run, once")
+            raise ArgumentError("a window in a run is asked for at the worst of a whole run, once")
         if not self.charge.periods:
-            raise ValueError("windows share a run's charge under unit user only")
+            raise ArgumentError("windows share a run's charge under unit user only")
 
 
 class Answer(StrEnum):

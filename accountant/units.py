@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
+from accountant.arguments import EXACT, WHOLE, expect
+from accountant.errors import ArgumentError
+
 __all__ = [
     "UNITS_PER_EPSILON",
     "Contribution",
@@ -46,20 +49,30 @@ class Contribution:
 
     def __post_init__(self) -> None:
         """Refuse caps below one."""
+        expect(
+            WHOLE,
+            predicates_per_window=self.predicates_per_window,
+            events_per_cell=self.events_per_cell,
+        )
         if self.predicates_per_window < 1 or self.events_per_cell < 1:
-            raise ValueError("contribution caps are whole numbers of at least 1")
+            raise ArgumentError("contribution caps are whole numbers of at least 1")
 
 
 def to_loss_units(epsilon: Fraction) -> int:
     """Return ``epsilon`` in loss units, rounded up (towards more loss)."""
+    if type(epsilon) is not Fraction:
+        expect(EXACT, epsilon=epsilon)
     return -(-epsilon.numerator * UNITS_PER_EPSILON // epsilon.denominator)
 
 
 def floor_loss_units(epsilon: Fraction) -> int:
     """Return ``epsilon`` in loss units, rounded down (a smaller budget)."""
+    expect(EXACT, epsilon=epsilon)
     return epsilon.numerator * UNITS_PER_EPSILON // epsilon.denominator
 
 
 def from_loss_units(units: int) -> Fraction:
     """Return the exact epsilon of a whole number of loss units."""
+    if type(units) is not int:
+        expect(WHOLE, units=units)
     return Fraction(units, UNITS_PER_EPSILON)

@@ -4,7 +4,7 @@ Each is one file, with its :class:`operators.base.Mechanism` in it, and one line
 ``operators.registry``.
 """
 
-from operators.base import Decision, Operator, Plan, Promise
+from operators.base import Band, Decision, Operator, Plan, Promise
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Channel, Condition, ThresholdAtom
@@ -14,7 +14,7 @@ from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
 from operators.formulas.tslm import SharedTslm
 from operators.noise.certified import CertifiedProbability, exp_neg_bounds
-from operators.noise.source import NoiseSource
+from operators.noise.source import NoiseSource, SeededSource
 from operators.registry import MECHANISMS, RUN_MECHANISMS, create, price
 from operators.single.adapter import Single
 from operators.single.nlm import Nlm
@@ -28,6 +28,7 @@ __all__ = [
     "Aim",
     "Apportionment",
     "Atom",
+    "Band",
     "CertifiedProbability",
     "Channel",
     "Comparison",
@@ -46,6 +47,7 @@ __all__ = [
     "Promise",
     "RunDecision",
     "RunState",
+    "SeededSource",
     "SharedTslm",
     "Single",
     "Svt",

@@ -12,7 +12,9 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
-from accountant.errors import ConfigError
+from accountant.arguments import EXACT, INTEGERS, WHOLE, expect, instance_of, or_none
+from accountant.errors import ArgumentError, ConfigError
+from operators.conditions.condition import Aim, Condition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import CellCosts
     from accountant.costs.runs import RunAfter, RunTerms, StoredRun
-    from operators.conditions.condition import Aim, Condition
     from operators.conditions.weights import Statistic
     from operators.noise.source import NoiseSource
 
@@ -64,6 +65,12 @@ class Promise:
     max_fnr: Fraction
     tolerance: int
     max_fpr: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        """Check what the parts are; mechanisms say what they can keep."""
+        expect(EXACT, max_fnr=self.max_fnr)
+        expect(or_none(EXACT), max_fpr=self.max_fpr)
+        expect(WHOLE, tolerance=self.tolerance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +291,7 @@ class Band:
 
     def __post_init__(self) -> None:
         """Freeze the references."""
+        expect(INTEGERS, references=self.references)
         frozen = self.references.copy()
         frozen.setflags(write=False)
         object.__setattr__(self, "references", frozen)
@@ -360,6 +368,8 @@ class Mechanism:
             ConfigError: a condition it does not take, or an aim it cannot keep.
             ValueError: not one tolerance per atom.
         """
+        expect(instance_of(Condition), condition=condition)
+        expect(instance_of(Aim), aim=aim)
         if self.bands is not None and band is not None:
             return self.bands(condition, band)
         return self._maker(condition, aim).planned(condition, aim)
@@ -376,6 +386,8 @@ class Mechanism:
             ConfigError: as :meth:`operator`.
             ValueError: as :meth:`operator`.
         """
+        expect(instance_of(Condition), condition=condition)
+        expect(instance_of(Aim), aim=aim)
         if self.bands is None:
             priced = self._maker(condition, aim).priced
             if priced is not None:
@@ -384,7 +396,7 @@ class Mechanism:
 
     def _maker(self, condition: Condition, aim: Aim) -> Maker:
         if len(aim.tolerances) != len(condition.formula.atoms):
-            raise ValueError("an aim has one tolerance for each atom of the formula")
+            raise ArgumentError("an aim has one tolerance for each atom of the formula")
         one = len(condition.formula.literals) == 1
         maker = self.single if one and self.single is not None else self.formula
         if maker is None:

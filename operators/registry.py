@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from accountant.arguments import TEXT, expect
 from accountant.errors import ConfigError
 from operators.deciders.mechanism import DECIDER
 from operators.formulas.probe import PROBE
@@ -63,6 +64,7 @@ def mechanism_of(name: str) -> Mechanism:
     Raises:
         ConfigError: there is none of this name.
     """
+    expect(TEXT, mechanism=name)
     found = ALL.get(name)
     if found is None:
         raise ConfigError(f"unknown mechanism {name!r}", hint=_HINT)

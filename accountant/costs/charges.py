@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from accountant.arguments import TEXT, WHOLE, WHOLES, expect, instance_of
+from accountant.errors import ArgumentError
+
 __all__ = ["CellCosts", "Charge", "UniformCost", "WindowKey"]
 
 
@@ -24,8 +27,12 @@ class WindowKey:
 
     def __post_init__(self) -> None:
         """Refuse an empty window."""
+        if not type(self.end_ms) is type(self.start_ms) is int:  # made by the thousand
+            expect(WHOLE, end_ms=self.end_ms, start_ms=self.start_ms)
+        if type(self.query) is not str:
+            expect(TEXT, query=self.query)
         if self.start_ms >= self.end_ms:
-            raise ValueError(f"window of {self.query!r} is empty")
+            raise ArgumentError(f"window of {self.query!r} is empty")
 
 
 class CellCosts(Protocol):
@@ -60,8 +67,10 @@ class UniformCost:
 
     def __post_init__(self) -> None:
         """Refuse negative losses and empty windows: an unknown cost must never look free."""
+        if not type(self.units) is type(self.cells) is int:  # made by the thousand
+            expect(WHOLE, units=self.units, cells=self.cells)
         if self.units < 0 or self.cells < 1:
-            raise ValueError("a cost is not negative and covers at least one cell")
+            raise ArgumentError("a cost is not negative and covers at least one cell")
 
     @property
     def worst_units(self) -> int:
@@ -92,8 +101,13 @@ class Charge:
 
     def __post_init__(self) -> None:
         """Refuse a unit that reaches no cell: its charge would be free, or a refund."""
+        if type(self.key) is not WindowKey or type(self.cells_per_unit) is not int:
+            expect(instance_of(WindowKey), key=self.key)
+            expect(WHOLE, cells_per_unit=self.cells_per_unit)
+        if type(self.periods) is not tuple or self.periods:
+            expect(WHOLES, periods=self.periods)
         if self.cells_per_unit < 1:
-            raise ValueError("a privacy unit reaches at least one cell of a window")
+            raise ArgumentError("a privacy unit reaches at least one cell of a window")
 
     @property
     def loss_units(self) -> int:

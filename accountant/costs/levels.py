@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from accountant.arguments import WHOLE, expect, instance_of
 from accountant.costs.charges import UniformCost
+from accountant.errors import ArgumentError
 
 if TYPE_CHECKING:
     from accountant.costs.charges import CellCosts
@@ -68,13 +70,13 @@ class LevelCosts:
         levels = tuple(map(as_integer, self.levels))
         index = _vector(self.index, "an index of levels")
         if not 1 <= len(levels) <= MOST_LEVELS:
-            raise ValueError(f"a window has between 1 and {MOST_LEVELS} levels of loss")
+            raise ArgumentError(f"a window has between 1 and {MOST_LEVELS} levels of loss")
         if any(low >= high for low, high in pairwise(levels)):
-            raise ValueError("levels of loss rise strictly")
+            raise ArgumentError("levels of loss rise strictly")
         if levels[0] < 0 or levels[-1] >= 2**63:
-            raise ValueError("a level of loss is at least 0 and below 2^63 loss units")
+            raise ArgumentError("a level of loss is at least 0 and below 2^63 loss units")
         if int(index.min()) < 0 or int(index.max()) >= len(levels):
-            raise ValueError("a cell is on a level that there is not")
+            raise ArgumentError("a cell is on a level that there is not")
         used = np.flatnonzero(np.bincount(index.astype(np.intp), minlength=len(levels)))
         if len(used) < len(levels):
             index = np.searchsorted(used, index)
@@ -102,8 +104,9 @@ class LevelCosts:
     @classmethod
     def uniform(cls, units: int, cells: int) -> LevelCosts:
         """Return the costs of ``cells`` cells that all lose ``units``."""
+        expect(WHOLE, units=units, cells=cells)
         if not 1 <= cells <= MOST_CELLS:
-            raise ValueError(f"a window has between 1 and {MOST_CELLS} cells")
+            raise ArgumentError(f"a window has between 1 and {MOST_CELLS} cells")
         return cls((units,), np.zeros(cells, dtype=np.uint8))
 
     @classmethod
@@ -113,14 +116,15 @@ class LevelCosts:
         Raises:
             ValueError: the bytes are damaged, cut off, or of a version unknown here.
         """
+        expect(instance_of(bytes), text=text)
         checked = memoryview(text)[: max(len(text) - _CHECKSUM_BYTES, 0)]
         if len(checked) < _HEADER.size or _checksum(checked) != text[len(checked) :]:
-            raise ValueError("stored costs are damaged")
+            raise ArgumentError("stored costs are damaged")
         version, form, cells, levels = _HEADER.unpack_from(checked)
         if version != _VERSION or form not in (_PLAIN, _DEFLATED):
-            raise ValueError("stored costs are of another version")
+            raise ArgumentError("stored costs are of another version")
         if not (1 <= levels <= MOST_LEVELS and 1 <= cells <= MOST_CELLS):
-            raise ValueError("stored costs have an impossible size")
+            raise ArgumentError("stored costs have an impossible size")
         bits = (levels - 1).bit_length()
         plane_bytes = (cells + 7) // 8
         expected = 8 * levels + bits * plane_bytes
@@ -128,13 +132,13 @@ class LevelCosts:
         if form == _DEFLATED:
             body = _inflate(body, expected)
         if len(body) != expected:
-            raise ValueError("stored costs have an impossible size")
+            raise ArgumentError("stored costs have an impossible size")
         costs = cls(
             tuple(np.frombuffer(body, dtype="<u8", count=levels).tolist()),
             _unpacked(np.frombuffer(body, np.uint8, offset=8 * levels), bits, cells),
         )
         if len(costs.levels) != levels:
-            raise ValueError("stored costs name a level that no cell is on")
+            raise ArgumentError("stored costs name a level that no cell is on")
         return costs
 
     def encode(self) -> bytes:
@@ -172,7 +176,7 @@ class LevelCosts:
             ValueError: ``cells`` is negative.
         """
         if cells < 0:
-            raise ValueError("nobody reaches fewer than no cells")
+            raise ArgumentError("nobody reaches fewer than no cells")
         total = 0
         for units, count in zip(reversed(self.levels), reversed(self.counts), strict=True):
             taken = min(cells, count)
@@ -246,9 +250,9 @@ def _index_type(levels: int) -> np.dtype[np.uint8 | np.uint16]:
 def _vector(values: Any, name: str) -> NDArray[np.integer[Any]]:
     array: NDArray[Any] = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"{name}: a vector of integers")
+        raise ArgumentError(f"{name}: a vector of integers")
     if not 1 <= len(array) <= MOST_CELLS:
-        raise ValueError(f"a window has between 1 and {MOST_CELLS} cells")
+        raise ArgumentError(f"a window has between 1 and {MOST_CELLS} cells")
     return array
 
 
@@ -262,9 +266,9 @@ def _inflate(body: bytes, expected: int) -> bytes:
     try:
         inflated = inflater.decompress(body, expected + 1)
     except zlib.error:
-        raise ValueError("stored costs are damaged") from None
+        raise ArgumentError("stored costs are damaged") from None
     if not inflater.eof or inflater.unused_data:
-        raise ValueError("stored costs have an impossible size")
+        raise ArgumentError("stored costs have an impossible size")
     return inflated
 
 
@@ -274,6 +278,6 @@ def _unpacked(planes: NDArray[np.uint8], bits: int, cells: int) -> _LevelIndex:
     for bit, plane in enumerate(planes.reshape(bits, -1) if bits else ()):
         flags = np.unpackbits(plane)
         if flags[cells:].any():
-            raise ValueError("stored costs go on after the last cell")
+            raise ArgumentError("stored costs go on after the last cell")
         index |= flags[:cells].astype(index.dtype) << bit
     return index

@@ -22,8 +22,10 @@ from typing import SupportsFloat
 
 import numpy as np
 
+from accountant.arguments import WHOLE, expect
 from accountant.costs.posteriors import Floats, Ints, box_of
 from accountant.costs.vertices import VertexSearch
+from accountant.errors import ArgumentError
 
 __all__ = ["MinEntropy", "min_entropy", "min_entropy_levels"]
 
@@ -77,6 +79,7 @@ def min_entropy(epsilons: Iterable[SupportsFloat], *, node_limit: int = NODE_LIM
 
     Source: MIDE, Definition 6.
     """
+    expect(WHOLE, node_limit=node_limit)
     levels, counts = np.unique(_costs(epsilons), return_counts=True)
     return _solved(levels, counts.astype(np.int64), node_limit)
 
@@ -104,9 +107,9 @@ def min_entropy_levels(
     costs = _costs(levels)
     sizes = np.asarray(counts if isinstance(counts, (np.ndarray, Sequence)) else list(counts))
     if sizes.dtype.kind not in "iu" or sizes.shape != costs.shape:
-        raise ValueError("counts are whole numbers, one per level")
+        raise ArgumentError("counts are whole numbers, one per level")
     if (sizes < 0).any() or not 0 < sum(sizes.tolist()) < 2**53:
-        raise ValueError("counts are not negative, and there is at least one predicate")
+        raise ArgumentError("counts are not negative, and there is at least one predicate")
     distinct, where = np.unique(costs, return_inverse=True)
     merged = np.zeros(len(distinct), dtype=np.int64)
     np.add.at(merged, where, sizes.astype(np.int64))
@@ -115,32 +118,34 @@ def min_entropy_levels(
 
 def _costs(values: Iterable[SupportsFloat]) -> Floats:
     """Return costs as floats, those without effect beyond ``_ALL_CERTAIN`` lowered to it."""
+    if not hasattr(values, "__iter__"):
+        raise ArgumentError("costs are a list of numbers", hint="write [0, 1.5]")
     given = np.asarray(values if isinstance(values, (np.ndarray, Sequence)) else list(values))
     if given.ndim != 1 or not given.size:
-        raise ValueError("costs are a list of at least one number")
+        raise ArgumentError("costs are a list of at least one number")
     if given.dtype.kind == "O":
         given = np.array([_cost(value) for value in given.tolist()])
     elif given.dtype.kind not in "iuf":
-        raise ValueError("costs are numbers")
+        raise ArgumentError("costs are numbers")
     if not (np.isfinite(given) & (given >= 0)).all():
-        raise ValueError("costs are finite and not negative")
+        raise ArgumentError("costs are finite and not negative")
     return np.asarray(np.minimum(given, _ALL_CERTAIN), dtype=np.float64)
 
 
 def _cost(value: object) -> float:
     if isinstance(value, (str, bytes)):
-        raise ValueError("costs are numbers")  # noqa: TRY004  # one kind of error for bad input
+        raise ArgumentError("costs are numbers")  # one kind of error for bad input
     try:
         return float(value)  # type: ignore[arg-type]  # whatever float() refuses is refused here
     except OverflowError:
         return _ALL_CERTAIN if value > 0 else -1.0  # type: ignore[operator]  # a huge int or ratio
     except TypeError:
-        raise ValueError("costs are numbers") from None
+        raise ArgumentError("costs are numbers") from None
 
 
 def _solved(levels: Floats, counts: Ints, node_limit: int) -> MinEntropy:
     if node_limit < 0:
-        raise ValueError("a node limit is not negative")
+        raise ArgumentError("a node limit is not negative")
     predicates = int(counts.sum())
     box = box_of(levels, counts)
     most = math.log(predicates)

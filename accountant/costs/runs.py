@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from accountant.errors import ArgumentError
+
 __all__ = ["RunAfter", "RunTerms", "StoredRun"]
 
 
@@ -36,7 +38,9 @@ class RunTerms:
     def __post_init__(self) -> None:
         """Refuse a run that is free to open or to ring, or that never rings."""
         if min(self.open_units, self.alarm_units, self.alarms) < 1:
-            raise ValueError("a run costs something to open and to ring, and rings at least once")
+            raise ArgumentError(
+                "a run costs something to open and to ring, and rings at least once"
+            )
 
     @property
     def worst_units(self) -> int:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from accountant.arguments import INTEGERS, WHOLE, expect, instance_of
+from accountant.errors import ArgumentError
 from operators.conditions.comparison import Comparison
 
 if TYPE_CHECKING:
@@ -43,14 +45,17 @@ class IntegerTest:
 
     def __post_init__(self) -> None:
         """Check the parts and freeze the thresholds."""
+        expect(instance_of(Comparison), comparison=self.comparison)
+        expect(INTEGERS, thresholds=self.thresholds)
+        expect(WHOLE, sensitivity=self.sensitivity)
         if self.comparison in {Comparison.EQ, Comparison.NE}:
-            raise ValueError("an integer test compares by >, >=, < or <=")
+            raise ArgumentError("an integer test compares by >, >=, < or <=")
         if self.thresholds.ndim != 1 or not self.thresholds.size:
-            raise ValueError("thresholds are one-dimensional, one per cell, at least one")
+            raise ArgumentError("thresholds are one-dimensional, one per cell, at least one")
         if self.thresholds.dtype != np.int64:
-            raise ValueError("thresholds are int64")
+            raise ArgumentError("thresholds are int64")
         if not 1 <= self.sensitivity <= int(_HIGHEST):
-            raise ValueError("sensitivity is a whole number of at least 1 that fits int64")
+            raise ArgumentError("sensitivity is a whole number of at least 1 that fits int64")
         frozen = self.thresholds.copy()
         frozen.setflags(write=False)
         object.__setattr__(self, "thresholds", frozen)
@@ -123,6 +128,7 @@ class IntegerTest:
         Args:
             tolerance: u >= 0, in units of the statistic.
         """
+        expect(WHOLE, tolerance=tolerance)
         return -(-(2 * tolerance + 1) // self.sensitivity)
 
     def _ordered(self, statistics: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
@@ -131,8 +137,9 @@ class IntegerTest:
         return pair if self.comparison.upward else pair[::-1]
 
     def _check(self, statistics: NDArray[np.int64]) -> None:
+        expect(INTEGERS, statistics=statistics)
         if statistics.shape != self.thresholds.shape or statistics.dtype != np.int64:
-            raise ValueError("statistics are int64, one per threshold")
+            raise ArgumentError("statistics are int64, one per threshold")
 
 
 def _difference(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:

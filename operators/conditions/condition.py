@@ -8,18 +8,30 @@ read it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import numpy as np
 
+from accountant.arguments import (
+    EXACT,
+    INTEGERS,
+    WHOLE,
+    WHOLES,
+    Kind,
+    expect,
+    instance_of,
+    one_of,
+    or_none,
+)
+from accountant.errors import ArgumentError
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.conditions.formula import Formula, atom_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -50,10 +62,12 @@ class ThresholdAtom:
 
     def __post_init__(self) -> None:
         """Freeze the thresholds."""
+        expect(WHOLE, statistic=self.statistic)
+        expect(INTEGERS, thresholds=self.thresholds)
         if self.statistic < 0 or self.thresholds.ndim != 1 or not self.thresholds.size:
-            raise ValueError("an atom has a statistic and one threshold per cell, at least one")
+            raise ArgumentError("an atom has a statistic and one threshold per cell, at least one")
         if self.thresholds.dtype != np.int64:
-            raise ValueError("thresholds are int64")
+            raise ArgumentError("thresholds are int64")
         frozen = self.thresholds.copy()
         frozen.setflags(write=False)
         object.__setattr__(self, "thresholds", frozen)
@@ -86,6 +100,16 @@ class Channel:
         return np.clip(steps, -_FARTHEST, _FARTHEST, out=steps)
 
 
+_ATOMS: Final = Kind(
+    "a mapping of names to ThresholdAtom",
+    'write {"a": ThresholdAtom(statistic=0, thresholds=np.array([120]))}',
+    lambda value: (
+        isinstance(value, Mapping)
+        and all(isinstance(each, ThresholdAtom) for each in value.values())
+    ),
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Condition:
     """When a cell should ring.
@@ -109,14 +133,17 @@ class Condition:
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
+        expect(instance_of(Formula), formula=self.formula)
+        expect(_ATOMS, atoms=self.atoms)
+        expect(WHOLES, sensitivities=self.sensitivities)
         if set(self.atoms) != set(self.formula.atoms):
-            raise ValueError("a condition has one entry for each of its formula's atoms")
+            raise ArgumentError("a condition has one entry for each of its formula's atoms")
         if len({atom.thresholds.size for atom in self.atoms.values()}) != 1:
-            raise ValueError("all atoms of a condition have one threshold per cell")
+            raise ArgumentError("all atoms of a condition have one threshold per cell")
         if any(atom.statistic >= len(self.sensitivities) for atom in self.atoms.values()):
-            raise ValueError("every statistic has a sensitivity")
+            raise ArgumentError("every statistic has a sensitivity")
         if not all(1 <= each <= _WIDEST for each in self.sensitivities):
-            raise ValueError("a sensitivity is a whole number of at least 1 that fits int64")
+            raise ArgumentError("a sensitivity is a whole number of at least 1 that fits int64")
 
     @classmethod
     def single(cls, test: IntegerTest) -> Condition:
@@ -125,9 +152,10 @@ class Condition:
         Raises:
             ValueError: a threshold at the end of int64.
         """
+        expect(instance_of(IntegerTest), test=test)
         thresholds = test.thresholds + test.comparison.after
         if test.comparison.after and (thresholds < test.thresholds).any():
-            raise ValueError("a threshold lies at the end of int64")
+            raise ArgumentError("a threshold lies at the end of int64")
         formula = Formula.parse("a" if test.comparison.upward else "NOT a")
         return cls(formula, {"a": ThresholdAtom(0, thresholds)}, (test.sensitivity,))
 
@@ -177,6 +205,12 @@ class Condition:
         Returns:
             Shape (cells,), bool.
         """
+        expect(INTEGERS, statistics=statistics)
+        if statistics.shape != (self.statistics, self.cells):
+            raise ArgumentError(
+                "statistics have one row per statistic and one column per cell",
+                hint=f"the shape wanted here is ({self.statistics}, {self.cells})",
+            )
         return self.formula.evaluate(
             {
                 name: statistics[atom.statistic] >= atom.thresholds
@@ -231,6 +265,15 @@ class Aim:
     alarms: int = 10
     questions: int = 1
     put_back: bool = False
+
+    def __post_init__(self) -> None:
+        """Check what the parts are; mechanisms say what they can keep."""
+        expect(EXACT, max_fnr=self.max_fnr)
+        expect(or_none(EXACT), max_fpr=self.max_fpr)
+        expect(WHOLES, tolerances=self.tolerances, first_tolerances=self.first_tolerances)
+        expect(WHOLE, alarms=self.alarms, questions=self.questions)
+        expect(one_of(*get_args(Rule)), apportion=self.apportion)
+        expect(one_of(*get_args(Refine)), refine=self.refine)
 
     def widened(self, tolerances: tuple[int, ...]) -> Aim:
         """Return the aim with other tolerances."""

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
+from accountant.arguments import TEXT, expect
+from accountant.errors import ArgumentError
 from operators.conditions.leastsets import MOST_PRIMES
 from operators.conditions.primes import conjoined, disjoined, primes, truth_columns
 from operators.conditions.syntax import NEGATION, fold, leaves, parsed, pushed, text_of
@@ -68,7 +70,7 @@ class Formula:
         object.__setattr__(self, "literals", tuple(dict.fromkeys(written)))
         object.__setattr__(self, "occurrences", tuple(Counter(written).values()))
         if len(self.atoms) > MOST_ATOMS:
-            raise ValueError(
+            raise ArgumentError(
                 f"the formula has {len(self.atoms)} distinct atoms and may have {MOST_ATOMS}: each"
                 " one is charged, and the ways to be true double with each; split the query"
             )
@@ -88,6 +90,7 @@ class Formula:
             ValueError: what is wrong, at which character (the first is 1) and what is supported;
                 or a formula that is refused (see the class).
         """
+        expect(TEXT, text=text)
         return cls(parsed(text))
 
     def __str__(self) -> str:
@@ -174,7 +177,7 @@ class Formula:
             )
         )
         if table in {0, full}:
-            raise ValueError(
+            raise ArgumentError(
                 f"the formula is {'true' if table else 'false'} whatever its atoms are:"
                 " there is nothing to decide"
             )
@@ -196,14 +199,14 @@ def _check_names(given: Iterable[str], wanted: Sequence[str], what: str) -> None
     if missing or unknown:
         problems = [f"missing: {', '.join(missing)}"] if missing else []
         problems += [f"unknown: {', '.join(unknown)}"] if unknown else []
-        raise ValueError(f"one value for each of the formula's {what}; {'; '.join(problems)}")
+        raise ArgumentError(f"one value for each of the formula's {what}; {'; '.join(problems)}")
 
 
 def _check_arrays(arrays: Iterable[NDArray[np.bool_]]) -> None:
     shapes = set()
     for array in arrays:
         if array.dtype != np.bool_:
-            raise ValueError("truth values are arrays of bool")
+            raise ArgumentError("truth values are arrays of bool")
         shapes.add(array.shape)
     if len(shapes) != 1:
-        raise ValueError("truth values are arrays of one shape")
+        raise ArgumentError("truth values are arrays of one shape")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import numpy as np
 
+from accountant.errors import ArgumentError
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -106,7 +108,7 @@ def refuse_size() -> NoReturn:
     Raises:
         ValueError: always.
     """
-    raise ValueError(
+    raise ArgumentError(
         f"the formula can become true, or false, in more than {MOST_PRIMES} ways, too many to"
         " apportion error rates over; split the query"
     )

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NoReturn, TypeVar
 
+from accountant.errors import ArgumentError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -137,7 +139,9 @@ class _Parser:
     def _fail(self, expected: str) -> NoReturn:
         token, at = self._tokens[self._next]
         found = repr(token) if token else "the end"
-        raise ValueError(f"expected {expected} at character {at + 1}, found {found}; {_SUPPORTED}")
+        raise ArgumentError(
+            f"expected {expected} at character {at + 1}, found {found}; {_SUPPORTED}"
+        )
 
 
 def _is_name(token: str) -> bool:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, Generic, Self, TypeAlias, Typ
 
 import numpy as np
 
-from accountant.errors import ConfigError
+from accountant.arguments import EXACT, INTEGERS, WHOLE, expect, instance_of
+from accountant.errors import ArgumentError, ConfigError
 from accountant.units import to_loss_units
 from operators.conditions.weights import Statistic, Weight
 
@@ -92,11 +93,12 @@ class Sum:
 
     def __post_init__(self) -> None:
         """Check the clip and the cap."""
+        expect(WHOLE, low=self.low, high=self.high)
         _check_cap(self.events)
         if self.low > self.high or self.low == self.high == 0:
-            raise ValueError("a sum needs low <= high, not both zero")
+            raise ArgumentError("a sum needs low <= high, not both zero")
         if self.sensitivity >= FARTHEST:
-            raise ValueError("the sensitivity of a sum leaves int64")
+            raise ArgumentError("the sensitivity of a sum leaves int64")
 
     @property
     def sensitivity(self) -> int:
@@ -123,13 +125,15 @@ class Quantile:
 
     def __post_init__(self) -> None:
         """Check the share, the domain and the cap."""
+        expect(EXACT, share=self.share)
+        expect(instance_of(range), domain=self.domain)
         _check_cap(self.events)
         if not 0 < self.share < 1 or self.share.denominator > _FINEST_SHARE:
-            raise ValueError("a share lies in (0, 1) with a denominator of at most 10,000")
+            raise ArgumentError("a share lies in (0, 1) with a denominator of at most 10,000")
         if not self.domain or self.domain.step < 1:
-            raise ValueError("the domain of a quantile is an increasing range, not empty")
+            raise ArgumentError("the domain of a quantile is an increasing range, not empty")
         if max(abs(self.domain[0]), abs(self.domain[-1])) >= FARTHEST:
-            raise ValueError("the domain of a quantile leaves int64")
+            raise ArgumentError("the domain of a quantile leaves int64")
 
     @property
     def sensitivity(self) -> int:
@@ -247,13 +251,14 @@ def check_inputs(statistics: NDArray[np.int64], references: NDArray[np.int64], r
     Raises:
         ValueError: such arrays, or a reference 2^60 or more from zero.
     """
+    expect(INTEGERS, statistics=statistics, references=references)
     if references.ndim != 1 or references.dtype != np.int64:
-        raise ValueError("references are int64, one per cell")
+        raise ArgumentError("references are int64, one per cell")
     if statistics.shape != (rows, references.size) or statistics.dtype != np.int64:
-        raise ValueError(f"statistics are int64 of shape ({rows}, cells)")
+        raise ArgumentError(f"statistics are int64 of shape ({rows}, cells)")
     far = np.int64(FARTHEST // 2)
     if ((references >= far) | (references <= -far)).any():
-        raise ValueError("references lie less than 2^60 from zero")
+        raise ArgumentError("references lie less than 2^60 from zero")
 
 
 def counted_up_to(bound: int, events: int, *, relative: bool = False) -> Statistic:
@@ -305,5 +310,6 @@ def margin(total: NDArray[np.int64], part: NDArray[np.int64], share: Fraction) -
 
 
 def _check_cap(events: int) -> None:
+    expect(WHOLE, events=events)
     if not 1 <= events < 1 << 20:
-        raise ValueError("a cap of events is a whole number from 1 to 2^20")
+        raise ArgumentError("a cap of events is a whole number from 1 to 2^20")

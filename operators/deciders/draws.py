@@ -35,5 +35,5 @@ def settle(word: int, bounds: Callable[[int], tuple[int, int]], noise: NoiseSour
             return True
         if word << _GUARD_BITS >= hi:
             return False
-        word = word << WORD_BITS | int.from_bytes(noise.token(WORD_BITS // 8), "little")
+        word = word << WORD_BITS | int(noise.uint64(1)[0])
         known += WORD_BITS

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from accountant.errors import ConfigError
+from accountant.arguments import EXACT, TEXT, WHOLE, expect, instance_of
+from accountant.errors import ArgumentError, ConfigError
 from operators.deciders.base import (
     FARTHEST,
     Count,
@@ -103,6 +104,10 @@ def planned(
     Raises:
         ConfigError: a name or numbers that cannot be used.
     """
+    _expect_kind(kind)
+    expect(TEXT, name=name)
+    expect(EXACT, epsilon=epsilon, delta=delta)
+    expect(WHOLE, tau=tau)
     planners = _PLANNERS[type(kind)]
     if name not in planners:
         raise ConfigError(
@@ -142,6 +147,9 @@ def choose(
     Raises:
         ConfigError: numbers that cannot be used; a quantile at too small an epsilon for ``tight``.
     """
+    _expect_kind(kind)
+    expect(EXACT, epsilon=epsilon, delta=delta)
+    expect(WHOLE, tau=tau)
     check_plan("auto", kind, (Count, Sum, Quantile), epsilon, tau)
     _check_delta(delta)
     if boundary is not None:
@@ -187,6 +195,9 @@ def tau_min(
             ``tight``, or a largest value beyond the kind's.
         ValueError: ``svt`` (no bound is known), or ``r2t`` without ``largest``.
     """
+    expect(instance_of(Count, Sum), kind=kind)
+    expect(TEXT, name=name)
+    expect(EXACT, epsilon=epsilon, delta=delta)
     _check_delta(delta)
     check_epsilon(epsilon)
     rate, chance = float(epsilon / kind.sensitivity), float(delta)
@@ -207,7 +218,7 @@ def tau_min(
         slow = float(epsilon) / (len(levels) * kind.events * cap)
         penalty = least_tail(slow, chance / (2 * len(levels))) - 1
         return penalty + least_tail(slow, chance / 2)
-    raise ValueError(f"no effectiveness threshold is known for {name} here")
+    raise ArgumentError(f"no effectiveness threshold is known for {name} here")
 
 
 def units_min(epsilon: Fraction, delta: Fraction, kind: Quantile) -> int:
@@ -225,6 +236,8 @@ def units_min(epsilon: Fraction, delta: Fraction, kind: Quantile) -> int:
     Raises:
         ConfigError: an epsilon or delta that is no use, or an epsilon too small for its table.
     """
+    expect(instance_of(Quantile), kind=kind)
+    expect(EXACT, epsilon=epsilon, delta=delta)
     _check_delta(delta)
     check_epsilon(epsilon)
     a, b = kind.share.numerator, kind.share.denominator
@@ -279,7 +292,18 @@ def exponential_threshold(epsilon: Fraction, delta: Fraction, sensitivity: int =
         delta: error probability.
         sensitivity: D.
     """
+    expect(EXACT, epsilon=epsilon, delta=delta)
+    expect(WHOLE, sensitivity=sensitivity)
+    if not (epsilon > 0 and 0 < delta < 1 and sensitivity > 0):
+        raise ArgumentError(
+            "epsilon and sensitivity are above 0, and delta lies between 0 and 1",
+            hint="write Fraction(1, 2) and Fraction(1, 20)",
+        )
     return (math.log1p(-float(delta)) - math.log(float(delta))) * float(sensitivity / epsilon)
+
+
+def _expect_kind(kind: object) -> None:
+    expect(instance_of(Count, Sum, Quantile), kind=kind)
 
 
 def _keeping(  # noqa: PLR0917  # what choose was given

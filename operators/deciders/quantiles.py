@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
+from accountant.arguments import expect
 from accountant.errors import ConfigError
 from operators.deciders.base import (
     MOST_POINTS,
@@ -25,6 +26,7 @@ from operators.deciders.base import (
 from operators.deciders.draws import WORD_BITS, settle
 from operators.deciders.tight import quantile_rows
 from operators.noise.certified import exp_neg_bounds
+from operators.noise.source import SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +82,7 @@ class HistogramBand(PlannedBand[Quantile]):
         self, statistics: NDArray[np.int64], references: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.bool_]:
         """Decide every cell of one window; see :meth:`Decider.decide`."""
+        expect(SOURCE, noise=noise)
         check_inputs(statistics, references, 3)
         drawn = noise.discrete_laplace(self._rate, 3 * references.size).reshape(3, -1)
         total, low, high = np.clip(counts(statistics) + drawn, -_NOISE_CLAMP, _NOISE_CLAMP)
@@ -151,6 +154,7 @@ class ExponentialQuantileBand(PlannedBand[Quantile]):
         self, statistics: NDArray[np.int64], references: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.bool_]:
         """Decide every cell of one window; see :meth:`Decider.decide`."""
+        expect(SOURCE, noise=noise)
         points = len(self.kind.domain)
         check_inputs(statistics, references, points)
         distances = self.distances(statistics)

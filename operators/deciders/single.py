@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from accountant.arguments import expect
 from operators.conditions.weights import Statistic, Weight
 from operators.deciders.base import (
     Count,
@@ -22,6 +23,7 @@ from operators.deciders.base import (
 )
 from operators.deciders.draws import WORD_BITS, settle
 from operators.noise.certified import exp_neg_bounds
+from operators.noise.source import SOURCE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,6 +68,7 @@ class LaplaceBand(PlannedBand[Count | Sum]):
         self, statistics: NDArray[np.int64], references: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.bool_]:
         """Decide every cell of one window; see :meth:`Decider.decide`."""
+        expect(SOURCE, noise=noise)
         check_inputs(statistics, references, 1)
         drawn = noise.discrete_laplace(self.epsilon / self.kind.sensitivity, references.size)
         noisy = deviations(statistics[0], references) + drawn
@@ -120,6 +123,7 @@ class ExponentialBand(PlannedBand[Count | Sum]):
         self, statistics: NDArray[np.int64], references: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.bool_]:
         """Decide every cell of one window; see :meth:`Decider.decide`."""
+        expect(SOURCE, noise=noise)
         check_inputs(statistics, references, 1)
         distance = np.abs(deviations(statistics[0], references))
         margins, at = np.unique(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
+from accountant.arguments import expect
 from accountant.errors import ConfigError
 from operators.conditions.weights import Statistic, Weight
 from operators.deciders.base import (
@@ -25,6 +26,7 @@ from operators.deciders.base import (
     counts,
     deviations,
 )
+from operators.noise.source import SOURCE
 from operators.search import least
 
 if TYPE_CHECKING:
@@ -142,6 +144,7 @@ class RaceBand(_CappedBand):
         self, statistics: NDArray[np.int64], references: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.bool_]:
         """Decide every cell of one window; see :meth:`Decider.decide`."""
+        expect(SOURCE, noise=noise)
         check_inputs(statistics, references, len(self.levels))
         estimate = np.zeros(references.size, dtype=np.int64)
         for level, penalty in enumerate(self.penalties):
@@ -303,6 +306,7 @@ class SparseBand(_CappedBand):
         self, statistics: NDArray[np.int64], references: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.bool_]:
         """Decide every cell of one window; see :meth:`Decider.decide`."""
+        expect(SOURCE, noise=noise)
         check_inputs(statistics, references, len(self.statistics))
         split = 1 + len(self.levels)
         largest = self.bound.find(statistics[:split], noise)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
+from accountant.arguments import expect
 from accountant.errors import ConfigError
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
@@ -31,6 +32,7 @@ from operators.deciders.base import (
 )
 from operators.deciders.single import aggregate_row
 from operators.noise.certified import CertifiedProbability
+from operators.noise.source import SOURCE
 from operators.single.tslm import Tslm, extremal_table
 
 if TYPE_CHECKING:
@@ -174,6 +176,7 @@ class TightBand(PlannedBand[Kind]):
         self, statistics: NDArray[np.int64], references: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.bool_]:
         """Decide every cell of one window; see :meth:`Decider.decide`."""
+        expect(SOURCE, noise=noise)
         return ~noise.bernoulli(self.law(statistics, references))
 
     def chances(

@@ -8,6 +8,7 @@ implicates likewise. Under these constraints the summed loss is minimised. The p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -17,21 +18,22 @@ from typing import TYPE_CHECKING, Final, get_args
 
 import numpy as np
 
+from accountant.arguments import EXACT, WHOLE, Kind, expect, instance_of, one_of, or_none
+from accountant.errors import ArgumentError
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Promise
 from operators.conditions.condition import Rule
-from operators.conditions.formula import atom_of
+from operators.conditions.formula import Formula, atom_of
 from operators.formulas.programme import Side, least_losses
 from operators.noise.certified import exp_neg_bounds
 from operators.search import least
 from operators.single.tslm import MOST_STEPS, error_rates, theoretical_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from operators.conditions.formula import Formula
 
 __all__ = ["Apportionment", "Atom", "apportion", "least_loss"]
 
@@ -63,12 +65,23 @@ class Atom:
 
     def __post_init__(self) -> None:
         """Check the parts."""
+        expect(WHOLE, steps=self.steps)
+        expect(or_none(EXACT), weight=self.weight)
         if self.steps not in range(1, MOST_STEPS + 1):
-            raise ValueError(f"steps are a whole number from 1 to {MOST_STEPS}")
+            raise ArgumentError(f"steps are a whole number from 1 to {MOST_STEPS}")
         if self.statistic == "":
-            raise ValueError("the key of a shared statistic is not empty")
+            raise ArgumentError("the key of a shared statistic is not empty")
         if self.weight is not None and not self.weight > 0:
-            raise ValueError("the weight of an atom is positive")
+            raise ArgumentError("the weight of an atom is positive")
+
+
+_ATOMS: Final = Kind(
+    "a mapping of names to Atom",
+    'write {"a": Atom(steps=19)}',
+    lambda value: (
+        isinstance(value, Mapping) and all(isinstance(each, Atom) for each in value.values())
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +156,17 @@ def apportion(
     Source: ProBE, Theorem 4.3 (conjunctions) and Theorem 4.5 (trees), with the sum over occurrences
     replaced by the sum over each prime implicant.
     """
+    expect(instance_of(Formula), formula=formula)
+    expect(_ATOMS, atoms=atoms)
+    expect(EXACT, max_fnr=max_fnr, part=part)
+    expect(or_none(EXACT), max_fpr=max_fpr)
+    expect(one_of(*get_args(Rule)), rule=rule)
     if rule not in get_args(Rule):
-        raise ValueError(f"unknown rule; write one of: {', '.join(get_args(Rule))}")
+        raise ArgumentError(f"unknown rule; write one of: {', '.join(get_args(Rule))}")
     if not all(isinstance(rate, Rational | None) for rate in (max_fnr, max_fpr, part)):
-        raise ValueError("rates are exact: write Fraction(1, 20), not 0.05")
+        raise ArgumentError("rates are exact: write Fraction(1, 20), not 0.05")
     if not 0 < part <= 1:
-        raise ValueError("the part of the rates that is shared out lies in (0, 1]")
+        raise ArgumentError("the part of the rates that is shared out lies in (0, 1]")
     error_rates(Promise(max_fnr, 0, max_fpr))
     task = _Task.of(formula, atoms, max_fnr * part, None if max_fpr is None else max_fpr * part)
     probe = task.shared_out(rule, task.weights, task.occurrences)
@@ -326,14 +344,14 @@ def _check_names(formula: Formula, atoms: Mapping[str, Atom]) -> None:
     missing = [name for name in formula.atoms if name not in atoms]
     unknown = sorted(set(atoms).difference(formula.atoms))
     if missing or unknown:
-        raise ValueError(
+        raise ArgumentError(
             "one entry for each of the formula's atoms;"
             f" missing: {', '.join(missing) or 'none'}; unknown: {', '.join(unknown) or 'none'}"
         )
     own = {name for name, atom in atoms.items() if atom.statistic is None}
     taken = sorted(own & {atom.statistic for atom in atoms.values() if atom.statistic})
     if taken:
-        raise ValueError(
+        raise ArgumentError(
             f"{', '.join(taken)}: the key of a shared statistic, and an atom with its own; two"
             " statistics of one key would be charged once"
         )

@@ -12,14 +12,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, get_args
 
-from accountant.errors import ConfigError
+from accountant.arguments import expect, instance_of
+from accountant.errors import ArgumentError, ConfigError
 from accountant.units import from_loss_units
 from operators.base import CONDITION_KEYS, Maker, Mechanism, Plan, Promise
-from operators.conditions.condition import Rule
+from operators.conditions.condition import Aim, Condition, Rule
 from operators.formulas.chances import walk_chances
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
 from operators.formulas.treewalk import Rungs, Scale, Walk
 from operators.noise.boundaries import boundaries
+from operators.noise.source import SOURCE
 from operators.single.tslm import MOST_STEPS, error_rates
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Decision
-    from operators.conditions.condition import Aim, Condition
     from operators.formulas.literals import Reading, Share
     from operators.noise.boundaries import Cut
     from operators.noise.source import NoiseSource
@@ -101,6 +102,8 @@ class Probe:
                 first tolerances.
             ValueError: not one first tolerance per atom.
         """
+        expect(instance_of(Condition), condition=condition)
+        expect(instance_of(Aim), aim=aim)
         build = _fresh if aim.refine == "fresh" else _gradual
         layouts = _layouts(condition, aim)
         scales = tuple(map(build, layouts))
@@ -114,10 +117,13 @@ class Probe:
     @classmethod
     def priced(cls, condition: Condition, aim: Aim) -> Plan:
         """Return the plan of :meth:`planned` without the boundaries."""
+        expect(instance_of(Condition), condition=condition)
+        expect(instance_of(Aim), aim=aim)
         return _plan(condition, aim, _layouts(condition, aim))
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide every cell of one window; see :meth:`operators.base.Operator.decide`."""
+        expect(SOURCE, noise=noise)
         walk = Walk(self.condition, self.scales, statistics, noise)
         order = sorted(range(len(self.scales)), key=lambda at: self.scales[at].charges[-1])
         for at in order:
@@ -209,7 +215,7 @@ def _layouts(condition: Condition, aim: Aim) -> tuple[_Layout, ...]:
             hint="declare the range of every aggregate, or write mechanism: probe-ent",
         )
     if len(aim.first_tolerances) != len(aim.tolerances):
-        raise ValueError("an aim has one first tolerance for each atom of the formula")
+        raise ArgumentError("an aim has one first tolerance for each atom of the formula")
     error_rates(Promise(aim.max_fnr, min(aim.first_tolerances), aim.max_fpr))
     fresh = aim.refine == "fresh"
     wide = _looked_at_twice(condition, aim)

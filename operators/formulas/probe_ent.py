@@ -9,11 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from accountant.arguments import expect, instance_of
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import CONDITION_KEYS, Maker, Mechanism, Plan
+from operators.conditions.condition import Aim, Condition
 from operators.formulas.chances import walk_chances
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
 from operators.formulas.treewalk import Scale, Walk
+from operators.noise.source import SOURCE
 from operators.single.ladder import Grid, level_of_most_entropy
 
 if TYPE_CHECKING:
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Decision
-    from operators.conditions.condition import Aim, Condition
     from operators.formulas.literals import Share
     from operators.noise.boundaries import Cut
     from operators.noise.source import NoiseSource
@@ -74,6 +76,8 @@ class ProbeEnt:
         Raises:
             ConfigError: an aim that cannot be kept, is met by guessing, or spans too many steps.
         """
+        expect(instance_of(Condition), condition=condition)
+        expect(instance_of(Aim), aim=aim)
         grid = grid or Grid(refinement=_REFINEMENT)
         levels = _levels(condition, aim, grid)
         scales = tuple(
@@ -84,10 +88,13 @@ class ProbeEnt:
     @classmethod
     def priced(cls, condition: Condition, aim: Aim) -> Plan:
         """Return the plan of :meth:`planned` without the boundaries."""
+        expect(instance_of(Condition), condition=condition)
+        expect(instance_of(Aim), aim=aim)
         return _plan(condition, aim, _levels(condition, aim, Grid(refinement=_REFINEMENT)))
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide every cell of one window; see :meth:`operators.base.Operator.decide`."""
+        expect(SOURCE, noise=noise)
         walk = Walk(self.condition, self.scales, statistics, noise)
         while (at := self._next_channel(walk)) is not None:
             walk.read(at, 0 if walk.level(at) < 0 else self.following(walk, at))

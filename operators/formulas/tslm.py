@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.arguments import expect, instance_of
 from accountant.costs.charges import UniformCost
 from accountant.units import from_loss_units
 from operators.base import Decision, Maker, Mechanism, Plan
+from operators.conditions.condition import Aim, Condition
 from operators.formulas.chances import SharedValue, shared_chances
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
+from operators.noise.source import SOURCE
 from operators.single.adapter import check_statistics, of_one_test
 from operators.single.tslm import Tslm
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
 
 __all__ = ["TSLM", "SharedTslm", "SharedValue"]
@@ -69,6 +71,8 @@ class SharedTslm:
         Raises:
             ConfigError: an aim that cannot be kept, is met by guessing, or spans too many steps.
         """
+        expect(instance_of(Condition), condition=condition)
+        expect(instance_of(Aim), aim=aim)
         values = tuple(
             SharedValue(share, *least_common_rate(share.readings))
             for share in apportioned(condition, aim)
@@ -82,6 +86,7 @@ class SharedTslm:
 
         One discrete Laplace per channel and cell, and one coin per literal and cell, are drawn.
         """
+        expect(SOURCE, noise=noise)
         check_statistics(self.condition, statistics)
         cells = self.condition.cells
         holds: dict[str, NDArray[np.bool_]] = {}

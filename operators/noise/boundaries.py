@@ -14,6 +14,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from accountant.errors import ArgumentError
 from operators.noise.certified import exp_neg_bounds
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def boundaries(
     """
     _check(levels, shape)
     if not 0 < beta < 1:
-        raise ValueError("a bound on a probability lies between 0 and 1")
+        raise ArgumentError("a bound on a probability lies between 0 and 1")
     survivors = _Survivors(levels)
     shifts: list[int] = []
     spent: list[Fraction] = []
@@ -100,7 +101,7 @@ def boundaries(
         if not shifts and finest is not None:
             shift, drop = finest.shift, finest.drop
             if survivors.passing(shift, drop) > left:
-                raise ValueError("the cut of the finest level exceeds its share")
+                raise ArgumentError("the cut of the finest level exceeds its share")
         else:
             shift = survivors.least_shift(shifts[-1] if shifts else 0, left)
         at_tie = Fraction(0) if shifts else drop
@@ -263,6 +264,6 @@ def _dyadic(p: Fraction, one: int) -> _Interval:
 
 def _check(levels: Sequence[Fraction], shape: Sequence[Fraction]) -> None:
     if not levels or levels[0] <= 0 or any(a >= b for a, b in pairwise(levels)):
-        raise ValueError("levels rise strictly from above 0, at least one")
+        raise ArgumentError("levels rise strictly from above 0, at least one")
     if len(shape) != len(levels) or min(shape) <= 0:
-        raise ValueError("there is one entry per level, and every weight is above 0")
+        raise ArgumentError("there is one entry per level, and every weight is above 0")

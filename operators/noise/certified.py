@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from accountant.arguments import EXACT, NATURAL, expect
+from accountant.errors import ArgumentError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
@@ -91,8 +94,10 @@ def exp_neg_bounds(t: Fraction, bits: int) -> tuple[int, int]:
     Raises:
         ValueError: a negative ``t`` or no bits.
     """
+    expect(EXACT, t=t)
+    expect(NATURAL, bits=bits)
     if t < 0 or bits < 1:
-        raise ValueError("exp_neg_bounds needs t >= 0 and at least one bit")
+        raise ArgumentError("exp_neg_bounds needs t >= 0 and at least one bit")
     if t == 0:
         return 1 << bits, 1 << bits
     if t >= bits:  # exp(-t) <= e^-bits < 2^-bits

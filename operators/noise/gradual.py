@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from accountant.errors import ArgumentError
 from operators.noise.certified import CertifiedProbability, exp_neg_bounds
 
 if TYPE_CHECKING:
@@ -53,9 +54,9 @@ class GradualNoise:
     def __post_init__(self) -> None:
         """Check the levels and prepare the coins."""
         if not self.levels or self.levels[0] <= 0:
-            raise ValueError("gradual release has at least one level, all of them above 0")
+            raise ArgumentError("gradual release has at least one level, all of them above 0")
         if any(coarse >= fine for coarse, fine in pairwise(self.levels)):
-            raise ValueError("levels of gradual release rise strictly")
+            raise ArgumentError("levels of gradual release rise strictly")
         stays = tuple(stay_probability(*pair) for pair in pairwise(self.levels))
         object.__setattr__(self, "_stays", stays)
 

@@ -16,11 +16,13 @@ import weakref
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from accountant.arguments import EXACT, NATURAL, WHOLE, Kind, expect, instance_of
+from accountant.errors import ArgumentError
 from operators.noise.certified import CertifiedProbability
 
 if TYPE_CHECKING:
@@ -29,8 +31,9 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext
     from numpy.typing import NDArray
 
-__all__ = ["KeyedNoise", "NoiseSource"]
+__all__ = ["SOURCE", "KeyedNoise", "NoiseSource", "SeededSource"]
 
+_FOR_RELEASE: Final = "pass operators.NoiseSource(), whose key comes from the operating system"
 _BUFFER_BYTES: Final = 1 << 16
 _ZEROS: Final = bytes(_BUFFER_BYTES)
 _REFILLS_PER_KEY: Final = 1 << 20  # 64 GiB, far below where 128-bit blocks show that none repeats
@@ -38,6 +41,13 @@ _LANE_BITS: Final = 16  # bits compared first; a lane ties once in 65,536 and is
 _LANES_PER_BLOCK: Final = 1 << 17  # fits the second cache, hides the cost of a call
 _SLOWEST_RATE: Final = Fraction(1, 1 << 40)  # below, a variate could leave int64
 _RARE_TAIL: Final = 6  # choose the width for which the tail flag is set at most exp(-6) of the time
+
+
+_WORDS: Final = Kind(
+    "a numpy array of uint64",
+    "write np.asarray(values, dtype=np.uint64)",
+    lambda value: isinstance(value, np.ndarray) and value.dtype == np.uint64,
+)
 
 
 class NoiseSource:
@@ -60,8 +70,13 @@ class NoiseSource:
         """
         raise TypeError("a noise source cannot be copied: its copies would draw the same noise")
 
+    def for_release(self) -> Self:
+        """Return itself: what is drawn may leave. A source that can be repeated refuses."""
+        return self
+
     def token(self, size: int) -> bytes:
         """Return ``size`` uniform bytes (identifiers, keys of keyed hashes)."""
+        expect(NATURAL, size=size)
         return self._bytes(size).tobytes()
 
     def uint64(self, n: int) -> NDArray[np.uint64]:
@@ -73,6 +88,7 @@ class NoiseSource:
         Returns:
             Shape (n,), uint64.
         """
+        expect(NATURAL, n=n)
         return self._bytes(8 * n).view("<u8").astype(np.uint64, copy=False)
 
     def bernoulli(self, thresholds: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -84,6 +100,7 @@ class NoiseSource:
         Returns:
             Shape (n,), bool.
         """
+        expect(_WORDS, thresholds=thresholds)
         return self.uint64(thresholds.size) < thresholds
 
     def certified(self, p: CertifiedProbability, n: int) -> NDArray[np.bool_]:
@@ -96,6 +113,7 @@ class NoiseSource:
         Returns:
             Shape (n,), bool.
         """
+        expect(instance_of(CertifiedProbability), p=p)
         words = self.uint64(n)
         head = np.uint64(p.floor(64))
         drawn = words < head
@@ -116,6 +134,8 @@ class NoiseSource:
         Raises:
             ValueError: a rate below 2^-40.
         """
+        expect(EXACT, t=t)
+        expect(NATURAL, n=n)
         layout = _layout(t, signed=False)
         drawn = np.empty(n, dtype=np.int64)
         tails: list[NDArray[np.intp]] = []
@@ -142,6 +162,8 @@ class NoiseSource:
         Raises:
             ValueError: a rate below 2^-40.
         """
+        expect(EXACT, t=t)
+        expect(NATURAL, n=n)
         layout = _layout(t, signed=True)
         drawn = np.empty(n, dtype=np.int64)
         one = layout.dtype.type(1)
@@ -200,7 +222,7 @@ class NoiseSource:
     def _extended(self, p: CertifiedProbability, known: int) -> bool:
         """Settle a tie: the first ``known`` bits drawn equal those of ``p``; compare the next."""
         while True:
-            word = int.from_bytes(self.token(8), "little")
+            word = int.from_bytes(self._bytes(8).tobytes(), "little")
             ours = p.floor(known + 64) & ((1 << 64) - 1)
             if word != ours:
                 return word < ours
@@ -253,6 +275,50 @@ class KeyedNoise(NoiseSource):
         return hashlib.sha256(self._keys.to_bytes(8, "big") + self._seed).digest()
 
 
+class SeededSource(KeyedNoise):
+    """A source whose draws are the same for the same seed: FOR RESEARCH ONLY.
+
+    Whoever knows the seed knows the noise, and has the counts behind every decision that was drawn
+    with it. So it gives no keys and no identifiers, and whatever releases refuses it.
+    The laws are those of ``NoiseSource``; the stream may differ between versions.
+
+    Args:
+        seed: any whole number.
+
+    Raises:
+        ArgumentError: another seed.
+    """
+
+    def __init__(self, seed: int) -> None:
+        """Derive the stream from the seed."""
+        expect(WHOLE, seed=seed)
+        super().__init__(f"research {seed}".encode())
+
+    def for_release(self) -> NoReturn:
+        """Refuse to be used for what leaves.
+
+        Raises:
+            ArgumentError: always.
+        """
+        raise ArgumentError("a seeded source is for research, and this releases", hint=_FOR_RELEASE)
+
+    def token(self, _size: int) -> NoReturn:
+        """Refuse to make a key or an identifier.
+
+        Raises:
+            ArgumentError: always.
+        """
+        raise ArgumentError("a seeded source makes no keys and no identifiers", hint=_FOR_RELEASE)
+
+
+SOURCE: Final = Kind(
+    "a NoiseSource",
+    "pass operators.NoiseSource(); for research that is repeated, operators.SeededSource(seed)",
+    lambda value: hasattr(value, "discrete_laplace") or hasattr(value, "bernoulli"),
+)
+"""What draws; numpy's generators are none: their noise is neither exact nor secret."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Layout:
     """How one variate is spread over lanes: [nonzero,] binary digits from the lowest, tail flag.
@@ -282,7 +348,7 @@ class _Layout:
 def _layout(t: Fraction, *, signed: bool) -> _Layout:
     """Return the narrowest layout whose tail flag is rarely set (any width has the exact law)."""
     if t < _SLOWEST_RATE:
-        raise ValueError("the rate of a geometric or discrete Laplace is at least 2^-40")
+        raise ArgumentError("the rate of a geometric or discrete Laplace is at least 2^-40")
     first = 1 if signed else 0
     width = next((w for w in (8, 16) if t * (1 << w - 1 - first) >= _RARE_TAIL), 32)
     digits = width - 1 - first

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from accountant.arguments import INTEGERS, expect
+from accountant.errors import ArgumentError
 from operators.base import Maker, Promise
 
 if TYPE_CHECKING:
@@ -139,9 +141,10 @@ def check_statistics(condition: Condition, statistics: NDArray[np.int64]) -> Non
     Raises:
         ValueError: another shape or type.
     """
+    expect(INTEGERS, statistics=statistics)
     shape = (condition.statistics, condition.cells)
     if statistics.shape != shape or statistics.dtype != np.int64:
-        raise ValueError("statistics are int64, one row per statistic and one column per cell")
+        raise ArgumentError("statistics are int64, one row per statistic and one column per cell")
 
 
 def _asked(condition: Condition, aim: Aim) -> tuple[IntegerTest, Promise]:

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from accountant.arguments import expect, instance_of
 from accountant.costs.charges import UniformCost
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
-from operators.base import Decision, Mechanism, Plan
+from operators.base import Decision, Mechanism, Plan, Promise
+from operators.conditions.atoms import IntegerTest
 from operators.noise.certified import exp_neg_bounds
 from operators.noise.likely import laplace_at_most
+from operators.noise.source import SOURCE
 from operators.search import least
 from operators.single.adapter import of_one_test
 from operators.single.tslm import error_rates, theoretical_limit
@@ -23,8 +26,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from operators.base import Promise
-    from operators.conditions.atoms import IntegerTest
     from operators.noise.source import NoiseSource
 
 __all__ = ["NLM", "Nlm"]
@@ -70,6 +71,8 @@ class Nlm:
         Raises:
             ConfigError: a promise that cannot be kept or is met by guessing.
         """
+        expect(instance_of(IntegerTest), test=test)
+        expect(instance_of(Promise), promise=promise)
         alpha, beta = error_rates(promise)
         distance = -(-(promise.tolerance + 1) // test.sensitivity)
         units = _least_units(distance, min(alpha, beta))
@@ -79,6 +82,7 @@ class Nlm:
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide every cell; see :meth:`operators.single.adapter.CellOperator.decide`."""
+        expect(SOURCE, noise=noise)
         steps = self.test.quantise(statistics)
         drawn = noise.discrete_laplace(self.plan.epsilon, steps.size)
         fired = drawn > ~steps  # z >= -s', without the overflow of negating the lowest integer

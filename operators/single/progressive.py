@@ -10,9 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
+from accountant.arguments import expect, instance_of
 from accountant.costs.levels import LevelCosts
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
-from operators.base import Decision, Mechanism, Plan
+from operators.base import Decision, Mechanism, Plan, Promise
+from operators.conditions.atoms import IntegerTest
+from operators.noise.source import SOURCE
 from operators.single.adapter import of_one_test
 from operators.single.ladder import Grid, Ladder, level_of_most_entropy
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
@@ -21,8 +24,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from operators.base import Promise
-    from operators.conditions.atoms import IntegerTest
     from operators.noise.source import NoiseSource
 
 __all__ = ["DPPWLM", "PPWLM", "Dppwlm", "Ppwlm"]
@@ -69,6 +70,8 @@ class Ppwlm:
         Raises:
             ConfigError: a promise that cannot be kept, is met by guessing, or spans too many steps.
         """
+        expect(instance_of(IntegerTest), test=test)
+        expect(instance_of(Promise), promise=promise)
         alpha, beta = error_rates(promise)
         steps = planned_steps(test, promise.tolerance)
         ladder = Ladder.planned(steps, alpha, beta, grid or Grid(refinement=cls.refinement))
@@ -78,6 +81,7 @@ class Ppwlm:
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide every cell; see :meth:`operators.single.adapter.CellOperator.decide`."""
+        expect(SOURCE, noise=noise)
         values, drops = self.ladder.noisy(self.test.quantise(statistics), noise)
         fired, stopped = self.ladder.walk(values, drops, self.following)
         return Decision(fired=fired, cost=LevelCosts(self.ladder.units, stopped))

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.arguments import NUMBER, WHOLE, expect, instance_of
 from accountant.costs.charges import UniformCost
-from accountant.errors import ConfigError
+from accountant.errors import ArgumentError, ConfigError
 from accountant.units import UNITS_PER_EPSILON, from_loss_units, to_loss_units
-from operators.base import Decision, Plan
+from operators.base import Decision, Plan, Promise
+from operators.conditions.atoms import IntegerTest
 from operators.noise.certified import exp_neg_bounds
+from operators.noise.source import SOURCE
 from operators.search import least, passing_zero
 
 if TYPE_CHECKING:
@@ -27,8 +30,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from operators.base import Promise
-    from operators.conditions.atoms import IntegerTest
     from operators.noise.source import NoiseSource
 
 __all__ = [
@@ -91,6 +92,8 @@ class Tslm:
         Raises:
             ConfigError: a promise that cannot be kept, is met by guessing, or spans too many steps.
         """
+        expect(instance_of(IntegerTest), test=test)
+        expect(instance_of(Promise), promise=promise)
         plan = cls.priced(test, promise)
         units = to_loss_units(plan.epsilon)
         _, beta = error_rates(promise)
@@ -102,6 +105,8 @@ class Tslm:
     @classmethod
     def priced(cls, test: IntegerTest, promise: Promise) -> Plan:
         """Return the plan of :meth:`planned` without its table, which takes far longer to make."""
+        expect(instance_of(IntegerTest), test=test)
+        expect(instance_of(Promise), promise=promise)
         alpha, beta = error_rates(promise)
         steps = planned_steps(test, promise.tolerance)
         limit = theoretical_limit(steps, alpha, beta)
@@ -130,6 +135,7 @@ class Tslm:
 
         See :meth:`operators.single.adapter.CellOperator.decide`.
         """
+        expect(SOURCE, noise=noise)
         fired = noise.bernoulli(self.law(statistics))
         return Decision(fired=fired, cost=UniformCost(units=self.units, cells=self.test.cells))
 
@@ -169,6 +175,7 @@ def error_rates(promise: Promise) -> tuple[Fraction, Fraction]:
         ConfigError: rates outside (0, 1), finer than 1e-12, or met by guessing (alpha + beta >= 1);
             a negative tolerance.
     """
+    expect(instance_of(Promise), promise=promise)
     alpha = promise.max_fnr if promise.max_fpr is None else promise.max_fpr
     beta = promise.max_fnr
     for name, rate in (("max_fnr", beta), ("max_fpr", alpha)):
@@ -202,6 +209,13 @@ def theoretical_limit(steps: int, alpha: Fraction | float, beta: Fraction | floa
         alpha: bound on firing at s' = -k.
         beta: bound on missing at s' = 0; alpha + beta < 1.
     """
+    expect(WHOLE, steps=steps)
+    expect(NUMBER, alpha=alpha, beta=beta)
+    if not (steps > 0 and alpha > 0 and beta > 0 and alpha + beta < 1):
+        raise ArgumentError(
+            "steps are 1 or more; alpha and beta are above 0, and below 1 together",
+            hint="write theoretical_limit(19, Fraction(1, 20), Fraction(1, 20))",
+        )
     a, b = float(alpha), float(beta)
     goal = math.log1p(-b) - math.log(b)
     # From p = a, ln(p) rises by eps a step until p passes 1 / (1 + e^eps).

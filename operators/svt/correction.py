@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from operators.svt.terms import SvtPlan
+from accountant.arguments import NUMBER, WHOLE, expect, instance_of, one_of
+from accountant.errors import ArgumentError
+from operators.svt.terms import SvtPlan
 
 __all__ = [
     "Exponential",
@@ -129,6 +130,9 @@ class Gaussian:
         return np.asarray(scipy.special.ndtr(-x / self.scale))
 
 
+_NOISES: Final = instance_of(Exponential, Laplace, Gumbel, Gaussian)
+
+
 def svt_correction(
     query_noise: Noise,
     threshold_noise: Noise,
@@ -160,12 +164,17 @@ def svt_correction(
     Source: SVT-Exp, Equations 8 and 9, Appendix D (closed form for Laplace), Algorithms 3 and 4
     (numerical).
     """
+    expect(_NOISES, query_noise=query_noise, threshold_noise=threshold_noise)
+    expect(NUMBER, negatives=negatives, tolerance=tolerance)
+    expect(one_of("analytic", "fft"), method=method)
     numbers = (negatives, query_noise.scale, threshold_noise.scale)
     if not all(0 < each < math.inf for each in numbers) or not 0 <= tolerance < math.inf:
-        raise ValueError("scales and negatives are above 0, a tolerance is not below 0, all finite")
+        raise ArgumentError(
+            "scales and negatives are above 0, a tolerance is not below 0, all finite"
+        )
     methods = {"analytic": _by_closed_form, "fft": _by_transform}
     if method not in methods:
-        raise ValueError("a correction is found by method 'analytic' or 'fft'")
+        raise ArgumentError("a correction is found by method 'analytic' or 'fft'")
     return methods[method](query_noise, threshold_noise, float(negatives), float(tolerance))
 
 
@@ -184,6 +193,9 @@ def integer_correction(plan: SvtPlan, negatives: float, tolerance: int = 0) -> i
     Raises:
         ValueError: numbers out of range.
     """
+    expect(instance_of(SvtPlan), plan=plan)
+    expect(NUMBER, negatives=negatives)
+    expect(WHOLE, tolerance=tolerance)
     law = plan.difference
     threshold = Exponential if plan.one_sided else Laplace
     noises = Exponential(1 / float(plan.query_rate)), threshold(1 / float(plan.threshold_rate))
@@ -241,7 +253,10 @@ def _scaled(x: float, fast: float, slow: float) -> tuple[float, float, float]:
 
 def _by_closed_form(query: Noise, threshold: Noise, negatives: float, tolerance: float) -> float:
     if not isinstance(query, Exponential) or not isinstance(threshold, Exponential | Laplace):
-        raise ValueError("only Exponential with Laplace or itself has a closed form; use 'fft'")  # noqa: TRY004  # a value of the public interface
+        raise ArgumentError(
+            "only Exponential with Laplace or itself has a closed form; use 'fft'",
+            hint="write method='fft'",
+        )  # a value of the public interface
     fast, slow = 1 / query.scale, 1 / threshold.scale
     one_sided = isinstance(threshold, Exponential)
     below = _below_one_sided if one_sided else _below
@@ -281,7 +296,7 @@ def _by_transform(query: Noise, threshold: Noise, negatives: float, tolerance: f
     low = float(lattice[np.searchsorted(-above, -(1 - _SEEN))]) - tolerance
     high = float(lattice[np.searchsorted(-above, -_SEEN) - 1]) + tolerance
     if not low < high or slope(low) <= 0 or slope(high) >= 0:
-        raise ValueError("the optimum lies in tails that the transform cannot see")
+        raise ArgumentError("the optimum lies in tails that the transform cannot see")
     return float(scipy.optimize.brentq(slope, low, high, xtol=step * 1e-9, rtol=1e-14))
 
 

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.arguments import expect, instance_of
 from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter, RunTerms
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units
 from operators.base import CONDITION_KEYS, Decision, Maker, Mechanism, Plan, RunOutlook, RunStep
+from operators.conditions.condition import Aim, Condition
 from operators.single.adapter import check_statistics, promise_of, steps_of
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 from operators.svt.planning import planned_terms
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 
     from accountant.costs.runs import StoredRun
     from operators.conditions.atoms import IntegerTest
-    from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
     from operators.svt.run import RunDecision
     from operators.svt.terms import SvtPlan
@@ -79,6 +80,8 @@ class Svt:
             ConfigError: several literals; alarms or questions out of range; a promise that cannot
                 be kept, is met by guessing or spans too many steps.
         """
+        expect(instance_of(Condition), condition=condition)
+        expect(instance_of(Aim), aim=aim)
         test = _only_test(condition)
         _check_counts(aim)
         promise = promise_of(aim)

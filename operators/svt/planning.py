@@ -16,6 +16,7 @@ from typing import Final
 
 import scipy
 
+from accountant.errors import ArgumentError
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.search import least
 from operators.svt.difference import OneSided
@@ -64,9 +65,9 @@ def planned_terms(
         ValueError: numbers out of range, or a rate finer than 1e-40.
     """
     if steps < 1 or alarms < 1 or questions < 1:
-        raise ValueError("a run has steps, alarms and questions, at least one of each")
+        raise ArgumentError("a run has steps, alarms and questions, at least one of each")
     if min(alpha / questions, beta) < _LEAST_RATE or alpha + beta >= 1:
-        raise ValueError("rates of errors are at least 1e-40 and add up to less than 1")
+        raise ArgumentError("rates of errors are at least 1e-40 and add up to less than 1")
     search = _Search(steps, alpha / questions, beta, alarms, monotone)
     correction = search.best_correction()
     open_units, alarm_units = search.least_units(correction)

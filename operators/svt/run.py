@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from accountant.errors import LedgerCorruptError
+from accountant.arguments import INTEGERS, WHOLE, expect, instance_of
+from accountant.errors import ArgumentError, LedgerCorruptError
+from operators.noise.source import SOURCE
+from operators.svt.terms import SvtPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.noise.source import NoiseSource
-    from operators.svt.terms import SvtPlan
 
 __all__ = ["RunDecision", "RunState", "ask", "open_run"]
 
@@ -60,9 +62,9 @@ class RunState:
     def __post_init__(self) -> None:
         """Check the parts and freeze the queue."""
         if self.left < 0 or self.rung < 0:
-            raise ValueError("a run has rung, and may ring, no fewer than 0 times")
+            raise ArgumentError("a run has rung, and may ring, no fewer than 0 times")
         if self.queue.ndim != 2 or self.queue.shape[1] != 4 or self.queue.dtype != np.int64:
-            raise ValueError("a queue has four int64 columns")
+            raise ArgumentError("a queue has four int64 columns")
         frozen = self.queue.copy()
         frozen.setflags(write=False)
         object.__setattr__(self, "queue", frozen)
@@ -95,6 +97,7 @@ class RunState:
         Raises:
             LedgerCorruptError: these bytes are no state of a known version.
         """
+        expect(instance_of(bytes), stored=stored)
         try:
             read = msgspec.msgpack.decode(stored, type=_Stored)
             if read.version == _VERSION:
@@ -147,6 +150,8 @@ def open_run(plan: SvtPlan, noise: NoiseSource) -> RunState:
         plan: the terms.
         noise: the cryptographic source.
     """
+    expect(instance_of(SvtPlan), plan=plan)
+    expect(SOURCE, noise=noise)
     return RunState(_threshold(plan, noise), plan.alarms, 0, plan.open_units)
 
 
@@ -179,11 +184,16 @@ def ask(
     Raises:
         ValueError: a state that is no state of such a run, or step counts of another shape or type.
     """
+    expect(INTEGERS, steps=steps)
+    expect(SOURCE, noise=noise)
+    expect(instance_of(SvtPlan), plan=plan)
+    expect(instance_of(RunState), state=state)
+    expect(WHOLE, window=window)
     if steps.ndim != 1 or steps.dtype != np.int64:
-        raise ValueError("step counts are one-dimensional int64, one per cell")
+        raise ArgumentError("step counts are one-dimensional int64, one per cell")
     fits = state.left + state.rung == plan.alarms and state.opened_for == plan.open_units
     if not fits or (state.queue.size and not plan.put_back):
-        raise ValueError("this state belongs to a run on other terms")
+        raise ArgumentError("this state belongs to a run on other terms")
     old = state.queue
     pool = np.concatenate([old[:, _STEPS], np.clip(steps, -_FARTHEST, _FARTHEST)])
     run = _Asking(plan, noise, draw or partial(noise.geometric, plan.query_rate), state)

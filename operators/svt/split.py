@@ -12,6 +12,9 @@ import math
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
+from accountant.arguments import FLAG, WHOLE, expect, one_of
+from accountant.errors import ArgumentError
+
 __all__ = ["QueryNoise", "optimal_split"]
 
 QueryNoise: TypeAlias = Literal["exp", "lap", "gum"]
@@ -42,8 +45,11 @@ def optimal_split(
 
     Source: SVT-Exp, Appendix G: (sqrt(2) c)^(2/3) and (c / sqrt(2))^(2/3) for "exp".
     """
+    expect(WHOLE, alarms=alarms)
+    expect(FLAG, monotone=monotone, resample=resample)
+    expect(one_of(*_VARIANCES), noise=noise)
     if alarms < 1:
-        raise ValueError("a run has at least one alarm")
+        raise ArgumentError("a run has at least one alarm")
     scale = alarms if monotone else 2 * alarms
     cube = _VARIANCES[noise] * scale**2 / 2 * (alarms if resample else 1)
     return Fraction(round(math.cbrt(cube) * _DIGITS), _DIGITS)

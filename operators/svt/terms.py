@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from accountant.arguments import NUMBER, WHOLE, expect, instance_of
+from accountant.errors import ArgumentError
 from accountant.units import from_loss_units
 from operators.search import least
 from operators.svt.difference import OneSided, TwoSided
@@ -80,12 +82,14 @@ class SvtPlan:
 
     def __post_init__(self) -> None:
         """Refuse terms under which something would be free or could not be drawn."""
+        expect(WHOLE, open_units=self.open_units, alarm_units=self.alarm_units)
+        expect(WHOLE, alarms=self.alarms, questions=self.questions, correction=self.correction)
         if self.open_units < 1 or self.alarm_units < _LEAST_ALARM_UNITS:
-            raise ValueError("a run costs at least one loss unit to open and two per alarm")
+            raise ArgumentError("a run costs at least one loss unit to open and two per alarm")
         if not 1 <= self.alarms <= MOST_ALARMS or not 1 <= self.questions <= MOST_QUESTIONS:
-            raise ValueError("a run has alarms, and asks a cell at least once, within limits")
+            raise ArgumentError("a run has alarms, and asks a cell at least once, within limits")
         if abs(self.correction) > _FARTHEST_CORRECTION:
-            raise ValueError("a correction lies within 2^60 steps")
+            raise ArgumentError("a correction lies within 2^60 steps")
 
     @classmethod
     def of_budget(
@@ -111,6 +115,7 @@ class SvtPlan:
         Raises:
             ValueError: a budget that is too small for its alarms.
         """
+        expect(WHOLE, units=units, alarms=alarms)
         w = optimal_split(alarms, monotone=monotone, resample=resample)
         openings = alarms if resample else 1
         each = units * w.numerator // ((openings * w.denominator + w.numerator) * alarms)
@@ -181,7 +186,7 @@ class SvtPlan:
             ValueError: more alarms than the run has, or fewer than none.
         """
         if rung < 0 or before < 0 or before + rung > self.alarms or (opening and before):
-            raise ValueError("a run rings from 0 times to as often as it has alarms")
+            raise ArgumentError("a run rings from 0 times to as often as it has alarms")
         openings = int(opening)
         if self.resample:
             openings += min(before + rung, self.alarms - 1) - min(before, self.alarms - 1)
@@ -209,8 +214,11 @@ def accuracy(plan: SvtPlan, negatives: int, beta: float) -> float:
 
     Source: SVT-Exp, Definition 3 and Theorem 4, whose bound this number meets or beats.
     """
+    expect(instance_of(SvtPlan), plan=plan)
+    expect(WHOLE, negatives=negatives)
+    expect(NUMBER, beta=beta)
     if negatives < 0 or not 0 < beta < 1:
-        raise ValueError("accuracy needs negatives >= 0 and beta in (0, 1)")
+        raise ArgumentError("accuracy needs negatives >= 0 and beta in (0, 1)")
     noise, masses = _threshold_law(plan)
     asked = negatives * plan.questions
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.errors import ArgumentError
 from operators.noise.certified import CertifiedProbability
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def discrete_gaussian(noise: NoiseSource, variance: Fraction, n: int) -> NDArray
     Algorithm 3: rejection from a discrete Laplace.
     """
     if variance <= 0:
-        raise ValueError("a variance is above 0")
+        raise ArgumentError("a variance is above 0")
     scale = math.isqrt(variance.numerator // variance.denominator) + 1
     peak = variance / scale
     kept: list[NDArray[np.int64]] = []
@@ -100,7 +101,7 @@ def gaussian_epsilon(plan: SvtPlan, variance: float, questions: int, delta: floa
     ``docs/proofs/svt.md`` proves this bound.
     """
     if variance <= 0 or questions < 1 or not 0 < delta < 1:
-        raise ValueError("a variance above 0, at least one question, delta in (0, 1)")
+        raise ArgumentError("a variance above 0, at least one question, delta in (0, 1)")
     moved = 1 if plan.monotone else 2
     ways = sum(math.comb(questions, rung) for rung in range(min(plan.alarms, questions) + 1))
     each = _ORDERS * moved**2 / (2 * variance)

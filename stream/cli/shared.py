@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accountant.errors import BudgetError, ConfigError, LedgerError, TocsinError
+from accountant.errors import ArgumentError, BudgetError, ConfigError, LedgerError, TocsinError
 from stream.config.loading import examine
 from stream.model.references import feeds_in_use
 from stream.planning.gates import objections
@@ -57,6 +57,8 @@ def complaining(ctx: click.Context) -> Iterator[None]:
     """
     try:
         yield
+    except ArgumentError:  # nobody typed it: a mistake in Tocsin, named by its place
+        raise
     except TocsinError as error:
         complain(error)
         ctx.exit(error.exit_code)

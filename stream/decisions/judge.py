@@ -52,7 +52,7 @@ class Judge:
     Args:
         alarms: the checked configuration.
         ledger: where partials, reservations and decisions live.
-        noise: the cryptographic source.
+        noise: the cryptographic source; a seeded one is refused.
         clock_ms: wall clock; for timeouts only, never for membership.
         step: called at the named points of the protocol; tests may end the process there.
     """
@@ -68,7 +68,7 @@ class Judge:
     ) -> None:
         self._alarms = alarms
         self._ledger = ledger
-        self._noise = noise
+        self._noise = noise.for_release()
         self._clock_ms = clock_ms
         self._step = step
         queries = alarms.queries.values()

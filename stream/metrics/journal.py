@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "JournalFamilies", "kind_of"]
 
 _UNEXPECTED: Final = "unexpected"
-KINDS: Final = (*(name for name in errors.__all__ if name != "TocsinError"), _UNEXPECTED)
+_NEVER: Final = ("TocsinError", "ArgumentError")  # a base, and what is a mistake like any other
+KINDS: Final = (*(name for name in errors.__all__ if name not in _NEVER), _UNEXPECTED)
 """All kinds of refusals."""
 
 
 def kind_of(error: BaseException) -> str:
     """Return the class of an error that stops a worker; its text goes nowhere."""
-    return type(error).__name__ if isinstance(error, errors.TocsinError) else _UNEXPECTED
+    return name if (name := type(error).__name__) in KINDS else _UNEXPECTED
 
 
 class JournalFamilies(Collector):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from accountant.costs.levels import LevelCosts, level_costs
+from accountant.errors import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -63,12 +64,12 @@ class Cells:
     def __init__(self, values: Iterable[tuple[Value | float, ...]]) -> None:
         self._values = tuple(tuple(_exact(value) for value in cell) for cell in values)
         if not self._values:
-            raise ValueError("a query has at least one cell")
+            raise ArgumentError("a query has at least one cell")
         if len({len(cell) for cell in self._values}) > 1:
-            raise ValueError("every cell has one value per group-by attribute")
+            raise ArgumentError("every cell has one value per group-by attribute")
         self._places = {_cell_key(cell): at for at, cell in enumerate(self._values)}
         if len(self._places) < len(self._values):
-            raise ValueError("a query has no cell twice")
+            raise ArgumentError("a query has no cell twice")
 
     @classmethod
     def of(cls, *values: Value | float) -> Cells:
@@ -151,11 +152,11 @@ class RowCharge:
     def __post_init__(self) -> None:
         """Refuse charges that would read the wrong cell's cost."""
         if len(set(self.group_by)) < len(self.group_by):
-            raise ValueError("a group-by names an attribute once")
+            raise ArgumentError("a group-by names an attribute once")
         if self.cells.width != len(self.group_by):
-            raise ValueError("a cell has one value per group-by attribute")
+            raise ArgumentError("a cell has one value per group-by attribute")
         if self.costs.cells != len(self.cells):
-            raise ValueError("a charge has one cost per cell")
+            raise ArgumentError("a charge has one cost per cell")
 
     @property
     def costs(self) -> LevelCosts:
@@ -215,7 +216,7 @@ def _exact(value: Any) -> Value:
         case float() if math.isfinite(value):
             return Fraction(value)
         case _:
-            raise ValueError("a cell's value is a truth value, a finite number or a string")
+            raise ArgumentError("a cell's value is a truth value, a finite number or a string")
 
 
 _TRUTH: Final = {False: ("truth", False), True: ("truth", True)}

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.errors import ArgumentError
 from accountant.loss.composition.cells import OuterLosses, cell_losses
 from accountant.loss.composition.charges import RowCharge
 from accountant.loss.composition.classes import holds, maximal_classes
@@ -70,7 +71,7 @@ def loss_by_predicate(
         ValueError: as ``worst_row``.
     """
     if node_limit < 1:
-        raise ValueError("a search expands at least one node")
+        raise ArgumentError("a search expands at least one node")
     within = [
         RowCharge(region, charge.group_by, charge.cells, charge.cost)
         for charge in costly(charges)

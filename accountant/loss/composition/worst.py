@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.arguments import WHOLE, expect, instance_of, several
+from accountant.errors import ArgumentError
+from accountant.loss.composition.charges import RowCharge
 from accountant.loss.composition.classes import row_problem
 
 if TYPE_CHECKING:
@@ -22,7 +25,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from accountant.loss.composition.charges import RowCharge
     from accountant.loss.composition.classes import RowProblem
     from accountant.regions.regions import Value
 
@@ -70,8 +72,13 @@ def worst_row(charges: Iterable[RowCharge], *, node_limit: int = NODE_LIMIT) -> 
     Raises:
         ValueError: ``node_limit`` is below 1, or the losses add up to 2^63 and more.
     """
+    if not hasattr(charges, "__iter__"):
+        raise ArgumentError("charges are a list of RowCharge", hint="write [RowCharge(...), ...]")
+    charges = list(charges)
+    expect(several(instance_of(RowCharge)), charges=charges)
+    expect(WHOLE, node_limit=node_limit)
     if node_limit < 1:
-        raise ValueError("a search expands at least one node")
+        raise ArgumentError("a search expands at least one node")
     problem = row_problem(costly(charges))
     value, upper_bound, choices = _search(problem, node_limit)
     return WorstRow(
@@ -92,7 +99,7 @@ def costly(charges: Iterable[RowCharge]) -> list[RowCharge]:
     """
     kept = [each for each in charges if each.cost.worst_units and not each.region.empty]
     if sum(each.cost.worst_units for each in kept) >= 2**63:
-        raise ValueError("losses add up to 2^63 loss units or more")
+        raise ArgumentError("losses add up to 2^63 loss units or more")
     return kept
 
 

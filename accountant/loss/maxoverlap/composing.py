@@ -20,6 +20,8 @@ from importlib import import_module
 from numbers import Rational
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from accountant.errors import ArgumentError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -100,11 +102,11 @@ class Rdp:
     def __post_init__(self) -> None:
         """Refuse a delta or an order that means nothing."""
         if not 0 < self.delta < 1:
-            raise ValueError("delta lies between 0 and 1")
+            raise ArgumentError("delta lies between 0 and 1")
         if self.orders is not None and not self.orders:
-            raise ValueError("at least one Renyi order is needed")
+            raise ArgumentError("at least one Renyi order is needed")
         if any(not 1 < order < math.inf for order in self.orders or ()):
-            raise ValueError("Renyi orders are finite and above 1")
+            raise ArgumentError("Renyi orders are finite and above 1")
 
     def tracks(self, weights: Sequence[object]) -> tuple[Track, ...]:
         """Return one track per order.
@@ -126,7 +128,7 @@ class Rdp:
             if order > 1.01 and len(finite) == len(costs):
                 tracks.append(Track(finite, self._reporter(order)))
         if not tracks:
-            raise ValueError("no Renyi order has a finite divergence for every region")
+            raise ArgumentError("no Renyi order has a finite divergence for every region")
         return tuple(tracks)
 
     def _curve(self, weight: object, at: int, orders: Sequence[float]) -> list[Fraction | None]:
@@ -134,18 +136,18 @@ class Rdp:
         if isinstance(weight, int | float | Rational):
             multiplier = _cost(weight, at)
             if not multiplier:
-                raise ValueError(f"weight {at}: a noise multiplier is positive")
+                raise ArgumentError(f"weight {at}: a noise multiplier is positive")
             return [Fraction(order) / (2 * multiplier**2) for order in orders]
         accounting = _dp_accounting()
         if not isinstance(weight, accounting.DpEvent):
-            raise ValueError(f"weight {at} is neither a noise multiplier nor a DpEvent")  # noqa: TRY004 - one error for all bad weights
+            raise ArgumentError(f"weight {at} is neither a noise multiplier nor a DpEvent")
         accountant = accounting.rdp.RdpAccountant(orders)
         if not accountant.supports(weight):
-            raise ValueError(f"weight {at}: {type(weight).__name__} has no Renyi curve")
+            raise ArgumentError(f"weight {at}: {type(weight).__name__} has no Renyi curve")
         divergences = accountant.compose(weight).rdp.tolist()
         # A divergence below 0 is a numerical failure, and dp-accounting reads it as no loss at all.
         if any(math.isnan(each) or each < 0 for each in divergences):
-            raise ValueError(f"weight {at}: its Renyi curve could not be computed")
+            raise ArgumentError(f"weight {at}: its Renyi curve could not be computed")
         return [Fraction(each) if math.isfinite(each) else None for each in divergences]
 
     def _reporter(self, order: float) -> Callable[[Fraction], Loss]:
@@ -177,9 +179,9 @@ def composition_named(composition: str | Composition) -> Composition:
         case "gdp":
             return Gdp()
         case "rdp":
-            raise ValueError('"rdp" needs a delta: pass Rdp(delta=...)')
+            raise ArgumentError('"rdp" needs a delta: pass Rdp(delta=...)')
         case _:
-            raise ValueError(
+            raise ArgumentError(
                 f'a composition is "sum", "gdp" or Rdp(delta=...), not {composition!r}'
             )
 
@@ -189,15 +191,15 @@ def _cost(weight: object, at: int) -> Fraction:
         case float() if math.isfinite(weight):
             cost = Fraction(weight)
         case float():
-            raise ValueError(f"weight {at} is NaN or infinite")
+            raise ArgumentError(f"weight {at} is NaN or infinite")
         case bool():
-            raise ValueError(f"weight {at} is a truth value, not a number")
+            raise ArgumentError(f"weight {at} is a truth value, not a number")
         case Rational():
             cost = Fraction(int(weight.numerator), int(weight.denominator))
         case _:
-            raise ValueError(f"weight {at} is a {type(weight).__name__}, not a number")
+            raise ArgumentError(f"weight {at} is a {type(weight).__name__}, not a number")
     if cost < 0:
-        raise ValueError(f"weight {at} is negative")
+        raise ArgumentError(f"weight {at} is negative")
     return cost
 
 

@@ -20,18 +20,21 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.arguments import expect, instance_of, several
+from accountant.errors import ArgumentError
 from accountant.loss.maxoverlap.classes import attributes_of
 from accountant.loss.maxoverlap.colouring import colouring_bound
 from accountant.loss.maxoverlap.composing import Track, composition_named
 from accountant.loss.maxoverlap.search import RowSearch
 from accountant.loss.maxoverlap.work import Work
 from accountant.regions.patterns import members_of
+from accountant.regions.regions import Region
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from accountant.loss.maxoverlap.composing import Composition, Loss
-    from accountant.regions.regions import Region, Value
+    from accountant.regions.regions import Value
 
 __all__ = ["WORK_LIMIT", "Overlap", "maximum_overlap", "utility_gain"]
 
@@ -103,15 +106,22 @@ def maximum_overlap(
             not one of the above.
         ImportError: Renyi composition without ``dp-accounting``.
     """
+    expect(several(instance_of(Region)), regions=regions)
+    if not isinstance(composition, str) and not hasattr(composition, "tracks"):
+        raise ArgumentError(
+            "a composition is a name or a rule", hint="write 'sum', 'gdp' or Rdp(...)"
+        )
     composed = composition_named(composition)
     if weights is None:
         weights = [1] * len(regions)
+    if not hasattr(weights, "__len__"):
+        raise ArgumentError("weights are a list, one per region", hint="write [4, 4]")
     if len(weights) != len(regions):
-        raise ValueError(f"{len(regions)} regions, but {len(weights)} weights")
+        raise ArgumentError(f"{len(regions)} regions, but {len(weights)} weights")
     if work_limit is not None and work_limit < 0:
-        raise ValueError("the work limit is not negative")
+        raise ArgumentError("the work limit is not negative")
     if node_limit is not None and node_limit < 0:
-        raise ValueError("the node limit is not negative")
+        raise ArgumentError("the node limit is not negative")
     work = Work(work_limit)
     counted = [at for at, region in enumerate(regions) if not region.empty]
     tracks = [
@@ -161,7 +171,7 @@ def utility_gain(overlap: Overlap, total: Loss | None = None) -> Loss:
     """
     plain = overlap.plain if total is None else total
     if plain < overlap.upper_bound:
-        raise ValueError("the total is below the overlap")
+        raise ArgumentError("the total is below the overlap")
     if not plain or overlap.upper_bound == plain:
         return 0
     if isinstance(plain, float) or isinstance(overlap.upper_bound, float):

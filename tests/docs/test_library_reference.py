@@ -1,0 +1,46 @@
+"""The reference of the library is what the code says, and says something of every name."""
+
+from __future__ import annotations
+
+import importlib
+import re
+
+import pytest
+
+from tests.docs.reference import FOLDER, PACKAGES, page
+from tests.support.tree import ROOT
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_page_is_up_to_date(name: str) -> None:
+    """`make reference` would change nothing."""
+    assert (FOLDER / f"{name}.md").read_text(encoding="utf-8") == page(name)
+
+
+def test_no_page_is_left_over() -> None:
+    """A package that is gone takes its page with it."""
+    assert {path.stem for path in FOLDER.glob("*.md")} == set(PACKAGES)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_exported_name_is_explained(name: str) -> None:
+    """A class or function without a docstring would be an empty section."""
+    package = importlib.import_module(name)
+    silent = [
+        each
+        for each in package.__all__
+        if callable(getattr(package, each)) and not getattr(package, each).__doc__
+    ]
+    assert not silent
+
+
+def test_the_names_of_the_guide_are_in_the_reference() -> None:
+    """What the guide imports from a package is on the package's page, or its room is named."""
+    guide = (ROOT / "docs" / "guide" / "library.md").read_text(encoding="utf-8")
+    imports = re.findall(r"^>>> from (\S+) import (.+)$", guide, flags=re.MULTILINE)
+    ours = [(where, names) for where, names in imports if where in PACKAGES]
+    assert len(ours) > 5
+    for where, names in ours:
+        shown = (FOLDER / f"{where}.md").read_text(encoding="utf-8")
+        for name in names.split(", "):
+            assert f"## `{name}`" in shown, (where, name)

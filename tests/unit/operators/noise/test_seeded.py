@@ -1,0 +1,73 @@
+"""Noise that can be drawn again is for research: what releases refuses it."""
+
+from __future__ import annotations
+
+import ast
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from accountant.errors import ArgumentError
+from accountant.ledger.ledger import Ledger
+from operators import NoiseSource, SeededSource
+from stream.config.loading import load
+from stream.decisions.judge import Judge
+from tests.support.commands import configuration
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RATE = Fraction(1, 3)
+
+
+def test_one_seed_draws_the_same_and_another_does_not() -> None:
+    """In a fresh process, too: the stream follows from the seed alone."""
+    ones = [SeededSource(seed).discrete_laplace(RATE, 50).tolist() for seed in (7, 7, 8)]
+    assert ones[0] == ones[1] != ones[2]
+    assert SeededSource(7).uint64(1).tolist() == [2454011206721198367]
+
+
+def test_a_seeded_source_makes_no_secret() -> None:
+    """No identifier, no key of a hash."""
+    with pytest.raises(ArgumentError, match="no keys and no identifiers"):
+        SeededSource(7).token(16)
+
+
+def test_the_judge_refuses_a_seeded_source(tmp_path: Path) -> None:
+    """Before anything is reserved; with the operating system's key it goes on."""
+    alarms = load(tmp_path / configuration(tmp_path), environ={})
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with Ledger.open(url, clock_ms=lambda: 0, entropy=NoiseSource().token) as ledger:
+        with pytest.raises(ArgumentError, match="for research, and this releases") as caught:
+            Judge(alarms=alarms, ledger=ledger, noise=SeededSource(7), clock_ms=lambda: 0)
+        assert "operators.NoiseSource()" in caught.value.hint
+        Judge(alarms=alarms, ledger=ledger, noise=NoiseSource(), clock_ms=lambda: 0)
+
+
+def test_a_ledger_takes_no_secrets_from_a_seed(tmp_path: Path) -> None:
+    """Its key of hashes would be known to whoever knows the seed."""
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with pytest.raises(ArgumentError, match="no keys"):
+        Ledger.open(url, clock_ms=lambda: 0, entropy=SeededSource(7).token)
+
+
+def test_nothing_that_runs_makes_a_seeded_source() -> None:
+    """No command, worker, replay or simulation names one, and no option leads to it."""
+    for package in ("accountant", "stream"):
+        for file in (ROOT / package).rglob("*.py"):
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+            names = {getattr(node, "id", "") for node in ast.walk(tree)}
+            names |= {getattr(node, "name", "") for node in ast.walk(tree)}
+            assert "SeededSource" not in names, file
+            texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+            assert "--seed" not in texts, file
+
+
+def test_a_seed_is_a_whole_number() -> None:
+    """Not a generator, and not a float."""
+    for seed in (0.5, "7", np.random.default_rng(7)):
+        with pytest.raises(ArgumentError, match="`seed` is a whole number"):
+            SeededSource(seed)  # type: ignore[arg-type]  # the mistake
