@@ -30,7 +30,7 @@ __all__ = ["plan"]
 )
 @click.option("--force", is_flag=True, help="Replace the page if it exists.")
 def plan(file: Path, *, as_json: bool, page: Path | None, force: bool) -> None:
-    """Say what a configuration costs and what it is worth, before any data is read."""
+    """Say what a configuration costs, before any data is read."""
     alarms = load_alarms(file, notes=True)
     if page is not None:
         check_output(page, force=force)
