@@ -7,6 +7,7 @@ that of ``docs/proofs/ringing.md``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -107,6 +108,7 @@ def walk_chances(
     read = range(len(scale.units)) if levels is None else levels
     rungs = _Rungs(formula, scale, cell)
 
+    @cache  # the same for every place
     def answers(at: int, state: _State) -> list[Answer[_State]]:
         return [rungs.answer(read[at], *ends, state) for ends in rungs.intervals(read[at])]
 
