@@ -7,6 +7,7 @@ that of ``docs/proofs/ringing.md``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -16,7 +17,7 @@ from accountant.units import UNITS_PER_EPSILON
 from operators.conditions.formula import atom_of
 from operators.formulas.treewalk import still_open
 from operators.noise.likely import laplace_at_most
-from operators.noise.mixtures import Answer, intervals, ring_chance
+from operators.noise.mixtures import Answer, inside, intervals, ring_chance
 from operators.single.adapter import steps_of
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def walk_chances(
     read = range(len(scale.units)) if levels is None else levels
     rungs = _Rungs(formula, scale, cell)
 
+    @cache  # the same for every place
     def answers(at: int, state: _State) -> list[Answer[_State]]:
         return [rungs.answer(read[at], *ends, state) for ends in rungs.intervals(read[at])]
 
@@ -137,7 +139,7 @@ class _Rungs:
 
     def answer(self, level: int, start: int, stop: int, state: _State) -> Answer[_State]:
         """Return what a walk does on one of these intervals; state: (sure, possible) a literal."""
-        value = start if stop == intervals(())[0][1] else stop - 1
+        value = inside(start, stop)
         after, coins = [], []
         for at, (sure, possible) in enumerate(state):
             own = _own(self._readings[at], self._offsets[at], value)
@@ -185,7 +187,7 @@ def _outcomes(
     ]
     found: dict[_Holds, NDArray[np.float64]] = {}
     for start, stop in intervals(end for each in ties for end in each):
-        at = start if stop == intervals(())[0][1] else stop - 1
+        at = inside(start, stop)
         owns = [_own(one, offset, at) for one, offset in zip(readings, offsets, strict=True)]
         above = [own + cut.shift for own, cut in zip(owns, value.cuts, strict=True)]
         mass = laplace_at_most(stop - 1 - steps, rate) - laplace_at_most(start - 1 - steps, rate)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Answer", "Mixture", "Piece", "intervals", "ring_chance"]
+__all__ = ["Answer", "Mixture", "Piece", "inside", "intervals", "ring_chance"]
 
 S = TypeVar("S", bound="Hashable")
 
@@ -134,6 +134,11 @@ def intervals(cuts: Iterable[int]) -> list[tuple[int, int]]:
     """
     ends = sorted(set(cuts))
     return list(zip([_LEFT, *ends], [*ends, _RIGHT], strict=True))
+
+
+def inside(start: int, stop: int) -> int:
+    """Return an integer of such an interval, within 2^61 of zero."""
+    return start if stop == _RIGHT else stop - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,8 @@ _WEEKS: Final = 54
 _COUNTS: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS})
 _MOST_GROUPS: Final = 2_000
 _MOST_COUNTS: Final = 2_000
-_DEVIATIONS: Final = 9
+_MOST_WALKED: Final = 200  # of laws that are followed level by level, count by count
+_DEVIATIONS: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,8 @@ def _spread(law: RingLaw, cell: int, usual: float) -> float | None:
         return None
     reach = _DEVIATIONS * math.sqrt(usual) + _DEVIATIONS
     counts = np.arange(max(0, math.floor(usual - reach)), math.ceil(usual + reach) + 1)
-    if counts.size > _MOST_COUNTS:
+    collective = mechanism_of(law.query.mechanism).collective
+    if counts.size > (_MOST_WALKED if collective else _MOST_COUNTS):
         return None
     logs = np.array([k * math.log(usual) - math.lgamma(k + 1) if usual else -k for k in counts])
     masses = np.exp(logs - logs.max()) if usual else (counts == 0).astype(np.float64)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["rate_text", "ringing_lines", "ringing_tables", "threshold_text"]
 
 _LEAST: Final = 0.001
+_NOTHING: Final = 1e-9
 
 
 def ringing_tables(worths: Sequence[Worth]) -> list[RenderableType]:
@@ -134,7 +135,7 @@ def _curve_line(curve: Curve) -> dict[str, object]:
         "threshold": float(curve.threshold),
         "reference": float(curve.reference),
         "points": [
-            {"percent": percent, "count": float(count), "chance": chance}
+            {"percent": percent, "count": float(count), "chance": _told(chance)}
             for percent, count, chance in points
         ],
     }
@@ -144,10 +145,15 @@ def _false_line(false: FalseRings) -> dict[str, object]:
     return {
         "least": false.least,
         "most": false.most,
-        "chance": false.chance,
+        "chance": _told(false.chance),
         "windows_a_week": false.windows,
-        "false_rings_a_day": false.day,
-        "false_rings_a_week": false.week,
-        "varying_a_day": None if false.varying is None else false.varying / 7,
-        "varying_a_week": false.varying,
+        "false_rings_a_day": _told(false.day),
+        "false_rings_a_week": _told(false.week),
+        "varying_a_day": None if false.varying is None else _told(false.varying / 7),
+        "varying_a_week": None if false.varying is None else _told(false.varying),
     }
+
+
+def _told(number: float) -> float:
+    """Round to six digits: the last ones of a float are the machine's own."""
+    return float(f"{number:.6g}") if number > _NOTHING else 0.0

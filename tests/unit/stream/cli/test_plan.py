@@ -30,9 +30,9 @@ def test_plan_prints_the_theoretical_minimum(
 
 
 def test_plan_speaks_json(tmp_path: Path) -> None:
-    """``--json`` gives one object per alarm and per budget, and says what would fit."""
+    """``--json`` gives two objects per alarm and one per budget, and says what would fit."""
     path = configuration(tmp_path, unit="user", epsilon_max="7")
-    alarm, budget = json_lines(tocsin("plan", path, "--json"))
+    alarm, budget, ringing = json_lines(tocsin("plan", path, "--json"))
     assert (alarm["alarm"], alarm["mechanism"]) == ("crowd", "tslm")
     assert float(alarm["epsilon"]) == pytest.approx(1.3863, abs=1e-4)
     assert alarm["ratio"] == pytest.approx(1.0, abs=1e-6)
@@ -43,6 +43,7 @@ def test_plan_speaks_json(tmp_path: Path) -> None:
     refusal = budget["first_refusal"]
     assert (refusal["alarm"], refusal["granted"]) == ("crowd", {"crowd": 5})
     assert refusal["window_start"] == "1970-01-01T05:00:00.000Z"
+    assert (ringing["record"], ringing["alarm"]) == ("ringing", "crowd")
 
 
 def test_plan_says_what_to_change(tmp_path: Path) -> None:
