@@ -49,7 +49,9 @@ def plan(files: tuple[Path, ...], *, as_json: bool, page: Path | None, force: bo
         if several and not as_json:
             click.echo(f"{path}:")
         if one.alarms is not None:
-            _show(one.alarms, str(path) if several else None, as_json=as_json, page=page, force=force)
+            _show(
+                one.alarms, str(path) if several else None, as_json=as_json, page=page, force=force
+            )
         if several and as_json:
             echo_json(one.verdict())
     click.get_current_context().exit(worst(found))

@@ -112,7 +112,7 @@ def _needed(query: Query, events: int) -> str:
         query: the alarm.
         events: most events of one unit in a cell.
     """
-    if query.band is not None:
+    if query.band:
         return ""
     told: list[str] = []
     condition = query.condition
