@@ -116,7 +116,7 @@ RULES = [
         "COUNT(*) > 20",
         {"budget": "unit: event, epsilon_max: 4"},
         (
-            "each event counts once, in its room and hour: one event is protected, not all that a"
+            "each event counts once, in its room and hour: one event is protected, not all that one"
             " person does"
         ),
     ),
@@ -128,7 +128,7 @@ RULES = [
         },
         (
             "each event counts once, in its room and window of 1 hour, 4 windows at most: one event"
-            " is protected, not all that a person does"
+            " is protected, not all that one person does"
         ),
     ),
 ]
