@@ -1,8 +1,9 @@
 """The command ``tocsin``.
 
-Exit codes: 0 done, 2 bad input (also a ledger that refuses), 3 the budget does not hold one window,
-4 Kafka or the database cannot be reached. The file of a command is imported when it is called: help
-needs none of them, and only those that speak to Kafka import its clients.
+Exit codes: 0 done, 2 bad input (also a ledger that refuses), 3 the budget does not hold the
+windows or an alarm is useless, 4 Kafka or the database cannot be reached. The file of a command is
+imported when it is called: help needs none of them, and only those that speak to Kafka import its
+clients.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def contribution_rule(query: Query, budget: Budget) -> str:
         windows = f", {often} windows at most" if often > 1 else ""
         return (
             f"each event counts once, in its {place}{windows}{_worth(query)}: one event is"
-            f" protected, not all that {article(query.feed.unit)} does"
+            " protected, not all that one person does"
         )
     caps, cells = budget.contribution, len(query.domain)
     cap = min(caps.predicates_per_window, cells)
@@ -112,7 +112,7 @@ def _needed(query: Query, events: int) -> str:
         query: the alarm.
         events: most events of one unit in a cell.
     """
-    if query.band is not None:
+    if query.band:
         return ""
     told: list[str] = []
     condition = query.condition

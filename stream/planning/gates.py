@@ -25,6 +25,8 @@ from stream.windows.instants import iso_utc
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
     from accountant.budget.plan import BudgetPlan, ScopePlan
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
@@ -32,6 +34,11 @@ if TYPE_CHECKING:
 __all__ = ["Objection", "Objections", "objections"]
 
 _MOSTLY: Final = 0.5
+_MOST_CELLS: Final = 256
+"""Predicates with a threshold or a usual aggregate of their own that are looked at."""
+
+_TOO_WIDE: Final = "write a smaller tolerance or max_fpr, or a threshold further from 0"
+_TOO_NEAR: Final = "write a smaller tolerance, or a threshold further from what is usual"
 _WANTED: Final = "or write on_overrun: deny under budget, if denied windows are wanted"
 
 
@@ -106,20 +113,32 @@ def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
 
 
 def _useless(query: Query) -> Iterator[Objection]:
-    """Yield that an alarm rings, as a rule, for nobody at all."""
-    if query.band is not None or why_not(query) is not None:
+    """Yield that an alarm rings, as a rule, for nobody at all, or in ordinary windows."""
+    if why_not(query) is not None:
         return
     law = RingLaw(query)
-    empty = np.zeros((len(query.aggregates), len(query.domain)), dtype=np.int64)
-    true = query.condition.truth(empty)
+    nothing = np.zeros(1, dtype=np.int64)
     for cell in law.cells():
-        found = law.at(cell, [Fraction(0)])
-        if found is None or true[cell] or found[0] <= _MOSTLY:
-            continue
-        yield Objection(
-            query.id,
-            Objections.USELESS,
-            f"it rings with probability {found[0]:.2f} where nothing at all is counted",
-            "write a smaller tolerance or max_fpr, or a threshold further from 0",
-        )
+        chances = law.chances(cell, nothing)
+        if chances is not None and chances[0] > _MOSTLY and not law.due(cell, nothing)[0]:
+            told = f"it rings with probability {chances[0]:.2f} where nothing at all is counted"
+            yield Objection(query.id, Objections.USELESS, told, _TOO_WIDE)
+            return
+    if query.usual is None:
         return
+    for cell in _unlike(law.thresholds, query.usual):
+        usual = float(query.usual[cell])
+        found = law.at(cell, [Fraction(usual)])
+        if found is not None and found[0] > _MOSTLY:
+            named = ", ".join(query.domain.predicate(cell).values())
+            where = f" in {named}" if named else ""
+            told = f"it rings with probability {found[0]:.2f} at what is usual{where}, {usual:g}"
+            yield Objection(query.id, Objections.USELESS, told, _TOO_NEAR)
+            return
+
+
+def _unlike(thresholds: NDArray[np.int64], usual: NDArray[np.float64]) -> list[int]:
+    """Return a cell of every pair of threshold and usual aggregate, the first so many."""
+    pairs = np.stack([thresholds.astype(np.float64), usual])
+    _, firsts = np.unique(pairs, axis=1, return_index=True)
+    return sorted(firsts.tolist())[:_MOST_CELLS]

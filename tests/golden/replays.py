@@ -93,7 +93,8 @@ class Replay:
     def write(self, folder: Path) -> None:
         """Write the configuration and what is replayed."""
         text = f"{self.head}tables: {{usual: usual.csv}}\nfeeds:\n{self.feeds}"
-        text += f"budget: {self.budget}\nalarms:\n{self.alarms}"
+        budget = self.budget.rstrip().removesuffix("}") + ", on_overrun: deny}"
+        text += f"budget: {budget}\nalarms:\n{self.alarms}"
         (folder / "alarms.yaml").write_text(text.replace("UNTIL", self.until), encoding="utf-8")
         (folder / "usual.csv").write_text("room,n\nattic,30\nhall,60\nlab,90\n", encoding="utf-8")
         for given, made in self.files or (("badges.jsonl", events_jsonl),):

@@ -21,7 +21,9 @@ WINDOWS = 24
 
 def decided(folder: Path, mechanism: str, unit: str) -> LedgerStatus:
     """Replay a day, one busy hour in it, under a budget of two worst cases a person."""
-    plain = Path(configuration(folder, unit=unit, epsilon_max="9", aggregate="COUNT(*) > 1000"))
+    plain = Path(
+        configuration(folder, unit=unit, epsilon_max="9", aggregate="COUNT(*) > 1000", denials=True)
+    )
     plain.write_text(plain.read_text() + f"    mechanism: {mechanism}\n")
     alarms = load(plain, environ={})
     worst = plans_of(alarms)["crowd"].epsilon

@@ -47,13 +47,14 @@ def configuration(
     epsilon_max: str = "4",
     aggregate: str = "COUNT(*) > 30",
     tolerance: int = 1,
+    denials: bool = False,
 ) -> str:
-    """Write a configuration and return its path."""
+    """Write a configuration, where denied windows may be wanted, and return its path."""
     period = ", period: lifetime" if unit == "user" else ""
     text = (
         CONFIG.replace("BUDGET_UNIT", unit)
         .replace("EPSILON_MAX", epsilon_max)
-        .replace("PERIOD", period)
+        .replace("PERIOD", period + (", on_overrun: deny" if denials else ""))
         .replace("AGGREGATE", aggregate)
         .replace("TOLERANCE", str(tolerance))
     )
@@ -78,7 +79,7 @@ def tocsin(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments, catch_exceptions=False)
 
 
-def json_lines(result: Result) -> list[dict[str, Any]]:
-    """Return standard output as JSON objects, one a line."""
-    assert result.exit_code == 0, result.stderr
+def json_lines(result: Result, code: int = 0) -> list[dict[str, Any]]:
+    """Return standard output of a command that ended with a code as JSON objects, one a line."""
+    assert result.exit_code == code, result.stderr
     return [json.loads(line) for line in result.stdout.splitlines()]

@@ -107,7 +107,7 @@ def _counted_once(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
 def _unreachable(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
     """Yield comparisons that hold in no cell even if all declared units add all they may."""
     units = query.feed.fields[query.feed.unit].domain
-    if units is None or query.band is not None:
+    if units is None or query.band:
         return
     condition, most = query.condition, budget.contribution.events_per_cell
     for text, name in zip(query.texts, condition.formula.atoms, strict=True):

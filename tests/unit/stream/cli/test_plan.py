@@ -32,7 +32,7 @@ def test_plan_prints_the_theoretical_minimum(
 def test_plan_speaks_json(tmp_path: Path) -> None:
     """``--json`` gives two objects per alarm and one per budget, and says what would fit."""
     path = configuration(tmp_path, unit="user", epsilon_max="7")
-    alarm, budget, ringing = json_lines(tocsin("plan", path, "--json"))
+    alarm, budget, ringing = json_lines(tocsin("plan", path, "--json"), code=3)
     assert (alarm["alarm"], alarm["mechanism"]) == ("crowd", "tslm")
     assert float(alarm["epsilon"]) == pytest.approx(1.3863, abs=1e-4)
     assert alarm["ratio"] == pytest.approx(1.0, abs=1e-6)
@@ -47,13 +47,13 @@ def test_plan_speaks_json(tmp_path: Path) -> None:
 
 
 def test_plan_says_what_to_change(tmp_path: Path) -> None:
-    """Where it does not fit, the table ends with the smallest change, and the exit code stays 0."""
+    """Where it does not fit, the table ends with the smallest change, and the exit code is 3."""
     path = configuration(tmp_path, epsilon_max="1.38")
     result = tocsin("plan", path)
-    assert result.exit_code == 0
+    assert result.exit_code == 3
     assert "does not fit" in result.stdout
     assert "recommended: max_fnr: crowd 0.0506" in result.stdout
     assert 'epsilon_max: "1.3863"' in result.stdout
-    changes = [line for line in json_lines(tocsin("plan", path, "--json")) if "change" in line]
+    changes = [line for line in json_lines(tocsin("plan", path, "--json"), 3) if "change" in line]
     assert [line["change"] for line in changes] == ["tolerance", "max_fnr", "window", "epsilon_max"]
     assert [line["recommended"] for line in changes] == [False, True, False, False]

@@ -12,8 +12,8 @@ from tests.support.commands import configuration, events, json_lines, tocsin
 
 def test_run_refuses_at_the_window_that_the_plan_foretold(tmp_path: Path) -> None:
     """The first denial of a replay is the first refusal of its plan."""
-    path = configuration(tmp_path, unit="user", epsilon_max="12.5")
-    _, budget = json_lines(tocsin("plan", path, "--json"))
+    path = configuration(tmp_path, unit="user", epsilon_max="12.5", denials=True)
+    _, budget, *_ = json_lines(tocsin("plan", path, "--json"))
     lines = json_lines(tocsin("run", path, "--replay", events(tmp_path), "--json"))
     denied = [line["window_start"] for line in lines if line.get("reason") == "budget"]
     assert denied[0] == budget["first_refusal"]["window_start"]
@@ -68,7 +68,7 @@ def test_run_refuses_a_budget_that_holds_no_window(tmp_path: Path) -> None:
 
 def test_run_denies_what_the_budget_does_not_hold(tmp_path: Path) -> None:
     """Five hours fit under the lifetime wall; the other nineteen are denied, uncharged."""
-    path = configuration(tmp_path, unit="user", epsilon_max="7")
+    path = configuration(tmp_path, unit="user", epsilon_max="7", denials=True)
     result = tocsin("run", path, "--replay", events(tmp_path), "--json")
     assert "then all are denied" in result.stderr
     lines = json_lines(result)

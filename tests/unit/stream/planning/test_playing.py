@@ -246,14 +246,14 @@ def test_it_is_said_to_people_and_to_programs(tmp_path: Path) -> None:
         epsilon_max="1.5",
     )
     file = str(config.write(tmp_path))
-    printed = CliRunner().invoke(main, ["plan", file]).output
+    printed = CliRunner().invoke(main, ["plan", file]).stdout
     assert "in the fullest period, if all windows end at their worst:" in printed
     assert "none" in printed
     assert "the other gets all" in printed
     assert "smallest change" not in printed
     lines = [
         json.loads(line)
-        for line in CliRunner().invoke(main, ["plan", "--json", file]).output.splitlines()
+        for line in CliRunner().invoke(main, ["plan", "--json", file]).stdout.splitlines()
     ]
     found = {
         line["alarm"]: (line["share"], line["windows_asked"], line["windows_granted"])

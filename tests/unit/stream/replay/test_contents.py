@@ -32,7 +32,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 def _renamed(folder: Path, number: int, *, unit: str = "event") -> str:
     """Write the configuration with feed, topic and alarm under other names."""
-    path = Path(configuration(folder, unit=unit))
+    path = Path(configuration(folder, unit=unit, denials=unit == "user"))
     text = path.read_text(encoding="utf-8")
     for name in ("badges", "building", "crowd"):
         text = text.replace(name, f"{name}{number}")

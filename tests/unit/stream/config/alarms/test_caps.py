@@ -103,8 +103,8 @@ RULES = [
         "SUM(n) > 1000",
         {"caps": "{events_per_cell: 3}"},
         (
-            "a person counts in the first room of the hour only, with at most 3 events (worth 0 to 50"
-            " of n); SUM(n) > 1000 takes 7 persons or more"
+            "a person counts in the first room of the hour only, with at most 3 events"
+            " (worth 0 to 50 of n); SUM(n) > 1000 takes 7 persons or more"
         ),
     ),
     (
@@ -116,7 +116,7 @@ RULES = [
         "COUNT(*) > 20",
         {"budget": "unit: event, epsilon_max: 4"},
         (
-            "each event counts once, in its room and hour: one event is protected, not all that a"
+            "each event counts once, in its room and hour: one event is protected, not all that one"
             " person does"
         ),
     ),
@@ -127,8 +127,8 @@ RULES = [
             "window": "HOP(ts, INTERVAL '15' MINUTE, INTERVAL '1' HOUR)",
         },
         (
-            "each event counts once, in its room and window of 1 hour, 4 windows at most: one event is"
-            " protected, not all that a person does"
+            "each event counts once, in its room and window of 1 hour, 4 windows at most: one event"
+            " is protected, not all that one person does"
         ),
     ),
 ]

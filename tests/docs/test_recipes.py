@@ -1,0 +1,55 @@
+"""The recipes pass `check` without a warning, fit their budgets, and cost what the page says."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stream.config.loading import examine
+from stream.planning.budget import budget_plan
+from tests.support.commands import json_lines, tocsin
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = (ROOT / "docs" / "guide" / "recipes.md").read_text(encoding="utf-8")
+RECIPES = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
+NAMES = ("counters", "presence", "passages")
+
+
+def written(folder: Path, text: str) -> Path:
+    """Write a recipe."""
+    path = folder / "alarms.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("text", RECIPES, ids=NAMES)
+def test_every_recipe_checks_and_fits(text: str, tmp_path: Path) -> None:
+    """Neither command objects, and neither warns."""
+    path = str(written(tmp_path, text))
+    *findings, verdict = json_lines(tocsin("check", path, "--json"))
+    assert [line["level"] for line in findings] == ["note"]
+    assert verdict["verdict"] == "ok"
+    assert tocsin("plan", path).exit_code == 0
+
+
+def test_a_wider_clip_needs_what_the_page_says(tmp_path: Path) -> None:
+    """With ten times the clip the same budget takes a tolerance beyond the threshold."""
+    wide = RECIPES[0].replace("clip: [0, 5]", "clip: [0, 50]")
+    report = examine(written(tmp_path, wide.replace("> 200", "> 2000")), environ={})
+    assert report.alarms is not None
+    assert not budget_plan(report.alarms).fits
+    wide = wide.replace("tolerance: 40", "tolerance: 400")
+    assert any("larger than the threshold" in str(one) for one in examined_errors(tmp_path, wide))
+    roomy = examine(written(tmp_path, wide.replace("> 200", "> 2000")), environ={})
+    assert roomy.alarms is not None
+    assert budget_plan(roomy.alarms).fits
+
+
+def examined_errors(folder: Path, text: str) -> tuple[Exception, ...]:
+    """Return why a text cannot be used."""
+    return examine(written(folder, text), environ={}).errors

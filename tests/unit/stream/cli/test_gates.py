@@ -1,0 +1,147 @@
+"""``check``, ``plan`` and ``run`` object to what does not fit, and to alarms that are useless."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stream.cli.main import main
+from stream.config.loading import load
+from stream.planning.gates import Objections, objections
+from tests.support.commands import configuration, events, json_lines, tocsin
+
+
+def overrunning(folder: Path, *, denials: bool = False) -> str:
+    """Write a lifetime of 24 hours whose budget holds five, and return its path."""
+    return configuration(folder, unit="user", epsilon_max="7", denials=denials)
+
+
+def with_usual(folder: Path, usual: int) -> str:
+    """Write an alarm over 30 with tolerance 5, and say what is usual; return its path."""
+    path = Path(configuration(folder, tolerance=5))
+    text = path.read_text(encoding="utf-8") + f"    usual: {usual}\n"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("command", ["check", "plan"])
+def test_what_does_not_fit_ends_with_3(tmp_path: Path, command: str) -> None:
+    """The place, the alarm, how many windows it gets, and what to write instead."""
+    path = overrunning(tmp_path)
+    result = tocsin(command, path)
+    assert result.exit_code == 3
+    assert f"{path}:14:3: crowd: budget user grants it 5 of the 24 windows" in result.stderr
+    assert "on_overrun: deny" in result.stderr
+    assert "ok" not in result.stdout.split()
+
+
+@pytest.mark.parametrize("command", ["check", "plan"])
+def test_wanted_denials_are_no_objection(tmp_path: Path, command: str) -> None:
+    """``on_overrun: deny`` says that windows may be denied."""
+    assert tocsin(command, overrunning(tmp_path, denials=True)).exit_code == 0
+
+
+def test_run_refuses_before_anything_is_there(tmp_path: Path) -> None:
+    """Exit code 3, the reason, and no ledger; with denials wanted, it runs."""
+    path = overrunning(tmp_path)
+    refused = tocsin("run", path, "--replay", events(tmp_path))
+    assert refused.exit_code == 3
+    assert "error: 'crowd': budget user grants it 5 of the 24 windows" in refused.stderr
+    assert "on_overrun: deny" in refused.stderr
+    assert not (tmp_path / ".tocsin").exists()
+    overrunning(tmp_path, denials=True)
+    assert tocsin("run", path, "--replay", events(tmp_path)).exit_code == 0
+
+
+def test_not_one_window_is_never_wanted(tmp_path: Path) -> None:
+    """A budget that may deny is no good to an alarm that gets no window by itself."""
+    path = configuration(tmp_path, unit="user", epsilon_max="1", denials=True)
+    result = tocsin("check", path)
+    assert result.exit_code == 3
+    assert "does not hold one window of it" in result.stderr
+
+
+@pytest.mark.parametrize(("usual", "code"), [(8, 0), (24, 0), (27, 3), (40, 3)])
+def test_an_alarm_that_rings_at_what_is_usual_is_useless(
+    tmp_path: Path, usual: int, code: int
+) -> None:
+    """Beyond a probability of one half at ``usual`` it is refused, by each of the commands."""
+    path = with_usual(tmp_path, usual)
+    for command in (("check", path), ("plan", path)):
+        result = tocsin(*command)
+        assert result.exit_code == code
+        assert (f"at what is usual in lab, {usual}" in result.stderr) is (code == 3)
+    if code:
+        assert tocsin("run", path, "--replay", events(tmp_path)).exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "max_fpr", "useless"),
+    [
+        ("COUNT(*) > 4", "0.9", True),
+        ("COUNT(*) > 4", "0.05", False),
+        ("COUNT(*) < 4", "0.9", False),
+    ],
+)
+def test_an_alarm_that_rings_for_nobody_is_useless(
+    tmp_path: Path, aggregate: str, max_fpr: str, *, useless: bool
+) -> None:
+    """Unless an empty cell is what it is to ring for."""
+    path = Path(configuration(tmp_path, aggregate=aggregate, epsilon_max="9"))
+    text = path.read_text(encoding="utf-8") + f"    max_fpr: {max_fpr}\n"
+    path.write_text(text, encoding="utf-8")
+    kinds = [one.kind for one in objections(load(path, environ={}))]
+    assert kinds == ([Objections.USELESS] if useless else [])
+
+
+def test_several_files_and_the_worst_of_them(tmp_path: Path) -> None:
+    """Each is named; a bad one says more than one that does not fit."""
+    paths = []
+    for name in ("good", "over", "bad"):
+        folder = tmp_path / name
+        folder.mkdir()
+        paths.append(overrunning(folder) if name == "over" else configuration(folder))
+    good, over, bad = paths
+    Path(bad).write_text("feeds: {}\n", encoding="utf-8")
+    result = tocsin("check", good, over)
+    assert (result.exit_code, result.stdout) == (3, f"{good}: ok\n")
+    assert tocsin("check", good, over, bad).exit_code == 2
+    assert tocsin("plan", good, bad).exit_code == 2
+    lines = json_lines(tocsin("plan", good, over, "--json"), 3)
+    assert {line["file"] for line in lines} == {good, over}
+    verdicts = [line for line in lines if line["record"] == "verdict"]
+    assert [line["verdict"] for line in verdicts] == ["ok", "refused"]
+
+
+def test_check_speaks_json(tmp_path: Path) -> None:
+    """One object a finding with its place, and one verdict a file; nothing on standard error."""
+    path = overrunning(tmp_path)
+    result = tocsin("check", path, "--json")
+    *findings, verdict = json_lines(result, 3)
+    assert result.stderr == ""
+    assert [line["level"] for line in findings] == ["warning", "warning", "note", "error"]
+    keys = ["record", "file", "line", "column", "level", "message", "hint"]
+    assert all(list(line) == keys and line["file"] == path for line in findings)
+    assert all(line["line"] > 1 and line["column"] >= 1 for line in findings)
+    assert (verdict["verdict"], verdict["exit_code"], verdict["warnings"]) == ("refused", 3, 2)
+    assert [one["kind"] for one in verdict["refused"]] == ["overrun"]
+    Path(path).write_text("feeds: {}\n", encoding="utf-8")
+    *findings, verdict = json_lines(tocsin("check", path, "--json"), 2)
+    assert verdict["errors"] == len(findings) > 0
+
+
+def test_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``-`` is checked as a file is; domains lie in the working directory."""
+    text = Path(configuration(tmp_path)).read_text(encoding="utf-8")
+    text = text.replace("{domain: [lab, hall]}", "{domain: rooms.txt}")
+    monkeypatch.chdir(tmp_path)
+    missing = CliRunner().invoke(main, ["check", "-"], input=text)
+    assert missing.exit_code == 2
+    assert missing.stderr.startswith("-:8:")
+    (tmp_path / "rooms.txt").write_text("lab\nhall\n", encoding="utf-8")
+    assert CliRunner().invoke(main, ["check", "-"], input=text).stdout == "ok\n"
+    planned = CliRunner().invoke(main, ["plan", "-", "--json"], input=text)
+    assert json.loads(planned.stdout.splitlines()[0])["contribution"].startswith("each event")
