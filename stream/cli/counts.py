@@ -63,15 +63,14 @@ class Cell:
 
 def cells_of(query: Query, window: CountedWindow) -> Iterator[Cell]:
     """Yield the predicates of a window that count something or hold; all others count 0."""
-    banded = query.band is not None
-    true = None if banded else query.condition.truth(window.statistics)
-    shown = window.statistics.any(axis=0)
-    if true is not None:
+    true, thresholds, shown = None, [], window.statistics.any(axis=0)
+    if window.references is None:
+        true = query.condition.truth(window.statistics)
         shown = shown | true
-    if window.references is not None:
+        literals = query.condition.formula.literals
+        thresholds = [query.condition.test(literal).thresholds for literal in literals]
+    else:
         shown = shown | (window.references != 0)
-    literals = () if banded else query.condition.formula.literals
-    thresholds = [query.condition.test(literal).thresholds for literal in literals]
     for cell in np.flatnonzero(shown).tolist():
         yield Cell(
             cell,
@@ -89,7 +88,7 @@ def counts_table(query: Query, windows: Sequence[CountedWindow]) -> Table:
     table.add_column("predicate")
     for spec in query.aggregates:
         table.add_column(_heading(spec, query), justify="right")
-    if query.band is None:
+    if all(window.references is None for window in windows):
         table.add_column("rings in truth where")
         table.add_column("true")
     else:

@@ -86,6 +86,7 @@ class Metrics:
     def events_read(self, feed: str, count: int) -> None:
         """Add events read from a feed, those read again after a restart included."""
         self._custodian.events.labels(feed).inc(count)
+        self._custodian.shares[feed].add(read=count)
 
     def appended(self, feed: str, append_ms: int) -> None:
         """Take note of when a record that was read had arrived; the newest of all is shown.
@@ -105,6 +106,7 @@ class Metrics:
         """Add events that no alarm of the feed can use, each once, by reason."""
         for reason, count in drops.items():
             self._custodian.dropped.labels(feed, reason).inc(count)
+        self._custodian.shares[feed].add(dropped=sum(drops.values()))
 
     def lag(self, feed: str, partition: int, records: int) -> None:
         """Say how many records of an assigned partition are still to be read, every second or so.

@@ -16,6 +16,7 @@ from accountant.records import Outcome, PartialStatus
 from stream.metrics.journal import JournalFamilies
 from stream.metrics.losses import LossFamilies
 from stream.metrics.partitions import PartitionFamilies
+from stream.metrics.shares import RecentShare
 from stream.model.reasons import DENIALS, DROPS
 
 if TYPE_CHECKING:
@@ -145,6 +146,13 @@ class Custodian:
             ["feed", "reason"],
             registry=registry,
         )
+        self.dropped_share = Gauge(
+            "tocsin_events_dropped_share",
+            "Share of the events read within the last 15 minutes that no alarm can use.",
+            ["feed"],
+            registry=registry,
+        )
+        self.shares = {feed: RecentShare(monotonic_s) for feed in alarms.feeds}
         self.last_event = Gauge(
             "tocsin_last_event_timestamp_seconds",
             "Append time of the newest record read, seconds since the Unix epoch; 0 before it.",
@@ -210,6 +218,7 @@ class Custodian:
         )
         for feed in alarms.feeds:
             self.events.labels(feed)
+            self.dropped_share.labels(feed).set_function(self.shares[feed].value)
             self.last_event.labels(feed)
             for reason in DROPS:
                 self.dropped.labels(feed, reason)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.records import Partial
+    from operators.base import Band
     from stream.model.alarms import Alarms
     from stream.model.feeds import Feed
     from stream.model.queries import Query
@@ -31,6 +32,7 @@ __all__ = [
     "FARTHEST_REFERENCE",
     "WindowPartials",
     "around",
+    "band_of",
     "counted_on",
     "feeds_in_use",
     "feeds_of",
@@ -63,6 +65,17 @@ class WindowPartials:
             [one for one in partials if one.partition < REFERENCE_PARTITIONS],
             [one for one in partials if one.partition >= REFERENCE_PARTITIONS],
         )
+
+
+def band_of(query: Query) -> Band:
+    """Return the band that an alarm watches.
+
+    Raises:
+        ValueError: its mechanism is none for bands.
+    """
+    if query.band is None:
+        raise ValueError("only a band has references")
+    return query.band
 
 
 def counted_on(feed: Feed, alarms: Alarms) -> tuple[list[Query], Budget]:
@@ -119,7 +132,5 @@ def around(query: Query, references: NDArray[np.int64]) -> Query:
         query: of a band whose references are counted.
         references: shape (cells,), int64.
     """
-    if query.band is None:
-        raise ValueError("only a band has references")
     clamped = np.clip(references, -FARTHEST_REFERENCE, FARTHEST_REFERENCE)
-    return replace(query, band=replace(query.band, references=clamped))
+    return replace(query, band=replace(band_of(query), references=clamped))

@@ -14,10 +14,18 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.errors import ConfigError
 from operators.noise.source import NoiseSource
+from operators.registry import mechanism_of
 from stream.counting.bounding import Capped
 from stream.counting.partition import PartitionReader
 from stream.decisions.judge import statistics_of
-from stream.model.references import WindowPartials, counted_on, feeds_in_use, feeds_of, public_feeds
+from stream.model.references import (
+    WindowPartials,
+    band_of,
+    counted_on,
+    feeds_in_use,
+    feeds_of,
+    public_feeds,
+)
 from stream.replay.lanes import read_until, source_of
 from stream.replay.replay import windows_of
 
@@ -97,7 +105,8 @@ def count_windows(
             read_until(key, lanes[feed.name], arrived)
         counted = arrived.pop(key)
         partials, cells = WindowPartials.of(counted), len(query.domain)
-        references = None if query.band is None else query.band.references
+        banded = mechanism_of(query.mechanism).bands is not None
+        references = band_of(query).references if banded else None
         if query.reference is not None:
             references = statistics_of(partials.reference, 1, cells)[0]
         yield CountedWindow(

@@ -93,8 +93,8 @@ def passed_by(reason: str, time_ms: int, feed: Feed) -> str:
     message = f"dated {iso_utc(time_ms)}"
     if feed.history is not None:
         message += f", `history` is {' to '.join(map(iso_utc, feed.history))}"
-    if time_ms < _EARLY_MS:
-        message += "; are the times seconds? Numbers are milliseconds since 1970"
+        if time_ms < _EARLY_MS <= feed.history[0]:
+            message += "; are the times seconds? Numbers are milliseconds since 1970"
     return message
 
 

@@ -96,6 +96,7 @@ def test_the_exact_names_are_kept() -> None:
         ("tocsin_predicates_by_epsilon", "custodian"),
         ("tocsin_events_total", "custodian"),
         ("tocsin_events_dropped_total", "custodian"),
+        ("tocsin_events_dropped_share", "custodian"),
         ("tocsin_decision_seconds", "custodian"),
         ("tocsin_cut_to_alarm_seconds", "custodian"),
         ("tocsin_partials_stored_total", "custodian"),

@@ -6,10 +6,14 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from stream.events.records import Record
+from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
+from stream.replay.people import PeoplePerWindow
 from tests.support.commands import tocsin
 
 if TYPE_CHECKING:
@@ -272,6 +276,87 @@ def test_what_is_told_is_what_the_replay_drops(tmp_path: Path) -> None:
     assert "49 events read, 40 usable" in line
     assert "1 outside history" in line
     assert "1 outside windows" in line
+
+
+def _dump(path: Path, values: list[tuple[bytes | None, int, bool]]) -> str:
+    """Write a dump of one partition: values, append times, and whether the broker gave them."""
+    with LogWriter(path, DumpInfo("building.badges", 1)) as writer:
+        writer.write(
+            LoggedRecord(0, Record(offset, append_ms, log_append, value, ()))
+            for offset, (value, append_ms, log_append) in enumerate(values)
+        )
+    return str(path)
+
+
+def test_a_dump_is_counted_as_a_replay_counts_it(tmp_path: Path) -> None:
+    """Late, early, misdated, unreadable: each with its offset, in the metrics' numbers."""
+    (command, config, _, _) = _written(tmp_path, "", "unused.jsonl", {})
+    good_ms = 1_740_993_120_000
+
+    def value(**other: object) -> bytes:
+        return json.dumps(_event(1, ts=good_ms, **other)).encode()
+
+    records: list[tuple[bytes | None, int, bool]] = [(value(), good_ms, True)] * 20
+    records += [
+        (value(), good_ms, False),
+        (b"nonsense", good_ms, True),
+        (None, good_ms, True),
+        (value(room="HALL"), good_ms, True),
+        (value(n="x"), good_ms, True),
+        (json.dumps(_event(1, ts=good_ms + 10_000_000)).encode(), good_ms, True),
+        (value(), good_ms + 9_000_000, True),
+    ]
+    dump = _dump(tmp_path / "log.parquet", records)
+    report = tmp_path / "metrics.txt"
+    result = tocsin(command, config, "--replay", dump, "--custodian-report", str(report))
+    assert result.exit_code == 0, result.stderr
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("note: badges")]
+    assert "27 events read, 20 usable" in line
+    for said in (
+        "2 undecodable (first: partition 0, offset 21: 'nonsense')",
+        "1 create time (first: partition 0, offset 20: ",
+        "1 out of domain (first: partition 0, offset 23: 'HALL' is not in rooms.txt",
+        "1 wrong type (first: partition 0, offset 24: `n` is 'x', declared as integer",
+        "1 early (first: partition 0, offset 25: ",
+        "1 late (first: partition 0, offset 26: ",
+    ):
+        assert said in line, line
+    text = report.read_text()
+    for reason, count in (("undecodable", 2), ("late", 1), ("early", 1), ("create_time", 1)):
+        name = f'tocsin_events_dropped_total{{feed="badges",reason="{reason}"}}'
+        assert f"{name} {count}.0" in text
+
+
+def test_a_dump_of_nothing_usable_is_refused(tmp_path: Path) -> None:
+    """Records that the broker did not date would all be dropped: nothing is spent on them."""
+    (command, config, _, _) = _written(tmp_path, "", "unused.jsonl", {})
+    value = json.dumps(_event(1)).encode()
+    dump = _dump(tmp_path / "log.parquet", [(value, 1_740_993_120_000, False)] * 9)
+    result = tocsin(command, config, "--replay", dump)
+    assert result.exit_code == 2
+    assert "9 create time, first: partition 0, offset 0" in result.stderr
+    assert "LogAppendTime" in result.stderr
+    assert not (tmp_path / ".tocsin").exists()
+
+
+def test_ids_take_bounded_memory() -> None:
+    """However many windows and people there are, so many hashes are kept; the rest is estimated."""
+    windows = PeoplePerWindow(windows=10**9, overlap=1)
+    random = np.random.default_rng(3)
+    for _ in range(30):
+        index = np.sort(random.integers(0, 10**9, 4_000))
+        windows.add(index, index, random.integers(0, 2**63, 4_000).astype(np.uint64))
+    assert len(windows._least) <= 8_192
+    crowd = PeoplePerWindow(windows=1, overlap=1)
+    people = random.permutation(np.arange(60_000)).astype(np.uint64) * np.uint64(
+        11400714819323198485
+    )
+    for part in np.split(people, 6):
+        crowd.add(np.zeros(10_000, np.int64), np.zeros(10_000, np.int64), part)
+    found = crowd.counted()
+    assert found is not None
+    assert not found.exact
+    assert abs(found.largest - 60_000) < 9_000  # five times the estimate's spread
 
 
 def test_options_of_replays_are_refused_with_a_worker(tmp_path: Path) -> None:
