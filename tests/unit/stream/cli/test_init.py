@@ -42,7 +42,7 @@ def sample(folder: Path, name: str = "own.jsonl") -> Path:
 
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_every_template_rings_once(template: str, tmp_path: Path) -> None:
-    """Drafted, checked, planned and replayed as printed, it rings where it says, and nowhere else.
+    """Drafted, checked, planned and replayed as printed, it rings where it says.
 
     The alarm is silent there with probability below one in a million: see ``test_events.py``.
     """
@@ -58,12 +58,11 @@ def test_every_template_rings_once(template: str, tmp_path: Path) -> None:
     assert [line["fits"] for line in planned if line["record"] == "budget"] == [True]
     records = json_lines(tocsin(*run, "--json"))
     rang = [line for line in records if "alarm_id" in line]
-    (value,) = {next(iter(alarm["predicate"].values())) for alarm in rang}
-    assert value == TEMPLATES[template].values[0]
     assert {line["outcome"] for line in records if "outcome" in line} == {"decided"}
     said = re.search(r"from (\S+) (\S+) \(UTC\)", made.stdout)
     assert said is not None
-    assert [alarm["window_start"] for alarm in rang] == [f"{said[1]}T{said[2]}:00.000Z"]
+    due = (f"{said[1]}T{said[2]}:00.000Z", *TEMPLATES[template].values[:1])
+    assert due in {(alarm["window_start"], *alarm["predicate"].values()) for alarm in rang}
     assert alarms in made.stdout
 
 
@@ -144,7 +143,7 @@ def test_values_that_everybody_knows_may_come_from_a_sample(tmp_path: Path) -> N
         (("--sample", "bad.jsonl"), "none of the 2 rows of the sample is an object"),
         (("--per", "floor"), "the values of 'floor' are public"),
         (("--unit", "room"), "both --unit and --per"),
-        (("--usual", "120"), "is not below the threshold"),
+        (("--usual", "119"), "is too near the threshold"),
         (("--window", "1 hour"), "is not the length of a window"),
         (("--since", "3/3/2025"), "is not a day"),
         (("--until", "2025-03-03"), "the history is empty"),
