@@ -22,6 +22,13 @@ def test_names_stay_what_they_are(name: str) -> None:
         assert name in {query.feed.unit, query.feed.time}
 
 
+@pytest.mark.parametrize("per", ["../room", "/room", "a b", "", "r" * 300])
+def test_no_name_of_a_field_leaves_the_folder(per: str) -> None:
+    """The file of values is called after the field where that is a plain word."""
+    assert replace(OFFICE, per=per).values_file == "values.txt"
+    assert OFFICE.values_file == "rooms.txt"
+
+
 def test_comments_stand_in_one_column() -> None:
     """Where what they say something of is short enough, and behind it where it is not."""
     text = configuration(OFFICE, tolerance=9, until="2025-03-04")
