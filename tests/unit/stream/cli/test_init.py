@@ -104,7 +104,13 @@ def test_values_of_a_sample_stay_with_the_custodian(tmp_path: Path) -> None:
     assert HIDDEN not in refused.output + refused.stderr
     assert "as the custodian" in refused.stderr
 
-    denied = asked(folder, "--sample", events, answers="\n" * 6 + "n\nhall,lab\n" + "\n" * 9)
+    answers = "\n" * 5 + "n\nhall,lab\n" + "\n" * 9
+    wanted = ("--template", "office", "--domain-from-sample")  # and then thought better of
+    changed = asked(tmp_path / "other", "--sample", events, *wanted, answers=answers)
+    assert changed.exit_code == 0, changed.stderr
+    assert (tmp_path / "other" / "places.txt").read_text(encoding="utf-8") == "hall\nlab\n"
+
+    denied = asked(folder, "--sample", events, answers=f"\n{answers}")
     assert denied.exit_code == 0, denied.stderr
     assert HIDDEN not in denied.stdout
     written = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
