@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.shared import CONFIG, load_alarms
+from stream.cli.gate import FILES, examined, show, worst
+from stream.cli.shared import echo_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,8 +16,17 @@ __all__ = ["check"]
 
 
 @click.command()
-@click.argument("file", type=CONFIG)
-def check(file: Path) -> None:
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def check(files: tuple[Path, ...], *, as_json: bool) -> None:
     """Check a configuration; say every error with its place and what to write instead."""
-    load_alarms(file, notes=True)
-    click.echo("ok")
+    found = []
+    for path in files:
+        one = examined(path)
+        found.append(one)
+        show(one, as_json=as_json)
+        if as_json:
+            echo_json(one.verdict())
+        elif not one.exit_code:
+            click.echo("ok" if len(files) == 1 else f"{path}: ok")
+    click.get_current_context().exit(worst(found))

@@ -68,6 +68,10 @@ class _Tocsin(click.Group):
             help="Print what makes a shell complete commands, options, files, alarms and feeds.",
         ),
         Later(
+            "count",
+            help="Show what alarms count, exactly: every window, and what is left out of it.",
+        ),
+        Later(
             "dump",
             help="Write what a feed's topic holds to a Parquet file, for replays and simulations.",
         ),

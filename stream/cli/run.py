@@ -12,8 +12,9 @@ from rich.console import Console
 
 from stream.build import open_ledger
 from stream.cli.console import ReplayView, alarms_table, budget_bars
-from stream.cli.shared import CONFIG, load_alarms, paths_by_feed, refuse_hopeless
+from stream.cli.shared import CONFIG, load_alarms, paths_by_feed, refuse_hopeless, refuse_objected
 from stream.cli.suggestions import event_files
+from stream.cli.surveying import refuse_unusable, say_read
 from stream.cli.workers import Place, check_workers, run_workers, worker_settings
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.records import encode
@@ -23,9 +24,12 @@ from stream.logs.settings import Form, Level
 from stream.planning.budget import budget_plan
 from stream.planning.outlook import starving
 from stream.replay.replay import Replay
+from stream.replay.survey import survey
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
     from stream.decisions.records import Alarm, DecisionRecord
@@ -64,6 +68,11 @@ _UNCLAIMED = (
     help="Write the custodian's metrics of a replay (exact counts: private!) to this file.",
 )
 @click.option(
+    "--accept-drops",
+    is_flag=True,
+    help="Decide a replay's windows also where hardly any of its events can be used.",
+)
+@click.option(
     "--workers",
     type=click.IntRange(min=1),
     default=1,
@@ -87,6 +96,7 @@ def run(
     *,
     as_json: bool,
     custodian_report: Path | None,
+    accept_drops: bool,
     workers: int,
     log_level: str | None,
     log_format: str | None,
@@ -98,19 +108,21 @@ def run(
     alarms = load_alarms(file, quiet=place is not None)  # the parent has said it
     planned = budget_plan(alarms, plans_of(alarms))
     refuse_hopeless(planned)
+    refuse_objected(alarms, planned)
     if planned.suggestion and place is None:
         click.echo(f"note: {planned.suggestion}", err=True)
         for sentence in starving(alarms, planned):
             click.echo(f"note: {sentence}", err=True)
     if replayed:
-        if workers > 1:
-            raise click.UsageError("a replay is one process; --workers is for Kafka")
-        if log_level or log_format:
-            raise click.UsageError("a replay has no log; a worker has one")
-        _replay_files(alarms, (*replayed, *more), as_json=as_json, report=custodian_report)
+        _refuse_of_workers(workers, log_level or log_format)
+        files = paths_by_feed(alarms, (*replayed, *more))
+        read = survey(alarms, files)
+        if not accept_drops:
+            refuse_unusable(read)
+        _replay_files(alarms, files, as_json=as_json, report=custodian_report)
+        say_read(read)
         return
-    if custodian_report:
-        raise click.UsageError("--custodian-report goes with --replay; a worker has its metrics")
+    _refuse_of_replays(custodian_report, accept_drops=accept_drops)
     if place is None and workers > 1:
         check_workers(alarms, file, workers)
         click.get_current_context().exit(run_workers(workers))
@@ -132,10 +144,25 @@ def run(
     )
 
 
+def _refuse_of_workers(workers: int, logged: str | None) -> None:
+    """Refuse options of workers with a replay."""
+    if workers > 1:
+        raise click.UsageError("a replay is one process; --workers is for Kafka")
+    if logged:
+        raise click.UsageError("a replay has no log; a worker has one")
+
+
+def _refuse_of_replays(report: Path | None, *, accept_drops: bool) -> None:
+    """Refuse options of replays with workers."""
+    if report:
+        raise click.UsageError("--custodian-report goes with --replay; a worker has its metrics")
+    if accept_drops:
+        raise click.UsageError("--accept-drops goes with --replay; a worker has an alert instead")
+
+
 def _replay_files(
-    alarms: Alarms, given: tuple[str, ...], *, as_json: bool, report: Path | None
+    alarms: Alarms, files: Mapping[str, Sequence[Path]], *, as_json: bool, report: Path | None
 ) -> None:
-    files = paths_by_feed(alarms, given)
     with open_ledger(alarms) as opened:
         fresh = not opened.pins.budgets()
         replaying = Replay(alarms, opened, files)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import click
 from accountant.errors import BudgetError, ConfigError, LedgerError, TocsinError
 from stream.config.loading import examine
 from stream.model.references import feeds_in_use
+from stream.planning.gates import objections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,12 +29,14 @@ if TYPE_CHECKING:
 __all__ = [
     "BAD_INPUT",
     "CONFIG",
+    "chosen_alarms",
     "complain",
     "complaining",
     "echo_json",
     "load_alarms",
     "paths_by_feed",
     "refuse_hopeless",
+    "refuse_objected",
     "require_ledger_file",
 ]
 
@@ -94,6 +98,21 @@ def load_alarms(file: Path, *, quiet: bool = False, notes: bool = False) -> Alar
     return report.alarms
 
 
+def chosen_alarms(alarms: Alarms, names: Sequence[str]) -> Alarms:
+    """Return the configuration with the alarms of some names only; with all where none is given.
+
+    Raises:
+        ConfigError: there is none of a name.
+    """
+    for name in names:
+        if name not in alarms.queries:
+            raise ConfigError(
+                f"there is no alarm {name!r}", hint=f"alarms: {', '.join(alarms.queries)}"
+            )
+    chosen = {name: q for name, q in alarms.queries.items() if not names or name in names}
+    return replace(alarms, queries=chosen)
+
+
 def paths_by_feed(alarms: Alarms, given: Sequence[str]) -> dict[str, list[Path]]:
     """Return the files of each feed from ``PATH`` and ``FEED=PATH``.
 
@@ -132,6 +151,19 @@ def refuse_hopeless(plan: BudgetPlan) -> None:
             f"budget {scope.terms.scope!r} does not hold one window {which}",
             hint=scope.suggestion or "raise epsilon_max, max_fnr or the tolerance",
         )
+
+
+def refuse_objected(alarms: Alarms, plan: BudgetPlan) -> None:
+    """Refuse to start what ``check`` objects to.
+
+    Raises:
+        BudgetError: naming an alarm, why, and what to change.
+    """
+    found = objections(alarms, plan)
+    if found:
+        first, more = found[0], len(found) - 1
+        others = f" (and {more} more, as `tocsin check` shows)" if more else ""
+        raise BudgetError(f"{first.alarm!r}: {first.message}{others}", hint=first.hint)
 
 
 def require_ledger_file(alarms: Alarms) -> None:

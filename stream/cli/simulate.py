@@ -22,7 +22,7 @@ from rich.progress import (
 
 from accountant.errors import ConfigError
 from operators.registry import mechanism_of
-from stream.cli.shared import CONFIG, load_alarms, paths_by_feed
+from stream.cli.shared import CONFIG, chosen_alarms, load_alarms, paths_by_feed
 from stream.cli.suggestions import alarm_names, event_files
 from stream.decisions.mechanisms import plans_of
 from stream.model.alarms import cells_per_unit, scope_of
@@ -276,12 +276,7 @@ def _chosen(alarms: Alarms, names: Sequence[str]) -> Alarms:
     Raises:
         ConfigError: there is none of a name, or none is left.
     """
-    for name in names:
-        if name not in alarms.queries:
-            raise ConfigError(
-                f"there is no alarm {name!r}", hint=f"alarms: {', '.join(alarms.queries)}"
-            )
-    queries = {name: query for name, query in alarms.queries.items() if name in (names or [name])}
+    queries = chosen_alarms(alarms, names).queries
     tried = {name: q for name, q in queries.items() if mechanism_of(q.mechanism).bands is None}
     bands = [name for name in queries if name not in tried]
     if bands:

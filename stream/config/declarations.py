@@ -104,7 +104,7 @@ def build_budget(model: BudgetModel, timezone: str, findings: Findings) -> Budge
     caps = _caps(model, findings)
     if caps is None or len(findings.errors) > before:
         return None
-    return Budget(model.unit, model.epsilon_max, periods, caps)
+    return Budget(model.unit, model.epsilon_max, periods, caps, model.on_overrun)
 
 
 def build_kafka(
@@ -195,7 +195,8 @@ def _field(name: str, model: FieldModel, loc: Loc, findings: Findings) -> Field:
     if model.clip is not None:
         lo, hi = model.clip
         _check_clip(lo, hi, step, (*loc, "clip"), findings)
-    return Field(name, kind, domain, lo, hi, step)
+    domain_file = model.domain if isinstance(model.domain, str) else None
+    return Field(name, kind, domain, lo, hi, step, domain_file, fixed=model.fixed == "true")
 
 
 def _check_clip(

@@ -49,6 +49,7 @@ from stream.config.scalars import (
 from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
 from stream.logs.settings import Form, Level
+from stream.model.alarms import Overrun
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ _Domain = Annotated[
     tuple[str, ...] | str, PlainValidator(domain_of), WithJsonSchema(shapes.LIST_OR_FILE)
 ]
 _Clip = Annotated[tuple[Any, Any], PlainValidator(clip_of), WithJsonSchema(shapes.PAIR)]
+_Truth = Annotated[str, PlainValidator(_word_of(("true", "false"))), WithJsonSchema(shapes.TRUTH)]
 _Period = Annotated[Duration | str, PlainValidator(period_of), WithJsonSchema(shapes.PERIOD)]
 _DECIDERS = ("auto", *DECIDER_NAMES)
 _DeciderName = Annotated[
@@ -188,6 +190,7 @@ class FieldModel(_Model):
     domain: _Domain | None = None
     clip: _Clip | None = None
     granule: Exact | None = None
+    fixed: _Truth = "false"
 
 
 class HistoryModel(_Model):
@@ -236,6 +239,7 @@ class BudgetModel(_Model):
     epsilon_max: Epsilon
     period: _Period | None = None
     contribution: ContributionModel | None = None
+    on_overrun: Annotated[Overrun, PlainValidator(choice(Overrun))] = Overrun.REFUSE
 
 
 class ReferenceModel(_Model):
@@ -255,6 +259,7 @@ class AlarmModel(_Model):
     max_fnr: Probability
     max_fpr: Probability | None = None
     share: Share | None = None
+    usual: Text | None = None
     tolerance: Amounts = Field(default_factory=lambda: {"": Fraction(0)})
     mechanism: Annotated[Text, WithJsonSchema(shapes.words(OFFERED))] = DEFAULT.name
     apportion: Annotated[Rule, PlainValidator(_word_of(get_args(Rule)))] = "optimal"

@@ -49,12 +49,14 @@ class Report:
         errors: why it cannot be used, in the order of the file.
         warnings: what its author may not have meant.
         notes: what was chosen in its author's place, and why.
+        document: the file itself, where it could be read.
     """
 
     alarms: Alarms | None
     errors: tuple[ConfigError, ...] = ()
     warnings: tuple[ConfigError, ...] = ()
     notes: tuple[ConfigError, ...] = ()
+    document: Document | None = None
 
 
 def load(path: Path, *, environ: Mapping[str, str]) -> Alarms:
@@ -78,10 +80,16 @@ def check(path: Path, *, environ: Mapping[str, str]) -> list[ConfigError]:
     return list(examine(path, environ=environ).errors)
 
 
-def examine(path: Path, *, environ: Mapping[str, str]) -> Report:
-    """Check a file and return what it means, what is wrong, and what is odd."""
+def examine(path: Path, *, environ: Mapping[str, str], given: bytes | None = None) -> Report:
+    """Check a file and return what it means, what is wrong, and what is odd.
+
+    Args:
+        path: the file as the user named it; relative paths in it start from its folder.
+        environ: environment variables that its values may use.
+        given: what the file holds, where it is not to be read from its path.
+    """
     try:
-        document = load_document(path, environ=environ)
+        document = load_document(path, environ=environ, given=given)
     except ConfigError as error:
         return Report(None, (error,))
     findings = Findings(document, path.parent, list(document.errors))
@@ -92,7 +100,7 @@ def examine(path: Path, *, environ: Mapping[str, str]) -> Report:
         )
         for found in (findings.errors, findings.warnings, findings.notes)
     )
-    return Report(None if errors else alarms, errors, warnings, notes)
+    return Report(None if errors else alarms, errors, warnings, notes, document)
 
 
 def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None:

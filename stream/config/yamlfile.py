@@ -123,19 +123,22 @@ def quoted(text: str) -> str:
     return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in escaped)
 
 
-def load_document(path: Path, *, environ: Mapping[str, str]) -> Document:
+def load_document(
+    path: Path, *, environ: Mapping[str, str], given: bytes | None = None
+) -> Document:
     """Read a YAML file.
 
     Args:
         path: the file, as the user named it.
         environ: environment variables that scalars may use.
+        given: what the file holds, where it is not to be read from its path.
 
     Raises:
         ConfigError: the file cannot be read, or is not YAML of the kind we take.
     """
     file = str(path)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = (path.read_bytes() if given is None else given).decode("utf-8-sig")
     except OSError as error:
         reason = error.strerror or "cannot be read"
         raise ConfigError(

@@ -28,7 +28,7 @@ duplicates weigh the same, and why nothing here may look at a row that is not in
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,7 +47,30 @@ if TYPE_CHECKING:
     from stream.counting.alike import Counting
     from stream.model.alarms import Budget
 
-__all__ = ["Bounds", "Contributions"]
+__all__ = ["Bounds", "Capped", "Contributions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Capped:
+    """Events that a window takes and that count in none of its statistics; exact, private.
+
+    Args:
+        repeats: duplicates by id, and in distinct counts further events of somebody counted.
+        beyond_predicates: in cells of a person beyond their first ``predicates_per_window``.
+        people_beyond_predicates: people who lost any so.
+        beyond_events: beyond the first ``events_per_cell`` of a person in a cell.
+        people_beyond_events: people who lost any so.
+    """
+
+    repeats: int = 0
+    beyond_predicates: int = 0
+    people_beyond_predicates: int = 0
+    beyond_events: int = 0
+    people_beyond_events: int = 0
+
+    def __add__(self, other: Capped) -> Capped:
+        """Add what another partition lost: people are in one partition each."""
+        return Capped(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +222,28 @@ class Bounds:
                 rows = self._narrowed(rows, _first_of_unit)
         return rows
 
+    def capped(self, rows: Contributions) -> Capped:
+        """Return what ``apply`` leaves out, and why.
+
+        Args:
+            rows: every row of the window, in log order, none of them compacted away.
+        """
+        single = replace(self, events_per_cell=len(rows) + 1).compact(rows)
+        if not self.per_user or not len(rows):
+            return Capped(repeats=len(rows) - len(single))
+        within = self._within_predicates(single)
+        left = single.take(within)
+        few = self.compact(left)
+        counted = self.apply(rows)
+        beyond = ~np.isin(left.sequence, few.sequence)
+        return Capped(
+            repeats=len(rows) - len(single) + len(few) - len(counted),
+            beyond_predicates=len(single) - len(left),
+            people_beyond_predicates=_people(single, ~within),
+            beyond_events=len(left) - len(few),
+            people_beyond_events=_people(left, beyond),
+        )
+
     def _narrowed(
         self, rows: Contributions, rule: Callable[[Contributions, bool], NDArray[np.bool_]]
     ) -> Contributions:
@@ -247,6 +292,11 @@ def _first_of_unit(rows: Contributions, distinct: bool) -> NDArray[np.bool_]:
     if not distinct:
         return np.ones(len(rows), np.bool_)
     return firsts(rows.unit.number, rows.cell)
+
+
+def _people(rows: Contributions, chosen: NDArray[np.bool_]) -> int:
+    """Return how many units the chosen rows are of."""
+    return len(np.unique(rows.unit.number[chosen]))
 
 
 def _words(hashes: NDArray[np.uint64] | None) -> tuple[NDArray[np.uint64], ...]:

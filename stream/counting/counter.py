@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.units import PrivacyUnit
-from stream.counting.bounding import Bounds, Contributions
+from stream.counting.bounding import Bounds, Capped, Contributions
 from stream.counting.fates import Fate
 from stream.counting.full import Full
 from stream.counting.projection import ONE_EACH, Rows, check_weights
@@ -74,14 +74,16 @@ class WindowCounter:
     Args:
         query: calendar, grace, domain and aggregates; its feed's skew and id.
         budget: privacy unit, caps and periods.
+        whole: keep rows that can count no more, for ``capped``: memory grows with events then.
 
     Raises:
         ValueError: unit ``user`` without budget periods, or a statistic whose weights would not
             be exact (see ``check_weights``).
     """
 
-    def __init__(self, query: Counting, budget: Budget) -> None:
+    def __init__(self, query: Counting, budget: Budget, *, whole: bool = False) -> None:
         """Start with nothing counted."""
+        self._whole = whole
         self._calendar = query.calendar
         self._grace_ms = query.grace_ms
         self._skew_ms = min(query.feed.allowed_skew_ms, TIME_LIMIT_MS)
@@ -160,6 +162,16 @@ class WindowCounter:
             min((group.first_offset for group in groups), default=-1),
             max((group.last_offset for group in groups), default=-1),
         )
+
+    def capped(self, index: int) -> Capped:
+        """Return what caps leave out of a window that ``cut`` may be asked for; all is kept whole.
+
+        Nothing is left out of a query that has a statistic which counts every row.
+        """
+        parts = [part for group in self._groups_of(index) for part in group.parts]
+        if self._unbounded or not parts:
+            return Capped()
+        return self._bounds.capped(Contributions.join(parts))
 
     def forget_before(self, index: int) -> None:
         """Drop what only windows before ``index`` need; they can no longer be cut."""
@@ -280,7 +292,10 @@ class WindowCounter:
             counts = rows.counts.copy()
             counts[list(self._unbounded)] = False
             kept = kept.counting(counts)
-        group.keep(kept, self._bounds, self._cells)
+        if self._whole:
+            group.parts.append(kept)
+        else:
+            group.keep(kept, self._bounds, self._cells)
         return True
 
     def _add_up(

@@ -26,7 +26,10 @@ from stream.model.routing import partitions_of_window
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from accountant.layouts import Growth
+    from stream.counting.bounding import Capped
     from stream.counting.sharing import SharedCounter
     from stream.events.decoder import Batch, Record
     from stream.model.alarms import Budget
@@ -101,6 +104,10 @@ class PartitionReader:
             at all is one (custodian only). Rows given to ``count_batch`` are not among them.
         on_drops: told how many of them were dropped for which reason, each once however many
             queries there are (custodian only).
+        on_counted: told what became of every row that could be read, batch by batch, shape (rows,)
+            (custodian only).
+        on_capped: told of every partial, before it is yielded, what caps left out of it (custodian
+            only); ``None`` saves the memory that this takes.
         public: whether its counts are the references of alarms on other feeds.
         growths: how it got more of them, in order. Of windows with records of before and after one
             there is no partial, nor of windows from before this partition was there.
@@ -118,6 +125,8 @@ class PartitionReader:
         hash_key: bytes,
         on_read: Callable[[int], None],
         on_drops: Callable[[Mapping[str, int]], None],
+        on_counted: Callable[[Batch, NDArray[np.uint8]], None] = lambda _batch, _fates: None,
+        on_capped: Callable[[WindowKey, Capped], None] | None = None,
         public: bool = False,
         growths: Sequence[Growth] = (),
     ) -> None:
@@ -133,7 +142,9 @@ class PartitionReader:
         }
         self._on_read = on_read
         self._on_drops = on_drops
-        self._counters = FeedCounters(queries, budget)
+        self._on_counted = on_counted
+        self._on_capped = on_capped
+        self._counters = FeedCounters(queries, budget, whole=on_capped is not None)
         self._states = {
             query.id: _QueryState(query, self._counters.of(query.id)) for query in queries
         }
@@ -176,7 +187,9 @@ class PartitionReader:
 
     def count_batch(self, batch: Batch) -> None:
         """Count rows that a file reader decoded already (embedded shell)."""
-        if drops := drops_of(self._counters.count(batch)):
+        fates = self._counters.count(batch)
+        self._on_counted(batch, fates)
+        if drops := drops_of(fates):
             self._on_drops(drops)
 
     def arrived_through(self, time_ms: int) -> None:
@@ -227,8 +240,11 @@ class PartitionReader:
 
     def _partial(self, state: _QueryState) -> Partial:
         vector = state.counter.cut(state.index)
+        key = WindowKey(end_ms=state.end_ms, query=state.query.id, start_ms=state.start_ms)
+        if self._on_capped is not None:
+            self._on_capped(key, state.counter.capped(state.index))
         return Partial(
-            key=WindowKey(end_ms=state.end_ms, query=state.query.id, start_ms=state.start_ms),
+            key=key,
             partition=self.stored_partition,
             fingerprint=state.query.fingerprint,
             topic_id=self._topic_id,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from stream.counting.bounding import Capped
     from stream.counting.counter import CellVector
     from stream.counting.projection import Rows
     from stream.events.decoder import Batch
@@ -43,14 +44,15 @@ class SharedCounter:
     Args:
         queries: at least one; any of them says what is counted.
         budget: unit, caps and periods.
+        whole: as there.
 
     Raises:
         ValueError: as ``WindowCounter``.
     """
 
-    def __init__(self, queries: Sequence[Query], budget: Budget) -> None:
+    def __init__(self, queries: Sequence[Query], budget: Budget, *, whole: bool = False) -> None:
         """Start with nothing counted."""
-        self._counter = WindowCounter(queries[0], budget)
+        self._counter = WindowCounter(queries[0], budget, whole=whole)
         self._members = len(queries)
         self._needs: dict[str, int] = {}
         self._cuts: dict[int, CellVector] = {}
@@ -69,6 +71,10 @@ class SharedCounter:
         if found is None:
             found = self._cuts[index] = self._counter.cut(index)
         return found
+
+    def capped(self, index: int) -> Capped:
+        """Return what ``WindowCounter.capped`` does."""
+        return self._counter.capped(index)
 
     def keep_from(self, query: str, index: int) -> None:
         """Take note that a query needs no window before ``index``; what none needs is forgotten.
@@ -89,12 +95,13 @@ class FeedCounters:
     Args:
         queries: the feed's queries.
         budget: unit, caps and periods.
+        whole: as there.
 
     Raises:
         ValueError: as ``WindowCounter``, or the queries read different feeds.
     """
 
-    def __init__(self, queries: Sequence[Query], budget: Budget) -> None:
+    def __init__(self, queries: Sequence[Query], budget: Budget, *, whole: bool = False) -> None:
         """Find out which queries count the same."""
         if len({query.feed.name for query in queries}) > 1:
             raise ValueError("only queries of one feed are counted together")
@@ -107,7 +114,7 @@ class FeedCounters:
         for countings in alike.values():
             counters = []
             for members in countings.values():
-                counters.append(SharedCounter(members, budget))
+                counters.append(SharedCounter(members, budget, whole=whole))
                 self._of |= dict.fromkeys((query.id for query in members), counters[-1])
             self._selections.append((members[0], counters))
 

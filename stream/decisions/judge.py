@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-__all__ = ["Judge"]
+__all__ = ["Judge", "statistics_of"]
 
 
 class Judge:
@@ -172,12 +172,14 @@ class Judge:
     def _draw(self, query: Query, index: int, partials: WindowPartials) -> _Drawn:
         """Decide the cells of a window; of a run, go on from where the ledger says it stands."""
         cells = len(query.domain)
-        statistics = _statistics(partials.own, query.condition.statistics, cells)
+        statistics = statistics_of(partials.own, query.condition.statistics, cells)
         run = self._runs.get(query.id)
         if run is None:
             operator = self._operators[query.id]
             if query.reference is not None:
-                operator = operator_of(around(query, _statistics(partials.reference, 1, cells)[0]))
+                operator = operator_of(
+                    around(query, statistics_of(partials.reference, 1, cells)[0])
+                )
             decided = operator.decide(statistics, self._noise)
             return _Drawn(decided.fired, decided.cost)
         periods = self._periods(*query.calendar.bounds(index))
@@ -315,7 +317,7 @@ def _too_old(query: Query, end_ms: int, now_ms: int) -> bool:
     return now_ms - (end_ms + query.grace_ms) > query.max_age_ms
 
 
-def _statistics(partials: Sequence[Partial], statistics: int, cells: int) -> NDArray[np.int64]:
+def statistics_of(partials: Sequence[Partial], statistics: int, cells: int) -> NDArray[np.int64]:
     """Add up the partitions' sparse vectors, saturating; units live in one partition each.
 
     Returns:

@@ -12,7 +12,9 @@ from __future__ import annotations
 import csv
 import math
 import re
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,17 +26,19 @@ from accountant.errors import DataError
 from stream.events.arrow_events import ArrowParser, UnsuitableColumnError, UnsuitableMessageError
 from stream.events.columns import GOOD, Drop, Parsed, arrow_type, declared_schema, examine, verdict
 from stream.events.decoder import Batcher
-from stream.events.json_events import JsonParser, epoch_ms
+from stream.events.json_events import JsonParser, epoch_ms, fits
 from stream.model.feeds import FieldType, required_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from stream.events.decoder import Batch
     from stream.model.feeds import Feed
 
-__all__ = ["BATCH_ROWS", "EventFiles"]
+__all__ = ["BATCH_ROWS", "EventFiles", "Stretch", "json_object", "misfit", "read_stretches"]
 
 BATCH_ROWS = 65_536
 """Rows of a batch, unless the caller says otherwise."""
@@ -51,6 +55,22 @@ _SUITABLE = {
     FieldType.BOOLEAN: "booleans",
     FieldType.TIMESTAMP: "timestamps, or integers that count milliseconds",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Some rows of a file, judged by what all formats share.
+
+    Args:
+        parsed: the rows.
+        row: shape (rows,), int64: their numbers in the file, from 1; a header is row 1.
+        values: gives what the file says in the row at a place here, by field as it stands there, or
+            its text where it cannot be read as a row; private.
+    """
+
+    parsed: Parsed
+    row: NDArray[np.int64]
+    values: Callable[[int], Mapping[str, object] | str]
 
 
 class EventFiles:
@@ -71,8 +91,8 @@ class EventFiles:
         drops: dict[str, int] = {}
         tables = [pa.Table.from_batches([], self._schema)]
         for path in paths:
-            for parsed in _read(path, feed):
-                examine(parsed, feed)
+            for stretch in read_stretches(path, feed):
+                parsed = stretch.parsed
                 parsed.count_drops(drops)
                 rows = pa.RecordBatch.from_arrays(list(parsed.columns), schema=self._schema)
                 tables.append(
@@ -128,8 +148,15 @@ class EventFiles:
                 yield partition, batch
 
 
-def _read(path: Path, feed: Feed) -> Iterator[Parsed]:
-    readers: dict[str, Callable[[Path, Feed], Iterator[Parsed]]] = {
+def read_stretches(path: Path, feed: Feed) -> Iterator[Stretch]:
+    """Read a file of events, at most ``BATCH_ROWS`` rows at a time, in the order of the file.
+
+    Of a stretch of text, the rows that cannot be read come behind those that can.
+
+    Raises:
+        DataError: it cannot be read, or its columns are not what the feed declares.
+    """
+    readers: dict[str, Callable[[Path, Feed], Iterator[Stretch]]] = {
         ".parquet": _read_parquet,
         ".csv": _read_csv,
         ".jsonl": _read_json_lines,
@@ -141,7 +168,9 @@ def _read(path: Path, feed: Feed) -> Iterator[Parsed]:
             hint=f"write one of {', '.join(readers)}",
         )
     try:
-        yield from reader(path, feed)
+        for stretch in reader(path, feed):
+            examine(stretch.parsed, feed)
+            yield stretch
     except OSError as error:
         raise DataError(
             f"{path}: cannot be read ({error.strerror or 'not a file of its format'})",
@@ -149,15 +178,45 @@ def _read(path: Path, feed: Feed) -> Iterator[Parsed]:
         ) from error
 
 
-def _read_parquet(path: Path, feed: Feed) -> Iterator[Parsed]:
+def json_object(line: bytes) -> Mapping[str, object] | str:
+    """Return what a JSON object holds, the text itself where it is none."""
+    try:
+        found = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        found = None
+    return found if isinstance(found, dict) else line.decode(errors="backslashreplace")
+
+
+def misfit(value: object, kind: FieldType, *, text: bool) -> bool:
+    """Tell whether a value of a row is not of a declared type.
+
+    Args:
+        value: as ``Stretch.values`` has it; ``None`` is of every type.
+        kind: the type.
+        text: it is a cell of CSV, which is read as the type, and no value of JSON.
+    """
+    try:
+        if text and isinstance(value, str):
+            _READERS[kind](value)
+        else:
+            fits(value, kind)
+    except ValueError:
+        return True
+    return False
+
+
+def _read_parquet(path: Path, feed: Feed) -> Iterator[Stretch]:
     parser = ArrowParser(feed)
     try:
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
             _check_columns(path, names, feed)
             columns = [name for name in names if name in feed.fields]
+            read = 0
             for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):
-                yield parser.parse_batch(batch)
+                numbers = np.arange(read + 1, read + 1 + batch.num_rows, dtype=np.int64)
+                read += batch.num_rows
+                yield Stretch(parser.parse_batch(batch), numbers, partial(_row_of, batch))
     except UnsuitableColumnError as error:  # its cause may quote the file: not passed on
         wanted = _SUITABLE[feed.fields[error.column].type]
         raise DataError(
@@ -170,16 +229,25 @@ def _read_parquet(path: Path, feed: Feed) -> Iterator[Parsed]:
         ) from None
 
 
-def _read_json_lines(path: Path, feed: Feed) -> Iterator[Parsed]:
+def _row_of(batch: pa.RecordBatch, at: int) -> Mapping[str, object]:
+    """Return one row of a batch, as it is."""
+    row: Mapping[str, object] = batch.slice(at, 1).to_pylist()[0]
+    return row
+
+
+def _read_json_lines(path: Path, feed: Feed) -> Iterator[Stretch]:
     parser = JsonParser(feed)
     with path.open("rb") as file:
-        for lines in _stretches(line.rstrip(b"\r\n") for line in file):
+        for numbers, lines in _stretches(file, first=1):
             parsed, bad = parser.parse(lines)
-            yield parsed
-            yield _bad_rows(bad.values(), feed)
+            yield from _judged(parsed, bad, numbers, feed, partial(_object_at, lines))
 
 
-def _read_csv(path: Path, feed: Feed) -> Iterator[Parsed]:
+def _object_at(lines: Sequence[bytes], at: int) -> Mapping[str, object] | str:
+    return json_object(lines[at])
+
+
+def _read_csv(path: Path, feed: Feed) -> Iterator[Stretch]:
     with path.open("rb") as file:
         header = _cells(file.readline().removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n"))
         if not header:
@@ -187,13 +255,13 @@ def _read_csv(path: Path, feed: Feed) -> Iterator[Parsed]:
         _check_columns(path, header, feed)
         places = [header.index(name) for name in feed.fields]
         readers = [_READERS[field.type] for field in feed.fields.values()]
-        for lines in _stretches(line.rstrip(b"\r\n") for line in file):
-            bad: list[Drop] = []
+        for numbers, lines in _stretches(file, first=2):
+            bad: dict[int, Drop] = {}
             rows: list[list[Any]] = []
-            for line in lines:
+            for number, line in enumerate(lines):
                 cells = _cells(line)
                 if cells is None or len(cells) != len(header):
-                    bad.append(Drop.UNDECODABLE)
+                    bad[number] = Drop.UNDECODABLE
                     continue
                 try:
                     rows.append(
@@ -203,39 +271,73 @@ def _read_csv(path: Path, feed: Feed) -> Iterator[Parsed]:
                         ]
                     )
                 except ValueError:
-                    bad.append(Drop.WRONG_TYPE)
+                    bad[number] = Drop.WRONG_TYPE
             columns = zip(*rows, strict=True) if rows else ((),) * len(places)
-            yield Parsed(
+            parsed = Parsed(
                 tuple(
                     pa.array(column, arrow_type(field.type))
                     for column, field in zip(columns, feed.fields.values(), strict=True)
                 ),
                 np.full(len(rows), GOOD, dtype=np.uint8),
             )
-            yield _bad_rows(bad, feed)
+            yield from _judged(parsed, bad, numbers, feed, partial(_cells_at, header, lines))
+
+
+def _cells_at(header: Sequence[str], lines: Sequence[bytes], at: int) -> Mapping[str, object] | str:
+    """Return the cells of a line by column, the line itself where they do not fit the header."""
+    cells = _cells(lines[at])
+    if cells is None or len(cells) != len(header):
+        return lines[at].decode(errors="backslashreplace")
+    return {name: cell or None for name, cell in zip(header, cells, strict=True)}
 
 
 def _check_columns(path: Path, names: Sequence[str], feed: Feed) -> None:
     for name in feed.fields:
         found = names.count(name)
         if found != 1:
+            hint = f"feed {feed.name!r} declares {', '.join(feed.fields)}"
+            others = [other for other in names if other not in feed.fields]
+            if not found and len(others) == len(names):
+                hint += "; does the file begin with a header that names its columns so?"
+            elif not found and others:
+                hint += f"; the file has {', '.join(others)} instead"
             raise DataError(
                 f"{path}, row 1: column {name!r} {'stands twice' if found else 'is missing'}",
-                hint=f"feed {feed.name!r} declares {', '.join(feed.fields)}",
+                hint=hint,
             )
 
 
-def _stretches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Cut an iteration of lines into lists; empty lines are no rows."""
-    stretch: list[bytes] = []
-    for line in lines:
-        if line:
-            stretch.append(line)
-        if len(stretch) == BATCH_ROWS:
-            yield stretch
-            stretch = []
-    if stretch:
-        yield stretch
+def _stretches(file: Iterable[bytes], *, first: int) -> Iterator[tuple[list[int], list[bytes]]]:
+    """Cut a file into lists of lines and of their numbers; empty lines are no rows."""
+    numbers: list[int] = []
+    lines: list[bytes] = []
+    for number, line in enumerate(file, first):
+        if row := line.rstrip(b"\r\n"):
+            numbers.append(number)
+            lines.append(row)
+        if len(lines) == BATCH_ROWS:
+            yield numbers, lines
+            numbers, lines = [], []
+    if lines:
+        yield numbers, lines
+
+
+def _judged(
+    parsed: Parsed,
+    bad: Mapping[int, Drop],
+    numbers: Sequence[int],
+    feed: Feed,
+    values: Callable[[int], Mapping[str, object] | str],
+) -> Iterator[Stretch]:
+    """Yield the rows of some lines that could be read, then those that could not."""
+    row = np.array(numbers, np.int64)
+    if not bad:
+        yield Stretch(parsed, row, values)
+        return
+    unread = np.array(list(bad), np.intp)
+    read = np.delete(np.arange(len(row)), unread)
+    yield Stretch(parsed, row[read], lambda at: values(int(read[at])))
+    yield Stretch(_bad_rows(bad.values(), feed), row[unread], lambda at: values(int(unread[at])))
 
 
 def _bad_rows(reasons: Iterable[Drop], feed: Feed) -> Parsed:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from stream.model.feeds import Feed
 
-__all__ = ["JsonParser", "epoch_ms"]
+__all__ = ["JsonParser", "epoch_ms", "fits"]
 
 _INT64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _TYPES: dict[FieldType, Any] = {
@@ -106,6 +106,15 @@ class JsonParser:
         if len(message) > _MAX_DEPTH and _too_deep(message):
             raise _TooDeepError
         return self._decode(message)
+
+
+def fits(value: object, kind: FieldType) -> None:
+    """Check that a value that JSON holds is of a declared type.
+
+    Raises:
+        ValueError: it is not.
+    """
+    msgspec.convert(value, _TYPES[kind])
 
 
 def epoch_ms(value: int | datetime | None) -> int | None:

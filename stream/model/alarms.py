@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
@@ -24,12 +25,23 @@ __all__ = [
     "Alarms",
     "Budget",
     "KafkaSettings",
+    "Overrun",
     "Settings",
     "cells_per_unit",
     "has_runs",
     "require_kafka",
     "scope_of",
 ]
+
+
+class Overrun(StrEnum):
+    """What becomes of a file that asks for more windows than its budget holds.
+
+    Its windows are denied as they come, or it is refused before it is run.
+    """
+
+    DENY = "deny"
+    REFUSE = "refuse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +53,14 @@ class Budget:
         epsilon_max: never passed.
         periods: the budget periods (one for ``lifetime``); ``None`` under unit ``event``.
         contribution: caps under unit ``user``.
+        on_overrun: whether denied windows are wanted; changes no decision.
     """
 
     unit: PrivacyUnit
     epsilon_max: Fraction
     periods: Periods | None
     contribution: Contribution
+    on_overrun: Overrun = Overrun.REFUSE
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,8 @@ class Field:
         lo: lower clip, for sums, in the field's own unit.
         hi: upper clip.
         granule: smallest step that sums count; 1 for integers unless said otherwise.
+        domain_file: what the file of the domain is called, for messages; ``None`` for a list.
+        fixed: whether a privacy unit never changes it, as a customer's country; only warnings ask.
     """
 
     name: str
@@ -72,6 +74,8 @@ class Field:
     lo: Fraction | None = None
     hi: Fraction | None = None
     granule: Fraction | None = None
+    domain_file: str | None = field(default=None, compare=False)
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ milliseconds since the Unix epoch, statistics are integers (see ``operators.cond
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -182,6 +182,8 @@ class Query:
         reference: where the references of the band are counted, window by window: those in ``band``
             are 0 then, and the condition is about the distance to them.
         share: unit ``user``: the part of the budget that is its own in every period; 0 without one.
+        usual: shape (cells,), float64: the aggregate in an ordinary window, in its own unit; for
+            plans only, so that it moves no decision and enters no fingerprint.
     """
 
     id: str
@@ -204,6 +206,7 @@ class Query:
     band: Band | None = None
     reference: ReferenceFeed | None = None
     share: Fraction = Fraction(0)
+    usual: NDArray[np.float64] | None = field(default=None, compare=False)
 
     @property
     def tolerance(self) -> str | dict[str, str]:

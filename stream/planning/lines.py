@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stream.decisions.records import epsilon_text
+from stream.model.contributions import contribution_rule
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def _alarm_line(alarm: AlarmPlan, plan: ScopePlan, alarms: Alarms) -> dict[str, 
         "cells": alarm.cells,
         "worst": None if alarm.worst_units is None else epsilon_text(alarm.worst_units),
         "windows_fit": alarm.windows_fit,
+        "contribution": contribution_rule(query, alarms.budget),
         "share": None if not alarm.share_units else epsilon_text(alarm.share_units),
     }
 
@@ -91,6 +93,14 @@ def _budget_line(one: ScopeOutlook) -> dict[str, object]:
             "since": iso_utc(one.played.since_ms),
             "until": iso_utc(one.played.until_ms),
             "whole": one.played.whole,
+        },
+        "total": None
+        if one.totals is None
+        else {
+            "week": epsilon_text(one.totals.week_units),
+            "year": epsilon_text(one.totals.year_units),
+            "periods_a_week": one.totals.periods_week,
+            "periods_a_year": one.totals.periods_year,
         },
         "suggestion": plan.suggestion if best is None else best.text,
     }

@@ -21,9 +21,11 @@ from stream.model.feeds import Clock
 from stream.replay.dumps import DumpInfo, dump_info, read_log
 
 if TYPE_CHECKING:
+    from collections import defaultdict
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from accountant.costs.charges import WindowKey
     from accountant.records import Partial
     from stream.counting.partition import PartitionReader
     from stream.events.decoder import Batch, Record
@@ -36,6 +38,7 @@ __all__ = [
     "Lane",
     "Source",
     "open_source",
+    "read_until",
     "source_of",
 ]
 
@@ -142,6 +145,27 @@ def source_of(feed: Feed, files: Mapping[str, Sequence[Path]], alarms: Alarms) -
             hint=f"add `--replay {feed.name}=PATH`",
         )
     return open_source(feed, paths)
+
+
+def read_until(
+    key: WindowKey, lanes: Sequence[Lane], arrived: defaultdict[WindowKey, list[Partial]]
+) -> None:
+    """Read on until every partition has counted a window.
+
+    Args:
+        key: the window.
+        lanes: all of one feed.
+        arrived: partials that came so far, of this and of other windows; more are added.
+
+    Raises:
+        RuntimeError: it is none of the windows that the lanes were begun for.
+    """
+    for lane in lanes:
+        while all(counted.partition != lane.partition for counted in arrived[key]):
+            if lane.ended:
+                raise RuntimeError("a file ended before the last window of the history")
+            for counted in lane.advance():
+                arrived[counted.key].append(counted)
 
 
 @dataclass(frozen=True, slots=True)

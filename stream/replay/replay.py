@@ -28,7 +28,7 @@ from stream.decisions.steps import Step, no_step
 from stream.model.references import counted_on, feeds_in_use, feeds_of, public_feeds
 from stream.replay.claims import claims_on
 from stream.replay.contents import digests_of
-from stream.replay.lanes import source_of
+from stream.replay.lanes import read_until, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -165,7 +165,7 @@ class Replay:
         for key in self._todo:
             query = self._alarms.queries[key.query]
             for feed in feeds_of(query):
-                self._read_until(key, lanes[feed.name], arrived)
+                read_until(key, lanes[feed.name], arrived)
             for counted in arrived.pop(key):
                 self.runtime.step(Step.BEFORE_PARTIAL, key)
                 status = self._ledger.counts.put_partial(counted)
@@ -207,20 +207,6 @@ class Replay:
             denied=dict(self._denied),
             alarms={query_id: self._rang[query_id] for query_id in self._alarms.queries},
         )
-
-    def _read_until(
-        self,
-        key: WindowKey,
-        lanes: Sequence[Lane],
-        arrived: defaultdict[WindowKey, list[Partial]],
-    ) -> None:
-        """Read on until every partition has counted the window."""
-        for lane in lanes:
-            while all(counted.partition != lane.partition for counted in arrived[key]):
-                if lane.ended:
-                    raise RuntimeError("a file ended before the last window of the history")
-                for counted in lane.advance():
-                    arrived[counted.key].append(counted)
 
     def _left_over(self) -> Iterator[StoredDecision]:
         """Yield what was decided and not published."""

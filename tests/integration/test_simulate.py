@@ -254,10 +254,10 @@ def test_office_is_simulated_and_nothing_else_happens(
     read = json.loads((tmp_path / "out.json").read_text("utf-8"))
     assert read["audience"].startswith("custodian only")
     (one,) = read["alarms"]
-    assert (one["alarm"], one["windows"], one["cells_per_unit"]) == ("fire-code", 75, 1)
+    assert (one["alarm"], one["windows"], one["cells_per_unit"]) == ("fire-code", 75, 2)
     own = [each for each in one["settings"] if each["configured"]]
-    assert [(each["mechanism"], each["tolerance"]) for each in own] == [("tslm", "9")]
-    assert own[0]["epsilon_worst"] == pytest.approx(0.242, abs=5e-4)
+    assert [(each["mechanism"], each["tolerance"]) for each in own] == [("tslm", "17")]
+    assert own[0]["epsilon_worst"] == pytest.approx(0.131, abs=5e-4)
     assert own[0]["fnr"]["of"] == 3 * 3  # three crowds, three runs
     assert len(one["settings"]) == 6
     assert "custodian only" in (tmp_path / "out.html").read_text("utf-8")

@@ -35,7 +35,7 @@ budget:
   unit: user
   epsilon_max: "4"
   period: 1d
-  contribution: {predicates_per_window: 1, events_per_cell: 3}
+  contribution: {predicates_per_window: 2, events_per_cell: 3}
 alarms:
   fire-code:
     sql: |

@@ -12,11 +12,13 @@ from operators.registry import DEFAULT, OFFERED, price
 from stream.config.alarms.aims import AimReader
 from stream.config.alarms.band_feeds import FeedReferenceReader
 from stream.config.alarms.bands import BandReader, ReadAlarm
+from stream.config.alarms.caps import tell_caps
 from stream.config.alarms.contradictions import constant_comparisons, constant_condition
 from stream.config.alarms.mechanism_keys import named_wrongly
 from stream.config.alarms.reduction import Function
 from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
+from stream.config.alarms.usual import usual_of
 from stream.config.sql.bands import BAND_SHAPE
 from stream.config.sql.select import SqlProblem, parse_sql
 from stream.model.feeds import Clock, Domain
@@ -104,6 +106,7 @@ class QueryBuilder:
             return None
         tables = ThresholdReader(parsed.feed, domain, self.tables, self.findings, loc)
         read = self._read(parsed, model, tables, loc)
+        usual = usual_of(model, parsed, tables)
         if calendar is None or read is None or len(self.findings.errors) > before:
             return None
         query = Query(
@@ -127,6 +130,7 @@ class QueryBuilder:
             band=read.band,
             reference=read.reference,
             share=model.share or Fraction(0),
+            usual=usual,
         )
         if region_of(query).empty:
             self.findings.wrong(
@@ -147,6 +151,7 @@ class QueryBuilder:
             return None
         try:
             self._warn(query, loc)
+            tell_caps(query, self.budget, self.findings, loc)
             return replace(query, fingerprint=fingerprint(query, self.budget))
         except ConfigError as error:  # of a run that cannot be planned
             self.findings.wrong((*loc, "mechanism"), error.message, error.hint)

@@ -78,6 +78,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
         "domain": "its public values: a list, or a file with one per line; required to group by it",
         "clip": "[lo, hi]: values are kept within; required to sum or rank them",
         "granule": "the step that values are counted in",
+        "fixed": "true where a unit never changes it: each unit then has one value of it",
     },
     ("feeds", "*", "history"): {
         "from": "the first instant that counts",

@@ -22,6 +22,7 @@ __all__ = [
     "PERIOD",
     "QUOTED",
     "TEXT",
+    "TRUTH",
     "VARIABLE",
     "WHOLE",
     "Shape",
@@ -71,5 +72,6 @@ QUOTED: Final = _or_variable({"type": "integer", "minimum": 1}, _NUMBER)
 DURATION: Final = _or_variable(_written(_LENGTH))
 PERIOD: Final = _or_variable(_written(rf"lifetime|{_LENGTH}"))
 ADDRESS: Final = _or_variable(_written(r".+:[0-9]{1,5}"))
+TRUTH: Final = _or_variable({"type": "boolean"})
 PAIR: Final[Shape] = {"type": "array", "items": EXACT, "minItems": 2, "maxItems": 2}
 LIST_OR_FILE: Final[Shape] = {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]}

@@ -241,7 +241,7 @@ def test_positions_survive_environment_variables(tmp_path: Path) -> None:
 def test_an_event_budget_is_never_renewed(tmp_path: Path) -> None:
     """A period under unit event is refused with the reason, lifetime is taken."""
     text = GOOD.replace("unit: user", "unit: event").replace(
-        "  contribution: {predicates_per_window: 1, events_per_cell: 3}\n", ""
+        "  contribution: {predicates_per_window: 2, events_per_cell: 3}\n", ""
     )
     (error,) = check(write(tmp_path, text), environ={})
     assert "never reset" in error.message

@@ -1,0 +1,130 @@
+"""What ``check`` and ``plan`` share: several files, standard input, findings and verdicts."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from accountant.errors import BudgetError, ConfigError
+from stream.cli.shared import BAD_INPUT, complain, echo_json
+from stream.config.loading import examine
+from stream.planning.gates import objections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stream.config.loading import Report
+    from stream.model.alarms import Alarms
+    from stream.planning.gates import Objection
+
+__all__ = ["FILES", "Examined", "examined", "show", "worst"]
+
+FILES: Final = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
+"""Type of the FILE arguments: ``-`` is standard input, and relative paths in it start here."""
+
+_STANDARD: Final = "-"
+_DOES_NOT_FIT: Final = BudgetError.exit_code
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """One file, and what there is to say of it.
+
+    Args:
+        file: as the user named it.
+        report: what checking found.
+        objected: why it is not to be run as it is, at its places in the file; by kind.
+    """
+
+    file: str
+    report: Report
+    objected: tuple[tuple[Objection, ConfigError], ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0, 2 where it cannot be used, or 3 where it is not to be run as it is."""
+        if self.report.alarms is None:
+            return BAD_INPUT
+        return _DOES_NOT_FIT if self.objected else 0
+
+    @property
+    def alarms(self) -> Alarms | None:
+        """The configuration, where it has no error."""
+        return self.report.alarms
+
+    def say(self) -> None:
+        """Write every finding to standard error."""
+        for level, error in self._findings():
+            complain(error, kind=level)
+
+    def lines(self) -> Iterator[dict[str, object]]:
+        """Yield an object for every finding."""
+        for level, error in self._findings():
+            yield {
+                "record": "finding",
+                "file": error.file,
+                "line": error.line,
+                "column": error.column,
+                "level": level,
+                "message": error.message,
+                "hint": error.hint,
+            }
+
+    def verdict(self) -> dict[str, object]:
+        """Return one object about the whole file."""
+        words = {0: "ok", BAD_INPUT: "bad", _DOES_NOT_FIT: "refused"}
+        return {
+            "record": "verdict",
+            "file": self.file,
+            "verdict": words[self.exit_code],
+            "exit_code": self.exit_code,
+            "errors": len(self.report.errors),
+            "warnings": len(self.report.warnings),
+            "refused": [
+                {"alarm": one.alarm, "kind": one.kind.value, "message": one.message}
+                for one, _ in self.objected
+            ],
+        }
+
+    def _findings(self) -> Iterator[tuple[str, ConfigError]]:
+        report = self.report
+        for level, errors in (
+            ("warning", report.warnings),
+            ("note", report.notes),
+            ("error", report.errors),
+            ("error", tuple(error for _, error in self.objected)),
+        ):
+            for error in errors:
+                yield level, error
+
+
+def examined(path: Path) -> Examined:
+    """Examine a file, or standard input where its name is ``-``."""
+    given = click.get_binary_stream("stdin").read() if str(path) == _STANDARD else None
+    report = examine(path, environ=os.environ, given=given)
+    placed = []
+    for one in () if report.alarms is None else objections(report.alarms):
+        if report.document is not None:
+            message = f"{one.alarm}: {one.message}"
+            at = report.document.error(("alarms", one.alarm), message, one.hint, key=True)
+            placed.append((one, at))
+    return Examined(str(path), report, tuple(placed))
+
+
+def worst(files: list[Examined]) -> int:
+    """Return the exit code of several files: a bad one says more than one that does not fit."""
+    codes = {one.exit_code for one in files}
+    return next((code for code in (BAD_INPUT, _DOES_NOT_FIT) if code in codes), 0)
+
+
+def show(one: Examined, *, as_json: bool) -> None:
+    """Say what was found: as lines of standard output, or as sentences on standard error."""
+    if not as_json:
+        one.say()
+        return
+    for line in one.lines():
+        echo_json(line)

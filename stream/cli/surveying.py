@@ -1,0 +1,90 @@
+"""What a replay's files hold, said to the custodian before anything is spent on them.
+
+All of it goes to standard error, which of a replay is the custodian's: counts are exact, and
+examples are rows of the files (``docs/custodian/privacy.md``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from accountant.errors import DataError
+from stream.replay.faults import REMEDIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from stream.replay.findings import AlarmSurvey, FeedSurvey, Finding
+
+__all__ = ["refuse_unusable", "say_findings", "say_read"]
+
+
+def refuse_unusable(surveys: Sequence[FeedSurvey]) -> None:
+    """Refuse files that a replay would take for windows in which nothing happened.
+
+    Raises:
+        DataError: naming the first such feed; what was found in all of them is said before.
+    """
+    unfit = [found for found in surveys if found.unfit]
+    for found in unfit:
+        click.echo(_read(found, examples=False), err=True)
+        say_findings(found)
+    if unfit:
+        raise DataError(
+            f"feed {unfit[0].feed!r}: {unfit[0].unfit}; nothing was spent",
+            hint="correct the file or the configuration; --accept-drops decides all the same",
+        )
+
+
+def say_findings(found: FeedSurvey) -> None:
+    """Say why rows are not used, a line for every kind: its first example, and what to do."""
+    for reason, finding in _by_rows(found.dropped):
+        click.echo(f"  {_named(reason, finding)}, {_first(finding)}; {REMEDIES[reason]}", err=True)
+    for reason, finding in _by_rows(found.passed_by):
+        click.echo(f"  {_named(reason, finding)}, {_first(finding)}", err=True)
+
+
+def say_read(surveys: Iterable[FeedSurvey]) -> None:
+    """Say what was read, a line for every feed."""
+    for found in surveys:
+        click.echo(_read(found), err=True)
+
+
+def _read(found: FeedSurvey, *, examples: bool = True) -> str:
+    """Return one line about all rows of a feed."""
+    parts = [f"note: {found.feed}: {found.rows} events read, {found.usable} usable"]
+    lost = [
+        f"{_named(reason, finding)} ({_first(finding)})" if examples else _named(reason, finding)
+        for reason, finding in (*_by_rows(found.dropped), *_by_rows(found.passed_by))
+    ]
+    if lost:
+        parts.append(f"not usable: {', '.join(lost)}")
+    parts += [_unseen(alarm) for alarm in found.alarms if alarm.unseen_count]
+    people = found.alarms[0].people if found.alarms else None
+    if people is not None:
+        about = "" if people.exact else "about "
+        name = found.alarms[0].alarms[0]
+        parts.append(f"ids in a window of {name}: {about}{people.largest} at most")
+        parts[-1] += f", {about}{people.median} in the median"
+    return "; ".join(parts)
+
+
+def _unseen(alarm: AlarmSurvey) -> str:
+    some = ", ".join(alarm.unseen) + (", ..." if alarm.unseen_count > len(alarm.unseen) else "")
+    count = f"{alarm.unseen_count} of {alarm.predicates} predicates"
+    return f"{count} of {alarm.alarms[0]} never seen ({some})"
+
+
+def _named(reason: str, finding: Finding) -> str:
+    return f"{finding.rows} {reason.replace('_', ' ')}"
+
+
+def _first(finding: Finding) -> str:
+    return f"first: {finding.place}: {finding.example}" if finding.place else "no example"
+
+
+def _by_rows(findings: Mapping[str, Finding]) -> list[tuple[str, Finding]]:
+    """Return findings, the most frequent first."""
+    return sorted(findings.items(), key=lambda one: (-one[1].rows, one[0]))

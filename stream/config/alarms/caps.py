@@ -1,0 +1,134 @@
+"""Caps that an author may not have meant: what the SQL asks for, and what one person may add to it.
+
+Only configuration is looked at. Caps are the custodian's to choose, so nothing here is an error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accountant.units import PrivacyUnit
+from operators.conditions.weights import Weight
+from stream.model.contributions import article, contribution_rule, plural, window_noun
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stream.config.findings import Findings
+    from stream.config.yamlfile import Loc
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
+
+__all__ = ["tell_caps"]
+
+
+def tell_caps(query: Query, budget: Budget, findings: Findings, loc: Loc) -> None:
+    """Note an alarm's contribution rule, and warn where it contradicts what the SQL seems to ask.
+
+    Args:
+        query: the alarm.
+        budget: its unit and caps.
+        findings: receives the note and the warnings.
+        loc: the alarm.
+    """
+    at = (*loc, "sql")
+    findings.note(at, f"{query.id}: {contribution_rule(query, budget)}")
+    if budget.unit is not PrivacyUnit.USER:
+        return
+    for message, hint in (
+        *_left_out(query, budget),
+        *_counted_once(query, budget),
+        *_unreachable(query, budget),
+    ):
+        findings.warn(at, message, hint)
+
+
+def _left_out(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
+    """Yield that who is in one predicate first counts in no other one."""
+    moving = [name for name in query.domain.fields if not query.feed.fields[name].fixed]
+    several = any(len(query.feed.fields[name].domain or ()) > 1 for name in moving)
+    if budget.contribution.predicates_per_window > 1 or not several:
+        return
+    first, then = (_named(query, index) for index in _two_apart(query, moving))
+    window = window_noun(query.calendar)
+    fields = " and ".join(moving)
+    yield (
+        (
+            f"predicates_per_window is 1: whoever is in {first} first is not counted in {then} in"
+            f" the same {window}"
+        ),
+        (
+            "write predicates_per_window: 2 or more, which costs as many times as much; or, if"
+            f" {article(query.feed.unit)} never changes {fields}, declare that: fixed: true"
+        ),
+    )
+
+
+def _two_apart(query: Query, moving: list[str]) -> tuple[int, int]:
+    """Return two predicates that differ in a field whose values change, and in no other one."""
+    apart = 1
+    for name, values in zip(
+        reversed(query.domain.fields), reversed(query.domain.values), strict=True
+    ):
+        if name in moving and len(values) > 1:
+            return 0, apart
+        apart *= len(values)
+    raise ValueError("no field changes")
+
+
+def _named(query: Query, index: int) -> str:
+    return ", ".join(f"`{value}`" for value in query.domain.predicate(index).values())
+
+
+def _counted_once(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
+    """Yield that one event each is all that a count, or a sum, of events has."""
+    if budget.contribution.events_per_cell > 1:
+        return
+    unit = query.feed.unit
+    kinds = {spec.kind for spec in query.aggregates}
+    if Weight.COUNT in kinds:
+        yield (
+            (
+                f"events_per_cell is 1: COUNT counts the first event of each {unit}, as"
+                f" COUNT(DISTINCT {unit}) does"
+            ),
+            (
+                f"write COUNT(DISTINCT {unit}) if {plural(unit)} are meant, or a larger"
+                " events_per_cell, which costs as many times as much"
+            ),
+        )
+    if Weight.SUM in kinds:
+        yield (
+            f"events_per_cell is 1: SUM adds up the first event of each {unit} only",
+            "write a larger events_per_cell, which costs as many times as much",
+        )
+
+
+def _unreachable(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
+    """Yield comparisons that hold in no cell even if all declared units add all they may."""
+    units = query.feed.fields[query.feed.unit].domain
+    if units is None or query.band is not None:
+        return
+    condition, most = query.condition, budget.contribution.events_per_cell
+    for text, name in zip(query.texts, condition.formula.atoms, strict=True):
+        atom = condition.atoms[name]
+        if name not in condition.formula.literals:
+            continue
+        spec = query.aggregates[atom.statistic]
+        match spec.kind:
+            case Weight.DISTINCT_UNITS:
+                each = 1
+            case Weight.COUNT:
+                each = most
+            case Weight.SUM:
+                each = most * max(spec.hi, 0)
+            case _:
+                continue
+        if int(atom.thresholds.min()) > len(units) * each:
+            yield (
+                (
+                    f"{text} can never hold: {len(units)} {plural(query.feed.unit)} are declared,"
+                    " and the caps let them add up to less"
+                ),
+                "lower the threshold, or raise events_per_cell or the clip",
+            )

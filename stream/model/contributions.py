@@ -1,0 +1,133 @@
+"""The contribution rule of an alarm in words: how much of one person, or event, it counts.
+
+What caps mean follows from the configuration alone, and may be shown to anybody. The rule itself is
+kept by ``stream.counting.bounding``.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from accountant.units import PrivacyUnit
+from operators.conditions.weights import Weight
+from stream.model.numbers import decimal
+from stream.windows.calendars import FixedCalendar, LocalCalendar
+
+if TYPE_CHECKING:
+    from stream.model.alarms import Budget
+    from stream.model.queries import AggregateSpec, Query
+    from stream.windows.calendars import Calendar
+
+__all__ = ["article", "contribution_rule", "plural", "window_noun"]
+
+_DAY_MS: Final = 86_400_000
+_NOUNS: Final = {60_000: "minute", 3_600_000: "hour", _DAY_MS: "day", 7 * _DAY_MS: "week"}
+_PARTS: Final = ((_DAY_MS, "day"), (3_600_000, "hour"), (60_000, "minute"), (1_000, "second"))
+_VALUES: Final = frozenset({Weight.SUM, Weight.OFFSET})
+
+
+def contribution_rule(query: Query, budget: Budget) -> str:
+    """Return one sentence, without a full stop, that says what one privacy unit counts for.
+
+    Args:
+        query: the alarm.
+        budget: its unit and caps.
+    """
+    window = window_noun(query.calendar)
+    if budget.unit is PrivacyUnit.EVENT:
+        place = " and ".join([*query.domain.fields, window])
+        often = query.calendar.overlap
+        windows = f", {often} windows at most" if often > 1 else ""
+        return (
+            f"each event counts once, in its {place}{windows}{_worth(query)}: one event is"
+            f" protected, not all that {article(query.feed.unit)} does"
+        )
+    caps, cells = budget.contribution, len(query.domain)
+    cap = min(caps.predicates_per_window, cells)
+    noun = " and ".join(query.domain.fields)
+    if cells == 1 or not noun:
+        where = f"once in the {window}"
+    elif cap == cells:
+        where = f"in every {noun} of the {window}"
+    elif cap == 1:
+        where = f"in the first {noun} of the {window} only"
+    else:
+        where = f"in the first {cap} {_several(query)} of the {window} only"
+    unit = article(query.feed.unit)
+    if all(spec.kind is Weight.DISTINCT_UNITS for spec in query.aggregates):
+        return f"{unit} counts {where}"
+    most = caps.events_per_cell
+    events = "one event" if most == 1 else f"at most {most} events"
+    each = " in each" if cap > 1 else ""
+    rule = f"{unit} counts {where.removeprefix('once ')}, with {events}{each}"
+    return f"{rule}{_worth(query)}{_needed(query, most)}"
+
+
+def window_noun(calendar: Calendar) -> str:
+    """Return what one window is called: ``hour``, ``week``, ``window of 90 minutes``."""
+    match calendar:
+        case LocalCalendar(size_days=days, step_days=step):
+            size_ms, step_ms = days * _DAY_MS, step * _DAY_MS
+        case FixedCalendar(size_ms=size_ms, step_ms=step_ms):
+            pass
+        case _:
+            return "window"
+    if size_ms == step_ms and size_ms in _NOUNS:
+        return _NOUNS[size_ms]
+    unit_ms, name = next((one for one in _PARTS if size_ms % one[0] == 0), (1, "millisecond"))
+    number = size_ms // unit_ms
+    return f"window of {number} {name}{'' if number == 1 else 's'}"
+
+
+def article(noun: str) -> str:
+    """Return a noun with its indefinite article."""
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
+
+
+def plural(noun: str) -> str:
+    """Return the regular plural of a noun."""
+    if noun.endswith("y") and noun[-2:-1] not in tuple("aeiou"):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+
+
+def _several(query: Query) -> str:
+    fields = query.domain.fields
+    return plural(fields[0]) if len(fields) == 1 else f"combinations of {' and '.join(fields)}"
+
+
+def _worth(query: Query) -> str:
+    """Return what one event adds where values are added up, by field."""
+    worth = dict.fromkeys(
+        _value_text(spec) for spec in query.aggregates if spec.kind in _VALUES and spec.field
+    )
+    return f" (worth {' and '.join(worth)})" if worth else ""
+
+
+def _needed(query: Query, events: int) -> str:
+    """Return how many units it takes to pass the thresholds of sums, where they are passed upwards.
+
+    Args:
+        query: the alarm.
+        events: most events of one unit in a cell.
+    """
+    if query.band is not None:
+        return ""
+    told: list[str] = []
+    condition = query.condition
+    for text, name in zip(query.texts, condition.formula.atoms, strict=True):
+        atom = condition.atoms[name]
+        if name not in condition.formula.literals:
+            continue
+        spec = query.aggregates[atom.statistic]
+        if spec.kind is Weight.SUM and spec.never_negative and spec.hi > 0:
+            needed = -(-int(atom.thresholds.min()) // (events * spec.hi))
+            told.append(f"; {text} takes {needed} {plural(query.feed.unit)} or more")
+    return "".join(told)
+
+
+def _value_text(spec: AggregateSpec) -> str:
+    granule = spec.granule or Fraction(1)
+    lo, hi = (decimal(end * granule) for end in (spec.lo, spec.hi))
+    return f"{lo} to {hi} of {spec.field}"

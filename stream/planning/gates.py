@@ -1,0 +1,125 @@
+"""What ``check`` and ``plan`` object to, and ``run`` refuses to start with.
+
+Either the windows that a file asks for do not fit its budget, when every window ends at its worst,
+or an alarm is useless: it rings as a rule where it should be silent. All of it follows from the
+configuration alone, so what is said may be shown to anybody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from stream.decisions.mechanisms import plans_of
+from stream.model.alarms import Overrun
+from stream.planning.budget import budget_plan
+from stream.planning.playing import played
+from stream.planning.refusal import first_refusal
+from stream.planning.ringing import RingLaw, why_not
+from stream.windows.instants import iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accountant.budget.plan import BudgetPlan, ScopePlan
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
+
+__all__ = ["Objection", "Objections", "objections"]
+
+_MOSTLY: Final = 0.5
+_WANTED: Final = "or write on_overrun: deny under budget, if denied windows are wanted"
+
+
+class Objections(StrEnum):
+    """What is objected to."""
+
+    OVERRUN = "overrun"
+    USELESS = "useless"
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """Why a file is not to be run as it is.
+
+    Args:
+        alarm: which one it is about.
+        kind: what is objected to.
+        message: what is wrong with it.
+        hint: what to change.
+    """
+
+    alarm: str
+    kind: Objections
+    message: str
+    hint: str
+
+
+def objections(alarms: Alarms, planned: BudgetPlan | None = None) -> tuple[Objection, ...]:
+    """Return everything that is objected to, in the order of budgets and alarms.
+
+    Args:
+        alarms: the configuration.
+        planned: its budgets; planned here when left out.
+    """
+    planned = budget_plan(alarms, plans_of(alarms)) if planned is None else planned
+    overruns = [one for plan in planned.scopes for one in _overruns(plan, alarms)]
+    useless = [one for query in alarms.queries.values() for one in _useless(query)]
+    return (*overruns, *useless)
+
+
+def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
+    """Yield the alarms that get fewer windows than they ask for, where that is not wanted.
+
+    Not even a budget that may deny is any good to an alarm that gets no window by itself.
+    """
+    hopeless = [one.query for one in plan.alarms if one.windows_fit == 0]
+    if plan.fits and plan.worst_units is not None:
+        return
+    where = f"budget {plan.terms.scope}"
+    hint = "; ".join(filter(None, (plan.suggestion, _WANTED)))
+    for name in hopeless:
+        told = f"{where} does not hold one window of it"
+        yield Objection(name, Objections.OVERRUN, told, plan.suggestion)
+    if alarms.budget.on_overrun is Overrun.DENY:
+        return
+    queries = [alarms.queries[alarm.query] for alarm in plan.alarms]
+    whole = played(plan, queries, alarms.budget)
+    if whole is None:
+        refused = first_refusal(plan, queries, alarms.budget)
+        if refused is not None and refused.query not in hopeless:
+            told = (
+                f"{where} has no end, and refuses its windows from {iso_utc(refused.start_ms)} on"
+            )
+            yield Objection(refused.query, Objections.OVERRUN, f"{told} at the latest", hint)
+        return
+    for name, windows in whole.fewer.items():
+        if name not in hopeless:
+            gets = f"{windows.granted} of the {windows.asked}" if windows.granted else "none of the"
+            asked = "" if windows.granted else f" {windows.asked}"
+            told = f"{where} grants it {gets}{asked} windows that it asks for in a period"
+            yield Objection(name, Objections.OVERRUN, f"{told}, if all end at their worst", hint)
+
+
+def _useless(query: Query) -> Iterator[Objection]:
+    """Yield that an alarm rings, as a rule, for nobody at all."""
+    if query.band is not None or why_not(query) is not None:
+        return
+    law = RingLaw(query)
+    empty = np.zeros((len(query.aggregates), len(query.domain)), dtype=np.int64)
+    true = query.condition.truth(empty)
+    for cell in law.cells():
+        found = law.at(cell, [Fraction(0)])
+        if found is None or true[cell] or found[0] <= _MOSTLY:
+            continue
+        yield Objection(
+            query.id,
+            Objections.USELESS,
+            f"it rings with probability {found[0]:.2f} where nothing at all is counted",
+            "write a smaller tolerance or max_fpr, or a threshold further from 0",
+        )
+        return

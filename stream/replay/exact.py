@@ -1,0 +1,188 @@
+"""The exact aggregates of recorded events, window by window: what an alarm counts.
+
+The readers and lanes of a replay, without its ledger, so the statistics are those that
+``tocsin run --replay`` hands to its mechanisms. Nothing is charged or released: what comes out is
+private, for the custodian alone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from accountant.errors import ConfigError
+from operators.noise.source import NoiseSource
+from stream.counting.bounding import Capped
+from stream.counting.partition import PartitionReader
+from stream.decisions.judge import statistics_of
+from stream.model.references import WindowPartials, counted_on, feeds_in_use, feeds_of, public_feeds
+from stream.replay.lanes import read_until, source_of
+from stream.replay.replay import windows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from accountant.costs.charges import WindowKey
+    from accountant.records import Partial
+    from stream.model.alarms import Alarms
+    from stream.model.feeds import Feed
+    from stream.replay.lanes import Lane
+
+__all__ = ["CountedWindow", "count_windows", "spanning"]
+
+_HASH_KEY_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedWindow:
+    """What one alarm counts in one window; exact, private.
+
+    Args:
+        key: the alarm and the window.
+        statistics: shape (statistics, cells), int64, bounded as decisions see them.
+        references: shape (cells,), int64: counted on a public feed, or from a table; ``None`` where
+            the alarm watches no band.
+        complete: whether the log holds all of it; a run denies the others.
+        capped: what caps leave out.
+    """
+
+    key: WindowKey
+    statistics: NDArray[np.int64]
+    references: NDArray[np.int64] | None
+    complete: bool
+    capped: Capped
+
+
+def count_windows(
+    alarms: Alarms, files: Mapping[str, Sequence[Path]], *, limit: int | None = None
+) -> Iterator[CountedWindow]:
+    """Count the windows of every alarm, in the order in which a replay decides them.
+
+    Args:
+        alarms: the configuration; every feed with alarms declares its history.
+        files: per feed name the files to read.
+        limit: only the first so many windows of every alarm; ``None`` for all.
+
+    Raises:
+        ConfigError: a feed has no history or no file, or no window lies in the history.
+        DataError: a file is not what its feed declares.
+    """
+    keys = {q.id: list(islice(windows_of(q), limit)) for q in alarms.queries.values()}
+    for name, found in keys.items():
+        if not found:
+            raise ConfigError(
+                f"no window of alarm {name!r} lies in the time that is counted",
+                hint="declare a longer `history`, or count a longer time",
+            )
+    capped: defaultdict[WindowKey, Capped] = defaultdict(Capped)
+
+    def add(key: WindowKey, lost: Capped) -> None:
+        capped[key] += lost
+
+    lanes = {
+        feed.name: _lanes(feed, alarms, files, keys, None if public else add)
+        for feed in feeds_in_use(alarms)
+        for public in [feed.name in public_feeds(alarms)]
+    }
+    arrived: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
+    for key in sorted(key for found in keys.values() for key in found):
+        query = alarms.queries[key.query]
+        for feed in feeds_of(query):
+            read_until(key, lanes[feed.name], arrived)
+        counted = arrived.pop(key)
+        partials, cells = WindowPartials.of(counted), len(query.domain)
+        references = None if query.band is None else query.band.references
+        if query.reference is not None:
+            references = statistics_of(partials.reference, 1, cells)[0]
+        yield CountedWindow(
+            key=key,
+            statistics=statistics_of(partials.own, query.condition.statistics, cells),
+            references=references,
+            complete=all(one.complete for one in counted),
+            capped=capped.pop(key, Capped()),
+        )
+
+
+def spanning(alarms: Alarms, since_ms: int | None, until_ms: int | None) -> Alarms:
+    """Return the same alarms with other histories.
+
+    Args:
+        alarms: the configuration.
+        since_ms: where histories begin; ``None`` where the feeds say.
+        until_ms: where they end; ``None`` where the feeds say.
+
+    Raises:
+        ConfigError: a feed that an alarm watches declares no history, and one of the two is
+            missing; or nothing lies between them.
+    """
+    watched = {query.feed.name: query.feed for query in alarms.queries.values()}
+    feeds = {name: _spanning(feed, since_ms, until_ms) for name, feed in watched.items()}
+    return replace(
+        alarms,
+        feeds={**alarms.feeds, **feeds},
+        queries={
+            query.id: replace(query, feed=feeds[query.feed.name])
+            for query in alarms.queries.values()
+        },
+    )
+
+
+def _spanning(feed: Feed, since_ms: int | None, until_ms: int | None) -> Feed:
+    declared = feed.history or (None, None)
+    start_ms = declared[0] if since_ms is None else since_ms
+    end_ms = declared[1] if until_ms is None else until_ms
+    if start_ms is None or end_ms is None:
+        raise ConfigError(
+            f"feed {feed.name!r} declares no history, so the windows to count are not known",
+            hint="say from when to count: --since 2025-03-03, and --until where that is not now",
+        )
+    if end_ms <= start_ms:
+        raise ConfigError("--since lies behind --until", hint="write the earlier one as --since")
+    return replace(feed, history=(start_ms, end_ms))
+
+
+def _lanes(
+    feed: Feed,
+    alarms: Alarms,
+    files: Mapping[str, Sequence[Path]],
+    keys: Mapping[str, Sequence[WindowKey]],
+    on_capped: Callable[[WindowKey, Capped], None] | None,
+) -> list[Lane]:
+    """Begin to read a feed from the first window on."""
+    source = source_of(feed, files, alarms)
+    queries, budget = counted_on(feed, alarms)
+    hash_key = NoiseSource().token(_HASH_KEY_BYTES)
+    readers = [
+        PartitionReader(
+            feed=feed,
+            partition=partition,
+            partitions=source.partitions,
+            topic_id="count",
+            queries=queries,
+            budget=budget,
+            hash_key=hash_key,
+            on_read=_ignore,
+            on_drops=_ignore,
+            on_capped=on_capped,
+            public=feed.name in public_feeds(alarms),
+        )
+        for partition in range(source.partitions)
+    ]
+    return source.lanes(
+        readers,
+        {query.id: keys[query.id][0].start_ms for query in queries},
+        last_cut_ms=max(keys[query.id][-1].end_ms + query.grace_ms for query in queries),
+        hash_key=hash_key,
+        on_read=_ignore,
+        on_drops=_ignore,
+    )
+
+
+def _ignore(_told: object) -> None:
+    """Drop what readers tell of single events: ``stream.replay.survey`` counts them."""

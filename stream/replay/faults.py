@@ -1,0 +1,175 @@
+"""What is wrong with one row, in words with its values: for the custodian's terminal alone."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from typing import TYPE_CHECKING, Final
+
+from stream.events.columns import MAX_STRING_BYTES
+from stream.events.files import misfit
+from stream.model.feeds import FieldType, required_fields
+from stream.replay.findings import OUTSIDE_WINDOWS, UNASKED
+from stream.windows.instants import TIME_END_MS, iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from stream.model.feeds import Feed, Field
+    from stream.model.queries import Query
+
+__all__ = ["REMEDIES", "passed_by", "shown", "why"]
+
+_SHOWN: Final = 80
+_MANY: Final = 2_000
+_EARLY_MS: Final = 31_536_000_000  # 1971: seconds since 1970 read as milliseconds end there
+
+REMEDIES: Final[Mapping[str, str]] = {
+    "create_time": "the topic needs message.timestamp.type=LogAppendTime",
+    "undecodable": "each line is one JSON object, or as many cells of CSV as the header has",
+    "unmarked": "the feed's writer of marks did not run",
+    "wrong_type": "write the value as the feed declares it, or correct the declaration",
+    "too_long": f"no declared string is longer than {MAX_STRING_BYTES} bytes",
+    "not_finite": "leave the field out where there is no number",
+    "missing_field": "correct `time`, `unit`, `id` or `fields` of the feed, or the file",
+    "bad_time": "write milliseconds since 1970, or ISO 8601",
+    "misrouted": "sensors key their messages by `unit`; see `partitioner`",
+    "out_of_domain": "correct the domain, or the values",
+    "bad_value": "the field that the alarm adds up is missing",
+    "early": "dated after it was appended: does the sensor's clock or time zone run ahead?",
+    "late": "appended after its windows were cut: raise `grace`, or look at the sensor's clock",
+}
+"""What to do about rows that are dropped, by reason."""
+
+
+def shown(value: object) -> str:
+    """Return a value as a terminal may show it: one short line without control characters."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def why(
+    reason: str,
+    values: Mapping[str, object] | str,
+    feed: Feed,
+    queries: Sequence[Query],
+    *,
+    text: bool,
+) -> str:
+    """Say what is wrong with a row.
+
+    Args:
+        reason: why it was dropped.
+        values: the row, as its file has it.
+        feed: what it is declared to be.
+        queries: what is counted on the feed.
+        text: the values are cells of CSV.
+    """
+    if isinstance(values, str):
+        return shown(values)
+    found = {
+        "wrong_type": _wrong_types(values, feed, text=text),
+        "missing_field": _missing(values, feed),
+        "out_of_domain": _unknown(values, feed, queries),
+        "bad_time": _bad_time(values, feed),
+        "not_finite": _of_types(values, feed, FieldType.FLOAT),
+        "too_long": _of_types(values, feed, FieldType.STRING),
+    }.get(reason, ())
+    return "; ".join(found) or shown(dict(values))
+
+
+def passed_by(reason: str, time_ms: int, feed: Feed) -> str:
+    """Say why a row that is in order is not used.
+
+    Args:
+        reason: one of those of ``stream.replay.findings``.
+        time_ms: when it is dated.
+        feed: what it is an event of.
+    """
+    if reason == OUTSIDE_WINDOWS:
+        return f"dated {iso_utc(time_ms)}, when no window runs; is that its time zone?"
+    if reason == UNASKED:
+        return "no alarm's WHERE or FILTER is true of it"
+    message = f"dated {iso_utc(time_ms)}"
+    if feed.history is not None:
+        message += f", `history` is {' to '.join(map(iso_utc, feed.history))}"
+    if time_ms < _EARLY_MS:
+        message += "; are the times seconds? Numbers are milliseconds since 1970"
+    return message
+
+
+def _wrong_types(values: Mapping[str, object], feed: Feed, *, text: bool) -> Iterable[str]:
+    for name, field in feed.fields.items():
+        value = values.get(name)
+        if not misfit(value, field.type, text=text):
+            continue
+        told = f"`{name}` is {shown(value)}, declared as {field.type.value}"
+        if field.type is FieldType.TIMESTAMP:
+            told += "; write ISO 8601, as 2025-03-05T09:12:00Z, or whole milliseconds since 1970"
+        yield told
+
+
+def _missing(values: Mapping[str, object], feed: Feed) -> Iterable[str]:
+    others = [name for name in values if name not in feed.fields]
+    for name in sorted(required_fields(feed)):
+        if values.get(name) is None:
+            near = _nearest(name, others)
+            yield f"no `{name}`" + (f"; is it `{near}`?" if near else "")
+
+
+def _unknown(values: Mapping[str, object], feed: Feed, queries: Sequence[Query]) -> Iterable[str]:
+    told: dict[str, None] = {}
+    for query in queries:
+        for name, known in zip(query.domain.fields, query.domain.values, strict=True):
+            value = values.get(name)
+            written = str(value).lower() if isinstance(value, bool) else str(value)
+            if value is None:
+                told[f"no `{name}`"] = None
+            elif written not in known:
+                near = _nearest(written, known)
+                asked = f"; did you mean {shown(near)}?" if near else ""
+                told[f"{shown(value)} is not in {_place(feed.fields[name])}{asked}"] = None
+    return told
+
+
+def _place(field: Field) -> str:
+    return field.domain_file or f"the domain of `{field.name}`"
+
+
+def _bad_time(values: Mapping[str, object], feed: Feed) -> Iterable[str]:
+    value = values.get(feed.time)
+    told = f"`{feed.time}` is {shown(value)}"
+    try:
+        beyond = int(str(value)) >= TIME_END_MS
+    except ValueError:
+        beyond = False
+    if beyond:
+        told += "; are these micro- or nanoseconds? Numbers are milliseconds since 1970"
+    yield told
+
+
+def _of_types(values: Mapping[str, object], feed: Feed, kind: FieldType) -> Iterable[str]:
+    for name, field in feed.fields.items():
+        value = values.get(name)
+        if field.type is not kind or value is None:
+            continue
+        if (
+            kind is FieldType.STRING
+            and len(str(value).encode(errors="replace")) <= MAX_STRING_BYTES
+        ):
+            continue
+        if kind is FieldType.FLOAT and isinstance(value, float) and math.isfinite(value):
+            continue
+        yield f"`{name}` is {shown(value)}"
+
+
+def _nearest(word: str, known: Sequence[str]) -> str | None:
+    """Return what a word may have been meant to be."""
+    by_lower = {name.strip().lower(): name for name in known}
+    lower = word.strip().lower()
+    if lower in by_lower:
+        return by_lower[lower]
+    if len(known) > _MANY:  # a comparison with each would take seconds
+        return None
+    near = difflib.get_close_matches(lower, by_lower, n=1, cutoff=0.6)
+    return by_lower[near[0]] if near else None

@@ -1,0 +1,178 @@
+"""What can be read of recorded events, counted before anything is spent on them.
+
+One pass over the files, a stretch at a time: of whatever length they are, what is held is a stretch
+of rows, a bit a predicate and some hashes a window. Of a dump, the windows are counted as a replay
+counts them, and thrown away. No ledger is opened.
+
+All of this is exact and private: it is for the terminal of the custodian, who owns the files
+(``docs/custodian/privacy.md``).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from operators.noise.source import NoiseSource
+from stream.counting.partition import PartitionReader
+from stream.events.columns import GOOD, Drop, verdict
+from stream.events.decoder import Batcher, Decoder
+from stream.events.files import json_object, read_stretches
+from stream.events.marks import claims_mark
+from stream.model.feeds import Codec
+from stream.model.references import feeds_in_use
+from stream.replay.dumps import read_log
+from stream.replay.lanes import DumpSource, source_of
+from stream.replay.replay import windows_of
+from stream.replay.tally import Row, Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from stream.events.decoder import Batch, Record
+    from stream.events.files import Stretch
+    from stream.model.alarms import Alarms
+    from stream.model.feeds import Feed
+    from stream.replay.findings import FeedSurvey
+
+__all__ = ["survey"]
+
+_HASH_KEY_BYTES: Final = 32
+_RECORDS: Final = 1_024
+
+
+def survey(alarms: Alarms, files: Mapping[str, Sequence[Path]]) -> list[FeedSurvey]:
+    """Read the files once and count what a replay could use of them.
+
+    Args:
+        alarms: the checked configuration; every feed with alarms declares its history.
+        files: per feed name the files to read.
+
+    Returns:
+        Every feed that some alarm reads, in the order of the file.
+
+    Raises:
+        ConfigError: a feed has no history or no file.
+        DataError: a file is not what its feed declares.
+    """
+    key = NoiseSource().token(_HASH_KEY_BYTES)
+    found = []
+    for feed in feeds_in_use(alarms):
+        source = source_of(feed, files, alarms)
+        tally = Tally(feed, alarms)
+        if isinstance(source, DumpSource):
+            _read_dump(source, tally, alarms, key)
+        else:
+            for path in files[feed.name]:
+                _read_file(path, tally, key)
+        found.append(tally.counted())
+    return found
+
+
+def _read_file(path: Path, tally: Tally, key: bytes) -> None:
+    """Count the rows of a file of events, as if each had been appended at its event time."""
+    batcher = Batcher(tally.feed, partitions=1, hash_key=key)
+    text = path.suffix.lower() == ".csv"
+
+    def row_at(stretch: Stretch, at: int) -> Row:
+        return Row(f"{path.name}, row {stretch.row[at]}", stretch.values(at), text)
+
+    for stretch in read_stretches(path, tally.feed):
+        parsed = stretch.parsed
+        tally.read(len(parsed.verdicts))
+        for drop in Drop:
+            bad = np.flatnonzero(parsed.verdicts == verdict(drop))
+            if len(bad):
+                tally.drop(drop.value, len(bad), partial(row_at, stretch, int(bad[0])))
+        good = np.flatnonzero(parsed.verdicts == GOOD)
+        columns = parsed.columns
+        if len(good) < len(parsed.verdicts):
+            columns = tuple(column.take(pa.array(good)) for column in columns)
+        times = columns[list(tally.feed.fields).index(tally.feed.time)].to_numpy()
+        batch, _ = batcher.admit(columns, offset=stretch.row[good], append_ms=times)
+        tally.see(batch, partial(_good_row, partial(row_at, stretch), good))
+
+
+def _good_row(row_at: Callable[[int], Row], good: NDArray[np.intp], at: int) -> Row:
+    return row_at(int(good[at]))
+
+
+def _read_dump(source: DumpSource, tally: Tally, alarms: Alarms, key: bytes) -> None:
+    """Count the records of a dump as a replay counts them."""
+    windows = {query.id: list(windows_of(alarms.queries[query.id])) for query in tally.queries}
+    if not all(windows.values()):
+        return  # nothing would be decided
+    readers = [
+        PartitionReader(
+            feed=tally.feed,
+            partition=number,
+            partitions=source.partitions,
+            topic_id="survey",
+            queries=tally.queries,
+            budget=tally.budget,
+            hash_key=key,
+            on_read=tally.read,
+            on_drops=tally.told,
+            on_counted=partial(_counted, tally, number),
+        )
+        for number in range(source.partitions)
+    ]
+    lanes = source.lanes(
+        readers,
+        {name: keys[0].start_ms for name, keys in windows.items()},
+        last_cut_ms=max(windows[q.id][-1].end_ms + q.grace_ms for q in tally.queries),
+        hash_key=key,
+        on_read=tally.read,
+        on_drops=tally.told,
+    )
+    for lane in lanes:
+        while not lane.ended:
+            deque(lane.advance(), maxlen=0)  # what the windows count is not asked here
+    for number in range(source.partitions):
+        _describe(source, number, tally, key)
+
+
+def _counted(tally: Tally, partition: int, batch: Batch, fates: NDArray[np.uint8]) -> None:
+    tally.see(batch, partial(_dumped_row, partition, batch), fates)
+
+
+def _dumped_row(partition: int, batch: Batch, at: int) -> Row:
+    values = batch.rows.slice(at, 1).to_pylist()[0]
+    return Row(f"partition {partition}, offset {batch.offset[at]}", values)
+
+
+def _describe(source: DumpSource, partition: int, tally: Tally, key: bytes) -> None:
+    """Find the first record of every reason that decoding gave, and that has no example yet."""
+    feed = tally.feed
+    decoder = Decoder(feed, partition=partition, partitions=source.partitions, hash_key=key)
+    logged = read_log(source.path, partition=partition)
+    records = (one.record for one in logged if not claims_mark(one.record.headers))
+
+    while tally.undescribed and (some := list(islice(records, _RECORDS))):
+        if tally.undescribed & _dropped(decoder, some):
+            for record in some:
+                for reason in tally.undescribed & _dropped(decoder, [record]):
+                    place = f"partition {partition}, offset {record.offset}"
+                    tally.drop(reason, 0, partial(Row, place, _content(record, feed)))
+
+
+def _dropped(decoder: Decoder, records: Sequence[Record]) -> set[str]:
+    """Return the reasons for which records, or rows of them, cannot be read."""
+    return {reason for _, drops in decoder.batches(records) for reason in drops}
+
+
+def _content(record: Record, feed: Feed) -> Mapping[str, object] | str:
+    """Return the object that a record holds, or its bytes as text."""
+    if record.value is None:
+        return "a record without a value"
+    if feed.codec is Codec.JSON:
+        return json_object(record.value)
+    return f"a message of {len(record.value)} bytes"

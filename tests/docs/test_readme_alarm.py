@@ -1,0 +1,93 @@
+"""The README's alarm, and the office's, ring where people pass one room on their way to another."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from benchmarks import choosing
+from stream.config.loading import load
+from stream.planning.budget import budget_plan
+from stream.simulation.history import count_history
+from tests.support.examples import copied
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from stream.model.alarms import Alarms
+
+PEOPLE = 200
+
+
+def readme(folder: Path, *, predicates: int = 2) -> Alarms:
+    """Load the README's configuration over one recorded day.
+
+    Args:
+        folder: where it is written.
+        predicates: ``predicates_per_window``, 2 in the README.
+    """
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+    fields = "    fields:"
+    assert text.count(fields) == text.count("predicates_per_window: 2") == 1
+    text = text.replace(fields, f"    history: {{from: 2025-03-03, until: 2025-03-04}}\n{fields}")
+    text = text.replace("predicates_per_window: 2", f"predicates_per_window: {predicates}")
+    (folder / "alarms.yaml").write_text(text, encoding="utf-8")
+    (folder / "rooms.txt").write_text("lobby\nhall\n", encoding="utf-8")
+    return load(folder / "alarms.yaml", environ={})
+
+
+def through(folder: Path, first: str, then: str) -> Path:
+    """Write the readings of people who pass one room at nine and are in another before ten."""
+    readings = [
+        {"person": f"p{person}", "room": room, "ts": f"2025-03-03T09:{minute:02}:00Z"}
+        for room, minute in ((first, 2), (then, 20))
+        for person in range(PEOPLE)
+    ]
+    path = folder / "events.jsonl"
+    path.write_text("\n".join(map(json.dumps, readings)) + "\n", encoding="utf-8")
+    return path
+
+
+def counted(alarms: Alarms, events: Path, room: str) -> NDArray[np.int64]:
+    """Return what a room counts to, window by window."""
+    found = count_history(alarms, {"badges": [events]})["fire-code"]
+    at = alarms.queries["fire-code"].domain.values[0].index(room)
+    return np.array([found.dense(window)[0, at] for window in range(found.windows)])
+
+
+def test_the_readme_alarm_rings_for_its_own_fire(tmp_path: Path) -> None:
+    """Lobby, then hall: the hall counts everybody, rings for sure, and the day's budget holds."""
+    alarms = readme(tmp_path)
+    hall = counted(alarms, through(tmp_path, "lobby", "hall"), "hall")
+    assert (len(hall), hall.sum(), hall.max()) == (15, PEOPLE, PEOPLE)
+    (query,) = alarms.queries.values()
+    (tolerance,) = query.aim.tolerances
+    assert choosing.ring_law([PEOPLE - 120], tolerance)[0] > 0.99
+    (scope,) = budget_plan(alarms).scopes
+    assert scope.fits
+    assert scope.alarms[0].windows_fit == 15
+
+
+def test_with_one_room_an_hour_the_hall_stays_empty(tmp_path: Path) -> None:
+    """The twin: capped at one room, everybody is in the lobby, and nobody in the hall."""
+    alarms = readme(tmp_path, predicates=1)
+    events = through(tmp_path, "lobby", "hall")
+    assert counted(alarms, events, "hall").max() == 0
+    assert counted(alarms, events, "lobby").max() == PEOPLE
+
+
+@pytest.mark.parametrize("room", ["auditorium", "canteen"])
+def test_the_office_rings_for_people_who_pass_the_atrium(tmp_path: Path, room: str) -> None:
+    """Its example counts who passes the atrium first."""
+    alarms = load(copied("office", tmp_path), environ={})
+    hall = counted(alarms, through(tmp_path, "atrium", room), room)
+    assert hall.max() == PEOPLE
+    assert budget_plan(alarms).scopes[0].fits

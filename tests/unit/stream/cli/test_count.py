@@ -1,0 +1,148 @@
+"""``tocsin count``: exact counts for the custodian, and no trace of them anywhere else."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.commands import HOUR_MS, configuration, events, json_lines, tocsin
+
+
+def _lobby(folder: Path) -> tuple[str, str]:
+    """Write 200 people who badge in the lab at 05:00 and go to the hall; one predicate a window."""
+    path = configuration(
+        folder, unit="user", epsilon_max="100", aggregate="COUNT(DISTINCT person) > 120"
+    )
+    lines = [
+        {"person": f"p{i}", "room": room, "n": 1, "ts": 5 * HOUR_MS + step * 1_000_000 + i}
+        for step, room in enumerate(("lab", "hall", "hall"))
+        for i in range(200)
+    ]
+    file = folder / "badges.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path, str(file)
+
+
+def test_it_answers_what_an_alarm_counts(tmp_path: Path) -> None:
+    """People count in their first room only: the table says so, and how many were left out."""
+    path, file = _lobby(tmp_path)
+    lines = json_lines(tocsin("count", path, "--replay", file, "--json"))
+    (cell,) = [line for line in lines if "predicate" in line]
+    assert (cell["predicate"], cell["statistics"], cell["true"]) == ({"room": "lab"}, [200], True)
+    assert cell["thresholds"] == [121]
+    (lost,) = [
+        line["left_out"]
+        for line in lines
+        if line.get("window_start") == "1970-01-01T05:00:00.000Z" and "left_out" in line
+    ]
+    assert lost == {
+        "repeats": 200,
+        "beyond_predicates": 200,
+        "people_beyond_predicates": 200,
+        "beyond_events": 0,
+        "people_beyond_events": 0,
+    }
+    shown = " ".join(tocsin("count", path, "--replay", file).stdout.split())
+    assert "200 of 200 people" in shown
+
+
+def test_it_says_that_this_is_private_and_opens_no_ledger(tmp_path: Path) -> None:
+    """Standard error names whom it is for; no folder, file or claim is made."""
+    path, file = configuration(tmp_path), events(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    result = tocsin("count", path, "--replay", file)
+    assert result.exit_code == 0
+    assert "for the custodian only: no ledger is opened, nothing is charged" in result.stderr
+    assert "200 events read, 200 usable" in result.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_file_that_a_run_refuses_is_counted(tmp_path: Path) -> None:
+    """To see what is wrong is what it is for: exit code 0, and every reason with an example."""
+    path = configuration(tmp_path)
+    file = tmp_path / "bad.jsonl"
+    file.write_text('{"person": "p", "room": "HALL", "ts": 5}\nnonsense\n')
+    result = tocsin("count", path, "--replay", str(file), "--json")
+    assert result.exit_code == 0
+    (feed,) = [json.loads(line) for line in result.stdout.splitlines() if '"feed"' in line]
+    assert feed["events"] == 2
+    assert feed["dropped"]["out_of_domain"]["place"] == "bad.jsonl, row 1"
+    assert "did you mean 'hall'?" in feed["dropped"]["out_of_domain"]["example"]
+    assert feed["dropped"]["undecodable"] == {
+        "rows": 1,
+        "place": "bad.jsonl, row 2",
+        "example": "'nonsense'",
+    }
+
+
+def test_parquet_holds_the_cells_for_their_owner_only(tmp_path: Path) -> None:
+    """Mode 0600; the rows are the cells of --json; an existing file stays without --force."""
+    path, file = _lobby(tmp_path)
+    out = tmp_path / "counts.parquet"
+    command = ("count", path, "--replay", file)
+    assert tocsin(*command, "--parquet", str(out)).stdout == ""
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    (row,) = pq.read_table(out).to_pylist()
+    (cell,) = [line for line in json_lines(tocsin(*command, "--json")) if "predicate" in line]
+    assert json.loads(row.pop("predicate")) == cell["predicate"]
+    assert row["window_start"].isoformat() == "1970-01-01T05:00:00+00:00"
+    assert {name: cell[name] for name in ("statistics", "thresholds", "reference", "true")} == {
+        name: row[name] for name in ("statistics", "thresholds", "reference", "true")
+    }
+    refused = tocsin(*command, "--parquet", str(out))
+    assert (refused.exit_code, "exists" in refused.stderr) == (2, True)
+    assert tocsin(*command, "--parquet", str(out), "--force").exit_code == 0
+
+
+def test_windows_can_be_chosen(tmp_path: Path) -> None:
+    """--since, --until, --limit and --alarm leave windows and alarms out."""
+    path, file = configuration(tmp_path), events(tmp_path)
+
+    def starts(*options: str) -> list[str]:
+        lines = json_lines(tocsin("count", path, "--replay", file, "--json", *options))
+        return [line["window_start"][11:13] for line in lines if "left_out" in line]
+
+    assert len(starts()) == 24
+    assert starts("--since", "1970-01-01T05:00", "--until", "1970-01-01T07:00Z") == ["05", "06"]
+    assert starts("--since", "1970-01-01T05:00", "--limit", "1") == ["05"]
+    assert starts("--alarm", "crowd", "--limit", "2") == ["00", "01"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "say where the events are: --replay PATH, or --topic"),
+        (("--topic", "--replay", "FILE"), "say where the events are"),
+        (("--topic",), "add `kafka:"),
+        (("--replay", "FILE", "--alarm", "other"), "alarms: crowd"),
+        (("--replay", "FILE", "--since", "yesterday"), "write 2025-03-03"),
+        (("--replay", "FILE", "--since", "1970-01-02", "--until", "1970-01-01"), "lies behind"),
+        (("--replay", "FILE", "--since", "1970-01-01T23:30Z"), "no window of alarm 'crowd' lies"),
+        (("--replay", "FILE", "--json", "--parquet", "x.parquet"), "choose one"),
+        (("--replay", "FILE", "--parquet", "FILE"), "exists"),
+        (("--replay", "nowhere.jsonl"), "no such file"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(
+    tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    """Exit code 2 and what to write instead."""
+    path, file = configuration(tmp_path), events(tmp_path)
+    result = tocsin("count", path, *(file if word == "FILE" else word for word in options))
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+
+
+def test_without_a_history_it_asks_from_when(tmp_path: Path) -> None:
+    """A live feed has no history: --since and --until say which windows."""
+    path, file = Path(configuration(tmp_path)), events(tmp_path)
+    text = path.read_text()
+    path.write_text(text.replace("    history: {from: 1970-01-01, until: 1970-01-02}\n", ""))
+    assert "--since" in tocsin("count", str(path), "--replay", file).stderr
+    span = ("--since", "1970-01-01T05:00Z", "--until", "1970-01-01T06:00Z")
+    lines = json_lines(tocsin("count", str(path), "--replay", file, "--json", *span))
+    assert [line["statistics"] for line in lines if "predicate" in line] == [[200]]

@@ -1,0 +1,221 @@
+"""What caps mean is said in words, and what they keep from counting is warned of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stream.config.loading import examine
+from stream.model.contributions import contribution_rule, plural
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stream.config.loading import Report
+
+HOUR = "TUMBLE(ts, INTERVAL '1' HOUR)"
+USER = "unit: user, epsilon_max: 40, period: 1d"
+
+
+def examined(
+    folder: Path,
+    having: str,
+    *,
+    caps: str = "",
+    budget: str = USER,
+    group: str = "room",
+    window: str = HOUR,
+    fields: str = "",
+) -> Report:
+    """Examine one alarm.
+
+    Args:
+        folder: where the file is written.
+        having: its condition.
+        caps: ``contribution``, as YAML.
+        budget: its other keys.
+        group: what is grouped by; may be empty.
+        window: of the SQL.
+        fields: what stands in place of the room's field, or of the person's.
+    """
+    declared = {
+        "person": "string",
+        "room": "{domain: [lobby, hall, lab]}",
+        "floor": "{type: integer, domain: [1, 2]}",
+        "n": "{type: integer, clip: [0, 50]}",
+        "ts": "timestamp",
+    }
+    name, _, written = fields.partition(": ")
+    declared |= {name: written} if name else {}
+    lines = "\n".join(f"      {key}: {value}" for key, value in declared.items())
+    text = f"""\
+feeds:
+  badges:
+    topic: building.badges
+    time: ts
+    unit: person
+    fields:
+{lines}
+budget: {{{budget}{", contribution: " + caps if caps else ""}}}
+alarms:
+  crowd:
+    sql: |
+      SELECT {group or 1} FROM badges
+      GROUP BY {group + ", " if group else ""}{window}
+      HAVING {having}
+    max_fnr: 0.05
+    tolerance: 2
+"""  # noqa: S608  # the language under test
+    (folder / "alarms.yaml").write_text(text, encoding="utf-8")
+    return examine(folder / "alarms.yaml", environ={})
+
+
+DISTINCT = "COUNT(DISTINCT person) > 20"
+RULES = [
+    (DISTINCT, {}, "a person counts in the first room of the hour only"),
+    (
+        DISTINCT,
+        {"caps": "{predicates_per_window: 2}"},
+        "a person counts in the first 2 rooms of the hour only",
+    ),
+    (
+        DISTINCT,
+        {"caps": "{predicates_per_window: 9}"},
+        "a person counts in every room of the hour",
+    ),
+    (
+        "COUNT(*) > 20",
+        {
+            "caps": "{predicates_per_window: 2, events_per_cell: 3}",
+            "window": "TUMBLE(ts, INTERVAL '1' DAY)",
+        },
+        "a person counts in the first 2 rooms of the day only, with at most 3 events in each",
+    ),
+    (DISTINCT, {"group": ""}, "a person counts once in the hour"),
+    ("COUNT(*) > 20", {"group": ""}, "a person counts in the hour, with one event"),
+    (
+        DISTINCT,
+        {"group": "room, floor", "caps": "{predicates_per_window: 4}"},
+        "a person counts in the first 4 combinations of room and floor of the hour only",
+    ),
+    (
+        "SUM(n) > 1000",
+        {"caps": "{events_per_cell: 3}"},
+        (
+            "a person counts in the first room of the hour only, with at most 3 events (worth 0 to 50"
+            " of n); SUM(n) > 1000 takes 7 persons or more"
+        ),
+    ),
+    (
+        DISTINCT,
+        {"window": "TUMBLE(ts, INTERVAL '90' MINUTE)"},
+        "a person counts in the first room of the window of 90 minutes only",
+    ),
+    (
+        "COUNT(*) > 20",
+        {"budget": "unit: event, epsilon_max: 4"},
+        (
+            "each event counts once, in its room and hour: one event is protected, not all that a"
+            " person does"
+        ),
+    ),
+    (
+        "COUNT(*) > 20",
+        {
+            "budget": "unit: event, epsilon_max: 4",
+            "window": "HOP(ts, INTERVAL '15' MINUTE, INTERVAL '1' HOUR)",
+        },
+        (
+            "each event counts once, in its room and window of 1 hour, 4 windows at most: one event is"
+            " protected, not all that a person does"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("having", "settings", "rule"), RULES)
+def test_the_rule_is_put_into_words(
+    tmp_path: Path, having: str, settings: dict[str, str], rule: str
+) -> None:
+    """`check` and `plan` note what a unit counts for, at the alarm's SQL."""
+    report = examined(tmp_path, having, **settings)
+    assert report.alarms is not None, report.errors
+    (query,) = report.alarms.queries.values()
+    assert contribution_rule(query, report.alarms.budget) == rule
+    (note,) = report.notes
+    assert note.message == f"crowd: {rule}"
+    assert note.line > 10
+
+
+WARNED = [
+    (DISTINCT, {}, "whoever is in `lobby` first is not counted in `hall` in the same hour"),
+    (DISTINCT, {"group": "room, floor"}, "in `lobby`, `1` first is not counted in `lobby`, `2`"),
+    (
+        DISTINCT,
+        {"group": "room, floor", "fields": "floor: {type: integer, domain: [1, 2], fixed: true}"},
+        "in `lobby`, `1` first is not counted in `hall`, `1`",
+    ),
+    ("COUNT(*) > 20", {"group": ""}, "COUNT counts the first event of each person"),
+    ("SUM(n) > 20", {"group": ""}, "SUM adds up the first event of each person only"),
+    (
+        DISTINCT,
+        {"group": "", "fields": "person: {domain: [ann, bob, cy]}"},
+        "COUNT(DISTINCT person) > 20 can never hold: 3 persons are declared",
+    ),
+    (
+        "SUM(n) > 450",
+        {
+            "group": "",
+            "fields": "person: {domain: [ann, bob, cy]}",
+            "caps": "{events_per_cell: 3}",
+        },
+        "SUM(n) > 450 can never hold",
+    ),
+]
+
+
+@pytest.mark.parametrize(("having", "settings", "said"), WARNED)
+def test_what_caps_keep_from_counting_is_warned_of(
+    tmp_path: Path, having: str, settings: dict[str, str], said: str
+) -> None:
+    """One warning says who does not count, and what to write."""
+    report = examined(tmp_path, having, **settings)
+    assert report.alarms is not None, report.errors
+    (warning,) = report.warnings
+    assert said in warning.message
+    assert warning.hint
+
+
+SILENT = [
+    (DISTINCT, {"caps": "{predicates_per_window: 2}"}),
+    (DISTINCT, {"group": ""}),
+    (DISTINCT, {"fields": "room: {domain: [lobby]}"}),
+    (DISTINCT, {"fields": "room: {domain: [lobby, hall], fixed: true}"}),
+    ("COUNT(*) > 20", {"group": "", "caps": "{events_per_cell: 2}"}),
+    ("COUNT(*) > 20", {"budget": "unit: event, epsilon_max: 4"}),
+    (
+        "SUM(n) > 449",
+        {
+            "group": "",
+            "fields": "person: {domain: [ann, bob, cy]}",
+            "caps": "{events_per_cell: 3}",
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("having", "settings"), SILENT)
+def test_caps_that_do_what_is_asked_are_not_warned_of(
+    tmp_path: Path, having: str, settings: dict[str, str]
+) -> None:
+    """Where nobody is left out, nothing is said."""
+    report = examined(tmp_path, having, **settings)
+    assert report.alarms is not None, report.errors
+    assert report.warnings == ()
+
+
+def test_plurals() -> None:
+    """Names of fields have their regular plurals."""
+    nouns = ("room", "country", "day", "branch", "bus")
+    assert [plural(noun) for noun in nouns] == ["rooms", "countries", "days", "branches", "buses"]

@@ -1,0 +1,118 @@
+"""What caps leave out of a window is told exactly, event by event."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stream.counting.bounding import Bounds, Capped, Contributions
+from stream.events.units import Units
+
+PREDICATES, EVENTS = 2, 2
+
+
+def _rows(random: np.random.Generator, *, ids: bool) -> Contributions:
+    count = int(random.integers(0, 40))
+    hashes = np.stack([random.integers(0, 4, count), np.zeros(count, np.int64)], axis=1)
+    counts = random.random((2, count)) < 0.7
+    counts[0] |= ~counts[1]
+    return Contributions(
+        sequence=np.arange(count),
+        period=random.integers(0, 2, count),
+        unit=Units.of(hashes.astype(np.uint64)),
+        cell=random.integers(0, 4, count),
+        weight=np.ones((2, count), np.int64),
+        counts=counts,
+        event_id=random.integers(0, 5, (count, 2)).astype(np.uint64) if ids else None,
+    )
+
+
+class _Walk:
+    """Meets rows one by one and says what becomes of each."""
+
+    def __init__(self, bounds: Bounds, rows: Contributions) -> None:
+        self.bounds, self.rows = bounds, rows
+        self.cells: dict[tuple[int, int], list[int]] = {}
+        self.used: set[tuple[object, ...]] = set()
+        self.number: dict[tuple[object, ...], int] = {}
+        self.met: set[tuple[object, ...]] = set()
+
+    def new_in(self, at: int, place: tuple[int, ...]) -> list[int]:
+        """Return the statistics in which a row is no repetition, counting it in them."""
+        rows, found = self.rows, []
+        event = () if rows.event_id is None else tuple(rows.event_id[at].tolist())
+        for statistic, distinct in enumerate(self.bounds.distinct):
+            key = (statistic, *place) if distinct else (statistic, *place, 1, *event)
+            if not rows.counts[statistic, at] or ((distinct or event) and key in self.used):
+                continue
+            self.used.add(key)
+            self.number[statistic, *place] = self.number.get((statistic, *place), 0) + 1
+            found.append(statistic)
+        return found
+
+    def fate(self, at: int) -> str:
+        """Return why a row counts in no statistic, or nothing."""
+        bounds, rows = self.bounds, self.rows
+        unit, cell = int(rows.unit.number[at]), int(rows.cell[at])
+        period = int(rows.period[at]) if bounds.per_user else 0
+        place = (unit, period, cell)
+        new = self.new_in(at, place)
+        if not new:
+            return "repeat"
+        if not bounds.per_user:
+            return ""
+        reached = self.cells.setdefault((unit, period), [])
+        reached += [cell] if cell not in reached else []
+        if reached.index(cell) >= bounds.predicates_per_window:
+            return "predicates"
+        few = [
+            s for s in new if bounds.distinct[s] or self.number[s, *place] <= bounds.events_per_cell
+        ]
+        if not few:
+            return "events"
+        again = [s for s in few if bounds.distinct[s] and (s, unit, cell) in self.met]
+        self.met |= {(s, unit, cell) for s in few}
+        return "repeat" if again == few else ""
+
+
+def _told(bounds: Bounds, rows: Contributions) -> Capped:
+    """Walk through the rows and add up."""
+    walk = _Walk(bounds, rows)
+    fates = [walk.fate(at) for at in range(len(rows))]
+    units = rows.unit.number.tolist()
+
+    def people(why: str) -> int:
+        return len({unit for unit, fate in zip(units, fates, strict=True) if fate == why})
+
+    return Capped(
+        fates.count("repeat"),
+        fates.count("predicates"),
+        people("predicates"),
+        fates.count("events"),
+        people("events"),
+    )
+
+
+@pytest.mark.parametrize("ids", [False, True])
+@pytest.mark.parametrize("distinct", [(True, True), (False, True), (False, False)])
+@pytest.mark.parametrize("per_user", [False, True])
+def test_every_event_left_out_is_told_once(
+    *, per_user: bool, distinct: tuple[bool, bool], ids: bool
+) -> None:
+    """The figures are those of a walk through the rows, and with what counts they are all rows."""
+    random = np.random.default_rng(7)
+    bounds = Bounds(per_user, distinct, ids, PREDICATES, EVENTS)
+    lost = 0
+    for _ in range(40):
+        rows = _rows(random, ids=ids)
+        found = bounds.capped(rows)
+        assert found == _told(bounds, rows)
+        left = found.repeats + found.beyond_predicates + found.beyond_events
+        assert left + len(bounds.apply(rows)) == len(rows)
+        lost += left
+    assert lost or (not per_user and not ids and not all(distinct))
+
+
+def test_partitions_add_up() -> None:
+    """People are in one partition each, so sums of people are people."""
+    assert Capped(1, 2, 1, 3, 2) + Capped(5, 0, 0, 1, 1) == Capped(6, 2, 1, 4, 3)
