@@ -185,10 +185,10 @@ def _tell(directory: Path, draft: Draft, events: MadeUp) -> None:
     answers = draft.answers
     file, sample = directory / CONFIGURATION, directory / SAMPLE
     click.echo(sentence(answers))
-    clear = answers.threshold - 2 * draft.tolerance
     click.echo(
         f"Above {answers.threshold:,} it is missed with probability {answers.max_fnr} at most; at"
-        f" {clear:,} and below it rings with probability {answers.max_fnr} at most."
+        f" the usual {answers.usual:,} it rings with probability"
+        f" {draft.rings_at(answers.usual):.2g} at most."
     )
     if answers.people:
         click.echo(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -9,6 +10,9 @@ from typing import Final
 from accountant.units import PrivacyUnit
 
 __all__ = ["TEMPLATES", "Answers", "Measured"]
+
+
+_FILE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
 class Measured(StrEnum):
@@ -90,8 +94,8 @@ class Answers:
 
     @property
     def values_file(self) -> str:
-        """Name of the file that lists the values."""
-        return f"{self.per}s.txt"
+        """Name of the file that lists the values; a field may have any name, a file may not."""
+        return f"{self.per}s.txt" if _FILE.fullmatch(self.per) else "values.txt"
 
     @property
     def by_one(self) -> int:
@@ -131,10 +135,11 @@ TEMPLATES: Final = {
         measured=Measured.AMOUNT,
         amount="amount",
         largest=200,
-        threshold=20_000,
+        threshold=30_000,
         usual=12_000,
         window="1d",
         protects=PrivacyUnit.USER,
+        places=2,
         times=2,
         epsilon="4",
         period="1w",
@@ -165,7 +170,7 @@ TEMPLATES: Final = {
         per="endpoint",
         values=("/login", "/search", "/cart", "/pay"),
         measured=Measured.EVENTS,
-        threshold=1_000,
+        threshold=2_000,
         usual=300,
         window="1h",
         protects=PrivacyUnit.USER,

@@ -2,7 +2,8 @@
 
 Nothing is random and nothing comes from data: people are numbered, and every window of one value
 looks like the next. The one that rings holds so much more than the threshold that the alarm stays
-silent with probability below one in ten million.
+silent with probability below one in ten million. The others hold so little, where that can be,
+that hardly a sample in a thousand has a false alarm.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
+from accountant.errors import ConfigError
 from stream.planning.drafts.answers import Measured
 from stream.windows.instants import iso_utc
 
@@ -25,7 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["MadeUp", "made_up"]
 
 _SILENT: Final = 1e-7
+_FALSE: Final = 1e-3
+"""How many false alarms a sample is to expect at most, where that can be."""
 _MOST_ORDINARY: Final = 4_000
+_MOST_EVENTS: Final = 1_000_000
+_MOST_WINDOWS: Final = 50_000
 _ORDINARY_SHARES: Final = (20, 35, 50, 30)
 """Per cent of the largest amount that people spend, one after another; a quarter in the mean."""
 _SCATTER: Final = 2_654_435_761  # Knuth's multiplier: neighbours in number lie apart in time
@@ -50,7 +56,11 @@ class MadeUp:
 
 
 def made_up(draft: Draft) -> MadeUp:
-    """Return events over the history of a draft."""
+    """Return events over the history of a draft.
+
+    Raises:
+        ConfigError: they would be too many, or there are too many windows.
+    """
     answers = draft.answers
     (query,) = draft.alarms.queries.values()
     from_ms, until_ms = query.feed.history or (0, 0)
@@ -58,10 +68,18 @@ def made_up(draft: Draft) -> MadeUp:
     index = query.calendar.next_active(query.calendar.first_starting_at(from_ms))
     while (bounds := query.calendar.bounds(index))[1] <= until_ms:
         windows.append(bounds)
+        if len(windows) > _MOST_WINDOWS:
+            raise ConfigError(
+                f"there are more than {_MOST_WINDOWS:,} windows from {answers.since} to"
+                f" {draft.until}",
+                hint="name a nearer --until, or a longer --window",
+            )
         index = query.calendar.next_active(index + 1)
     rings = len(windows) // 2
     figure = _certain(draft)
+    _refuse_large(answers, figure)
     every, ordinary = _affordable(answers, len(windows))
+    ordinary = min(ordinary, _quiet(draft, len(windows) * len(answers.values)))
     found: list[tuple[int, dict[str, Any]]] = []
     for number, bounds in enumerate(windows):
         for at, value in enumerate(answers.values):
@@ -80,10 +98,31 @@ def _certain(draft: Draft) -> int:
     Beyond the threshold the probability of a miss falls from ``max_fnr`` by exp(epsilon) for every
     unit of privacy that is there more.
     """
-    (alarm,) = draft.plan.alarms
     missed = Fraction(draft.answers.max_fnr)
-    further = math.ceil(math.log(missed / _SILENT) / float(alarm.epsilon)) + 1
+    further = math.ceil(math.log(missed / _SILENT) / draft.epsilon) + 1
     return draft.answers.threshold + max(further, 1) * draft.answers.by_one
+
+
+def _quiet(draft: Draft, cells: int) -> int:
+    """Return the largest figure at which hardly one of so many cells rings; 1 where none is."""
+    least, quiet = 1, draft.answers.threshold
+    while quiet - least > 1:
+        middle = (least + quiet) // 2
+        rare = draft.rings_at(middle) * cells <= _FALSE
+        least, quiet = (middle, quiet) if rare else (least, middle)
+    return least
+
+
+def _refuse_large(answers: Answers, figure: int) -> None:
+    events = figure
+    if answers.measured is Measured.AMOUNT:
+        events = figure // max(answers.largest * min(_ORDINARY_SHARES) // 100, 1)
+    if events > _MOST_EVENTS:
+        raise ConfigError(
+            f"a file of made-up events that passes {answers.threshold:,} is too large",
+            hint="write one for a threshold of some thousands; then raise it, and the tolerance, in"
+            " the file, and ask `tocsin plan` again",
+        )
 
 
 def _affordable(answers: Answers, windows: int) -> tuple[int, int]:

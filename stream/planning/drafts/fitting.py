@@ -6,7 +6,9 @@ lies where the alarm should be silent (``usual <= threshold - 2 tolerance``).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
@@ -31,6 +33,9 @@ _SPANS_DAYS: Final = (1, 7, 14, 28, 56, 112, 224)
 _FEWEST_WINDOWS: Final = 2
 _LONGER: Final = ("30m", "1h", "2h", "4h", "8h", "1d", "2d", "1w")
 _ROUND_FROM: Final = 200
+_LEAST_RATE: Final = 1e-18  # laws are tables in units of 2^-64
+_FIRST_STEPS: Final = 8
+_MOST_STEPS: Final = 5_000  # beyond, an alarm costs next to nothing, and planning it takes long
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,22 @@ class Draft:
     alarms: Alarms
     plan: ScopePlan
 
+    @property
+    def epsilon(self) -> float:
+        """What one window and value costs; a unit of privacy moves the odds by exp of it."""
+        (alarm,) = self.plan.alarms
+        return float(alarm.epsilon)
+
+    def rings_at(self, figure: int) -> float:
+        """Return how likely the alarm rings at most, at a figure where it should be silent.
+
+        From ``max_fnr`` at ``threshold - 2 tolerance`` it falls by exp(epsilon) for every unit of
+        privacy that is there less.
+        """
+        below = (self.answers.threshold - 2 * self.tolerance - figure) // self.answers.by_one
+        rate = float(Fraction(self.answers.max_fnr)) * math.exp(-self.epsilon * max(below, 0))
+        return max(rate, _LEAST_RATE)
+
 
 def drafted(answers: Answers) -> Draft:
     """Find tolerance and history, and read the configuration back.
@@ -62,14 +83,15 @@ def drafted(answers: Answers) -> Draft:
         ConfigError: an answer is none, or contradicts another.
         BudgetError: no tolerance of use fits the budget; the hint says what would.
     """
-    most = (answers.threshold - answers.usual) // 2
-    if answers.usual >= answers.threshold:
+    most = _most(answers)
+    if most < 1:
         raise ConfigError(
-            f"what is usual, {answers.usual}, is not below the threshold, {answers.threshold}",
+            f"what is usual, {answers.usual}, is too near the threshold, {answers.threshold}",
             hint="an alarm for what is usual says nothing: raise the threshold",
         )
     until, first = _with_windows(answers)
-    least = smallest(lambda tolerance: _planned(first, tolerance).fits, -1, most)
+    guess = _FIRST_STEPS * answers.by_one
+    least = smallest(lambda tolerance: _planned(first, tolerance).fits, 0, most, guess)
     if least is None:
         raise BudgetError(
             f"epsilon {answers.epsilon} is not enough to tell {answers.threshold} from the usual"
@@ -79,6 +101,11 @@ def drafted(answers: Answers) -> Draft:
     tolerance = min(_rounded(least), most)
     alarms = _examined(answers, tolerance, until)
     return Draft(answers, tolerance, until, alarms, budget_plan(alarms).scopes[0])
+
+
+def _most(answers: Answers) -> int:
+    """Return the largest tolerance of use, or the largest that is looked at."""
+    return min((answers.threshold - answers.usual) // 2, _MOST_STEPS * answers.by_one)
 
 
 def _with_windows(answers: Answers) -> tuple[str, Alarms]:
@@ -170,4 +197,4 @@ def _would_do(answers: Answers) -> bool:
         _, alarms = _with_windows(answers)
     except ConfigError:
         return False
-    return _planned(alarms, (answers.threshold - answers.usual) // 2).fits
+    return _planned(alarms, _most(answers)).fits

@@ -164,27 +164,37 @@ def _aligned(line: str) -> str:
     return f"{said.rstrip():<{_ASIDE_AT}} # {comment}" if aside else line
 
 
-def _word(text: str) -> str:
-    """Return a text as YAML writes a word, in quotes where it needs them."""
+def _key(text: str) -> str:
+    """Return a name as YAML writes it, in quotes where it needs them."""
     plain = _PLAIN.fullmatch(text) and text.lower() not in _WORDS_OF_YAML
-    return text if plain else _text(text)
+    return text if plain else quoted(text)
+
+
+def _word(text: str) -> str:
+    """Return a value as YAML writes it, in quotes where it needs them."""
+    return _unread(_key(text))
 
 
 def _text(text: str) -> str:
-    """Return a text in quotes; what looks like a variable of the environment stays as it is."""
-    return quoted(text).replace("${", "$${")
+    """Return a value in quotes."""
+    return _unread(quoted(text))
+
+
+def _unread(text: str) -> str:
+    """Keep what looks like a variable of the environment from being read as one: in values only."""
+    return text.replace("${", "$${")
 
 
 def _texts() -> Environment:
     made = Environment(
         loader=PackageLoader("stream.planning.drafts"),
-        autoescape=False,  # noqa: S701 -- YAML, not HTML: every answer goes through `word` or `text`
+        autoescape=False,  # noqa: S701 -- YAML, not HTML: every answer goes through a filter
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters: dict[str, Any] = {"word": _word, "text": _text}
+    filters: dict[str, Any] = {"key": _key, "word": _word, "text": _text, "unread": _unread}
     made.filters.update(filters)
     return made
 

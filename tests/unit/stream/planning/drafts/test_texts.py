@@ -1,0 +1,45 @@
+"""The text of a draft says what was answered, however it is spelt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from accountant.errors import ConfigError
+from stream.planning.drafts.answers import TEMPLATES
+from stream.planning.drafts.fitting import drafted
+from stream.planning.drafts.texts import configuration, values_text
+
+OFFICE = TEMPLATES["office"]
+
+
+@pytest.mark.parametrize("name", ["${HOME}", 'a"b', "order", "no", "#x", "a: b", "é", "{x}", "1"])
+def test_names_stay_what_they_are(name: str) -> None:
+    """No variable is read, no quote closed, no comment begun, no word of YAML or SQL taken."""
+    for answers in (replace(OFFICE, unit=name), replace(OFFICE, time=name)):
+        (query,) = drafted(answers).alarms.queries.values()
+        assert name in {query.feed.unit, query.feed.time}
+
+
+@pytest.mark.parametrize("per", ["../room", "/room", "a b", "", "r" * 300])
+def test_no_name_of_a_field_leaves_the_folder(per: str) -> None:
+    """The file of values is called after the field where that is a plain word."""
+    assert replace(OFFICE, per=per).values_file == "values.txt"
+    assert OFFICE.values_file == "rooms.txt"
+
+
+def test_comments_stand_in_one_column() -> None:
+    """Where what they say something of is short enough, and behind it where it is not."""
+    text = configuration(OFFICE, tolerance=9, until="2025-03-04")
+    asides = [line.index(" # ") for line in text.splitlines() if " # " in line]
+    assert len(asides) > 10
+    assert min(asides) == 33
+    assert asides.count(33) > len(asides) - 3
+
+
+@pytest.mark.parametrize("value", ["", " lobby", "lob\nby", "lob\x85by"])
+def test_a_value_is_one_line(value: str) -> None:
+    """What a file of lines would read as something else is refused."""
+    with pytest.raises(ConfigError, match="cannot be a value of room"):
+        values_text(replace(OFFICE, values=(value,)))
