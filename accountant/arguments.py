@@ -115,9 +115,9 @@ EXACT: Final = Kind(
     lambda value: isinstance(value, int | Fraction | np.integer),
 )
 NUMBER: Final = Kind(
-    "a number, not NaN",
+    "a number",
     "write 0.05 or Fraction(1, 20)",
-    lambda value: isinstance(value, int | float | Fraction | np.number) and value == value,  # noqa: PLR0124  # NaN alone differs from itself
+    lambda value: isinstance(value, int | float | Fraction | np.integer | np.floating),
 )
 NATURAL: Final = Kind(
     "a whole number from 0 on",
