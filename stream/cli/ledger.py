@@ -15,6 +15,7 @@ from accountant.errors import LedgerError
 from accountant.store.store import Store
 from stream.build import open_ledger, wall_clock_ms
 from stream.cli.console import losses_table, status_tables
+from stream.cli.main import Suggesting
 from stream.cli.restore import claim, mark_spent, set_clock
 from stream.cli.shared import BAD_INPUT, CONFIG, echo_json, load_alarms, require_ledger_file
 from stream.custody.anchors import anchor_line, base_problems, chain_ends, read_anchors
@@ -24,6 +25,7 @@ from stream.custody.losses import predicate_losses
 from stream.decisions.records import epsilon_text
 from stream.decisions.registration import scopes_of, terms_of
 from stream.windows.instants import instant_ms, iso_utc
+from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,7 +39,7 @@ __all__ = ["ledger"]
 _CONNECT_S = 30.0
 
 
-@click.group()
+@click.group(cls=Suggesting)
 @click.argument("file", type=CONFIG)
 @click.pass_context
 def ledger(ctx: click.Context, file: Path) -> None:
@@ -58,7 +60,7 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
         now = opened.reports.status()
     _warn_of_orphans(alarms, now)
     if not as_json:
-        Console().print(*status_tables(now), sep="\n")
+        Console().print(*status_tables(now, alarms.timezone), sep="\n")
         click.echo(f"ledger  {alarms.settings.ledger_place}")
         return
     echo_json({"record": "ledger", "ledger": now.ledger_id})
@@ -185,7 +187,7 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
                 }
             )
         return
-    Console().print(losses_table(query, found, alarms.budget.unit))
+    Console().print(losses_table(query, found, alarms.budget.unit, alarms.timezone))
 
 
 @ledger.command()
@@ -228,8 +230,9 @@ def compact(load: Callable[[], Alarms], before: str | None) -> None:
         gone = {budget: opened.upkeep.compact(budget, before_ms) for budget in budgets}
         later = opened.reports.status()
     _warn_of_orphans(alarms, later)
+    before = moment_text(before_ms, alarms.timezone)
     for budget, count in gone.items():
-        click.echo(f"{budget}: {count} charge(s) compacted, before {iso_utc(before_ms)}")
+        click.echo(f"{budget}: {count} charge(s) compacted, before {before}")
     for budget in gone:
         click.echo(anchor_line(budget, later.scopes[budget].anchor))
 
