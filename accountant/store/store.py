@@ -286,7 +286,9 @@ def _opened(path: str) -> int:
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # BEGIN is ours, see _begin_sqlite
     with closing(connection.cursor()) as cursor:
-        if cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        held = {row[0] for row in cursor.execute("SELECT name FROM sqlite_master")}
+        own = not held or VERSION_TABLE in held  # another program's is left as it is
+        if own and cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA foreign_keys=ON")
