@@ -46,6 +46,7 @@ WRITE = "tocsin_write"
 
 HINTS = {
     "full": "free space where the ledger lies; nothing was written, and it can be tried again",
+    "no such table": "a part of the ledger is missing: restore a copy of it; nothing was written",
     "locked": "another process holds the ledger for long; nothing was written",
     "readonly": "the ledger's file must be writable; nothing was written",
     "unable to open": "the ledger's directory must exist and be writable",
@@ -178,6 +179,11 @@ class Store:
         except exc.DBAPIError as error:
             if error.connection_invalidated:
                 raise self._unreachable(error) from None
+            if "not a database" in str(error.orig):
+                raise LedgerError(
+                    f"the file {self.file} is not a ledger: it is no SQLite database",
+                    hint="name another file in `ledger`; nothing was written",
+                ) from None
             raise LedgerCorruptError(
                 f"the ledger {self.name} refused a row ({type(error.orig).__name__})",
                 hint="run `tocsin ledger FILE verify`; nothing was written",
@@ -207,6 +213,11 @@ class Store:
             version = _version(connection)
             if version == HEAD:
                 return
+            if version is None and self._sqlite and sa.inspect(connection).get_table_names():
+                raise LedgerError(
+                    f"the database {self.name} is not a ledger: it holds other tables",
+                    hint="name a file of its own in `ledger`; nothing was written",
+                )
             if version is not None and version > HEAD:
                 raise LedgerError(
                     f"the ledger {self.name} has schema version {version}, newer than {HEAD}",
@@ -229,7 +240,7 @@ def _upgrade(connection: sa.Connection) -> None:
 def _engine(url: str) -> sa.Engine:
     try:
         parsed = sa.make_url(url)
-    except exc.ArgumentError:
+    except (exc.ArgumentError, ValueError):
         raise LedgerError(
             "the ledger's URL cannot be read",
             hint="write sqlite:///FILE or postgresql://USER@HOST/DATABASE",
@@ -275,7 +286,9 @@ def _opened(path: str) -> int:
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # BEGIN is ours, see _begin_sqlite
     with closing(connection.cursor()) as cursor:
-        if cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        held = {row[0] for row in cursor.execute("SELECT name FROM sqlite_master")}
+        own = not held or VERSION_TABLE in held  # another program's is left as it is
+        if own and cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA foreign_keys=ON")

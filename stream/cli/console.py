@@ -25,7 +25,8 @@ from rich.table import Table
 from rich.text import Text
 
 from accountant.units import PrivacyUnit, from_loss_units
-from stream.windows.instants import iso_utc
+from stream.windows.instants import from_iso_utc
+from stream.windows.shown import clock_text, moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,6 +51,7 @@ __all__ = [
 _LAST_ALARMS = 8
 _BAR_CELLS = 24
 _LATEST = 3
+_INSTANT = 16  # columns that a minute takes
 _DEAREST = 20
 _FRAMES_PER_S = 4
 
@@ -61,9 +63,11 @@ class ReplayView:
         console: where it is drawn.
         windows: how many windows there are.
         before: how many were decided before this run.
+        timezone: by whose clock windows are shown.
     """
 
-    def __init__(self, console: Console, *, windows: int, before: int) -> None:
+    def __init__(self, console: Console, *, windows: int, before: int, timezone: str) -> None:
+        self._timezone = timezone
         self._latest: deque[Alarm] = deque(maxlen=_LAST_ALARMS)
         self._rang = 0
         self._denied = 0
@@ -116,10 +120,11 @@ class ReplayView:
             f", {self._denied} windows denied" if self._denied else ""
         )
         table = Table(title=title, title_justify="left")
-        for heading, width in (("window starts (UTC)", 19), ("alarm", 20), ("predicate", 28)):
-            table.add_column(heading, width=width, no_wrap=True)
+        table.add_column(f"window starts ({self._timezone})", min_width=_INSTANT)
+        for heading, width in (("alarm", 20), ("predicate", 28)):
+            table.add_column(heading, max_width=width, no_wrap=True)
         for alarm in self._latest:
-            table.add_row(_short(alarm.window_start), alarm.query, _predicate(alarm))
+            table.add_row(_starts(alarm, self._timezone), alarm.query, _predicate(alarm))
         return Group(self._progress, table)
 
 
@@ -131,18 +136,25 @@ class _Ringing:
     latest: tuple[str, ...] = ()
 
 
-def alarms_table(alarms: Iterable[Alarm]) -> Table:
-    """Return which predicates rang how often, the most frequent of each alarm first."""
+def alarms_table(alarms: Iterable[Alarm], timezone: str, width: int) -> Table:
+    """Return which predicates rang how often, the most frequent of each alarm first.
+
+    Args:
+        alarms: that rang.
+        timezone: by whose clock windows are shown.
+        width: columns of the terminal: a narrow one has room for fewer of the latest windows.
+    """
+    shown = max(1, min(_LATEST, width // _INSTANT - 3))
     ringing: defaultdict[tuple[str, str], _Ringing] = defaultdict(_Ringing)
     for alarm in alarms:
         entry = ringing[alarm.query, _predicate(alarm)]
         entry.times += 1
-        entry.latest = (*entry.latest, _short(alarm.window_start))[-_LATEST:]
+        entry.latest = (*entry.latest, _starts(alarm, timezone))[-shown:]
     table = Table(title="alarms", title_justify="left")
-    table.add_column("alarm")
-    table.add_column("predicate")
-    table.add_column("times", justify="right")
-    table.add_column("latest windows (start, UTC)")
+    table.add_column("alarm", overflow="fold")
+    table.add_column("predicate", overflow="fold")
+    table.add_column("times", justify="right", no_wrap=True)
+    table.add_column(f"latest windows (start, {timezone})", min_width=_INSTANT)
     order = sorted(ringing.items(), key=lambda item: (item[0][0], -item[1].times, item[0][1]))
     for (query, predicate), entry in order:
         table.add_row(query, predicate, str(entry.times), "  ".join(entry.latest))
@@ -154,17 +166,25 @@ def budget_bars(status: LedgerStatus) -> list[Text]:
     return [_bar(scope) for scope in status.scopes.values()]
 
 
-def status_tables(status: LedgerStatus) -> list[RenderableType]:
-    """Return the ledger's budgets and alarms."""
-    table = Table(title=f"ledger {status.ledger_id}")
-    for heading in ("alarm", "budget", "next window (UTC)", "decided", "denied", "unpublished"):
-        table.add_column(heading)
+def status_tables(status: LedgerStatus, timezone: str) -> list[RenderableType]:
+    """Return the ledger's budgets and alarms.
+
+    Args:
+        status: of the ledger.
+        timezone: by whose clock windows are shown.
+    """
+    table = Table(title=f"ledger {status.ledger_id}", title_justify="left")
+    for heading in ("alarm", "budget"):
+        table.add_column(heading, overflow="fold")
+    table.add_column(f"next window ({timezone})", min_width=_INSTANT)
+    for heading in ("decided", "denied", "unpublished"):
+        table.add_column(heading, overflow="fold")
     for query in status.queries.values():
         denied = ", ".join(f"{count} {reason}" for reason, count in sorted(query.denied.items()))
         table.add_row(
             query.query + (" (retired)" if query.retired else ""),
             query.scope,
-            _short(iso_utc(query.cursor_ms)),
+            clock_text(query.cursor_ms, timezone),
             str(query.decided),
             denied or "0",
             str(query.unpublished),
@@ -177,9 +197,9 @@ def status_tables(status: LedgerStatus) -> list[RenderableType]:
     return shown
 
 
-def losses_table(query: Query, losses: Losses, unit: PrivacyUnit) -> Table:
+def losses_table(query: Query, losses: Losses, unit: PrivacyUnit, timezone: str) -> Table:
     """Return the dearest predicates of an alarm; private, unlike everything else here."""
-    title, epsilon = f"{query.id}: {_when(losses.since_ms, unit)}", "epsilon"
+    title, epsilon = f"{query.id}: {_when(losses.since_ms, unit, timezone)}", "epsilon"
     if not losses.complete:
         epsilon = "epsilon of what is left"
     elif not losses.exact:
@@ -218,18 +238,16 @@ def _decimals(units: int) -> str:
     return f"{float(from_loss_units(units)):.3f}"
 
 
-def _when(since_ms: int | None, unit: PrivacyUnit) -> str:
+def _when(since_ms: int | None, unit: PrivacyUnit, timezone: str) -> str:
     if since_ms is None:
         return "nothing to add up"
     of = "events of" if unit is PrivacyUnit.EVENT else "one person in the budget period from"
-    return f"{of} {_short(iso_utc(since_ms))} UTC"
+    return f"{of} {moment_text(since_ms, timezone)}"
 
 
 def _predicate(alarm: Alarm) -> str:
     return ", ".join(alarm.predicate.values()) or "(all)"
 
 
-def _short(instant: str) -> str:
-    """Return an ISO instant without seconds where those are zero."""
-    date, _, clock = instant.removesuffix("Z").partition("T")
-    return f"{date} {clock.removesuffix('.000').removesuffix(':00')}"
+def _starts(alarm: Alarm, timezone: str) -> str:
+    return clock_text(from_iso_utc(alarm.window_start), timezone)

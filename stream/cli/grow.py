@@ -13,7 +13,8 @@ from stream.cli.shared import CONFIG, load_alarms, require_ledger_file
 from stream.cli.suggestions import feed_names
 from stream.kafka.growth import SETTLE_MS, denied_by
 from stream.kafka.growth import grow as more_partitions
-from stream.windows.instants import instant_ms, iso_utc
+from stream.windows.instants import instant_ms
+from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,9 +84,10 @@ def grow(file: Path, feed: str, *, partitions: int, at: str | None, settle: str,
         if growth is None or growth.until_ms is None:
             click.echo(f"{feed}: {partitions} partitions from the beginning, nothing to do")
             return
+        moment = moment_text(growth.until_ms, alarms.timezone)
         click.echo(
             f"{feed}: {growth.before} -> {growth.partitions} partitions;"
-            f" all events are routed over them from {iso_utc(growth.until_ms)} on"
+            f" all events are routed over them from {moment} on"
         )
         for line in _costs(alarms, opened, growth):
             click.echo(line)
@@ -94,10 +96,8 @@ def grow(file: Path, feed: str, *, partitions: int, at: str | None, settle: str,
 def _costs(alarms: Alarms, opened: Ledger, growth: Growth) -> Iterator[str]:
     """Yield what a growth costs each alarm."""
     for each in denied_by(alarms, opened, growth):
-        yield (
-            f"{each.alarm}: {each.windows} window(s) denied as repartitioned,"
-            f" {iso_utc(each.start_ms)} to {iso_utc(each.end_ms)}"
-        )
+        first, end = (moment_text(at, alarms.timezone) for at in (each.start_ms, each.end_ms))
+        yield (f"{each.alarm}: {each.windows} window(s) denied as repartitioned, {first} to {end}")
 
 
 def _instant(text: str | None) -> int | None:

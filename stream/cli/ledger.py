@@ -14,6 +14,7 @@ from accountant.errors import LedgerError
 from accountant.store.store import Store
 from stream.build import wall_clock_ms
 from stream.cli.console import losses_table, status_tables
+from stream.cli.main import Suggesting
 from stream.cli.past import (
     archive,
     compact,
@@ -44,7 +45,7 @@ __all__ = ["ledger"]
 _CONNECT_S = 30.0
 
 
-@click.group()
+@click.group(cls=Suggesting)
 @click.argument("file", type=CONFIG)
 @click.pass_context
 def ledger(ctx: click.Context, file: Path) -> None:
@@ -65,7 +66,7 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
         now = opened.reports.status()
     warn_of_orphans(alarms, now)
     if not as_json:
-        Console().print(*status_tables(now), sep="\n")
+        Console().print(*status_tables(now, alarms.timezone), sep="\n")
         click.echo(f"ledger  {alarms.settings.ledger_place}")
         return
     echo_json({"record": "ledger", "ledger": now.ledger_id})
@@ -206,7 +207,7 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
                 }
             )
         return
-    Console().print(losses_table(query, found, alarms.budget.unit))
+    Console().print(losses_table(query, found, alarms.budget.unit, alarms.timezone))
 
 
 @ledger.command()

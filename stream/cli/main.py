@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-__all__ = ["Later", "main"]
+__all__ = ["Later", "Suggesting", "main"]
 
 
 class Later(click.Command):
@@ -41,7 +41,25 @@ class Later(click.Command):
         return self.command.make_context(info_name, args, parent, **extra)
 
 
-class _Tocsin(click.Group):
+class Suggesting(click.Group):
+    """A group of commands that names the nearest one of a name that is none."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is called.
+
+        Raises:
+            click.UsageError: there is none of that name.
+        """
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            from stream.cli.suggesting import meant  # noqa: PLC0415  # help is quicker without
+
+            ctx.fail(f"No such command {args[0]!r}. {meant(self, ctx, args[0], args[1:])}")
+        return super().resolve_command(ctx, args)
+
+
+class _Tocsin(Suggesting):
     """A group of commands that turns deliberate errors into text and exit codes."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -90,7 +108,10 @@ class _Tocsin(click.Group):
             "simulate", help="Try alarms out on history, many times: misses, false alarms, losses."
         ),
         Later("topics", help="Check the topics a configuration needs, or create them."),
-        Later("watch", help="Follow the alarms on Kafka until interrupted."),
+        Later(
+            "watch",
+            help="Follow the alarms on Kafka, and the windows that were denied, until interrupted.",
+        ),
     ],
 )
 @click.version_option(package_name="tocsin", prog_name="tocsin")

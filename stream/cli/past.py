@@ -14,7 +14,8 @@ from stream.custody.anchors import anchor_line
 from stream.custody.archive import archive as move_decisions
 from stream.custody.changes import orphan_warning, orphans
 from stream.decisions.registration import scopes_of, terms_of
-from stream.windows.instants import instant_ms, iso_utc
+from stream.windows.instants import instant_ms
+from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +56,9 @@ def compact(load: Callable[[], Alarms], before: str | None) -> None:
         later = opened.reports.status()
     warn_of_orphans(alarms, later)
     for budget, count in gone.items():
-        click.echo(f"{budget}: {count} charge(s) compacted, before {iso_utc(before_ms)}")
+        click.echo(
+            f"{budget}: {count} charge(s) compacted, before {moment_text(before_ms, alarms.timezone)}"
+        )
     for budget in gone:
         click.echo(anchor_line(budget, later.scopes[budget].anchor))
 
@@ -84,7 +87,9 @@ def archive(load: Callable[[], Alarms], folder: Path, before: str | None) -> Non
         refuse_other_budgets(alarms, opened)
         moved = move_decisions(opened, folder, before_ms)
     where = f" to {', '.join(moved.files)}" if moved.files else ""
-    click.echo(f"{moved.decisions} decision(s) moved{where}, before {iso_utc(before_ms)}")
+    click.echo(
+        f"{moved.decisions} decision(s) moved{where}, before {moment_text(before_ms, alarms.timezone)}"
+    )
 
 
 def _too_old_ms(alarms: Alarms, now_ms: int) -> int:

@@ -14,7 +14,7 @@ from stream.custody.restoring import published_in, refuse_moved, take_over
 from stream.model.alarms import require_kafka
 from stream.replay.claims import claims_on
 from stream.replay.contents import digests_of
-from stream.windows.instants import iso_utc
+from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -164,10 +164,11 @@ def set_clock(load: Callable[[], Alarms], *, yes: bool) -> None:
     require_ledger_file(alarms)
     with open_ledger(alarms) as opened:
         if not yes:
-            now = iso_utc(wall_clock_ms())
+            now = moment_text(wall_clock_ms(), alarms.timezone)
             click.confirm(f"is it {now} now, by a clock you trust?", abort=True, err=True)
         before_ms, now_ms = opened.upkeep.set_clock()
-    click.echo(f"the mark stood at {iso_utc(before_ms)}, and stands at {iso_utc(now_ms)}")
+    before, now = (moment_text(at_ms, alarms.timezone) for at_ms in (before_ms, now_ms))
+    click.echo(f"the mark stood at {before}, and stands at {now}")
 
 
 def _from_kafka(alarms: Alarms, opened: Ledger, *, forget: bool) -> tuple[int, int]:

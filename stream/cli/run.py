@@ -10,6 +10,7 @@ import click
 from prometheus_client import write_to_textfile
 from rich.console import Console
 
+from accountant.errors import ConfigError
 from stream.build import open_ledger
 from stream.cli.console import ReplayView, alarms_table, budget_bars
 from stream.cli.shared import CONFIG, load_alarms, paths_by_feed, refuse_hopeless, refuse_objected
@@ -25,7 +26,7 @@ from stream.planning.budget import budget_plan
 from stream.planning.outlook import starving
 from stream.replay.replay import Replay
 from stream.replay.survey import survey
-from stream.windows.instants import iso_utc
+from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -163,6 +164,11 @@ def _refuse_of_replays(report: Path | None, *, accept_drops: bool) -> None:
 def _replay_files(
     alarms: Alarms, files: Mapping[str, Sequence[Path]], *, as_json: bool, report: Path | None
 ) -> None:
+    if report is not None and not report.parent.is_dir():
+        raise ConfigError(
+            f"the custodian's report cannot be written: there is no folder {report.parent}",
+            hint="make it first, or name another",
+        )
     with open_ledger(alarms) as opened:
         fresh = not opened.pins.budgets()
         replaying = Replay(alarms, opened, files)
@@ -191,7 +197,7 @@ def _note_compaction(alarms: Alarms, opened: Ledger) -> None:
         if before_ms is not None and scope in scopes_of(alarms):
             click.echo(
                 f"note: budget {scope!r} was compacted: which predicates rang before"
-                f" {iso_utc(before_ms)} may not be shown any more",
+                f" {moment_text(before_ms, alarms.timezone)} may not be shown any more",
                 err=True,
             )
 
@@ -202,14 +208,19 @@ def _show_replay(alarms: Alarms, replaying: Replay) -> None:
     for decision in replaying.earlier(_EARLIER_SHOWN):
         rang += alarm_records(alarms.queries[decision.key.query], decision)
     with (
-        ReplayView(console, windows=replaying.windows, before=replaying.before) as view,
+        ReplayView(
+            console,
+            windows=replaying.windows,
+            before=replaying.before,
+            timezone=alarms.timezone,
+        ) as view,
         closing(replaying.run()) as decisions,
     ):
         for decision in decisions:
             fresh = list(alarm_records(alarms.queries[decision.key.query], decision))
             rang += fresh
             view.decided(fresh, denied=decision.reason is not None)
-    console.print(alarms_table(rang))
+    console.print(alarms_table(rang, alarms.timezone, console.width))
     console.print(_sentence(replaying.summary()))
 
 

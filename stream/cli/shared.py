@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accountant.errors import ArgumentError, BudgetError, ConfigError, LedgerError, TocsinError
+from stream.cli.given import refuse_strange, refuse_twice, unknown_feed
 from stream.config.loading import examine
 from stream.model.references import feeds_in_use
 from stream.planning.gates import objections
@@ -119,22 +120,28 @@ def paths_by_feed(alarms: Alarms, given: Sequence[str]) -> dict[str, list[Path]]
     """Return the files of each feed from ``PATH`` and ``FEED=PATH``.
 
     Raises:
-        ConfigError: a path names no feed where there are several, or no file.
+        ConfigError: a path names no feed where there are several, or no file; or one twice.
+        DataError: a file cannot hold events at all.
     """
     feeds = [feed.name for feed in feeds_in_use(alarms)] or list(alarms.feeds)
     found: dict[str, list[Path]] = {}
     for text in given:
         name, separator, path = text.partition("=")
         if not separator or name not in alarms.feeds:
+            strange = unknown_feed(text, feeds)
+            if strange is not None:
+                raise strange
             if len(feeds) > 1:
                 raise ConfigError(
                     f"{text!r} does not say which feed it holds",
                     hint=f"write FEED=PATH, FEED being one of {', '.join(feeds)}",
                 )
             name, path = feeds[0], text
-        if not Path(path).is_file():
-            raise ConfigError(f"{path}: no such file", hint="check the path")
+        if not path:
+            raise ConfigError(f"{text!r} names no file", hint=f"write {name}=PATH")
+        refuse_strange(Path(path))
         found.setdefault(name, []).append(Path(path))
+    refuse_twice(found)
     return found
 
 

@@ -1,4 +1,4 @@
-"""``tocsin watch``: alarms as they leave."""
+"""``tocsin watch``: alarms and denials as they leave."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.shared import CONFIG, echo_json, load_alarms
+from stream.cli.shared import CONFIG, load_alarms
+from stream.decisions.records import DecisionRecord, encode
 from stream.kafka.watch import watch as follow
+from stream.windows.instants import from_iso_utc
+from stream.windows.shown import clock_text, moment_text
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from stream.kafka.watch import Watched
 
 __all__ = ["watch"]
 
@@ -19,17 +24,22 @@ __all__ = ["watch"]
 @click.command()
 @click.argument("file", type=CONFIG)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-@click.option("--from-beginning", is_flag=True, help="Start with the oldest alarm on the topic.")
+@click.option("--from-beginning", is_flag=True, help="Start with the oldest records kept.")
 def watch(file: Path, *, as_json: bool, from_beginning: bool) -> None:
-    """Follow the alarms on Kafka until interrupted."""
+    """Follow the alarms on Kafka, and the windows that were denied, until interrupted."""
     alarms = load_alarms(file)
     with (
         suppress(KeyboardInterrupt),
         closing(follow(alarms, from_beginning=from_beginning)) as found,
     ):
-        for alarm in found:
-            if as_json:
-                echo_json(alarm)
-            else:
-                predicate = ", ".join(alarm["predicate"].values()) or "(all)"
-                click.echo(f"{alarm['window_start']}  {alarm['query']}  {predicate}")
+        for record in found:
+            click.echo(encode(record) if as_json else _line(record, alarms.timezone))
+
+
+def _line(record: Watched, timezone: str) -> str:
+    """Return an alarm or a denial as a line: when its window was, whose, and which or why."""
+    start_ms, end_ms = from_iso_utc(record.window_start), from_iso_utc(record.window_end)
+    when = f"{clock_text(start_ms, timezone)} to {moment_text(end_ms, timezone)}"
+    if isinstance(record, DecisionRecord):
+        return f"{when}  {record.query}  denied: {record.reason}"
+    return f"{when}  {record.query}  {', '.join(record.predicate.values()) or '(all)'}"

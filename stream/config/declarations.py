@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 import sys
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
 from accountant.units import Contribution, PrivacyUnit
+from stream.config.places import bootstrap_problem, ledger_url
 from stream.config.scalars import Duration, article, closest
+from stream.config.security import check_security
 from stream.config.tables import canonical, read_domain
 from stream.logs.settings import LogSettings
 from stream.model.alarms import Budget, KafkaSettings, Settings
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["build_budget", "build_feeds", "build_kafka", "build_settings"]
 
-_PORT = re.compile("[0-9]{1,5}")
 _LARGEST_CLIP = 2**31
 _LARGEST_CAP = 1_000_000
 _SHORTEST_KEY = 16
@@ -113,22 +113,23 @@ def build_kafka(
     """Return how Kafka is reached; ``None`` where only replays are configured."""
     if model is None:
         return None
-    for part in model.bootstrap.split(","):
-        host, colon, port = part.strip().rpartition(":")
-        if not (host and colon and _PORT.fullmatch(port) and 0 < int(port) < 65_536):
-            hint = "write host:port, several separated by commas"
-            findings.wrong(("kafka", "bootstrap"), "not a list of host:port", hint)
-            break
+    hint = bootstrap_problem(model.bootstrap)
+    if hint:
+        findings.wrong(("kafka", "bootstrap"), "not a list of host:port", hint)
+    before: dict[str, str] = {}
     taken = {feed.topic: f"the feed `{name}` reads" for name, feed in feeds.items()}
     for role in ("alarms_topic", "decisions_topic", "doorbell_topic", "ledgers_topic"):
         topic = getattr(model, role)
         if topic in taken:
+            written = role if role in model.model_fields_set else before.get(topic, role)
             message = f"{role} is the topic that {taken[topic]}"
-            findings.wrong(("kafka", role), message, "give it a name of its own")
-        taken[topic] = f"{role} names"
+            findings.wrong(("kafka", written), message, "give it a name of its own")
+        taken[topic], before[topic] = f"{role} names", role
     if model.session_timeout < 1_000:
         hint = "write 6s or more, within the broker's limits"
         findings.wrong(("kafka", "session_timeout"), "the session timeout is under a second", hint)
+    security = model.security.model_dump(exclude_none=True)
+    check_security(security, findings)
     return KafkaSettings(
         bootstrap=",".join(part.strip() for part in model.bootstrap.split(",")),
         group=model.group,
@@ -136,7 +137,7 @@ def build_kafka(
         decisions_topic=model.decisions_topic,
         doorbell_topic=model.doorbell_topic,
         ledgers_topic=model.ledgers_topic,
-        security=model.security.model_dump(exclude_none=True),
+        security=security,
         session_timeout_ms=model.session_timeout,
     )
 
@@ -157,7 +158,7 @@ def build_settings(model: FileModel, stem: str, findings: Findings) -> Settings:
     if not model.tick:
         findings.wrong(("tick",), "a tick is longer than nothing", "write tick: 1s")
     return Settings(
-        ledger_url=_ledger_url(model.ledger, stem, findings),
+        ledger_url=ledger_url(model.ledger, stem, findings),
         public_address=metrics.public,
         custodian_address=metrics.custodian,
         custodian_token=metrics.custodian_token,
@@ -355,28 +356,3 @@ def _loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _ledger_url(url: str | None, stem: str, findings: Findings) -> str:
-    """Return the ledger's URL, relative SQLite paths resolved beside the configuration."""
-    folder = findings.folder.resolve()
-    if url is None:
-        return f"sqlite:///{folder / '.tocsin' / stem}.db"
-    scheme, separator, rest = url.partition("://")
-    known = "write sqlite:///ledger.db or postgresql://user:password@host/database"
-    if not separator:
-        findings.wrong(("ledger",), "the ledger is not a database URL", known)
-    elif scheme == "sqlite":
-        path = rest.removeprefix("/")
-        if rest in ("", "/") or path.startswith(":memory:"):
-            message = "a ledger in memory forgets what was spent"
-            findings.wrong(("ledger",), message, "write sqlite:///ledger.db")
-        elif not rest.startswith("/"):
-            findings.wrong(("ledger",), "SQLite has no host", "write sqlite:///ledger.db")
-        else:
-            return f"sqlite:///{folder / path}"
-    elif scheme == "postgresql":
-        return f"postgresql+psycopg://{rest}"
-    elif scheme != "postgresql+psycopg":
-        findings.wrong(("ledger",), "the ledger is neither SQLite nor PostgreSQL", known)
-    return url

@@ -131,6 +131,7 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
         budget=budget,
         kafka=kafka,
         settings=settings,
+        timezone=zone.key,
     )
     _refuse_watched_references(alarms, findings)
     _refuse_shares(alarms, findings)

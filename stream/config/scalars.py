@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
-from stream.model.numbers import LONGEST_NUMBER, number
+from stream.model.numbers import LONGEST_NUMBER, decimal, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -58,6 +58,7 @@ _MILLISECONDS = {
     "d": 86_400_000,
     "w": 604_800_000,
 }
+_OCTAL = re.compile(r"[+-]?0[0-9]+")
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
 _MANY = 2_000
 _DURATION_HINT = "write a whole number and a unit: 250ms, 30s, 5m, 1h, 1d or 1w"
@@ -196,13 +197,25 @@ def _topic(value: Any) -> str:
 
 def _exact(value: Any) -> Fraction:
     text = _text(value)
+    _refuse_octal(value)
     found = number(text)
     if found is None:
         hint = "write a number, as 0.05 or 1/20"
+        percent = number(text.removesuffix("%")) if text.endswith("%") else None
+        if percent is not None:
+            hint = f"write it as a number: {decimal(percent / 100)}"
         if len(text) > LONGEST_NUMBER:
             hint += f", of at most {LONGEST_NUMBER} characters"
         raise wrong(f"{shown(value)} is not a number", hint)
     return found
+
+
+def _refuse_octal(value: Scalar) -> None:
+    """Refuse ``040``, which is 40 to people and 32 to readers of YAML."""
+    text = value.text.strip()
+    if value.kind == "int" and _OCTAL.fullmatch(text):
+        plain = text.lstrip("+-0") or "0"
+        raise wrong(f"{shown(value)} begins with 0: YAML takes it as octal", f"write {plain}")
 
 
 def _whole(value: Any) -> int:
@@ -233,11 +246,12 @@ def _epsilon(key: str) -> Callable[[Any], Fraction]:
 
     def check(value: Any) -> Fraction:
         text = _text(value)
-        if value.kind == "float":
+        _refuse_octal(value)
+        found = number(text)
+        if value.kind == "float" and found is not None and found > 0:
             raise wrong(
                 f"{key} is a bare float, which YAML readers round", f'quote it: {key}: "{text}"'
             )
-        found = number(text)
         if found is None or found <= 0:
             raise wrong(
                 f"{shown(value)} is not a positive number",

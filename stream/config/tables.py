@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
+from stream.config.reading import read_whole
 from stream.config.scalars import closest
 from stream.model.feeds import FieldType
 from stream.model.numbers import number
@@ -183,7 +184,7 @@ def _column(header: list[str], name: str | None, default: int, place: _Place) ->
 
 def _text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return read_whole(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = bytes(error.object[: error.start]).count(b"\n") + 1
         place = _Place(str(path), line, 1)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from accountant.errors import ConfigError
+from stream.config.reading import read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +29,15 @@ _KINDS = frozenset(
     ("null", "bool", "int", "float", "str", "timestamp", "value", "merge", "map", "seq")
 )
 _VARIABLE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\})?")
+_HINT = "check indentation, quotes and colons here and on the line before"
+_HINTS = {
+    "another document": "a configuration is one document: remove `---` and what follows",
+    "'\\t'": "YAML is indented by spaces: replace the tab",
+    "that cannot start any token": "put the value in quotes",
+    "expected ',' or": "close the bracket or the brace, or put a comma here",
+}
+_MOST_REPEATED = 10_000
+"""Values that aliases may stand for beside the first: a few lines could stand for billions."""
 
 Loc = tuple[str | int, ...]
 """Path of a value: mapping keys and sequence positions from the root."""
@@ -138,7 +148,7 @@ def load_document(
     """
     file = str(path)
     try:
-        text = (path.read_bytes() if given is None else given).decode("utf-8-sig")
+        text = (read_whole(path) if given is None else given).decode("utf-8-sig")
     except OSError as error:
         reason = error.strerror or "cannot be read"
         raise ConfigError(
@@ -159,12 +169,13 @@ def load_document(
         tree = reader.convert(root) if root is not None else {}
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        problem = f"{error.problem or error.context}"
         raise ConfigError(
-            f"not valid YAML: {error.problem or error.context}",
+            f"not valid YAML: {problem}",
             file=file,
             line=mark.line + 1 if mark else 1,
             column=mark.column + 1 if mark else 1,
-            hint="check indentation, quotes and colons here and on the line before",
+            hint=next((hint for said, hint in _HINTS.items() if said in problem), _HINT),
         ) from error
     except yaml.reader.ReaderError as error:
         before_text = text[: error.position]
@@ -190,14 +201,29 @@ class _Reader:
         self.environ = environ
         self.errors: list[ConfigError] = []
         self._open: set[int] = set()
+        self._seen: set[int] = set()
+        self._repeated = 0
 
     def convert(self, node: yaml.Node) -> Tree:
-        """Return the tree of a node."""
+        """Return the tree of a node.
+
+        Raises:
+            ConfigError: its aliases stand for too much.
+        """
         if id(node) in self._open:
             self._wrong(node, "an alias that contains itself", "write the value out")
             return {}
         if node.tag.removeprefix(_TAG) not in _KINDS:
             self._wrong(node, f"the tag {node.tag} has no meaning here", "remove the tag")
+        if id(node) in self._seen:
+            self._repeated += 1
+            if self._repeated > _MOST_REPEATED:
+                raise self._error(
+                    node,
+                    f"aliases stand for more than {_MOST_REPEATED} values from here",
+                    "write the values out",
+                )
+        self._seen.add(id(node))
         self._open.add(id(node))
         tree: Tree
         if isinstance(node, yaml.MappingNode):
@@ -268,12 +294,11 @@ class _Reader:
         return default
 
     def _wrong(self, node: yaml.Node, message: str, hint: str) -> None:
-        mark = node.start_mark
-        self.errors.append(
-            ConfigError(
-                message, file=self.file, line=mark.line + 1, column=mark.column + 1, hint=hint
-            )
-        )
+        self.errors.append(self._error(node, message, hint))
+
+    def _error(self, node: yaml.Node, message: str, hint: str) -> ConfigError:
+        line, column = node.start_mark.line + 1, node.start_mark.column + 1
+        return ConfigError(message, file=self.file, line=line, column=column, hint=hint)
 
 
 def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Mark, yaml.Node] | None:

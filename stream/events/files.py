@@ -26,6 +26,7 @@ from accountant.errors import DataError
 from stream.events.arrow_events import ArrowParser, UnsuitableColumnError, UnsuitableMessageError
 from stream.events.columns import GOOD, Drop, Parsed, arrow_type, declared_schema, examine, verdict
 from stream.events.decoder import Batcher
+from stream.events.formats import SUFFIXES
 from stream.events.json_events import JsonParser, epoch_ms, fits
 from stream.model.feeds import FieldType, required_fields
 
@@ -78,7 +79,7 @@ class EventFiles:
 
     Args:
         feed: what the events are declared to be; its codec plays no part.
-        paths: files, told apart by their suffix: ``.parquet``, ``.csv``, ``.jsonl``.
+        paths: files, told apart by their suffix (``SUFFIXES``).
 
     Raises:
         DataError: if a file cannot be read, or its columns are not what the feed declares.
@@ -156,16 +157,17 @@ def read_stretches(path: Path, feed: Feed) -> Iterator[Stretch]:
     Raises:
         DataError: it cannot be read, or its columns are not what the feed declares.
     """
-    readers: dict[str, Callable[[Path, Feed], Iterator[Stretch]]] = {
-        ".parquet": _read_parquet,
-        ".csv": _read_csv,
-        ".jsonl": _read_json_lines,
-    }
+    each: tuple[Callable[[Path, Feed], Iterator[Stretch]], ...] = (
+        _read_parquet,
+        _read_csv,
+        _read_json_lines,
+    )
+    readers = dict(zip(SUFFIXES, each, strict=True))
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise DataError(
             f"{path}: the suffix names no format that can be replayed",
-            hint=f"write one of {', '.join(readers)}",
+            hint=f"write one of {', '.join(SUFFIXES)}",
         )
     try:
         for stretch in reader(path, feed):
@@ -223,7 +225,9 @@ def _read_parquet(path: Path, feed: Feed) -> Iterator[Stretch]:
             f"{path}: column {error.column!r} has type {error.found}",
             hint=f"feed {feed.name!r} declares it as {wanted}",
         ) from None
-    except (pa.ArrowException, UnsuitableMessageError):
+    except (pa.ArrowException, UnsuitableMessageError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the system's, not Parquet's
         raise DataError(
             f"{path}: not a sound Parquet file", hint="write it again, or name another file"
         ) from None

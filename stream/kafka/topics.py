@@ -12,6 +12,7 @@ from kafka.errors import KafkaError
 from accountant.errors import DependencyError
 from accountant.records import LogIdentity
 from stream.kafka.clients import admin_arguments
+from stream.kafka.reach import require_kafka_there
 from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock
 from stream.model.references import counted_on, waited_ms
@@ -154,6 +155,7 @@ def admin_client(kafka: KafkaSettings) -> Iterator[KafkaAdminClient]:
     Raises:
         DependencyError: no broker answers.
     """
+    require_kafka_there(kafka)
     try:
         client = KafkaAdminClient(client_id="tocsin-admin", **admin_arguments(kafka))
     except (KafkaError, OSError, TimeoutError) as error:

@@ -1,60 +1,84 @@
-"""``tocsin watch``: follow the alarms as an analyst does."""
+"""``tocsin watch``: follow the alarms, and the windows that were denied, as an analyst does."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
 from accountant.errors import DependencyError
-from stream.decisions.records import decode_alarm
+from stream.decisions.records import Alarm, DecisionRecord, decode_alarm, decode_decision
 from stream.kafka.clients import aiokafka_arguments
+from stream.kafka.reach import require_kafka_there
 from stream.model.alarms import require_kafka
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from stream.model.alarms import Alarms
+    from stream.model.alarms import Alarms, KafkaSettings
 
-__all__ = ["watch"]
+__all__ = ["Watched", "shown_of", "watch"]
+
+Watched = Alarm | DecisionRecord
 
 
-def watch(alarms: Alarms, *, from_beginning: bool = False) -> Generator[dict[str, Any], None, None]:
-    """Yield every alarm as it is published, until the caller stops.
+def watch(alarms: Alarms, *, from_beginning: bool = False) -> Generator[Watched, None, None]:
+    """Yield every alarm and every denial as they are published, until the caller stops.
+
+    A window that was decided without an alarm is not yielded: silence says as much.
 
     Args:
         alarms: the checked configuration.
-        from_beginning: start with the oldest retained alarm instead of the next one.
+        from_beginning: start with the oldest retained records instead of the next ones.
 
     Raises:
         ConfigError: the configuration has no ``kafka`` section.
-        DataError: a record of the topic is not an alarm of this version.
+        DataError: a record of the topics is not an alarm, or a decision, of this version.
         DependencyError: Kafka cannot be reached.
     """
     kafka = require_kafka(alarms)
+    require_kafka_there(kafka)
     try:
         with asyncio.Runner() as runner:  # which ends what it waits for when it is interrupted
             consumer = runner.run(_start(alarms, from_beginning=from_beginning))
             try:
                 while True:
-                    record = runner.run(consumer.getone())
-                    yield msgspec.to_builtins(decode_alarm(record.value or b""))
+                    found = shown_of(kafka, runner.run(consumer.getone()))
+                    if found is not None:
+                        yield found
             finally:
                 runner.run(consumer.stop())
     except (KafkaError, OSError) as error:
         raise DependencyError(
-            f"the alarms topic at {kafka.bootstrap} cannot be read ({type(error).__name__})",
+            f"the alarms and decisions topics at {kafka.bootstrap} cannot be read "
+            f"({type(error).__name__})",
             hint="check that Kafka is up, that `tocsin topics FILE` is content and the user's ACLs",
         ) from error
+
+
+def shown_of(kafka: KafkaSettings, record: Any) -> Watched | None:
+    """Return what an analyst is shown of a record, ``None`` if it is a decision and no denial.
+
+    Args:
+        kafka: tells the topics apart.
+        record: of the client, with ``topic`` and ``value``.
+
+    Raises:
+        DataError: it is not of this version.
+    """
+    if record.topic == kafka.alarms_topic:
+        return decode_alarm(record.value or b"")
+    decision = decode_decision(record.value or b"")
+    return decision if decision.outcome == "denied" else None
 
 
 async def _start(alarms: Alarms, *, from_beginning: bool) -> AIOKafkaConsumer:
     kafka = require_kafka(alarms)
     consumer = AIOKafkaConsumer(
         kafka.alarms_topic,
+        kafka.decisions_topic,
         group_id=None,
         enable_auto_commit=False,
         auto_offset_reset="earliest" if from_beginning else "latest",

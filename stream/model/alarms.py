@@ -129,6 +129,7 @@ class Alarms:
         budget: the wall they share.
         kafka: ``None`` when only replays are configured.
         settings: ledger, metrics, tick.
+        timezone: IANA name of the zone in which people are told times.
     """
 
     file: str
@@ -137,6 +138,7 @@ class Alarms:
     budget: Budget
     kafka: KafkaSettings | None
     settings: Settings
+    timezone: str = "UTC"
 
 
 def scope_of(query: Query, alarms: Alarms) -> str:

@@ -5,7 +5,7 @@ Only configuration is shown. Losses in tables are rounded to three decimals.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -19,8 +19,8 @@ from stream.planning.changes import ChangeKind
 from stream.planning.fitting import Fitting
 from stream.planning.stretching import duration_text
 from stream.windows.calendars import LocalCalendar
-from stream.windows.instants import iso_utc
 from stream.windows.localtime import load_zone
+from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,7 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
         if one.plan.worst_units is None or not one.plan.fits:
             shown.append(Text(_refusal_text(one, alarms)))
         if one.played is not None and (one.played.fewer or not one.played.whole):
-            shown.append(Text(_played_text(one.played, _looked_at(one, alarms))))
+            shown.append(Text(_played_text(one.played, _looked_at(one, alarms), alarms.timezone)))
             shown += [Fitting(_played_table(one.played))] if one.played.fewer else []
         if one.changes:
             shown += [Fitting(_changes_table(one.changes)), Text(_recommendation(one))]
@@ -204,12 +204,17 @@ def _refusal_text(one: ScopeOutlook, alarms: Alarms) -> str:
     granted = sum(refusal.granted.values())
     after = f"after {granted} granted window{'' if granted == 1 else 's'}"
     if one.plan.terms.unit is PrivacyUnit.EVENT:
-        start = datetime.fromtimestamp(refusal.start_ms / 1000, UTC)
-        return f"first refused: a window of {refusal.query}, {start:%A %H:%M} UTC, {after}"
+        start = _local(refusal.start_ms, load_zone(alarms.timezone))
+        when = f"{start:%A} {moment_text(refusal.start_ms, alarms.timezone).split(' ', 1)[1]}"
+        return f"first refused: a window of {refusal.query}, {when}, {after}"
     periods = alarms.budget.periods
     if periods is None or periods.calendar is None:
         length = duration_text(refusal.start_ms - refusal.since_ms)
-        date = "" if refusal.since_ms == REFERENCE_MS else f" ({iso_utc(refusal.start_ms)})"
+        date = (
+            ""
+            if refusal.since_ms == REFERENCE_MS
+            else f" ({moment_text(refusal.start_ms, alarms.timezone)})"
+        )
         return f"first refused: windows of {refusal.query}, {length} after the start{date}, {after}"
     return (
         f"first refused: windows of {refusal.query} from {_clock(refusal, alarms)} on, {after}"
@@ -217,9 +222,9 @@ def _refusal_text(one: ScopeOutlook, alarms: Alarms) -> str:
     )
 
 
-def _played_text(whole: Played, where: str) -> str:
+def _played_text(whole: Played, where: str, timezone: str) -> str:
     """Return what was played, and how far."""
-    far = "" if whole.whole else f", played as far as {iso_utc(whole.until_ms)}"
+    far = "" if whole.whole else f", played as far as {moment_text(whole.until_ms, timezone)}"
     granted = "" if whole.fewer else " every one is granted"
     return f"in {where}, if all windows end at their worst{far}:{granted}"
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from stream.config.alarms.tolerances import tolerance_text
 from stream.simulation.advice import CAVEAT, advice_on
 from stream.simulation.results import AUDIENCE
-from stream.windows.instants import iso_utc
+from stream.windows.shown import clock_text, moment_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -52,9 +52,10 @@ def simulation_tables(simulation: Simulation) -> list[RenderableType]:
 def facts(results: AlarmResults, simulation: Simulation) -> str:
     """Return in one line what was simulated."""
     counted = results.counted
-    first, last = (iso_utc(int(counted.starts_ms[at])) for at in (0, -1))
+    first = clock_text(int(counted.starts_ms[0]), simulation.alarms.timezone)
+    last = moment_text(int(counted.starts_ms[-1]), simulation.alarms.timezone)
     parts = [
-        f"{counted.windows} windows starting {first[:16]} to {last[:16]} UTC",
+        f"{counted.windows} windows starting {first} to {last}",
         f"{counted.cells} cells each",
         f"{simulation.runs} run{'s' * (simulation.runs > 1)}",
     ]

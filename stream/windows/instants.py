@@ -25,14 +25,17 @@ def instant_ms(text: str, timezone: ZoneInfo) -> int:
         timezone: of instants without an offset.
 
     Raises:
-        ValueError: it is none, finer than a millisecond, or outside 1970 to 9999.
+        ValueError: it is none, finer than a millisecond, or outside 1970 to 9999; or clocks of the
+            time zone do not show it, or show it twice.
     """
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ValueError("is not an ISO date or instant") from None
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=timezone)
+        # A date alone is where its day begins, though clocks may not show 00:00 then.
+        whole_day = "T" not in text and ":" not in text
+        moment = moment.replace(tzinfo=timezone) if whole_day else _local(moment, timezone)
     if moment.microsecond % 1000:
         raise ValueError("is finer than a millisecond")
     try:
@@ -43,6 +46,24 @@ def instant_ms(text: str, timezone: ZoneInfo) -> int:
     if not 0 <= milliseconds < TIME_END_MS:
         raise ValueError("lies outside the years 1970 to 9999")
     return milliseconds
+
+
+def _local(moment: datetime, timezone: ZoneInfo) -> datetime:
+    """Return what a clock of a time zone shows as an instant.
+
+    Raises:
+        ValueError: it shows that never, or twice.
+    """
+    first, second = (moment.replace(tzinfo=timezone, fold=fold) for fold in (0, 1))
+    try:
+        if first.utcoffset() == second.utcoffset():
+            return first
+        skipped = first.astimezone(UTC).astimezone(timezone).replace(tzinfo=None) != moment
+    except OverflowError:
+        return first  # outside the years that are taken
+    if skipped:
+        raise ValueError(f"does not exist in {timezone.key}, where clocks go forward then")
+    raise ValueError(f"is there twice in {timezone.key}, where clocks go back then: add an offset")
 
 
 def iso_utc(time_ms: int) -> str:

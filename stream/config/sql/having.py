@@ -22,6 +22,7 @@ from stream.config.sql.nodes import (
     SqlProblem,
     column,
     first_extra,
+    keyword,
     named,
     numeric,
     operands,
@@ -147,10 +148,13 @@ class HavingReader:
             hint = "write COUNT(*) = 3 OR COUNT(*) = 4"
         elif isinstance(node, exp.Is):
             hint = "write COUNT(field) = 0 for cells without a value"
+        named_too = ", not CASE" if isinstance(node, exp.Case) else ""
         return SqlProblem(
-            "HAVING takes comparisons by >, >=, <, <=, =, <> or BETWEEN, joined by AND, OR and NOT",
+            "HAVING takes comparisons by >, >=, <, <=, =, <> or BETWEEN, joined by AND, OR and NOT"
+            + named_too,
             hint,
             start(node),
+            keyword(node),
         )
 
     @property
@@ -246,7 +250,16 @@ class HavingReader:
         if is_aggregate(node):
             inner = " in this form" if isinstance(node, (exp.Count, *_OF_A_FIELD)) else ""
             raise SqlProblem(f"{named(node)} is not available{inner}", hint, start(node))
-        raise SqlProblem(f"HAVING compares an aggregate, not {named(node)}", hint, start(node))
+        raise self._no_aggregate(node, hint)
+
+    def _no_aggregate(self, node: exp.Expr, hint: str) -> SqlProblem:
+        what = named(node)
+        if isinstance(node, exp.Column):
+            what = f"the field `{node.name}`"
+            if node.name in self.feed.fields:
+                hint = f"write what an event must meet into WHERE; {hint}"
+        message = f"HAVING compares an aggregate, not {what}"
+        return SqlProblem(message, hint, start(node), keyword(node))
 
     def _distinct(self, node: exp.Expr) -> Measure:
         unit = self.feed.unit
@@ -312,10 +325,15 @@ class HavingReader:
                 raise SqlProblem(f"`{looked_up.name}` is not in GROUP BY", hint, start(key))
             written = node.sql(comments=False)
             return Threshold(offset, None, table.name, looked_up.name, written)
+        what = f"`{node.name}`" if isinstance(node, exp.Column) else named(node)
+        example = "capacity[room]"
+        if isinstance(node, exp.Column) and node.name in self.tables and self.group:
+            example = f"{node.name}[{self.group[0]}]"
         raise SqlProblem(
-            f"the threshold is a number or a public table's value, not {named(node)}",
-            "write a number such as 120, or a declared table's value such as capacity[room]",
+            f"the threshold is a number or a public table's value, not {what}",
+            f"write a number such as 120, or a declared table's value such as {example}",
             offset,
+            keyword(node),
         )
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "SqlProblem",
     "column",
     "first_extra",
+    "keyword",
     "named",
     "numeric",
     "operands",
@@ -42,6 +43,48 @@ COMPARISONS: Final[dict[type[exp.Expr], Comparison]] = {
 }
 """Comparisons as sqlglot reads them."""
 
+_NAMES: Final[dict[type[exp.Expr], str]] = {
+    exp.Case: "CASE",
+    exp.Window: "a window function (OVER)",
+    exp.Like: "LIKE",
+    exp.ILike: "ILIKE",
+    exp.SimilarTo: "SIMILAR TO",
+    exp.RegexpLike: "a regular expression",
+    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
+    exp.NullSafeNEQ: "IS DISTINCT FROM",
+    exp.Any: "ANY",
+    exp.All: "ALL",
+    exp.Tuple: "a list",
+    exp.Interval: "an INTERVAL",
+    exp.Placeholder: "a placeholder",
+    exp.Parameter: "a placeholder",
+    exp.Rollup: "ROLLUP",
+    exp.Cube: "CUBE",
+    exp.GroupingSets: "GROUPING SETS",
+    exp.Values: "VALUES",
+    exp.Subquery: "a subquery",
+    exp.Select: "a subquery",
+    exp.Exists: "a subquery",
+    exp.SetOperation: "a subquery",
+    exp.Star: "*",
+}
+_KEYWORDS: Final[dict[type[exp.Expr], str]] = {
+    exp.Case: "CASE",
+    exp.Cast: "CAST",
+    exp.Extract: "EXTRACT",
+    exp.Exists: "EXISTS",
+    exp.Select: "SELECT",
+    exp.Subquery: "(",
+    exp.Interval: "INTERVAL",
+    exp.Rollup: "ROLLUP",
+    exp.Cube: "CUBE",
+    exp.GroupingSets: "GROUPING SETS",
+    exp.Values: "VALUES",
+    exp.Tuple: "(",
+    exp.CurrentTimestamp: "CURRENT_TIMESTAMP",
+    exp.Boolean: "TRUE",
+}
+
 # Set by sqlglot itself on every COUNT; says nothing about the query.
 _INTERNAL = frozenset({"big_int"})
 
@@ -53,14 +96,23 @@ class SqlProblem(Exception):  # noqa: N818 -- becomes a ConfigError once its pos
         message: what is wrong.
         hint: what to write instead.
         offset: where, in characters from the start of the SQL.
+        word: the keyword it begins with: sqlglot gives places to names and literals only.
     """
 
-    def __init__(self, message: str, hint: str, offset: int) -> None:
+    def __init__(self, message: str, hint: str, offset: int, word: str = "") -> None:
         """Keep the parts."""
         super().__init__(message)
         self.message = message
         self.hint = hint
         self.offset = offset
+        self.word = word
+
+    def moved(self, sql: str) -> SqlProblem:
+        """Return it at the keyword it begins with: the last before its place, or the first."""
+        upper = sql.upper()
+        at = upper.rfind(self.word, 0, self.offset)
+        at = at if at >= 0 else upper.find(self.word)
+        return SqlProblem(self.message, self.hint, at) if self.word and at >= 0 else self
 
 
 def start(node: exp.Expr) -> int:
@@ -125,6 +177,7 @@ def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
             f"{role} a declared field, not {named(node)}",
             'write the field\'s name alone (in "double quotes" if SQL takes it for a keyword)',
             start(node),
+            keyword(node),
         )
     name = node.this.name
     if node.args.get("table") is not None:
@@ -156,19 +209,27 @@ def numeric(node: exp.Expr) -> Fraction | None:
     return None
 
 
+def keyword(node: exp.Expr) -> str:
+    """Return the keyword that a node begins with, "" where it begins with a name or a literal."""
+    return next((word for kind, word in _KEYWORDS.items() if isinstance(node, kind)), "")
+
+
 def named(node: exp.Expr) -> str:
     """Return a short name of a construct for an error text."""
+    name = next((name for kind, name in _NAMES.items() if isinstance(node, kind)), "")
+    if name:
+        return name
     name = "this"
-    if isinstance(node, exp.Literal):
-        name = "a string" if node.is_string else "a number"
-    elif isinstance(node, exp.Subquery | exp.Select | exp.Exists | exp.SetOperation):
+    if isinstance(node, exp.In) and node.args.get("query") is not None:
         name = "a subquery"
+    elif isinstance(node, exp.Literal):
+        name = "a string" if node.is_string else "a number"
+    elif isinstance(node, exp.Boolean):
+        name = "TRUE" if node.this else "FALSE"
     elif isinstance(node, exp.Anonymous):
         name = f"{node.name.upper()}()"
     elif isinstance(node, exp.Func) and not isinstance(node, exp.Connector):
         name = f"{node.sql_name()}()"
     elif isinstance(node, exp.Binary | exp.Neg) and not isinstance(node, exp.Predicate):
         name = "an expression"
-    elif isinstance(node, exp.Star):
-        name = "*"
     return name

@@ -22,7 +22,15 @@ from stream.config.alarms.reduction import Tree
 from stream.config.scalars import closest
 from stream.config.sql.bands import band_of
 from stream.config.sql.having import HavingReader
-from stream.config.sql.nodes import SqlProblem, column, first_extra, named, numeric, start
+from stream.config.sql.nodes import (
+    SqlProblem,
+    column,
+    first_extra,
+    keyword,
+    named,
+    numeric,
+    start,
+)
 from stream.config.sql.text import SHAPE, select_of
 from stream.config.sql.where import WhereReader
 from stream.model.feeds import required_fields
@@ -44,6 +52,7 @@ _WINDOWS = (
 _FIXED_MS = {"SECOND": 1_000, "MINUTE": 60_000, "HOUR": 3_600_000}
 _DAYS = {"DAY": 1, "WEEK": 7}
 _LONGEST_DAYS = 3660
+_WINDOW_ENDS = frozenset({"window_start", "window_end", "window_time"})
 _CLAUSES = {
     "distinct": "SELECT DISTINCT",
     "joins": "JOIN",
@@ -125,6 +134,8 @@ def parse_sql(
     try:
         select = select_of(sql)
         return _Reader(sql, select, feeds, tables, timezone).read()
+    except SqlProblem as problem:
+        raise problem.moved(sql) from None
     except RecursionError:  # conditions nest as deeply as their parentheses
         raise SqlProblem("the SQL is nested too deeply", "write it flatter", 0) from None
 
@@ -155,7 +166,10 @@ class _Reader:
         if extra is not None:
             name, node = extra
             clause = _CLAUSES.get(name, name.upper().replace("_", " "))
-            raise SqlProblem(f"{clause} is not supported", SHAPE, self._at(node))
+            word, at = clause.split()[0], self._at(node) if node else 0
+            if name == "locks":  # has no name or literal in it, and stands last
+                at = len(self.sql)
+            raise SqlProblem(f"{clause} is not supported", SHAPE, at, word)
         group, (step, size), window_offset = self._group()
         self._check_selected(group)
         where = select.args.get("where")
@@ -189,7 +203,8 @@ class _Reader:
             raise SqlProblem("FROM is missing", SHAPE, 0)
         table = clause.this
         if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
-            raise SqlProblem(f"FROM takes a feed, not {named(table)}", SHAPE, start(table))
+            message = f"FROM takes a feed, not {named(table)}"
+            raise SqlProblem(message, SHAPE, start(table), keyword(table))
         extra = first_extra(table, "this")
         if extra is not None and extra[0] in ("db", "catalog"):
             full = ".".join(part.name for part in table.parts)
@@ -212,7 +227,8 @@ class _Reader:
             raise SqlProblem("GROUP BY is missing: it says the window", hint, 0)
         extra = first_extra(clause, "expressions")
         if extra is not None:
-            raise SqlProblem(f"GROUP BY {extra[0].upper()} is not supported", hint, start(clause))
+            message = f"GROUP BY {extra[0].upper()} is not supported"
+            raise SqlProblem(message, hint, len(self.sql), "GROUP BY")
         fields: list[str] = []
         windows: list[tuple[Span, Span]] = []
         offset = 0
@@ -223,9 +239,7 @@ class _Reader:
                 windows.append(self._window(node))
                 offset = start(node)
                 continue
-            if not isinstance(node, exp.Column):
-                message = f"GROUP BY takes declared fields and a window, not {named(node)}"
-                raise SqlProblem(message, hint, start(node))
+            self._check_grouped(node, hint)
             field = column(node, self.feed.fields, "GROUP BY takes")
             if field.domain is None:
                 raise SqlProblem(
@@ -240,6 +254,14 @@ class _Reader:
         if not windows:
             raise SqlProblem("GROUP BY has no window", hint, start(clause))
         return tuple(fields), windows[0], offset
+
+    def _check_grouped(self, node: exp.Expr, hint: str) -> None:
+        """Refuse what is no name, and the names that other systems give a window's ends."""
+        if not isinstance(node, exp.Column):
+            message = f"GROUP BY takes declared fields and a window, not {named(node)}"
+            raise SqlProblem(message, hint, start(node), keyword(node))
+        if node.name in _WINDOW_ENDS and node.name not in self.feed.fields:
+            raise SqlProblem("GROUP BY takes the window itself", hint, start(node))
 
     def _window(self, node: exp.Anonymous) -> tuple[Span, Span]:
         """Return step and size."""
@@ -293,7 +315,7 @@ class _Reader:
                 message = f"{named(node)} cannot be selected: values are never released"
             else:
                 message = f"SELECT takes group fields, not {named(node)}"
-            raise SqlProblem(message, f"write SELECT {allowed}", start(node))
+            raise SqlProblem(message, f"write SELECT {allowed}", start(node), keyword(node))
 
     def _having(self) -> exp.Expr:
         clause = self.select.args.get("having")

@@ -6,12 +6,18 @@ Whatever sqlglot cannot read, or reads as something else than one SELECT, is ref
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING, Final
 
 import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import ParseError, TokenError
 
 from stream.config.sql.nodes import SqlProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlglot import Token
 
 __all__ = ["SHAPE", "name_in_sql", "select_of"]
 
@@ -20,6 +26,24 @@ SHAPE = (
     "TUMBLE(time, INTERVAL '1' HOUR) HAVING COUNT(*) > 10"
 )
 """The shortest hint at the whole grammar."""
+
+_WINDOWS: Final = "write TUMBLE(time, size) or HOP(time, step, size) into GROUP BY"
+_FOREIGN: Final = {
+    "SESSION": f"a session's end follows from data, so it is no public window: {_WINDOWS}",
+    "TABLE": _WINDOWS,
+    "DESCRIPTOR": _WINDOWS,
+    "TUMBLING": _WINDOWS,
+    "HOPPING": _WINDOWS,
+    "EMIT": "leave it out: a window is decided once, when it has ended",
+    "MATCH_RECOGNIZE": SHAPE,
+    "TOP": "leave it out: every group is decided",
+    "XOR": "write (a AND NOT b) OR (b AND NOT a)",
+    "&&": "write AND",
+    "PREWHERE": "write WHERE",
+}
+"""Words of other systems, with what to write instead."""
+_CALLS: Final = frozenset({"SESSION", "TABLE", "DESCRIPTOR", "TUMBLING", "HOPPING"})
+"""Those that are plain names unless a parenthesis follows."""
 
 
 def select_of(sql: str) -> exp.Select:
@@ -45,6 +69,7 @@ def select_of(sql: str) -> exp.Select:
     try:
         statement = sqlglot.parse(sql)[0]
     except ParseError as error:
+        _refuse_foreign(tokens)
         detail = error.errors[0] if error.errors else {}
         end = _offset(sql, detail.get("line") or 1, detail.get("col") or 1)
         highlight = detail.get("highlight") or " "
@@ -61,6 +86,20 @@ def select_of(sql: str) -> exp.Select:
                 raise SqlProblem(f"{token.text} is not supported", SHAPE, token.start)
         raise SqlProblem("an alarm's SQL is one SELECT", SHAPE, 0)
     return statement
+
+
+def _refuse_foreign(tokens: Sequence[Token]) -> None:
+    """Name what other systems have, where a text that cannot be read has it.
+
+    Raises:
+        SqlProblem: it is there.
+    """
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        word = token.text.upper()
+        hint = _FOREIGN.get(word)
+        called = after is not None and after.token_type is TokenType.L_PAREN
+        if hint is not None and (called or word not in _CALLS):
+            raise SqlProblem(f"{word} is not supported", hint, token.start)
 
 
 def name_in_sql(name: str) -> str:

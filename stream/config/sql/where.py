@@ -19,6 +19,7 @@ from stream.config.sql.nodes import (
     SqlProblem,
     column,
     first_extra,
+    keyword,
     named,
     numeric,
     operands,
@@ -99,7 +100,8 @@ class WhereReader:
             case _ if type(node) in COMPARISONS:
                 where = self._comparison(node, COMPARISONS[type(node)])
             case _:
-                raise SqlProblem(f"WHERE cannot take {named(node)}", _SUPPORTED, start(node))
+                message, hint = f"WHERE cannot take {named(node)}", _instead(node)
+                raise SqlProblem(message, hint, start(node), keyword(node))
         return where
 
     def _between(self, node: exp.Between) -> And:
@@ -121,17 +123,25 @@ class WhereReader:
     def _comparison(self, node: exp.Expr, comparison: Comparison) -> Compare:
         left, right = unwrapped(node.this), unwrapped(node.expression)
         if isinstance(left, exp.Column) and isinstance(right, exp.Column):
-            raise SqlProblem(
-                "WHERE compares a field with a literal, not with another field",
-                _SUPPORTED,
-                start(right),
-            )
+            raise self._two_fields(left, right)
         if isinstance(right, exp.Column):
             left, right, comparison = right, left, comparison.flipped
         field = column(left, self.fields, "WHERE compares")
         if comparison not in (Comparison.EQ, Comparison.NE):
             self._refuse_order(field, left)
         return Compare(field.name, field.type, comparison, self._literal(right, field))
+
+    def _two_fields(self, left: exp.Column, right: exp.Column) -> SqlProblem:
+        """Return what is wrong with two names side by side: one may be meant as a string."""
+        known, strange = (left, right) if left.name in self.fields else (right, left)
+        field = self.fields.get(known.name)
+        text = field is not None and field.type is FieldType.STRING
+        if not text or strange.name in self.fields or strange.args.get("table") is not None:
+            message = "WHERE compares a field with a literal, not with another field"
+            return SqlProblem(message, _SUPPORTED, start(right))
+        what = "is in double quotes, as names are" if strange.this.quoted else "has no quotes"
+        message = f"`{strange.name}` {what}, and no field is called so"
+        return SqlProblem(message, f"write '{strange.name}' if it is a string", start(strange))
 
     def _null_test(self, node: exp.Is) -> IsNull:
         if not isinstance(node.expression, exp.Null) or not isinstance(node.this, exp.Column):
@@ -177,8 +187,9 @@ class WhereReader:
             raise SqlProblem(
                 f"`{field.name}` is {article(field.type.value)}: it is compared with {wanted}, "
                 f"not {named(node)}",
-                f"write {wanted}, as {_EXAMPLES[field.type]}",
+                f"write {wanted}, as {_example(node, field)}",
                 start(node),
+                keyword(node),
             )
         return value
 
@@ -212,6 +223,23 @@ class WhereReader:
             raise SqlProblem(
                 f"this timestamp {error}", f"write {_EXAMPLES[FieldType.TIMESTAMP]}", start(node)
             ) from None
+
+
+def _example(node: exp.Expr, field: Field) -> str:
+    """Return how a literal is written; a name in double quotes may be one."""
+    quoted = isinstance(node, exp.Column) and node.this.quoted
+    if quoted and field.type is FieldType.STRING:
+        return f"'{node.name}'"
+    return _EXAMPLES[field.type]
+
+
+def _instead(node: exp.Expr) -> str:
+    """Return what to write instead of a condition that WHERE cannot take."""
+    if isinstance(node, exp.Like | exp.ILike | exp.SimilarTo | exp.RegexpLike):
+        return "list the values: field IN ('a', 'b'); a pattern is best a field of the events"
+    if isinstance(node, exp.Boolean):
+        return "leave WHERE out: without it every event counts"
+    return _SUPPORTED
 
 
 def _string(node: exp.Expr) -> str | None:

@@ -59,7 +59,11 @@ kafka:
   alarms_topic: shop.alarms
   decisions_topic: shop.decisions
   doorbell_topic: shop.bell
-  security: {security_protocol: SASL_SSL, sasl_password: "${PASSWORD}"}
+  security:
+    security_protocol: SASL_SSL
+    sasl_mechanism: SCRAM-SHA-512
+    sasl_username: shop
+    sasl_password: "${PASSWORD}"
   session_timeout: 6s
 ledger: sqlite:///data/ledger.db
 metrics: {public: "[::]:1", custodian: "0.0.0.0:2", custodian_token: "${TOKEN:-tok}"}
@@ -101,7 +105,12 @@ alarms:
     assert (kafka.bootstrap, kafka.group) == ("a:1,b:2", "shop")
     assert (kafka.alarms_topic, kafka.decisions_topic) == ("shop.alarms", "shop.decisions")
     assert (kafka.doorbell_topic, kafka.session_timeout_ms) == ("shop.bell", 6_000)
-    assert kafka.security == {"security_protocol": "SASL_SSL", "sasl_password": "p"}
+    assert kafka.security == {
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "SCRAM-SHA-512",
+        "sasl_username": "shop",
+        "sasl_password": "p",
+    }
     assert alarms.settings.ledger_url == f"sqlite:///{tmp_path}/data/ledger.db"
     assert alarms.settings.public_address == ("::", 1)
     assert alarms.settings.custodian_token == "tok"  # noqa: S105 -- the default in the file

@@ -1,0 +1,100 @@
+"""Where a configuration says that things are: ``host:port``, and the URL of a ledger."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stream.config.findings import Findings
+
+__all__ = ["bootstrap_problem", "ledger_url"]
+
+_PORT: Final = re.compile("[0-9]{1,5}")
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]+")
+_AT: Final = ("ledger",)
+_KNOWN: Final = "write sqlite:///ledger.db or postgresql://user:password@host/database"
+
+
+def bootstrap_problem(text: str) -> str:
+    """Return how a list of brokers has to be written instead, "" where it is right."""
+    scheme, separator, _ = text.partition("://")
+    if separator and scheme.isidentifier():
+        return "write host:port alone; what the listener speaks is kafka.security's to say"
+    if "@" in text:
+        return "write host:port alone; user and password belong to kafka.security"
+    for part in text.split(","):
+        host, _, port = part.strip().rpartition(":")
+        if not (_PORT.fullmatch(port) and 0 < int(port) < 65_536 and _is_host(host)):
+            hint = "write host:port, several separated by commas"
+            return f"{hint}, an IPv6 address in brackets" if ":" in host else hint
+    return ""
+
+
+def ledger_url(url: str | None, stem: str, findings: Findings) -> str:
+    """Return the URL of the ledger, relative SQLite paths resolved beside the configuration.
+
+    Args:
+        url: as written; ``None`` where it was left out.
+        stem: of the configuration's name, after which a ledger is called then.
+        findings: receives what is wrong with it.
+    """
+    folder = findings.folder.resolve()
+    if url is None:
+        return f"sqlite:///{folder / '.tocsin' / stem}.db"
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        findings.wrong(_AT, "the ledger is not a database URL", _KNOWN)
+    elif scheme == "sqlite":
+        return _sqlite(rest, folder, findings)
+    elif scheme in ("postgresql", "postgresql+psycopg"):
+        _check_postgresql(rest, findings)
+        return f"postgresql+psycopg://{rest}"
+    elif scheme == "postgres":
+        message = "the ledger is neither SQLite nor PostgreSQL"
+        findings.wrong(_AT, message, f"{_KNOWN}; did you mean `postgresql://`?")
+    else:
+        findings.wrong(_AT, "the ledger is neither SQLite nor PostgreSQL", _KNOWN)
+    return url
+
+
+def _sqlite(rest: str, folder: Path, findings: Findings) -> str:
+    path, hint = rest.removeprefix("/"), "write sqlite:///ledger.db"
+    if rest in ("", "/") or path.startswith(":memory:"):
+        findings.wrong(_AT, "a ledger in memory forgets what was spent", hint)
+    elif not rest.startswith("/"):
+        findings.wrong(_AT, "SQLite has no host", hint)
+    elif "?" in path or "#" in path:
+        findings.wrong(_AT, "a ledger in SQLite takes no options", hint)
+    elif path.endswith("/"):
+        findings.wrong(_AT, "the ledger is a file, not a folder", hint)
+    return f"sqlite:///{folder / path}"
+
+
+def _check_postgresql(rest: str, findings: Findings) -> None:
+    try:
+        parts = urlsplit(f"postgresql://{rest}")
+        _ = parts.port
+        readable = rest.count("@") < 2  # one ends the password, another is in it
+    except ValueError:
+        readable = False
+    if not readable:
+        message = "the host or port of the ledger's URL cannot be read"
+        hint = "write postgresql://user:password@host:5432/database, with @ and : of a password"
+        findings.wrong(_AT, message, f"{hint} as %40 and %3A")
+    elif not parts.path.strip("/") and not parts.query:
+        findings.wrong(_AT, "the ledger's URL names no database", _KNOWN)
+
+
+def _is_host(text: str) -> bool:
+    """Tell whether it is a name, an IPv4 address, or an IPv6 address in brackets."""
+    if text.startswith("[") and text.endswith("]"):
+        try:
+            return ipaddress.ip_address(text[1:-1]).version == 6  # of the protocol
+        except ValueError:
+            return False
+    return _HOST.fullmatch(text) is not None

@@ -1,0 +1,42 @@
+"""Instants as people read them: by the clock of a time zone. Records keep ISO 8601 in UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from stream.windows.localtime import load_zone
+
+__all__ = ["clock_text", "moment_text"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def clock_text(time_ms: int, timezone: str) -> str:
+    """Return date and time as ``2024-05-01 10:00``, finer only where it is finer.
+
+    Args:
+        time_ms: milliseconds since the Unix epoch.
+        timezone: IANA name.
+
+    Raises:
+        OverflowError: if it lies outside the years 1 to 9999.
+        ValueError: there is no such zone.
+    """
+    local = _local(time_ms, timezone)
+    date, _, clock = local.replace(tzinfo=None).isoformat(timespec="milliseconds").partition("T")
+    return f"{date} {clock.removesuffix('.000').removesuffix(':00')}"
+
+
+def moment_text(time_ms: int, timezone: str) -> str:
+    """Return ``clock_text`` with what the zone calls its time then: ``2024-05-01 10:00 CEST``.
+
+    Raises:
+        OverflowError: if it lies outside the years 1 to 9999.
+        ValueError: there is no such zone.
+    """
+    name = _local(time_ms, timezone).tzname() or timezone
+    return f"{clock_text(time_ms, timezone)} {name if name.isalpha() else timezone}"
+
+
+def _local(time_ms: int, timezone: str) -> datetime:
+    return (_EPOCH + timedelta(milliseconds=time_ms)).astimezone(load_zone(timezone))

@@ -1,0 +1,88 @@
+"""What bad inputs are made of: one good folder, and what a newcomer does to it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+__all__ = ["GOOD", "Call", "Edit", "good_folder"]
+
+Edit = tuple[str, str, str, str]
+"""What is replaced in the good file, what by, ``line:column`` of the error, and its remedy."""
+
+GOOD = """\
+timezone: Europe/Berlin
+ledger: sqlite:///ledger.db
+kafka: {bootstrap: "127.0.0.1:9092"}
+tables: {capacity: capacity.csv}
+feeds:
+  badges:
+    topic: building.badges
+    codec: json
+    time: ts
+    unit: person
+    fields:
+      person: string
+      room: {domain: rooms.txt}
+      floor: {type: integer, domain: [1, 2]}
+      open: boolean
+      age: {type: integer, clip: [0, 110]}
+      load: {type: float, clip: [0, 50], granule: "0.5"}
+      ts: timestamp
+    history: {from: 2025-03-03, until: 2025-03-04}
+budget:
+  unit: user
+  epsilon_max: "40"
+  period: 1d
+alarms:
+  crowd:
+    sql: |
+      SELECT room FROM badges
+      WHERE floor = 1
+      GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
+      HAVING COUNT(*) > 30
+    max_fnr: 0.05
+    tolerance: 9
+"""
+"""A configuration that can be used, with a budget that carries it."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of the command in a folder like the good one.
+
+    Args:
+        words: the command line.
+        phrase: of the remedy; white space counts once.
+        code: exit code.
+        prepare: what is done to the folder first.
+        config: the configuration, where it is another.
+    """
+
+    words: str
+    phrase: str
+    code: int = 2
+    prepare: Callable[[Path], object] | None = None
+    config: str = GOOD
+
+    @property
+    def name(self) -> str:
+        """As the test is called."""
+        return f"{self.words}: {self.phrase}"[:120]
+
+
+def good_folder(folder: Path, config: str = GOOD) -> None:
+    """Write a configuration, the files it names, and sixty events of one hour in the lab."""
+    event = {"room": "lab", "floor": 1, "open": True, "age": 30, "load": 1.5}
+    lines = (
+        json.dumps({"person": f"p{n}", **event, "ts": "2025-03-03T09:00:00Z"}) for n in range(60)
+    )
+    (folder / "alarms.yaml").write_text(config, encoding="utf-8")
+    (folder / "rooms.txt").write_text("lab\nhall\n", encoding="utf-8")
+    (folder / "capacity.csv").write_text("room,seats\nlab,40\nhall,90\n", encoding="utf-8")
+    (folder / "badges.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,0 +1,275 @@
+"""Hundreds of bad inputs: exit code, place and remedy; no traceback, and nothing spent."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import socket
+import sqlite3
+import struct
+import subprocess
+import sys
+import threading
+from collections import Counter
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.ledger.ledger import Ledger
+from stream.kafka import reach
+from tests.support.commands import tocsin
+from tests.support.tree import ROOT
+from tests.unit.stream.cli.badinputs.databases import DATABASES
+from tests.unit.stream.cli.badinputs.files import FILES
+from tests.unit.stream.cli.badinputs.forms import FORMS
+from tests.unit.stream.cli.badinputs.groups import GROUPS
+from tests.unit.stream.cli.badinputs.rows import ROWS
+from tests.unit.stream.cli.badinputs.settings import SETTINGS
+from tests.unit.stream.cli.badinputs.shapes import GOOD, good_folder
+from tests.unit.stream.cli.badinputs.values import VALUES
+from tests.unit.stream.cli.badinputs.words import WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.unit.stream.cli.badinputs.shapes import Call, Edit
+
+EDITS = {"forms": FORMS, "values": VALUES, "settings": SETTINGS, "rows": ROWS, "groups": GROUPS}
+CALLS = {"words": WORDS, "files": FILES, "databases": DATABASES}
+HANG_S = 120
+"""A guard: what hangs is ended; what takes long on a busy machine is not."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder that the command works in, without patience for what is not there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(reach, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(reach, "SILENCE_S", 0.3)
+    defaults = Ledger.open.__func__.__kwdefaults__  # type: ignore[attr-defined]  # of the function
+    monkeypatch.setitem(defaults, "connect_timeout_s", 0.0)
+    return tmp_path
+
+
+def held(path: Path) -> bytes | None:
+    """Return what a ledger's file holds, ``None`` where there is no file."""
+    return path.read_bytes() if path.is_file() else None
+
+
+def charges(path: Path) -> int:
+    """Return how many charges a ledger holds, 0 where there is none."""
+    if not path.is_file():
+        return 0
+    with closing(sqlite3.connect(path)) as connection:
+        named = "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE '%charge%'"
+        tables = [row[0] for row in connection.execute(named)]
+        counts = [connection.execute(f"SELECT COUNT(*) FROM {name}").fetchone() for name in tables]  # noqa: S608
+    assert tables
+    return sum(count for (count,) in counts)
+
+
+def answered(call: Call, folder: Path) -> str:
+    """Return what is wrong with the answer to a call, "" if nothing is."""
+    good_folder(folder, call.config)
+    if call.prepare is not None:
+        call.prepare(folder)
+    before = held(folder / "ledger.db")
+    result = tocsin(*shlex.split(call.words))
+    said = " ".join(result.output.split())
+    if result.exit_code != call.code or call.phrase not in said:
+        return f"{call.words}: {result.exit_code}, not {call.code}; {call.phrase!r} in {said!r}?"
+    after = charges(folder / "ledger.db") if before is None else held(folder / "ledger.db")
+    if "Traceback" in said or (after or None) != before:
+        return f"{call.words}: a traceback, or the ledger was touched: {said!r}"
+    return ""
+
+
+def refused(edit: Edit, folder: Path) -> str:
+    """Return what is wrong with the answer to an edited configuration, "" if nothing is."""
+    old, new, place, phrase = edit
+    assert GOOD.count(old) == 1, old
+    text = GOOD.replace(old, new)
+    (folder / "alarms.yaml").write_bytes(text.encode("utf-8", "surrogatepass"))
+    result = tocsin("run", "alarms.yaml", "--replay", "badges.jsonl")
+    said = " ".join(result.output.split())
+    wanted = f"alarms.yaml:{place}: ", " ".join(phrase.split())
+    if result.exit_code != 2 or not all(part in said for part in wanted):
+        return f"{new!r}: {result.exit_code}, {wanted} in {said!r}?"
+    if "Traceback" in said or (folder / "ledger.db").exists():
+        return f"{new!r}: a traceback, or a ledger was made: {said!r}"
+    return ""
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_a_bad_configuration_is_refused_at_its_place(kind: str, folder: Path) -> None:
+    """Exit code 2, file, line and column, what to write instead; no ledger comes to be."""
+    good_folder(folder)
+    wrong = [told for edit in EDITS[kind] if (told := refused(edit, folder))]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_a_bad_call_is_answered_with_its_remedy(kind: str, folder: Path) -> None:
+    """Exit code and remedy; a ledger that is there stays as it was."""
+    wrong = []
+    for number, call in enumerate(CALLS[kind]):
+        place = folder / str(number)
+        place.mkdir()
+        os.chdir(place)
+        told = answered(call, place)
+        wrong += [told] if told else []
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_tables_hold_hundreds_and_none_twice() -> None:
+    """At least three hundred, of every kind; and the good file, unedited, is good."""
+    edits = Counter((old, new) for each in EDITS.values() for old, new, _, _ in each)
+    assert edits.total() + sum(map(len, CALLS.values())) >= 300
+    assert max(edits.values()) == 1
+
+
+def test_the_good_folder_is_good(folder: Path) -> None:
+    """What every bad input is an edit of passes the check."""
+    good_folder(folder)
+    assert tocsin("check", "alarms.yaml").exit_code == 0
+
+
+class _Page(BaseHTTPRequestHandler):
+    """A web server with nothing on it, that logs nothing."""
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def do_HEAD(self) -> None:
+        """Answer."""
+        self.send_response(200)
+        self.end_headers()
+
+
+@pytest.fixture
+def web() -> Iterator[int]:
+    """Yield the port of a web server."""
+    with HTTPServer(("127.0.0.1", 0), _Page) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield server.server_address[1]
+        server.shutdown()
+        thread.join()
+
+
+def listener(code: int, stop: threading.Event) -> socket.socket:
+    """Return a socket where a thread answers every SASL handshake with an error code of Kafka."""
+    server = socket.create_server(("127.0.0.1", 0))
+    server.settimeout(0.05)
+
+    def serve() -> None:
+        while not stop.is_set():
+            try:
+                wire, _ = server.accept()
+            except (TimeoutError, OSError):
+                continue
+            with wire:
+                wire.settimeout(0.3)
+                try:
+                    asked = wire.recv(1024)
+                    answer = asked[8:12] + struct.pack(">hi", code, 1) + b"\x00\x05PLAIN"
+                    if asked[4:6] == b"\x00\x11":
+                        wire.sendall(struct.pack(">i", len(answer)) + answer)
+                except OSError:
+                    continue
+
+    threading.Thread(target=serve, daemon=True).start()
+    return server
+
+
+_SASL = (
+    "security: {security_protocol: SASL_PLAINTEXT, sasl_mechanism: MECHANISM, "
+    "sasl_username: u, sasl_password: hunter2}"
+)
+_NO_SASL, _OTHER, _YES = 34, 33, 0
+_EVERY_CLIENT = (
+    "topics alarms.yaml",
+    "watch alarms.yaml",
+    "dump alarms.yaml badges out.parquet",
+)
+
+
+def broker_refused(folder: Path, words: str, address: str, phrase: str, security: str = "") -> None:
+    """Call a command against what is no broker, and check what it says."""
+    extra = f", {security}" if security else ""
+    good_folder(folder, GOOD.replace('"127.0.0.1:9092"', f'"{address}"{extra}'))
+    result = tocsin(*words.split())
+    said = " ".join(result.output.split())
+    assert (result.exit_code, phrase in said) == (4, True), said
+    assert "hint:" in said
+    assert "hunter2" not in said
+    assert held(folder / "ledger.db") is None
+
+
+@pytest.mark.parametrize("words", _EVERY_CLIENT)
+def test_what_is_no_broker_is_told_apart(folder: Path, web: int, words: str) -> None:
+    """A closed port, an unknown host, a web server, a silent listener, and TLS where none is."""
+    broker_refused(folder, words, "127.0.0.1:1", "nobody listens there")
+    broker_refused(folder, words, f"127.0.0.1:{web}", "a web server listens there")
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        port = silent.getsockname()[1]
+        broker_refused(folder, words, f"127.0.0.1:{port}", "does not speak Kafka")
+
+
+@pytest.mark.parametrize(
+    ("code", "security", "phrase"),
+    [
+        (_NO_SASL, _SASL.replace("MECHANISM", "PLAIN"), "the listener takes no SASL"),
+        (_OTHER, _SASL.replace("MECHANISM", "SCRAM-SHA-512"), "sasl_mechanism is one of PLAIN"),
+        (_YES, "", "the listener asks for SASL"),
+        (_NO_SASL, "security: {security_protocol: SSL}", "the listener speaks no TLS"),
+    ],
+)
+def test_another_protocol_is_named(folder: Path, code: int, security: str, phrase: str) -> None:
+    """SASL against a plain listener is no broker that does not answer; nor the other way round."""
+    stop = threading.Event()
+    with closing(listener(code, stop)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        broker_refused(folder, "topics alarms.yaml", address, phrase, security)
+        stop.set()
+
+
+def test_an_unknown_host_is_named(folder: Path) -> None:
+    """The name is what is wrong, and not the broker."""
+    broker_refused(folder, "topics alarms.yaml", "no-such-host.invalid:9092", "host is not known")
+
+
+def test_the_process_ends_as_the_command_does(folder: Path) -> None:
+    """Through the real entry, one after the other: exit code, one sentence, no traceback."""
+    good_folder(folder)
+    os.mkfifo(folder / "pipe.yaml")
+    program = (
+        "import sys\nfrom stream.cli import entry\n"
+        "for words in sys.argv[1:]:\n"
+        "    sys.argv = ['tocsin', *words.split()]\n"
+        "    try:\n        entry.main()\n"
+        "    except SystemExit as ending:\n        print(ending.code, flush=True)\n"
+    )
+    calls = [
+        "chek alarms.yaml",
+        "check pipe.yaml",
+        "check missing.yaml",
+        "run alarms.yaml --replay alarms.yaml",
+        "run alarms.yaml --replay badges.jsonl badges.jsonl",
+        "ledger alarms.yaml status",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *calls],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    assert done.stdout.split() == ["2"] * len(calls), done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Usage: tocsin" in done.stderr
