@@ -11,6 +11,7 @@ from accountant.audit import verify
 from accountant.charging import archiving
 from accountant.ledger import archives
 from accountant.records import Outcome
+from accountant.store.archives import archive_digest
 from accountant.store.chain import read_anchor
 from accountant.store.transaction import Transaction
 from accountant.units import PrivacyUnit
@@ -250,3 +251,11 @@ def test_what_is_kept_of_archives_is_vouched_for(ledger: Ledger) -> None:
             found = verify.problems(Transaction(connection), {})
             step.rollback()
             assert any(said in line for line in found), how
+        # Who computes the digests anew as well is told by the state link.
+        tx = Transaction(connection)
+        (row,), numbers = tx.archives.all(), tx.sequences.of("a")
+        row = replace(row, file="g", digest=archive_digest(b"", replace(row, file="g")))
+        tx.archives.put(row)
+        tx.sequences.put(replace(numbers, archives_digest=row.digest))
+        (problem,) = verify.problems(tx, {})
+        assert "are not what its chain vouches for" in problem
