@@ -19,16 +19,18 @@ from accountant.units import from_loss_units
 from operators.base import CONDITION_KEYS, Decision, Maker, Mechanism, Plan, RunOutlook, RunStep
 from operators.single.adapter import check_statistics, promise_of
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
-from operators.svt.planning import planned_terms
+from operators.svt.endurance import endurance
+from operators.svt.planning import planned_terms, sketched_terms
 from operators.svt.run import RunState, ask, open_run
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS, accuracy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
     from accountant.costs.runs import StoredRun
+    from operators.base import Endurance
     from operators.conditions.atoms import IntegerTest
     from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
@@ -79,12 +81,29 @@ class Svt:
             ConfigError: several literals; alarms or questions out of range; a promise that cannot
                 be kept, is met by guessing or spans too many steps.
         """
+        return cls._on(planned_terms, condition, aim)
+
+    @classmethod
+    def sketched(cls, condition: Condition, aim: Aim) -> Svt:
+        """Find the same run but for the rounding of floats, to search with.
+
+        Args:
+            condition: as :meth:`planned`.
+            aim: as :meth:`planned`.
+
+        Raises:
+            ConfigError: as :meth:`planned`.
+        """
+        return cls._on(sketched_terms, condition, aim)
+
+    @classmethod
+    def _on(cls, terms_of: Callable[..., SvtPlan], condition: Condition, aim: Aim) -> Svt:
         test = _only_test(condition)
         _check_counts(aim)
         promise = promise_of(aim)
         alpha, beta = error_rates(promise)
         steps = planned_steps(test, promise.tolerance)
-        terms = planned_terms(
+        terms = terms_of(
             steps,
             alpha,
             beta,
@@ -117,6 +136,11 @@ class Svt:
     def accuracy(self, negatives: int, beta: float) -> float:
         """Return from how many steps on answers are all right; see :meth:`RunOperator.accuracy`."""
         return accuracy(self.terms, negatives, beta)
+
+    def endurance(self, statistics: NDArray[np.int64], windows: int) -> Endurance:
+        """Return what quiet cells leave of a run; see :meth:`RunOperator.endurance`."""
+        check_statistics(self.condition, statistics)
+        return endurance(self.terms, self._steps(statistics), windows)
 
     def go_on(
         self,
@@ -168,9 +192,7 @@ class Svt:
             ValueError: statistics of another shape or type, or a state of a run on other terms.
         """
         check_statistics(self.condition, statistics)
-        atom = self.condition.atoms[self.condition.formula.atoms[0]]
-        steps = _only_test(self.condition).quantise(statistics[atom.statistic])
-        return ask(self.terms, state, steps, noise, window=window)
+        return ask(self.terms, state, self._steps(statistics), noise, window=window)
 
     def cost_units(self, opening: bool, rung: int) -> int:
         """Return what a window cost, in loss units: costs of windows add up to the run's exactly.
@@ -183,6 +205,11 @@ class Svt:
             ValueError: fewer alarms than none, or more than the run has.
         """
         return self.terms.cost_units(opening, rung)
+
+    def _steps(self, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the step count of every cell, shape (cells,), int64."""
+        atom = self.condition.atoms[self.condition.formula.atoms[0]]
+        return _only_test(self.condition).quantise(statistics[atom.statistic])
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide one window by a run of its own, for the cost of a whole run.
@@ -241,5 +268,6 @@ SVT: Final = Mechanism(
     keys=(*CONDITION_KEYS, "alarms_per_period", "append", "append_to"),
     single=Maker(Svt.planned),
     run=Svt.planned,
+    sketch=Svt.sketched,
     definition=_definition,
 )

@@ -10,7 +10,15 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    WrapValidator,
+    model_validator,
+)
 
 from accountant.units import PrivacyUnit
 from operators.conditions.condition import Refine, Rule
@@ -23,6 +31,7 @@ from stream.config.scalars import (
     DurationMs,
     Epsilon,
     Exact,
+    FalseRingsText,
     Name,
     Probability,
     Share,
@@ -43,9 +52,11 @@ from stream.logs.settings import Form, Level
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 __all__ = [
+    "AUTO",
+    "AUTO_TOLERANCE",
     "EXAMPLES",
     "MODELS",
     "AlarmModel",
@@ -86,6 +97,20 @@ def _word_of(known: tuple[str, ...]) -> Callable[[Any], str]:
 def _by_text(value: Any) -> Any:
     """Return a single value as the entry "" of a mapping."""
     return value if isinstance(value, dict) else {"": value}
+
+
+AUTO = "auto"
+"""Written where something is left to ``tocsin plan``."""
+
+AUTO_TOLERANCE: Mapping[str, Fraction] = {AUTO: Fraction(0)}
+"""What stands for ``tolerance: auto``: it is this very mapping."""
+
+
+def _unless_auto(value: Any, read: Callable[[Any], Any]) -> Any:
+    """Return ``AUTO_TOLERANCE`` for the word auto, else what is read."""
+    if isinstance(value, Scalar) and value.text.strip() == AUTO:
+        return AUTO_TOLERANCE
+    return read(value)
 
 
 AppendTo = Literal["window", "run"]
@@ -236,7 +261,11 @@ class AlarmModel(_Model):
     max_fnr: Probability
     max_fpr: Probability | None = None
     share: Share | None = None
-    tolerance: Amounts = Field(default_factory=lambda: {"": Fraction(0)})
+    usual: Exact | None = None
+    false_rings: FalseRingsText | None = None
+    tolerance: Annotated[Amounts, WrapValidator(_unless_auto)] = Field(
+        default_factory=lambda: {"": Fraction(0)}
+    )
     mechanism: Text = DEFAULT.name
     apportion: Annotated[Rule, PlainValidator(_word_of(get_args(Rule)))] = "optimal"
     refine: Annotated[Refine, PlainValidator(_word_of(get_args(Refine)))] | None = None

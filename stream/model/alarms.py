@@ -115,6 +115,8 @@ class Alarms:
         budget: the wall they share.
         kafka: ``None`` when only replays are configured.
         settings: ledger, metrics, tick.
+        wanted: alarms of which the file says what is wanted and not how, by id: `tocsin plan` looks
+            for a way, and nothing runs while there are any.
     """
 
     file: str
@@ -123,6 +125,7 @@ class Alarms:
     budget: Budget
     kafka: KafkaSettings | None
     settings: Settings
+    wanted: Mapping[str, Query] = field(default_factory=dict)
 
 
 def scope_of(query: Query, alarms: Alarms) -> str:
