@@ -112,18 +112,23 @@ class Operator(Protocol):
         ...
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
-        """Decide every cell of one window.
+        """Decide every cell of one window: shape (cells,) decisions and the cost of each.
 
         Args:
             statistics: shape (statistics, cells), int64: the exact integer statistics of every
                 cell, in the order of the condition.
             noise: the cryptographic source; drawn from once per cell or more.
 
-        Returns:
-            Shape (cells,) decisions and the cost of each.
-
         Raises:
             ValueError: statistics of another shape or type.
+        """
+        ...
+
+    def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """Return how likely one cell rings, alone in its window or, in a run, as its first.
+
+        Shape (n,), never released, for its ``statistics``, shape (statistics, n); ``None`` where no
+        exact law is known.
         """
         ...
 
@@ -286,6 +291,12 @@ class Decider(Protocol):
         """
         ...
 
+    def chances(
+        self, statistics: NDArray[np.int64], references: NDArray[np.int64]
+    ) -> NDArray[np.float64] | None:
+        """Return P["outside"] for what :meth:`decide` gets; ``None`` where no law is known."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Band:
@@ -342,6 +353,7 @@ class Mechanism:
             configuration.
         definition: what its decisions depend on beyond condition and aim, for the fingerprint:
             mappings, lists, words and whole numbers only.
+        collective: whether all cells of a window together choose what is read of each.
         colours: of its lines in plots, on a light and on a dark page.
     """
 
@@ -358,6 +370,7 @@ class Mechanism:
     first_phase: bool = False
     promised: bool = True
     definition: Callable[[Condition, Aim], Mapping[str, object]] = lambda _condition, _aim: {}
+    collective: bool = False
     colours: tuple[str, str] = ("#6b7280", "#a3abb8")
 
     @property

@@ -178,6 +178,15 @@ class PlannedBand(Generic[K]):
         check_plan(cls.name, kind, cls.decides, epsilon, tau)
         return cls(kind, epsilon, tau)  # type: ignore[arg-type]  # checked
 
+    def chances(
+        self, _statistics: NDArray[np.int64], _references: NDArray[np.int64]
+    ) -> NDArray[np.float64] | None:
+        """Return P["outside"] of every cell; nothing, where no law is written down.
+
+        See :meth:`operators.base.Decider.chances`.
+        """
+        return None
+
     @property
     def units(self) -> int:
         """``epsilon`` in loss units, rounded up."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from accountant.costs.charges import UniformCost
 from accountant.units import from_loss_units
 from operators.base import Decision, Mechanism, Plan
 from operators.single.adapter import check_statistics
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from operators.base import Band
@@ -52,6 +53,12 @@ class BandOperator:
         decider = self.band.decider
         within = decider.decide(statistics[: len(decider.statistics)], self.band.references, noise)
         return Decision(~within, UniformCost(decider.units, self.condition.cells))
+
+    def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""
+        decider = self.band.decider
+        references = np.full(statistics.shape[1], self.band.references[cell], dtype=np.int64)
+        return decider.chances(statistics[: len(decider.statistics)], references)
 
 
 DECIDER: Final = Mechanism(

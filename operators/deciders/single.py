@@ -72,6 +72,12 @@ class LaplaceBand(PlannedBand[Count | Sum]):
         within: NDArray[np.bool_] = (noisy < self.tau) & (noisy > -self.tau)
         return within
 
+    def chances(
+        self, statistics: NDArray[np.int64], references: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return P["outside"] of every cell; see :meth:`operators.base.Decider.chances`."""
+        return outside_chances(self, statistics, references)
+
     def error(self, distance: int) -> float:
         """Return the probability of the wrong answer at ``|aggregate - reference| = distance``."""
         rate = float(self.epsilon / self.kind.sensitivity)
@@ -144,11 +150,38 @@ class ExponentialBand(PlannedBand[Count | Sum]):
         lo, hi = exp_neg_bounds(self.epsilon * margin / self.kind.sensitivity, bits)
         return (lo << bits) // (one + lo), -((-hi << bits) // (one + hi))  # grows with exp(-x)
 
+    def chances(
+        self, statistics: NDArray[np.int64], references: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return P["outside"] of every cell; see :meth:`operators.base.Decider.chances`."""
+        return outside_chances(self, statistics, references)
+
     def error(self, distance: int) -> float:
         """Return the probability of the wrong answer at ``|aggregate - reference| = distance``."""
         margin = abs(min(distance, 2 * self.tau) - self.tau)
         x = float(self.epsilon * margin / self.kind.sensitivity)
         return math.exp(-x) / (1 + math.exp(-x))
+
+
+def outside_chances(
+    decider: LaplaceBand | ExponentialBand,
+    statistics: NDArray[np.int64],
+    references: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return P["outside"] of every cell by a decider whose errors are known per distance.
+
+    Args:
+        decider: of COUNT or SUM.
+        statistics: shape (1, cells), int64.
+        references: shape (cells,), int64.
+    """
+    check_inputs(statistics, references, 1)
+    distances = np.abs(deviations(statistics[0], references)).tolist()
+    found = [
+        decider.error(distance) if distance < decider.tau else 1 - decider.error(distance)
+        for distance in distances
+    ]
+    return np.array(found, dtype=np.float64)
 
 
 def aggregate_row(kind: Count | Sum) -> Statistic:

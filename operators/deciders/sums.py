@@ -152,6 +152,15 @@ class RaceBand(_CappedBand):
         within: NDArray[np.bool_] = (estimate < self.tau) & (estimate > -self.tau)
         return within
 
+    def chances(
+        self, statistics: NDArray[np.int64], references: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return P["outside"] of every cell; see :meth:`operators.base.Decider.chances`."""
+        check_inputs(statistics, references, len(self.levels))
+        cells = zip(statistics.T.tolist(), references.tolist(), strict=True)
+        within = [self.law(tuple(sums), reference) for sums, reference in cells]
+        return 1 - np.array(within, dtype=np.float64)
+
     def law(self, sums: tuple[int, ...], reference: int) -> float:
         """Return P["within"] of one cell (for tests and planning; never released).
 

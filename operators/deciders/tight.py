@@ -176,6 +176,12 @@ class TightBand(PlannedBand[Kind]):
         """Decide every cell of one window; see :meth:`Decider.decide`."""
         return ~noise.bernoulli(self.law(statistics, references))
 
+    def chances(
+        self, statistics: NDArray[np.int64], references: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return P["outside"] of every cell; see :meth:`operators.base.Decider.chances`."""
+        return self.law(statistics, references) / float(_ONE)
+
     def law(
         self, statistics: NDArray[np.int64], references: NDArray[np.int64]
     ) -> NDArray[np.uint64]:

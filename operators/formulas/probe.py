@@ -16,6 +16,7 @@ from accountant.errors import ConfigError
 from accountant.units import from_loss_units
 from operators.base import CONDITION_KEYS, Maker, Mechanism, Plan, Promise
 from operators.conditions.condition import Rule
+from operators.formulas.chances import walk_chances
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
 from operators.formulas.treewalk import Rungs, Scale, Walk
 from operators.noise.boundaries import boundaries
@@ -128,6 +129,15 @@ class Probe:
                 if self.scales[at].chain is None:  # a third look would need a third of the rates
                     break
         return walk.decision()
+
+    def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """Return the law of one cell; see :meth:`operators.base.Operator.chances`.
+
+        A cell alone in its window goes on to the last level at once: no number of false alarms is
+        allowed where no negative was seen.
+        """
+        levels = tuple(dict.fromkeys((0, self.scales[0].last)))
+        return walk_chances(self.condition.formula, self.scales, cell, statistics, levels)
 
     def refined(self, walk: Walk, at: int) -> int:
         """Return the coarsest level at which no literal's estimate of false alarms is too high.
@@ -328,5 +338,6 @@ PROBE: Final = Mechanism(
     keys=(*CONDITION_KEYS, "refine", "first_tolerance"),
     formula=Maker(Probe.planned, Probe.priced),
     first_phase=True,
+    collective=True,
     colours=("#a21caf", "#e27bec"),
 )

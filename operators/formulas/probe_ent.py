@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import CONDITION_KEYS, Maker, Mechanism, Plan
+from operators.formulas.chances import walk_chances
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
 from operators.formulas.treewalk import Scale, Walk
 from operators.single.ladder import Grid, level_of_most_entropy
@@ -92,6 +93,14 @@ class ProbeEnt:
             walk.read(at, 0 if walk.level(at) < 0 else self.following(walk, at))
         return walk.decision()
 
+    def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """Return the law of one cell; see :meth:`operators.base.Operator.chances`.
+
+        A cell alone in its window reads every level, as with
+        :meth:`operators.single.progressive.Ppwlm.chances`.
+        """
+        return walk_chances(self.condition.formula, self.scales, cell, statistics)
+
     def following(self, walk: Walk, at: int) -> int:
         """Return the next level to read: the largest expected min-entropy, the coarser on a tie.
 
@@ -141,5 +150,6 @@ PROBE_ENT: Final = Mechanism(
     keys=(*CONDITION_KEYS, "first_tolerance"),
     formula=Maker(ProbeEnt.planned, ProbeEnt.priced),
     first_phase=True,
+    collective=True,
     colours=("#0e7490", "#4cc3dc"),
 )

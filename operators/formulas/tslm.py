@@ -15,6 +15,7 @@ import numpy as np
 from accountant.costs.charges import UniformCost
 from accountant.units import from_loss_units
 from operators.base import Decision, Maker, Mechanism, Plan
+from operators.formulas.chances import SharedValue, shared_chances
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
 from operators.single.adapter import check_statistics, of_one_test
 from operators.single.tslm import Tslm
@@ -23,28 +24,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.conditions.condition import Aim, Condition
-    from operators.formulas.literals import Share
-    from operators.noise.boundaries import Cut
     from operators.noise.source import NoiseSource
 
 __all__ = ["TSLM", "SharedTslm", "SharedValue"]
 
 _ONE: Final = 1 << 64
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SharedValue:
-    """One channel's discrete Laplace and how its literals are read off it.
-
-    Args:
-        share: the channel and its literals.
-        units: rate of the noise and loss of the channel, in loss units.
-        cuts: per literal, the shift and the coin at the tie.
-    """
-
-    share: Share
-    units: int
-    cuts: tuple[Cut, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +97,10 @@ class SharedTslm:
         fired = self.condition.formula.evaluate_literals(holds)
         units = sum(value.units for value in self.values)
         return Decision(fired=fired, cost=UniformCost(units=units, cells=cells))
+
+    def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""
+        return shared_chances(self.condition.formula, self.values, cell, statistics)
 
 
 TSLM: Final = Mechanism(

@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["likely_inside", "likely_inside_afresh"]
+__all__ = ["laplace_at_most", "likely_inside", "likely_inside_afresh"]
 
 
 def likely_inside(
@@ -64,6 +64,17 @@ def likely_inside_afresh(
     return weight * wide + (1 - weight) * narrow
 
 
+def laplace_at_most(x: NDArray[np.int64], t: float) -> NDArray[np.float64]:
+    """Return P[DLap(t) <= x].
+
+    Args:
+        x: any shape, int64.
+        t: rate, > 0.
+    """
+    tail = np.exp(-t * np.where(x < 0, -x, x + 1).astype(np.float64)) / (1 + math.exp(-t))
+    return np.where(x < 0, tail, 1 - tail)
+
+
 def _spread(t: float) -> float:
     """Return a(t) / 4, the characteristic function of DLap(t) being a / (a + 2 - 2 cos)."""
     return math.sinh(t / 2) ** 2
@@ -71,10 +82,4 @@ def _spread(t: float) -> float:
 
 def _within(t: float, low: int, high: int, read: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return P[low <= read - DLap(t) < high]."""
-    return _laplace_cdf(read - low, t) - _laplace_cdf(read - high, t)
-
-
-def _laplace_cdf(x: NDArray[np.int64], t: float) -> NDArray[np.float64]:
-    """Return P[DLap(t) <= x]."""
-    tail = np.exp(-t * np.where(x < 0, -x, x + 1).astype(np.float64)) / (1 + math.exp(-t))
-    return np.where(x < 0, tail, 1 - tail)
+    return laplace_at_most(read - low, t) - laplace_at_most(read - high, t)

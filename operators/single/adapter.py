@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
 
-__all__ = ["CellOperator", "Single", "check_statistics", "of_one_test", "promise_of"]
+__all__ = ["CellOperator", "Single", "check_statistics", "of_one_test", "promise_of", "steps_of"]
 
 
 class CellOperator(Protocol):
@@ -42,6 +42,17 @@ class CellOperator(Protocol):
 
         Raises:
             ValueError: statistics of another shape or type.
+        """
+        ...
+
+    def chances(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how likely a cell that is alone in its window rings, as a float.
+
+        Args:
+            steps: shape (n,), int64: step counts s' that it may have.
+
+        Returns:
+            Shape (n,): exact but for the rounding of floats; never released.
         """
         ...
 
@@ -71,6 +82,12 @@ class Single:
         atom = self.condition.atoms[self.condition.formula.atoms[0]]
         return self.operator.decide(statistics[atom.statistic], noise)
 
+    def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""
+        atom = self.condition.atoms[self.condition.formula.atoms[0]]
+        test = self.condition.test(self.condition.formula.literals[0])
+        return self.operator.chances(steps_of(test, cell, statistics[atom.statistic]))
+
 
 def of_one_test(
     planned: Callable[[IntegerTest, Promise], CellOperator],
@@ -95,6 +112,21 @@ def of_one_test(
 def promise_of(aim: Aim) -> Promise:
     """Return an aim over one atom as the promise of an integer test."""
     return Promise(aim.max_fnr, aim.tolerances[0], aim.max_fpr)
+
+
+def steps_of(test: IntegerTest, cell: int, statistic: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the step counts that one cell may have.
+
+    Args:
+        test: of all cells.
+        cell: which of them.
+        statistic: shape (n,), int64: what its statistic may be.
+
+    Returns:
+        Shape (n,), int64.
+    """
+    thresholds = np.full(statistic.size, test.thresholds[cell], dtype=np.int64)
+    return replace(test, thresholds=thresholds).quantise(statistic)
 
 
 def check_statistics(condition: Condition, statistics: NDArray[np.int64]) -> None:

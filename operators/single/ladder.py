@@ -22,11 +22,12 @@ from accountant.units import UNITS_PER_EPSILON, from_loss_units, to_loss_units
 from operators.noise.boundaries import Boundaries, Cut, boundaries, finest_cut
 from operators.noise.gradual import GradualNoise
 from operators.noise.likely import likely_inside
+from operators.noise.mixtures import Answer, intervals, ring_chance
 from operators.search import least
 from operators.single.tslm import theoretical_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -255,6 +256,39 @@ class Ladder:
         tied = read == -self.low[last]
         fired[undecided] = np.where(tied, ~drops[undecided], read > -self.low[last])
         return fired, stopped
+
+    def chances(
+        self, steps: NDArray[np.int64], levels: Sequence[int] | None = None
+    ) -> NDArray[np.float64]:
+        """Return how likely a cell rings that reads some levels in order.
+
+        Args:
+            steps: shape (n,), int64, its step counts s'.
+            levels: those it reads while it is undecided, rising, the last one among them; all of
+                them by default.
+        """
+        read = range(len(self.units)) if levels is None else levels
+        last = len(self.units) - 1
+        drop = float(self.below.drop)
+
+        def answers(at: int, _state: None) -> list[Answer[None]]:
+            level = read[at]
+            low, high = -self.low[level], self.high[level]
+            if level == last:
+                chances = (0.0, 1 - drop, 1.0)
+                ends = intervals((low, low + 1))
+                return [
+                    Answer(*end, chance, None) for end, chance in zip(ends, chances, strict=True)
+                ]
+            return [
+                Answer(*end, 1.0 if end[0] >= high else 0.0 if end[1] <= low else None, None)
+                for end in intervals((min(low, high), high))
+            ]
+
+        rates = [self.units[level] / UNITS_PER_EPSILON for level in read]
+        far = np.clip(steps, -_FARTHEST // 2, _FARTHEST // 2)
+        found = [ring_chance(rates, step, answers, None) for step in far.tolist()]
+        return np.array(found, dtype=np.float64)
 
     def likely_undecided(self, level: int, candidate: int, read: NDArray[np.int64]) -> float:
         """Return how many cells are expected to be undecided at a finer level.

@@ -14,6 +14,7 @@ from accountant.costs.charges import UniformCost
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Decision, Mechanism, Plan
 from operators.noise.certified import exp_neg_bounds
+from operators.noise.likely import laplace_at_most
 from operators.search import least
 from operators.single.adapter import of_one_test
 from operators.single.tslm import error_rates, theoretical_limit
@@ -82,6 +83,10 @@ class Nlm:
         drawn = noise.discrete_laplace(self.plan.epsilon, steps.size)
         fired = drawn > ~steps  # z >= -s', without the overflow of negating the lowest integer
         return Decision(fired=fired, cost=UniformCost(units=self.units, cells=self.test.cells))
+
+    def chances(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the law; see :meth:`operators.single.adapter.CellOperator.chances`."""
+        return laplace_at_most(steps, float(self.plan.epsilon))  # the noise is symmetric
 
 
 def _least_units(distance: int, rate: Fraction) -> int:

@@ -82,6 +82,14 @@ class Ppwlm:
         fired, stopped = self.ladder.walk(values, drops, self.following)
         return Decision(fired=fired, cost=LevelCosts(self.ladder.units, stopped))
 
+    def chances(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the law; see :meth:`operators.single.adapter.CellOperator.chances`.
+
+        A cell alone in its window reads every level, whichever mechanism chooses: with one cell no
+        level leaves more min-entropy than another, and the coarser one is taken.
+        """
+        return self.ladder.chances(steps)
+
     def following(self, level: int, _read: NDArray[np.int64], _counts: NDArray[np.int64]) -> int:
         """Return the next level to read: the one after ``level``."""
         return level + 1
@@ -123,6 +131,7 @@ PPWLM: Final = Mechanism(
     name=Ppwlm.name,
     releases="which predicates ring",
     single=of_one_test(Ppwlm.planned),
+    collective=True,
     colours=("#c2570c", "#fb9a55"),
 )
 
@@ -130,5 +139,6 @@ DPPWLM: Final = Mechanism(
     name=Dppwlm.name,
     releases="which predicates ring",
     single=of_one_test(Dppwlm.planned),
+    collective=True,
     colours=("#15803d", "#55c27d"),
 )

@@ -119,11 +119,11 @@ class Tslm:
         Returns:
             Shape (cells,), uint64.
         """
-        index = np.clip(
-            self.test.quantise(statistics), self.lowest, self.lowest + self.probabilities.size - 1
-        )
-        index -= self.lowest
-        return self.probabilities[index]
+        return self._at(self.test.quantise(statistics))
+
+    def chances(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the law; see :meth:`operators.single.adapter.CellOperator.chances`."""
+        return self._at(steps) / float(_ONE)
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide every cell, by one 64-bit draw each against the table.
@@ -132,6 +132,11 @@ class Tslm:
         """
         fired = noise.bernoulli(self.law(statistics))
         return Decision(fired=fired, cost=UniformCost(units=self.units, cells=self.test.cells))
+
+    def _at(self, steps: NDArray[np.int64]) -> NDArray[np.uint64]:
+        index = np.clip(steps, self.lowest, self.lowest + self.probabilities.size - 1)
+        index -= self.lowest
+        return self.probabilities[index]
 
 
 def planned_steps(test: IntegerTest, tolerance: int) -> int:

@@ -17,7 +17,7 @@ from accountant.costs.runs import RunAfter, RunTerms
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units
 from operators.base import CONDITION_KEYS, Decision, Maker, Mechanism, Plan, RunOutlook, RunStep
-from operators.single.adapter import check_statistics, promise_of
+from operators.single.adapter import check_statistics, promise_of, steps_of
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 from operators.svt.endurance import endurance
 from operators.svt.planning import planned_terms, sketched_terms
@@ -224,6 +224,17 @@ class Svt:
         asked = self.ask(statistics, self.open(noise), noise)
         cost = UniformCost(units=self.terms.epsilon_units, cells=self.condition.cells)
         return Decision(fired=asked.fired, cost=cost)
+
+    def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how likely a fresh run rings for a cell, all others far below their thresholds.
+
+        As often as it is asked, with the window or, put back, with later ones. See
+        :meth:`operators.base.Operator.chances`.
+        """
+        atom = self.condition.atoms[self.condition.formula.atoms[0]]
+        steps = steps_of(_only_test(self.condition), cell, statistics[atom.statistic])
+        found = [self.terms.first_ring(step) for step in steps.tolist()]
+        return np.array(found, dtype=np.float64)
 
 
 def _only_test(condition: Condition) -> IntegerTest:

@@ -151,6 +151,31 @@ class SvtPlan:
         """Loss of the whole run at worst, in loss units."""
         return self.cost_units(opening=True, rung=self.alarms)
 
+    def first_ring(self, step: int) -> float:
+        """Return the probability that a run's first questions, all about one cell, ring.
+
+        One sum over the threshold's noise, which all ``questions`` share. A float: for plans.
+
+        Args:
+            step: the cell's step count s'.
+
+        Raises:
+            ValueError: several questions against a threshold whose noise has two sides.
+        """
+        needed = self.correction - step
+        if self.questions == 1:
+            return self.difference.at_least(needed)
+        if not self.one_sided:
+            raise ValueError("several questions are added up over one-sided noise only")
+        slow, fast = float(self.threshold_rate), float(self.query_rate)
+        first = max(1, needed)  # steps that a question must add at the least noise that asks so
+        reach = _TAIL / slow, (_TAIL + math.log(self.questions)) / fast
+        beyond = np.arange(math.ceil(min(reach)), dtype=np.float64)
+        silent = self.questions * np.log1p(-np.exp(-fast * (first + beyond)))
+        asked = -math.expm1(-slow) * np.exp(-slow * beyond)
+        surely = -math.expm1(-slow * (first - needed))
+        return surely + (1 - surely) * float(-np.expm1(silent) @ asked)
+
     def cost_units(self, opening: bool, rung: int, before: int = 0) -> int:
         """Return what a stretch of the run cost, in loss units; stretches add up exactly.
 

@@ -1,0 +1,226 @@
+"""How likely one cell rings by a formula: exact laws, from what a mechanism was planned with.
+
+For plans and tests: what is computed here from a count is as private as the count. The recursion is
+that of ``docs/proofs/ringing.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from accountant.units import UNITS_PER_EPSILON
+from operators.conditions.formula import atom_of
+from operators.formulas.treewalk import still_open
+from operators.noise.likely import laplace_at_most
+from operators.noise.mixtures import Answer, intervals, ring_chance
+from operators.single.adapter import steps_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from operators.conditions.formula import Formula
+    from operators.formulas.literals import Reading, Share
+    from operators.formulas.treewalk import Scale
+    from operators.noise.boundaries import Cut
+
+    _Holds: TypeAlias = tuple[bool, ...]
+    _State: TypeAlias = tuple[tuple[bool, bool], ...]
+
+__all__ = ["SharedValue", "shared_chances", "walk_chances"]
+
+_ONE: Final = float(1 << 64)
+_MOST_OUTCOMES: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedValue:
+    """One channel's discrete Laplace and how its literals are read off it.
+
+    Args:
+        share: the channel and its literals.
+        units: rate of the noise and loss of the channel, in loss units.
+        cuts: per literal, the shift and the coin at the tie.
+    """
+
+    share: Share
+    units: int
+    cuts: tuple[Cut, ...]
+
+
+def shared_chances(
+    formula: Formula, values: Sequence[SharedValue], cell: int, statistics: NDArray[np.int64]
+) -> NDArray[np.float64] | None:
+    """Return the law of literals that are read off one noisy value per channel.
+
+    The sum over the outcomes of all channels, each a few intervals of its noisy value.
+
+    Args:
+        formula: over the literals of all channels.
+        values: one per channel.
+        cell: which cell.
+        statistics: shape (statistics, n), int64.
+
+    Returns:
+        Shape (n,), or nothing where there are more than 65,536 outcomes to sum over.
+    """
+    literals = [each.literal for value in values for each in value.share.readings]
+    laws = [_outcomes(value, cell, statistics) for value in values]
+    if np.prod([float(len(law)) for law in laws]) > _MOST_OUTCOMES:
+        return None
+    found = np.zeros(statistics.shape[1])
+    for combined in product(*(law.items() for law in laws)):
+        held = [holds for outcome, _ in combined for holds in outcome]
+        if _true(formula, dict(zip(literals, held, strict=True))):
+            found += np.prod([mass for _, mass in combined], axis=0)
+    return found
+
+
+def walk_chances(
+    formula: Formula,
+    scales: Sequence[Scale],
+    cell: int,
+    statistics: NDArray[np.int64],
+    levels: Sequence[int] | None = None,
+) -> NDArray[np.float64] | None:
+    """Return the law of a walk over the levels of one channel.
+
+    Args:
+        formula: over the literals of that channel.
+        scales: one per channel; of several, none is known to be read first.
+        cell: which cell.
+        statistics: shape (statistics, n), int64.
+        levels: those it reads while it needs them, rising, the last one among them; all of them by
+            default.
+
+    Returns:
+        Shape (n,), or nothing where there are several channels.
+    """
+    if len(scales) > 1:
+        return None
+    (scale,) = scales
+    read = range(len(scale.units)) if levels is None else levels
+    rungs = _Rungs(formula, scale, cell)
+
+    def answers(at: int, state: _State) -> list[Answer[_State]]:
+        return [rungs.answer(read[at], *ends, state) for ends in rungs.intervals(read[at])]
+
+    rates = [scale.units[level] / UNITS_PER_EPSILON for level in read]
+    unknown = tuple((False, True) for _ in scale.share.readings)
+    fresh = scale.chain is None
+    steps = _channel_steps(scale.share, cell, statistics)
+    found = [ring_chance(rates, at, answers, unknown, fresh=fresh) for at in steps.tolist()]
+    return np.array(found, dtype=np.float64)
+
+
+class _Rungs:
+    """The boundaries of one channel's literals in one cell, as answers of a walk."""
+
+    def __init__(self, formula: Formula, scale: Scale, cell: int) -> None:
+        self._formula, self._scale = formula, scale
+        self._readings = scale.share.readings
+        self._offsets = [int(reading.offsets[cell]) for reading in self._readings]
+
+    def intervals(self, level: int) -> list[tuple[int, int]]:
+        """Return on which values of the channel everything is decided alike."""
+        cuts = []
+        for at, rungs in enumerate(self._scale.rungs):
+            low = -rungs.low[level]
+            ends = (low, low + 1) if level == self._scale.last else (low, rungs.high[level])
+            cuts += [_of_channel(self._readings[at], self._offsets[at], end) for end in ends]
+        return intervals(cuts)
+
+    def answer(self, level: int, start: int, stop: int, state: _State) -> Answer[_State]:
+        """Return what a walk does on one of these intervals; state: (sure, possible) a literal."""
+        value = start if stop == intervals(())[0][1] else stop - 1
+        after, coins = [], []
+        for at, (sure, possible) in enumerate(state):
+            own = _own(self._readings[at], self._offsets[at], value)
+            rungs = self._scale.rungs[at]
+            low = -rungs.low[level]
+            rings, lost = own >= rungs.high[level], own < low
+            if level == self._scale.last:
+                rings, lost = own > low, own < low
+                if own == low and possible and not sure:
+                    coins.append((at, rungs.coin / _ONE))
+            decided = sure or not possible
+            after.append((sure, possible) if decided else (rings, not lost))
+        if level < self._scale.last and self._needed(after):
+            return Answer(start, stop, None, tuple(after))
+        chance = 0.0
+        for drops in product((False, True), repeat=len(coins)):
+            weight = 1.0
+            held = [possible for _, possible in after]
+            for (at, drop), drops_it in zip(coins, drops, strict=True):
+                held[at] = not drops_it
+                weight *= drop if drops_it else 1 - drop
+            names = (reading.literal for reading in self._readings)
+            if _true(self._formula, dict(zip(names, held, strict=True))):
+                chance += weight
+        return Answer(start, stop, chance, tuple(after))
+
+    def _needed(self, state: Sequence[tuple[bool, bool]]) -> bool:
+        names = [reading.literal for reading in self._readings]
+        sure = {name: np.array([one]) for name, (one, _) in zip(names, state, strict=True)}
+        possible = {name: np.array([one]) for name, (_, one) in zip(names, state, strict=True)}
+        return any(marks.any() for marks in still_open(self._formula, sure, possible).values())
+
+
+def _outcomes(
+    value: SharedValue, cell: int, statistics: NDArray[np.int64]
+) -> dict[_Holds, NDArray[np.float64]]:
+    """Return with which probability the literals of a channel hold, by which of them do."""
+    readings = value.share.readings
+    offsets = [int(reading.offsets[cell]) for reading in readings]
+    rate = value.units / UNITS_PER_EPSILON
+    steps = _channel_steps(value.share, cell, statistics)
+    ties = [
+        {_of_channel(reading, offset, -cut.shift + more) for more in (0, 1)}
+        for reading, offset, cut in zip(readings, offsets, value.cuts, strict=True)
+    ]
+    found: dict[_Holds, NDArray[np.float64]] = {}
+    for start, stop in intervals(end for each in ties for end in each):
+        at = start if stop == intervals(())[0][1] else stop - 1
+        owns = [_own(one, offset, at) for one, offset in zip(readings, offsets, strict=True)]
+        above = [own + cut.shift for own, cut in zip(owns, value.cuts, strict=True)]
+        mass = laplace_at_most(stop - 1 - steps, rate) - laplace_at_most(start - 1 - steps, rate)
+        for outcome, weight in _tossed(above, [float(cut.drop) for cut in value.cuts]):
+            found[outcome] = found.get(outcome, 0.0) + weight * mass
+    return found
+
+
+def _tossed(above: Sequence[int], drops: Sequence[float]) -> Iterator[tuple[_Holds, float]]:
+    """Yield which literals hold, with its probability: at 0 above its cut a literal's coin says."""
+    tied = [at for at, one in enumerate(above) if not one]
+    for coins in product((False, True), repeat=len(tied)):
+        held, weight = [one > 0 for one in above], 1.0
+        for at, falls in zip(tied, coins, strict=True):
+            held[at] = not falls
+            weight *= drops[at] if falls else 1 - drops[at]
+        yield tuple(held), weight
+
+
+def _channel_steps(share: Share, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
+    channel = share.channel
+    steps = steps_of(channel.test, cell, statistics[channel.statistic])
+    far = np.int64(1 << 60)
+    return np.clip(steps, -far, far)
+
+
+def _of_channel(reading: Reading, offset: int, end: int) -> int:
+    """Return the first channel value beyond which a literal's own one passes ``end``."""
+    return end - offset if reading.literal == atom_of(reading.literal) else -end - offset
+
+
+def _own(reading: Reading, offset: int, value: int) -> int:
+    own = value + offset
+    return own if reading.literal == atom_of(reading.literal) else ~own
+
+
+def _true(formula: Formula, holds: dict[str, bool]) -> bool:
+    return bool(formula.evaluate_literals({k: np.array([v]) for k, v in holds.items()})[0])

@@ -1,0 +1,257 @@
+"""At what count an alarm rings: how likely, as a function of the true bounded aggregate.
+
+Exact from the configuration alone, by the law of the alarm's own mechanism, and therefore public:
+no data is read. Where no exact law of one aggregate is known there is no number, and
+:func:`why_not` says why. Proof: ``docs/proofs/ringing.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from operators.conditions.weights import Weight
+from operators.registry import mechanism_of
+from stream.decisions.mechanisms import operator_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from operators.base import Operator
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
+
+__all__ = ["PERCENTS", "Curve", "RingLaw", "Ringing", "curve", "ring_probability", "why_not"]
+
+PERCENTS: Final = (0, 25, 50, 75, 90, 100, 110)
+"""Where a curve is looked at, in per cent of the threshold (of a band: of its half-width)."""
+
+_ADDED: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS, Weight.SUM})
+_NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """How likely the cells of one threshold ring.
+
+    Args:
+        threshold: as written, in the aggregate's own unit; of a band, its half-width.
+        reference: what a band lies around; 0 for other alarms, and where a feed says it.
+        counts: aggregates, rising with ``PERCENTS``: the nearest whole granules.
+        chances: probability to ring at each.
+    """
+
+    threshold: Fraction
+    reference: Fraction
+    counts: tuple[Fraction, ...]
+    chances: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ringing:
+    """How likely an alarm rings.
+
+    Args:
+        query: the alarm.
+        basis: what is computed, in words.
+        curves: at its one threshold, or at the smallest, the median and the largest.
+        relative: whether counts are distances from a reference that another feed says.
+    """
+
+    query: str
+    basis: str
+    curves: tuple[Curve, ...]
+    relative: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class RingLaw:
+    """The law of one alarm, planned once and asked often.
+
+    Args:
+        query: an alarm that :func:`why_not` says nothing of.
+    """
+
+    query: Query
+    operator: Operator = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Plan the operator.
+
+        Raises:
+            ConfigError: the alarm's aim cannot be kept.
+        """
+        object.__setattr__(self, "operator", operator_of(self.query))
+
+    @cached_property
+    def thresholds(self) -> NDArray[np.int64]:
+        """Every cell's threshold as written, shape (cells,), in granules of the aggregate.
+
+        The largest, where a condition compares the aggregate several times; of a band, its
+        half-width.
+        """
+        query = self.query
+        if query.band is not None:
+            return np.full(len(query.domain), query.band.decider.tau, dtype=np.int64)
+        atoms = query.condition.atoms
+        levels = [
+            atoms[name].thresholds - _is_after(text)
+            for name, text in zip(query.condition.formula.atoms, query.texts, strict=True)
+        ]
+        highest: NDArray[np.int64] = np.max(levels, axis=0)
+        return highest
+
+    @property
+    def unit(self) -> Fraction:
+        """One unit of the statistic in the aggregate's own unit."""
+        return self.query.aggregates[0].per_unit
+
+    def reference(self, cell: int) -> Fraction:
+        """Return what a cell's band lies around, in the aggregate's own unit; 0 without one."""
+        band = self.query.band
+        return Fraction(0) if band is None else int(band.references[cell]) * self.unit
+
+    def at(self, cell: int, counts: Sequence[Fraction]) -> tuple[float, ...] | None:
+        """Return how likely a cell rings at these aggregates.
+
+        Args:
+            cell: which one.
+            counts: in the aggregate's own unit; the nearest whole granules are meant. Relative to
+                the reference where a feed says it.
+
+        Returns:
+            ``None`` where no exact law is known.
+        """
+        granules = [_whole(count / self.unit) for count in counts]
+        chances = self.operator.chances(cell, np.array([granules], dtype=np.int64))
+        return None if chances is None else tuple(chances.tolist())
+
+    def cells(self) -> tuple[int, ...]:
+        """Return a cell of the smallest, the median and the largest threshold, each once."""
+        order = np.argsort(self.thresholds, kind="stable")
+        shown = (order[0], order[(order.size - 1) // 2], order[-1])
+        return tuple({int(self.thresholds[cell]): int(cell) for cell in shown}.values())
+
+    def cell_of(self, threshold: Fraction | None) -> int:
+        """Return a cell of this threshold, in the aggregate's own unit; the median one's without.
+
+        Raises:
+            ValueError: no cell has it.
+        """
+        if threshold is None:
+            order = np.argsort(self.thresholds, kind="stable")
+            return int(order[(order.size - 1) // 2])
+        found = np.flatnonzero(self.thresholds == int(threshold / self.unit))
+        if not found.size:
+            raise ValueError(f"no predicate of {self.query.id!r} has the threshold {threshold}")
+        return int(found[0])
+
+
+def why_not(query: Query) -> str | None:
+    """Return why it is not known how likely an alarm rings; ``None`` where it is.
+
+    Args:
+        query: the alarm.
+    """
+    if query.band is not None:
+        decider = query.band.decider
+        if len(decider.statistics) > 1 or query.aggregates[0].kind not in _ADDED:
+            return f"{decider.name} looks at more than one number"
+        return None
+    used = {atom.statistic for atom in query.condition.atoms.values()}
+    kinds = {query.aggregates[statistic].kind for statistic in used}
+    if not kinds <= _ADDED:
+        return "it depends on how many values there are"
+    if len(used) > 1:
+        return f"{_NUMBERS[len(used)] if len(used) < len(_NUMBERS) else len(used)} aggregates"
+    if mechanism_of(query.mechanism).collective and len(query.condition.channels) > 1:
+        return f"{query.mechanism} chooses between several noisy values"
+    return None
+
+
+def ring_probability(
+    query: Query,
+    budget: Budget,  # noqa: ARG001  # part of the question: what is asked is bounded by its caps
+    count: Fraction | float,
+    *,
+    threshold: Fraction | float | None = None,
+) -> float | None:
+    """Return how likely a cell rings whose true bounded aggregate is ``count``.
+
+    For many counts of one alarm, :class:`RingLaw` plans once.
+
+    Args:
+        query: the alarm.
+        budget: the wall it lives under.
+        count: in the aggregate's own unit, the nearest whole granule being meant; relative to the
+            reference where a feed says it.
+        threshold: of which cell, as written; without one, of the median.
+
+    Returns:
+        ``None`` where no exact law is known.
+
+    Raises:
+        ConfigError: the alarm's aim cannot be kept.
+        ValueError: no cell has this threshold.
+    """
+    if why_not(query) is not None:
+        return None
+    law = RingLaw(query)
+    cell = law.cell_of(None if threshold is None else Fraction(threshold))
+    found = law.at(cell, [Fraction(count)])
+    return None if found is None else found[0]
+
+
+def curve(query: Query, budget: Budget) -> Ringing | None:
+    """Return how likely an alarm rings at ``PERCENTS`` of its thresholds.
+
+    Args:
+        query: the alarm.
+        budget: the wall it lives under.
+
+    Returns:
+        ``None`` where no exact law is known.
+
+    Raises:
+        ConfigError: the alarm's aim cannot be kept.
+    """
+    if why_not(query) is not None:
+        return None
+    law = RingLaw(query)
+    curves = []
+    for cell in law.cells():
+        threshold, reference = int(law.thresholds[cell]) * law.unit, law.reference(cell)
+        counts = [
+            reference + _whole(threshold * percent / 100 / law.unit) * law.unit
+            for percent in PERCENTS
+        ]
+        chances = law.at(cell, counts)
+        if chances is None:
+            return None
+        curves.append(Curve(threshold, reference, tuple(counts), chances))
+    return Ringing(query.id, _basis(query, budget), tuple(curves), query.reference is not None)
+
+
+def _basis(query: Query, budget: Budget) -> str:
+    """Return what :meth:`RingLaw.at` is the probability of."""
+    mechanism = mechanism_of(query.mechanism)
+    if mechanism.run is not None:
+        run = "a fresh run" if budget.periods is not None else "a window, each a run of its own"
+        return f"the first ring of {run}, all other predicates far from their thresholds"
+    return "a predicate alone in its window" if mechanism.collective else "every predicate"
+
+
+def _is_after(text: str) -> bool:
+    """Tell whether a comparison's cut lies after its threshold, as for ``>`` and ``<=``."""
+    return text.rpartition(" ")[0].rpartition(" ")[2] in {">", "<="}
+
+
+def _whole(number: Fraction) -> int:
+    """Return the nearest integer, halves rounded up."""
+    return int((number + Fraction(1, 2)) // 1)

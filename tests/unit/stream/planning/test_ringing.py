@@ -1,0 +1,127 @@
+"""At what count an alarm rings, from its file alone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stream.config.loading import examine
+from stream.planning.ringing import PERCENTS, RingLaw, curve, ring_probability, why_not
+from tests.support.planned import Alarm, Config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stream.model.alarms import Alarms
+
+CROWD = Alarm(having="COUNT(DISTINCT person) > 20", tolerance="9")
+
+
+def loaded(folder: Path, **alarms: Alarm) -> Alarms:
+    """Return what a file of these alarms means."""
+    return Config(alarms, epsilon_max="400").load(folder)
+
+
+def test_twenty_seats_with_a_tolerance_of_nine_ring_at_ten(tmp_path: Path) -> None:
+    """The known case: 0.35 at 10 people, 0.83 at 16, and every true alarm but for 0.05."""
+    alarms = loaded(tmp_path, crowd=CROWD)
+    query = alarms.queries["crowd"]
+    at = {count: ring_probability(query, alarms.budget, count) for count in (8, 10, 16, 21)}
+    assert at == {
+        8: pytest.approx(0.2131, abs=5e-5),
+        10: pytest.approx(0.3455, abs=5e-5),
+        16: pytest.approx(0.8327, abs=5e-5),
+        21: pytest.approx(0.95, abs=5e-5),
+    }
+
+
+def test_a_curve_has_its_counts_beside_its_percents(tmp_path: Path) -> None:
+    """Counts are per cents of the threshold as written, not of the integer test's."""
+    for having in ("COUNT(*) > 20", "COUNT(*) >= 20", "COUNT(*) <= 20", "COUNT(*) < 20"):
+        alarms = loaded(tmp_path, one=Alarm(having=having, tolerance="9"))
+        found = curve(alarms.queries["one"], alarms.budget)
+        assert found is not None
+        (only,) = found.curves
+        assert only.threshold == 20
+        assert list(map(float, only.counts)) == [0, 5, 10, 15, 18, 20, 22]
+        assert len(only.chances) == len(PERCENTS)
+        rising = list(only.chances) == sorted(only.chances)
+        assert rising == (">" in having)
+        due = only.chances[-2] if "=" in having else only.chances[-1 if ">" in having else -3]
+        assert due >= 0.95
+
+
+def test_sums_are_in_the_fields_own_unit(tmp_path: Path) -> None:
+    """A sum of halves is looked at in whole granules; 25 per cent of 1.5 is nearest to 0.5."""
+    alarms = loaded(tmp_path, till=Alarm(having="SUM(paid) >= 1.5", tolerance="0.5"))
+    found = curve(alarms.queries["till"], alarms.budget)
+    assert found is not None
+    assert found.curves[0].threshold == Fraction(3, 2)
+    assert [float(count) for count in found.curves[0].counts] == [0, 0.5, 1, 1, 1.5, 1.5, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("alarm", "why"),
+    [
+        (Alarm(having="AVG(paid) > 3"), "it depends on how many values there are"),
+        (Alarm(having="MEDIAN(paid) > 3"), "it depends on how many values there are"),
+        (
+            Alarm(
+                having="COUNT(*) > 9 AND COUNT(DISTINCT person) > 9 AND SUM(paid) > 9",
+                tolerance="0",
+            ),
+            "three aggregates",
+        ),
+        (
+            Alarm(
+                having="SUM(paid) > 9 AND SUM(paid) < 20.5",
+                extra={"mechanism": "probe-ent"},
+            ),
+            "probe-ent chooses between several noisy values",
+        ),
+    ],
+)
+def test_where_no_law_is_known_the_reason_is(tmp_path: Path, alarm: Alarm, why: str) -> None:
+    """Nothing is approximated silently."""
+    alarms = loaded(tmp_path, one=alarm)
+    query = alarms.queries["one"]
+    assert why_not(query) == why
+    assert curve(query, alarms.budget) is None
+    assert ring_probability(query, alarms.budget, 5) is None
+
+
+def test_bands_are_looked_at_from_their_reference_on(tmp_path: Path) -> None:
+    """Per cents of a band are those of its half-width, above the reference."""
+    extra = {"mechanism": "decider", "decider": "lm", "reference": "100", "epsilon": '"0.2"'}
+    band = Alarm(having="ABS(COUNT(*) - REFERENCE) >= 20", tolerance="0", extra=extra)
+    text = band.text("band").replace("    tolerance: 0\n", "")
+    path = Config({}, epsilon_max="400").write(tmp_path)
+    path.write_text(path.read_text() + text)
+    report = examine(path, environ={})
+    assert report.alarms is not None, report.errors
+    found = curve(report.alarms.queries["band"], report.alarms.budget)
+    assert found is not None
+    assert list(map(float, found.curves[0].counts)) == [100, 105, 110, 115, 118, 120, 122]
+    assert found.curves[0].chances[5] == pytest.approx(0.55, abs=0.01)
+
+
+def test_of_a_table_the_smallest_the_median_and_the_largest_are_shown(tmp_path: Path) -> None:
+    """Thresholds that differ by cell: three curves, and probabilities of the cell asked about."""
+    (tmp_path / "seats.csv").write_text("room,seats\nlab,20\nhall,120\nattic,8\n")
+    path = Config(
+        {"crowd": Alarm(having="COUNT(DISTINCT person) > seats[room]", tolerance="3")},
+        epsilon_max="400",
+    ).write(tmp_path)
+    path.write_text("tables: {seats: seats.csv}\n" + path.read_text())
+    report = examine(path, environ={})
+    assert report.alarms is not None, report.errors
+    query, budget = report.alarms.queries["crowd"], report.alarms.budget
+    found = curve(query, budget)
+    assert found is not None
+    assert [each.threshold for each in found.curves] == [8, 20, 120]
+    assert ring_probability(query, budget, 9, threshold=8) == pytest.approx(0.95, abs=1e-3)
+    assert ring_probability(query, budget, 9) == RingLaw(query).at(0, [Fraction(9)])[0]  # type: ignore[index]
+    with pytest.raises(ValueError, match="threshold 9"):
+        ring_probability(query, budget, 9, threshold=9)
