@@ -83,7 +83,7 @@ def settings_of(
     """
     chosen: dict[tuple[str, Aim], Setting] = {}
     refused: list[Untried] = []
-    for setting in _candidates(query, mechanisms or TRIED, factors, rates):
+    for setting in _candidates(query, mechanisms or _tried(query), factors, rates):
         key = (setting.mechanism, setting.aim)
         if key in chosen:
             continue
@@ -102,6 +102,11 @@ def settings_of(
     return list(chosen.values()), refused
 
 
+def _tried(query: Query) -> tuple[str, ...]:
+    """Return what is tried of an alarm by default: its own mechanism, too, where that has runs."""
+    return (query.mechanism, *TRIED) if query.mechanism not in TRIED else TRIED
+
+
 def _candidates(
     query: Query,
     mechanisms: Sequence[str],
@@ -109,8 +114,9 @@ def _candidates(
     rates: Sequence[Fraction] | None,
 ) -> Iterator[Setting]:
     for mechanism in dict.fromkeys(mechanisms):
-        for rate in dict.fromkeys(rates or (query.aim.max_fnr,)):
-            for factor in dict.fromkeys(factors):
+        runs = ALL[mechanism].run is not None  # tried as they are written, and not otherwise
+        for rate in dict.fromkeys((rates if not runs else None) or (query.aim.max_fnr,)):
+            for factor in dict.fromkeys(factors if not runs else (Fraction(1),)):
                 tolerances = tuple(round(each * factor) for each in query.aim.tolerances)
                 aim = replace(aim_with(query, tolerances, mechanism), max_fnr=rate)
                 configured = mechanism == query.mechanism and aim == query.aim

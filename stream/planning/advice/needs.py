@@ -16,7 +16,7 @@ from stream.model.numbers import decimal
 from stream.model.wanted import FalseRings
 from stream.planning.advice.search import cheapest
 from stream.planning.search import rounded, rounded_index, smallest
-from stream.planning.stretching import stretched, window_text
+from stream.planning.stretching import covered_share, stretched, window_text
 from stream.planning.usefulness import MOST_RATE
 
 if TYPE_CHECKING:
@@ -92,7 +92,10 @@ def _window(case: Case) -> Iterator[Need]:
             return
         if (found := _keeping(longer)) is not None:
             text = window_text(longer.query.calendar, case.query.feed.time)
-            yield Need(NeedKind.WINDOW, text, f"windows of {text}, if as much is usual then", found)
+            words = f"windows of {text}, if as much is usual then"
+            share = covered_share(longer.query.calendar, calendar)
+            words += f", for {share:.0%} of the time" if share < 1 else ""
+            yield Need(NeedKind.WINDOW, text, words, found)
             return
 
 

@@ -249,7 +249,10 @@ def _rings(case: Case, operator: Operator) -> float | None:
     for cell, alike in zip(firsts.tolist(), cells.tolist(), strict=True):
         statistics = np.zeros((case.query.condition.statistics, 1), np.int64)
         statistics[atom.statistic] = case.usual[cell]
-        total += alike * float(operator.chances(cell, statistics)[0])
+        chances = operator.chances(cell, statistics)
+        if chances is None:
+            return None
+        total += alike * float(chances[0])
     return case.span_windows * total
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
@@ -153,14 +152,14 @@ def _best_lines(one: Advice, best: Candidate) -> Iterator[str]:
 
 def _table(one: Advice, case: Case) -> RenderableType:
     table = Table(
-        box=SIMPLE_HEAD,
+        box=None,
         padding=(0, 1, 0, 0),
         pad_edge=False,
         caption="x5: in runs of 5 alarms; missed: at the threshold, asked last",
         caption_justify="left",
     )
     table.add_column("mechanism", no_wrap=True)
-    span = f"rings\na {case.wanted.span}"
+    span = f"rings\nper\n{case.wanted.span}"
     for heading in ("toler-\nance", "max_fpr", "epsilon", "per\nperiod", "missed", span, "lacks"):
         table.add_column(heading, justify="right", no_wrap=True)
     if one.written is not None:
