@@ -6,7 +6,7 @@ milliseconds since the Unix epoch, statistics are integers (see ``operators.cond
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -208,7 +208,7 @@ class Query:
     band: Band | None = None
     reference: ReferenceFeed | None = None
     share: Fraction = Fraction(0)
-    usual: Fraction | None = None
+    usual: NDArray[np.float64] | None = field(default=None, compare=False)
     false_rings: FalseRings | None = None
     open: tuple[str, ...] = ()
 

@@ -7,7 +7,6 @@ enough for that.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
@@ -56,8 +55,8 @@ def another_mechanism(
         budget: unit, periods and caps.
 
     Returns:
-        The change, without values where no run fits; ``None`` where runs are no question: under
-        unit ``event``, in a period without end, for conditions of several tests, or if it has them.
+        The change; ``None`` where no run fits or runs are no question: under unit ``event``, in a
+        period without end, for conditions of several tests, or if it has them.
     """
     query, periods = queries[at], budget.periods
     if budget.unit is PrivacyUnit.EVENT or periods is None or periods.calendar is None:
@@ -75,7 +74,6 @@ def another_mechanism(
         costs = alarm_costs(plan.terms.scope, others, priced, budget)
         return plan_budget([plan.terms], costs).fits
 
-    values: dict[str, str] = {}
     for mechanism in (one for one in OFFERED.values() if one.run is not None):
         low, high = 0, _MOST_ALARMS
         while low < high:
@@ -87,9 +85,8 @@ def another_mechanism(
         if low:
             fpr = _in_runs(query, mechanism, low, asked).aim.max_fpr or _LEAST_RATE
             words = f"{mechanism.name}, alarms_per_period: {low}, max_fpr: {decimal(fpr)}"
-            values[query.id] = words
-            break
-    return Change(ChangeKind.MECHANISM, (query.id,), values, _UNWELCOME if values else math.inf)
+            return Change(ChangeKind.MECHANISM, (query.id,), {query.id: words}, _UNWELCOME)
+    return None
 
 
 def _in_runs(query: Query, mechanism: Mechanism, alarms: int, asked: int) -> Query:

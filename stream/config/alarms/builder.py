@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
 from operators.registry import DEFAULT, OFFERED, price
@@ -131,7 +133,7 @@ class QueryBuilder:
             band=read.band,
             reference=read.reference,
             share=model.share or Fraction(0),
-            usual=model.usual,
+            usual=None if model.usual is None else np.full(len(domain), float(model.usual)),
             false_rings=model.false_rings,
             open=left_open,
         )

@@ -177,7 +177,7 @@ def usual_statistics(query: Query) -> NDArray[np.int64]:
         raise ValueError("an alarm without a usual aggregate has no usual statistics")
     (name,) = query.condition.formula.atoms
     per_unit = query.aggregates[query.condition.atoms[name].statistic].per_unit
-    return np.full(len(query.domain), int(query.usual / per_unit), np.int64)
+    return np.rint(query.usual / float(per_unit)).astype(np.int64)
 
 
 def _room(query: Query, alarms: Alarms) -> int:
