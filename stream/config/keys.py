@@ -261,7 +261,7 @@ class AlarmModel(_Model):
     max_fnr: Probability
     max_fpr: Probability | None = None
     share: Share | None = None
-    usual: Exact | None = None
+    usual: Text | None = None
     false_rings: FalseRingsText | None = None
     tolerance: Annotated[Amounts, WrapValidator(_unless_auto)] = Field(
         default_factory=lambda: {"": Fraction(0)}

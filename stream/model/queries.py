@@ -186,6 +186,8 @@ class Query:
         open: keys of the configuration that were left to ``tocsin plan``; what stands here for them
             stands for nothing, and the alarm does not run.
         share: unit ``user``: the part of the budget that is its own in every period; 0 without one.
+        usual: shape (cells,), float64: the aggregate in an ordinary window, in its own unit; for
+            plans only, so that it moves no decision and enters no fingerprint.
     """
 
     id: str

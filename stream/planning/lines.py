@@ -92,6 +92,14 @@ def _budget_line(one: ScopeOutlook) -> dict[str, object]:
             "until": iso_utc(one.played.until_ms),
             "whole": one.played.whole,
         },
+        "total": None
+        if one.totals is None
+        else {
+            "week": epsilon_text(one.totals.week_units),
+            "year": epsilon_text(one.totals.year_units),
+            "periods_a_week": one.totals.periods_week,
+            "periods_a_year": one.totals.periods_year,
+        },
         "suggestion": plan.suggestion if best is None else best.text,
     }
     if plan.sharing is not None:

@@ -13,6 +13,7 @@ from stream.planning.playing import played
 from stream.planning.refusal import first_refusal
 from stream.planning.runs import run_outlook
 from stream.planning.smallest import smallest_changes
+from stream.planning.totals import totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from stream.planning.playing import Played
     from stream.planning.refusal import Refusal
     from stream.planning.runs import RunOutlook
+    from stream.planning.totals import Totals
 
 __all__ = ["ScopeOutlook", "outlook", "starving"]
 
@@ -35,6 +37,7 @@ class ScopeOutlook:
     Args:
         plan: its costs and its verdict.
         refusal: the first window that is refused, if one is found.
+        totals: what a week and a year come to; ``None`` where nothing adds up.
         played: a whole period in the order of admission; ``None`` where it has no end.
         changes: the smallest of each kind, where the plan does not fit.
         runs: of every alarm whose windows share runs of questions, in the plan's order.
@@ -45,6 +48,7 @@ class ScopeOutlook:
     changes: tuple[Change, ...]
     runs: tuple[RunOutlook, ...] = ()
     played: Played | None = None
+    totals: Totals | None = None
 
     @property
     def recommended(self) -> Change | None:
@@ -63,6 +67,7 @@ def outlook(alarms: Alarms) -> tuple[ScopeOutlook, ...]:
             ScopeOutlook(
                 plan=plan,
                 played=whole,
+                totals=totals(plan, alarms.budget),
                 refusal=_refusal(plan, queries, alarms.budget, whole),
                 changes=smallest_changes(plan, queries, plans, alarms.budget),
                 runs=tuple(

@@ -27,7 +27,19 @@ if TYPE_CHECKING:
     from stream.model.alarms import Budget
     from stream.model.queries import Query
 
-__all__ = ["PERCENTS", "Curve", "RingLaw", "Ringing", "curve", "ring_probability", "why_not"]
+__all__ = [
+    "PERCENTS",
+    "Curve",
+    "Edge",
+    "RingLaw",
+    "Ringing",
+    "curve",
+    "curve_of",
+    "ring_probability",
+    "threshold_edge",
+    "whole",
+    "why_not",
+]
 
 PERCENTS: Final = (0, 25, 50, 75, 90, 100, 110)
 """Where a curve is looked at, in per cent of the threshold (of a band: of its half-width)."""
@@ -80,6 +92,7 @@ class RingLaw:
 
     query: Query
     operator: Operator = field(init=False, repr=False)
+    _known: dict[tuple[int, int], float] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Plan the operator.
@@ -96,9 +109,9 @@ class RingLaw:
         The largest, where a condition compares the aggregate several times; of a band, its
         half-width.
         """
-        query = self.query
-        if query.band is not None:
-            return np.full(len(query.domain), query.band.decider.tau, dtype=np.int64)
+        query, band = self.query, self.query.band
+        if band is not None:
+            return np.full(len(query.domain), band.decider.tau, dtype=np.int64)
         atoms = query.condition.atoms
         levels = [
             atoms[name].thresholds - _is_after(text)
@@ -108,14 +121,37 @@ class RingLaw:
         return highest
 
     @property
+    def _origins(self) -> NDArray[np.int64] | None:
+        """Where each cell's distances begin, shape (cells,); nothing where these don't say all."""
+        band, atoms = self.query.band, self.query.condition.atoms
+        if band is not None:
+            return band.references
+        return next(iter(atoms.values())).thresholds if len(atoms) == 1 else None
+
+    @property
     def unit(self) -> Fraction:
         """One unit of the statistic in the aggregate's own unit."""
         return self.query.aggregates[0].per_unit
 
-    def reference(self, cell: int) -> Fraction:
-        """Return what a cell's band lies around, in the aggregate's own unit; 0 without one."""
+    @property
+    def references(self) -> NDArray[np.int64]:
+        """What every cell's band lies around, shape (cells,), in granules; 0 without one."""
         band = self.query.band
-        return Fraction(0) if band is None else int(band.references[cell]) * self.unit
+        return np.zeros(len(self.query.domain), np.int64) if band is None else band.references
+
+    def due(self, cell: int, granules: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return at which aggregates a cell should ring.
+
+        Args:
+            cell: which one.
+            granules: shape (n,), int64.
+        """
+        condition, band = self.query.condition, self.query.band
+        if band is not None:
+            distance = np.abs(granules - band.references[cell])
+            return np.asarray(distance >= band.decider.tau, dtype=np.bool_)
+        holds = {name: granules >= atom.thresholds[cell] for name, atom in condition.atoms.items()}
+        return np.asarray(condition.formula.evaluate(holds), dtype=np.bool_)
 
     def at(self, cell: int, counts: Sequence[Fraction]) -> tuple[float, ...] | None:
         """Return how likely a cell rings at these aggregates.
@@ -128,9 +164,28 @@ class RingLaw:
         Returns:
             ``None`` where no exact law is known.
         """
-        granules = [_whole(count / self.unit) for count in counts]
-        chances = self.operator.chances(cell, np.array([granules], dtype=np.int64))
+        granules = np.array([whole(count / self.unit) for count in counts], dtype=np.int64)
+        chances = self.chances(cell, granules)
         return None if chances is None else tuple(chances.tolist())
+
+    def chances(self, cell: int, granules: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """Return the same for aggregates in granules, shape (n,), int64: each is asked for once.
+
+        Cells of one comparison, or of bands, ring alike at the same distance.
+        """
+        origins = self._origins
+        like = cell if origins is None else 0
+        shift = np.int64(0) if origins is None else origins[cell] - origins[0]
+        asked, back = np.unique(granules - shift, return_inverse=True)
+        new = np.array([at for at in asked.tolist() if (like, at) not in self._known], np.int64)
+        if new.size:
+            found = self.operator.chances(like, new[np.newaxis])
+            if found is None:
+                return None
+            self._known.update(
+                zip([(like, at) for at in new.tolist()], found.tolist(), strict=True)
+            )
+        return np.array([self._known[like, at] for at in asked.tolist()])[back]
 
     def cells(self) -> tuple[int, ...]:
         """Return a cell of the smallest, the median and the largest threshold, each once."""
@@ -153,14 +208,54 @@ class RingLaw:
         return int(found[0])
 
 
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Where a cell's condition changes, in the aggregate's own unit.
+
+    Args:
+        marks: thresholds as written, or the two ends of a band.
+        either: from and to where the tolerance leaves it open whether it rings.
+        around: whether these are the ends of a band.
+    """
+
+    marks: tuple[Fraction, ...]
+    either: tuple[tuple[Fraction, Fraction], ...] = ()
+    around: bool = False
+
+
+def threshold_edge(law: RingLaw, cell: int) -> Edge:
+    """Return where a cell's condition changes, and what its tolerance leaves open.
+
+    Args:
+        law: of the alarm.
+        cell: which one.
+    """
+    query, band, unit = law.query, law.query.band, law.unit
+    if band is not None:
+        around, tau = int(band.references[cell]), band.decider.tau
+        return Edge(((around - tau) * unit, (around + tau) * unit), around=True)
+    formula, marks, either = query.condition.formula, [], []
+    pairs = zip(formula.atoms, query.texts, query.aim.tolerances, strict=True)
+    for name, text, tolerance in pairs:
+        mark = (int(query.condition.atoms[name].thresholds[cell]) - _is_after(text)) * unit
+        open_to = 2 * tolerance * unit
+        marks.append(mark)
+        if name in formula.literals:
+            either.append((mark - open_to, mark))
+        if name not in formula.literals or len(formula.literals) > len(formula.atoms):
+            either.append((mark, mark + open_to))
+    return Edge(tuple(dict.fromkeys(marks)), tuple(either))
+
+
 def why_not(query: Query) -> str | None:
     """Return why it is not known how likely an alarm rings; ``None`` where it is.
 
     Args:
         query: the alarm.
     """
-    if query.band is not None:
-        decider = query.band.decider
+    band = query.band
+    if band is not None:
+        decider = band.decider
         if len(decider.statistics) > 1 or query.aggregates[0].kind not in _ADDED:
             return f"{decider.name} looks at more than one number"
         return None
@@ -221,14 +316,24 @@ def curve(query: Query, budget: Budget) -> Ringing | None:
     Raises:
         ConfigError: the alarm's aim cannot be kept.
     """
-    if why_not(query) is not None:
-        return None
-    law = RingLaw(query)
-    curves = []
+    return None if why_not(query) is not None else curve_of(RingLaw(query), budget)
+
+
+def curve_of(law: RingLaw, budget: Budget) -> Ringing | None:
+    """Return the same of a law that is planned.
+
+    Args:
+        law: of the alarm.
+        budget: the wall it lives under.
+    """
+    query, curves = law.query, []
     for cell in law.cells():
-        threshold, reference = int(law.thresholds[cell]) * law.unit, law.reference(cell)
+        threshold, reference = (
+            int(law.thresholds[cell]) * law.unit,
+            int(law.references[cell]) * law.unit,
+        )
         counts = [
-            reference + _whole(threshold * percent / 100 / law.unit) * law.unit
+            reference + whole(threshold * percent / 100 / law.unit) * law.unit
             for percent in PERCENTS
         ]
         chances = law.at(cell, counts)
@@ -252,6 +357,6 @@ def _is_after(text: str) -> bool:
     return text.rpartition(" ")[0].rpartition(" ")[2] in {">", "<="}
 
 
-def _whole(number: Fraction) -> int:
+def whole(number: Fraction | float) -> int:
     """Return the nearest integer, halves rounded up."""
-    return int((number + Fraction(1, 2)) // 1)
+    return int((Fraction(number) + Fraction(1, 2)) // 1)

@@ -16,6 +16,7 @@ from accountant.units import PrivacyUnit, from_loss_units
 from stream.decisions.records import epsilon_text
 from stream.planning.budget import REFERENCE_MS
 from stream.planning.changes import ChangeKind
+from stream.planning.fitting import Fitting
 from stream.planning.stretching import duration_text
 from stream.windows.calendars import LocalCalendar
 from stream.windows.instants import iso_utc
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from stream.planning.playing import Played
     from stream.planning.refusal import Refusal
     from stream.planning.runs import RunOutlook
+    from stream.planning.totals import Totals
 
 __all__ = ["plan_tables"]
 
@@ -56,18 +58,20 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
     """
     shown: list[RenderableType] = []
     for one in looked:
-        shown += [_costs_table(one.plan, alarms), _verdict(one)]
+        shown += [Fitting(_costs_table(one.plan, alarms)), _verdict(one)]
+        if one.totals is not None:
+            shown.append(Text(_totals_text(one.totals)))
         if one.runs:
-            shown.append(_runs_table(one.runs, alarms))
+            shown.append(Fitting(_runs_table(one.runs, alarms)))
         if one.plan.sharing is not None and len(one.plan.alarms) > 1:
             shown += _sharing_tables(one.plan.sharing, len(one.plan.alarms))
         if one.plan.worst_units is None or not one.plan.fits:
             shown.append(Text(_refusal_text(one, alarms)))
         if one.played is not None and (one.played.fewer or not one.played.whole):
             shown.append(Text(_played_text(one.played, _looked_at(one, alarms))))
-            shown += [_played_table(one.played)] if one.played.fewer else []
+            shown += [Fitting(_played_table(one.played))] if one.played.fewer else []
         if one.changes:
-            shown += [_changes_table(one.changes), Text(_recommendation(one))]
+            shown += [Fitting(_changes_table(one.changes)), Text(_recommendation(one))]
     return shown
 
 
@@ -153,6 +157,15 @@ def _verdict(one: ScopeOutlook) -> Text:
     return Text.assemble(head, ": ", verdict)
 
 
+def _totals_text(totals: Totals) -> str:
+    """Return what periods add up to for who is in all of them."""
+    week, year = _decimals(totals.week_units), _decimals(totals.year_units)
+    return (
+        f"adds up, for a person who is there in every period, to {week} in a week"
+        f" ({totals.periods_week} periods) and {year} in a year ({totals.periods_year})"
+    )
+
+
 def _sharing_tables(sharing: Sharing, alarms: int) -> list[RenderableType]:
     shown: list[RenderableType] = []
     if sharing.pairs:
@@ -169,7 +182,7 @@ def _sharing_tables(sharing: Sharing, alarms: int) -> list[RenderableType]:
                 _decimals(pair.composed_units),
                 f"{float(pair.saving):.0%}",
             )
-        shown.append(table)
+        shown.append(Fitting(table))
     overlap = sharing.overlap
     counted = f", {sharing.shared} pairs share rows, {sharing.separate} do not"
     shown.append(
@@ -260,7 +273,7 @@ def _local(time_ms: int, zone: tzinfo) -> datetime:
     return datetime.fromtimestamp(time_ms / 1000, zone)
 
 
-def _changes_table(changes: Sequence[Change]) -> RenderableType:
+def _changes_table(changes: Sequence[Change]) -> Table:
     """Return what each alarm, and all of them, would have to be changed to."""
     table = Table(title="smallest change that makes it fit", title_justify="left")
     table.add_column("of")

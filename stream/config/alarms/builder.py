@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
 from operators.registry import DEFAULT, OFFERED, price
@@ -19,6 +17,7 @@ from stream.config.alarms.mechanism_keys import named_wrongly
 from stream.config.alarms.reduction import Function
 from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
+from stream.config.alarms.usual import usual_of
 from stream.config.alarms.wanted import check_wanted, open_keys, settled
 from stream.config.sql.bands import BAND_SHAPE
 from stream.config.sql.select import SqlProblem, parse_sql
@@ -110,6 +109,7 @@ class QueryBuilder:
             return None
         tables = ThresholdReader(parsed.feed, domain, self.tables, self.findings, loc)
         read = self._read(parsed, model, tables, loc, left_open)
+        usual = usual_of(model, parsed, tables)
         if calendar is None or read is None or len(self.findings.errors) > before:
             return None
         query = Query(
@@ -133,7 +133,7 @@ class QueryBuilder:
             band=read.band,
             reference=read.reference,
             share=model.share or Fraction(0),
-            usual=None if model.usual is None else np.full(len(domain), float(model.usual)),
+            usual=usual,
             false_rings=model.false_rings,
             open=left_open,
         )

@@ -1,0 +1,151 @@
+"""How often an alarm would ring for nothing where every window is as usual.
+
+From the configuration alone, and therefore public: ``usual`` is what its author says, not what was
+counted.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from operators.conditions.weights import Weight
+from operators.registry import mechanism_of
+from stream.model.alarms import has_runs
+from stream.planning.budget import REFERENCE_MS
+from stream.planning.occupancy import ActiveWindows
+from stream.planning.ringing import whole
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
+    from stream.planning.ringing import RingLaw
+    from stream.windows.calendars import Calendar
+
+__all__ = ["FalseRings", "false_rings", "windows_in_a_week"]
+
+_WEEK_MS: Final = 7 * 86_400_000
+_WEEKS: Final = 54
+_COUNTS: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS})
+_MOST_GROUPS: Final = 2_000
+_MOST_COUNTS: Final = 2_000
+_DEVIATIONS: Final = 9
+
+
+@dataclass(frozen=True, slots=True)
+class FalseRings:
+    """What an alarm rings where nothing is to be rung for.
+
+    Args:
+        least: the smallest ``usual`` of any predicate, in the aggregate's own unit.
+        most: the largest.
+        chance: the highest probability of any predicate to ring in a window that is as usual.
+        windows: in the fullest week of the schedule.
+        week: false rings expected in it where every window is exactly as usual.
+        varying: the same where counts vary about it as independent arrivals do (Poisson); ``None``
+            for other aggregates, or where that takes too long to add up.
+    """
+
+    least: float
+    most: float
+    chance: float
+    windows: int
+    week: float
+    varying: float | None
+
+    @property
+    def day(self) -> float:
+        """False rings a day, averaged over the week."""
+        return self.week / 7
+
+
+def false_rings(law: RingLaw, budget: Budget) -> FalseRings | None:
+    """Add up the false rings of the fullest week, if all its windows are decided.
+
+    A ring is false where the condition is. What runs ring is bounded by what they may: see
+    ``docs/proofs/ringing.md``.
+
+    Args:
+        law: of the alarm.
+        budget: unit and periods.
+
+    Returns:
+        ``None`` where the alarm does not say what is usual, where no exact law is known, or where
+        predicates differ in more ways than are added up.
+    """
+    query = law.query
+    if query.usual is None:
+        return None
+    groups, cells, sizes = np.unique(
+        np.stack([law.thresholds.astype(np.float64), law.references, query.usual]),
+        axis=1,
+        return_index=True,
+        return_counts=True,
+    )
+    if groups.shape[1] > _MOST_GROUPS:
+        return None
+    chance = exactly = 0.0
+    varying: float | None = 0.0
+    for cell, size in zip(cells.tolist(), sizes.tolist(), strict=True):
+        usual = float(query.usual[cell])
+        here = law.chances(cell, np.array([whole(usual / law.unit)], np.int64))
+        if here is None:
+            return None
+        chance = max(chance, float(here[0]))
+        exactly += size * float(_false(law, cell, np.array([whole(usual / law.unit)], np.int64))[0])
+        spread = _spread(law, cell, usual)
+        varying = None if varying is None or spread is None else varying + size * spread
+    windows = windows_in_a_week(query.calendar)
+    most = _most_rings(query, budget, windows)
+    return FalseRings(
+        least=float(query.usual.min()),
+        most=float(query.usual.max()),
+        chance=chance,
+        windows=windows,
+        week=min(most, windows * exactly),
+        varying=None if varying is None else min(most, windows * varying),
+    )
+
+
+def windows_in_a_week(calendar: Calendar) -> int:
+    """Return how many active windows begin in the fullest week of the year from 2024 on."""
+    edges = [REFERENCE_MS + week * _WEEK_MS for week in range(_WEEKS)]
+    active = ActiveWindows(calendar, edges[0], edges[-1])
+    numbers = [calendar.first_starting_at(edge) for edge in edges]
+    return int(np.diff(active.before(np.array(numbers, np.int64))).max())
+
+
+def _false(law: RingLaw, cell: int, granules: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how likely a cell rings falsely at these aggregates: not at all where it is due."""
+    chances = law.chances(cell, granules)
+    if chances is None:
+        raise ValueError("a law that is known at one count is known at all")
+    return np.where(law.due(cell, granules), 0.0, chances)
+
+
+def _spread(law: RingLaw, cell: int, usual: float) -> float | None:
+    """Return how likely a cell rings falsely whose count is Poisson about what is usual."""
+    if law.query.aggregates[0].kind not in _COUNTS or law.query.reference is not None:
+        return None
+    reach = _DEVIATIONS * math.sqrt(usual) + _DEVIATIONS
+    counts = np.arange(max(0, math.floor(usual - reach)), math.ceil(usual + reach) + 1)
+    if counts.size > _MOST_COUNTS:
+        return None
+    logs = np.array([k * math.log(usual) - math.lgamma(k + 1) if usual else -k for k in counts])
+    masses = np.exp(logs - logs.max()) if usual else (counts == 0).astype(np.float64)
+    return float(_false(law, cell, counts) @ masses / masses.sum())
+
+
+def _most_rings(query: Query, budget: Budget, windows: int) -> float:
+    """Return how many alarms the runs of a week may ring; no bound without runs."""
+    if mechanism_of(query.mechanism).run is None:
+        return math.inf
+    if not has_runs(query, budget):
+        return query.aim.alarms * windows
+    periods = budget.periods.calendar if budget.periods is not None else None
+    return query.aim.alarms * (1 if periods is None else windows_in_a_week(periods) or 1)

@@ -1,0 +1,150 @@
+"""A plan as one HTML page that loads nothing: from configuration alone, for anybody to see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from accountant.units import PrivacyUnit, from_loss_units
+from stream.decisions.mechanisms import price_of
+from stream.model.alarms import cells_per_unit, has_runs
+from stream.planning.budget import REFERENCE_MS, period_table
+from stream.planning.drawings import Bar, bars_drawing, curve_drawing
+from stream.planning.ringing import PERCENTS
+from stream.planning.ringing_tables import rate_text, threshold_text
+from stream.windows.calendars import LocalCalendar
+from stream.windows.localtime import load_zone
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stream.model.alarms import Alarms
+    from stream.planning.outlook import ScopeOutlook
+    from stream.planning.worth import Worth
+
+__all__ = ["plan_page"]
+
+_WEEK_MS: Final = 7 * 86_400_000
+_MOST_BARS: Final = 24
+_DAYS: Final = 14
+_PAGES: Final = Environment(
+    loader=PackageLoader("stream.planning"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _BudgetSection:
+    """What the page says of one budget."""
+
+    outlook: ScopeOutlook
+    svg: str
+    caption: str
+
+    @property
+    def wall(self) -> str:
+        return _epsilon(self.outlook.plan.terms.epsilon_max_units)
+
+    @property
+    def worst(self) -> str | None:
+        units = self.outlook.plan.worst_units
+        return None if units is None else _epsilon(units)
+
+    @property
+    def sums(self) -> tuple[str, str] | None:
+        totals = self.outlook.totals
+        return (
+            None if totals is None else (_epsilon(totals.week_units), _epsilon(totals.year_units))
+        )
+
+
+def plan_page(looked: Sequence[ScopeOutlook], worths: Sequence[Worth], alarms: Alarms) -> str:
+    """Return the whole page.
+
+    Args:
+        looked: every budget.
+        worths: of every alarm.
+        alarms: the configuration.
+    """
+    return _PAGES.get_template("plan.html").render(
+        file=alarms.file,
+        budgets=[_budget(one, alarms) for one in looked],
+        alarms=[_alarm(one) for one in worths],
+        percents=PERCENTS,
+        rate=rate_text,
+    )
+
+
+def _alarm(worth: Worth) -> dict[str, Any]:
+    """Return what the template says of one alarm."""
+    query, ringing = worth.query, worth.ringing
+    rows = () if ringing is None else ringing.curves
+    return {
+        "name": query.id,
+        "sql": query.sql.strip(),
+        "mechanism": query.mechanism,
+        "max_fnr": f"{float(query.aim.max_fnr):g}",
+        "tolerance": query.tolerance,
+        "worth": worth,
+        "svg": None if ringing is None else curve_drawing(worth),
+        "basis": None if ringing is None else ringing.basis,
+        "rows": [(threshold_text(curve), list(_points(curve))) for curve in rows],
+    }
+
+
+def _points(curve: Any) -> Any:
+    for count, chance in zip(curve.counts, curve.chances, strict=True):
+        yield f"{float(count):.12g}", f"{chance:.2f}"
+
+
+def _budget(one: ScopeOutlook, alarms: Alarms) -> _BudgetSection:
+    """Return the bars of one budget: of its periods in a week, or of its alarms."""
+    terms = one.plan.terms
+    wall = float(from_loss_units(terms.epsilon_max_units))
+    periods = alarms.budget.periods
+    if terms.unit is PrivacyUnit.EVENT or periods is None or periods.calendar is None:
+        bars = [
+            Bar(str(at), float(alarm.epsilon)) for at, alarm in enumerate(one.plan.alarms, start=1)
+        ]
+        caption = "One bar per alarm, in the order of the file: one of its windows at worst."
+        return _BudgetSection(one, bars_drawing(bars, wall, f"alarms of {terms.scope}"), caption)
+    bars = _bars(one, alarms)
+    caption = "One bar per budget period of a week: all windows of all alarms, each at its worst."
+    return _BudgetSection(one, bars_drawing(bars, wall, f"periods of {terms.scope}"), caption)
+
+
+def _bars(one: ScopeOutlook, alarms: Alarms) -> list[Bar]:
+    """Return what each period of a week may cost a person, as many as are legible."""
+    budget = alarms.budget
+    if budget.periods is None:
+        raise ValueError("a budget without periods has no bars")
+    table = period_table(budget.periods)
+    calendar = table.calendar
+    zone = load_zone(calendar.timezone) if isinstance(calendar, LocalCalendar) else UTC
+    daily = isinstance(calendar, LocalCalendar) and calendar.size_days == 1
+    days = [
+        datetime.fromtimestamp(start / 1000, zone) for start in table.starts_ms[:_DAYS].tolist()
+    ]
+    first = next(at for at, day in enumerate(days) if not day.weekday()) if daily else 0
+    in_a_week = int((table.starts_ms < REFERENCE_MS + _WEEK_MS).sum())
+    shown = max(1, min(_MOST_BARS, in_a_week))
+    total = [0.0] * shown
+    for alarm in one.plan.alarms:
+        query = alarms.queries[alarm.query]
+        charged = table.charged(query.calendar, runs=has_runs(query, budget))
+        charged = charged[first : first + shown]
+        each = float(price_of(query).epsilon) * cells_per_unit(query, budget)
+        total = [sum_ + int(n) * each for sum_, n in zip(total, charged.tolist(), strict=True)]
+    names = [f"{day:%a}" for day in days[first:]] if daily else map(str, range(1, shown + 1))
+    return [Bar(label, epsilon) for label, epsilon in zip(names, total, strict=False)]
+
+
+def _epsilon(units: int) -> str:
+    return f"{float(from_loss_units(units)):,.3f}"

@@ -1,0 +1,153 @@
+"""What alarms are worth as tables and sentences for a person, and as JSON lines for a program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rich.table import Table
+from rich.text import Text
+
+from stream.model.numbers import decimal
+from stream.planning.fitting import Fitting
+from stream.planning.ringing import PERCENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from stream.planning.false_rings import FalseRings
+    from stream.planning.ringing import Curve
+    from stream.planning.worth import Worth
+
+__all__ = ["rate_text", "ringing_lines", "ringing_tables", "threshold_text"]
+
+_LEAST: Final = 0.001
+
+
+def ringing_tables(worths: Sequence[Worth]) -> list[RenderableType]:
+    """Return how likely alarms ring at which counts, and how often for nothing.
+
+    Args:
+        worths: of all alarms.
+    """
+    shown: list[RenderableType] = []
+    known = [one for one in worths if one.ringing is not None]
+    if known:
+        shown.append(Fitting(_curves_table(known)))
+        bases = dict.fromkeys(one.ringing.basis for one in known if one.ringing is not None)
+        for basis in bases:
+            named = [one.query.id for one in known if one.ringing and one.ringing.basis == basis]
+            if basis != "every predicate":
+                shown.append(Text(f"{', '.join(named)}: {basis}"))
+    shown += [Text(f"{one.query.id}: not computed: {one.why_not}") for one in worths if one.why_not]
+    told = [one for one in known if one.false is not None]
+    if told:
+        shown.append(Fitting(_false_table(told)))
+    return shown
+
+
+def ringing_lines(worths: Sequence[Worth]) -> Iterator[dict[str, object]]:
+    """Yield the same as one JSON object an alarm.
+
+    Args:
+        worths: of all alarms.
+    """
+    for one in worths:
+        ringing = one.ringing
+        yield {
+            "record": "ringing",
+            "alarm": one.query.id,
+            "basis": None if ringing is None else ringing.basis,
+            "not_computed": one.why_not,
+            "relative": False if ringing is None else ringing.relative,
+            "curves": [] if ringing is None else [_curve_line(each) for each in ringing.curves],
+            "usual": None if one.false is None else _false_line(one.false),
+        }
+
+
+def threshold_text(curve: Curve) -> str:
+    """Return a threshold, or a band's half-width and what it lies around, in words."""
+    if curve.reference:
+        return f"{decimal(curve.reference)} ± {decimal(curve.threshold)}"
+    return decimal(curve.threshold)
+
+
+def rate_text(number: float) -> str:
+    """Return how often something is expected, to three digits where it is small."""
+    if 0 < number < _LEAST:
+        return f"< {_LEAST:g}"
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def _curves_table(worths: Sequence[Worth]) -> Table:
+    table = Table(
+        title="probability to ring, at so many per cent of the threshold", title_justify="left"
+    )
+    table.add_column("alarm", overflow="fold")
+    table.add_column("threshold", justify="right")
+    for percent in PERCENTS:
+        table.add_column(f"{percent}%", justify="right")
+    for one in worths:
+        for curve in () if one.ringing is None else one.ringing.curves:
+            pairs = zip(curve.counts, curve.chances, strict=True)
+            cells = (f"{decimal(count)}:\n{chance:.2f}" for count, chance in pairs)
+            table.add_row(one.query.id, threshold_text(curve), *cells)
+    table.caption = "the count, and how likely a predicate with it rings"
+    table.caption_justify = "left"
+    return table
+
+
+def _false_table(worths: Sequence[Worth]) -> Table:
+    table = Table(title="false rings where all is as usual", title_justify="left")
+    table.add_column("alarm", overflow="fold")
+    for heading in (
+        "usual",
+        "rings\nwith",
+        "windows\na week",
+        "a day",
+        "a week",
+        "a day if\nvarying",
+    ):
+        table.add_column(heading, justify="right")
+    for one in worths:
+        if (false := one.false) is None:
+            continue
+        same = false.least == false.most
+        table.add_row(
+            one.query.id,
+            f"{false.least:g}" if same else f"{false.least:g} to\n{false.most:g}",
+            f"{false.chance:.3f}",
+            f"{false.windows}",
+            rate_text(false.day),
+            rate_text(false.week),
+            "" if false.varying is None else rate_text(false.varying / 7),
+        )
+    table.caption = "varying: counts as independent arrivals make them (Poisson)"
+    table.caption_justify = "left"
+    return table
+
+
+def _curve_line(curve: Curve) -> dict[str, object]:
+    points = zip(PERCENTS, curve.counts, curve.chances, strict=True)
+    return {
+        "threshold": float(curve.threshold),
+        "reference": float(curve.reference),
+        "points": [
+            {"percent": percent, "count": float(count), "chance": chance}
+            for percent, count, chance in points
+        ],
+    }
+
+
+def _false_line(false: FalseRings) -> dict[str, object]:
+    return {
+        "least": false.least,
+        "most": false.most,
+        "chance": false.chance,
+        "windows_a_week": false.windows,
+        "false_rings_a_day": false.day,
+        "false_rings_a_week": false.week,
+        "varying_a_day": None if false.varying is None else false.varying / 7,
+        "varying_a_week": false.varying,
+    }
