@@ -21,7 +21,7 @@ from rich.progress import (
 )
 
 from accountant.errors import ConfigError
-from operators.registry import mechanism_of
+from operators.registry import RUN_MECHANISMS, mechanism_of
 from stream.cli.shared import CONFIG, load_alarms, paths_by_feed
 from stream.decisions.mechanisms import plans_of
 from stream.model.alarms import cells_per_unit, scope_of
@@ -87,7 +87,7 @@ class _Mechanisms(click.ParamType):
         if not isinstance(value, str):
             return tuple(value)
         names = tuple(dict.fromkeys(each.strip() for each in value.split(",")))
-        known = (*TRIED, *BASELINES)
+        known = (*TRIED, *RUN_MECHANISMS, *BASELINES)
         for name in names:
             if name not in known:
                 self.fail(f"{name!r}: write one or more of {', '.join(known)}", param, ctx)
@@ -220,7 +220,10 @@ class _Trying:
             stretches={
                 query.id: stretches_of(query, counted[query.id], alarms.budget)
                 for query in alarms.queries.values()
-                if mechanism_of(query.mechanism).run is not None
+                if any(
+                    each.alarm == query.id and each.mechanism in RUN_MECHANISMS
+                    for each in self.settings
+                )
             },
         )
 
