@@ -181,7 +181,7 @@ def _row(one: Candidate, name: str = "") -> list[str]:
         _decimals(one.units),
         _decimals(one.worst_units),
         f"{one.missed:.2g}",
-        "?" if one.rings is None else f"{one.rings:.2g}",
+        "?" if one.rings is None else f"{one.rings:.{2 if one.rings < 10 else 3}g}",
         "\n".join(lacks) or "-",
     ]
 
