@@ -21,7 +21,7 @@ from rich.progress import (
 )
 
 from accountant.errors import ConfigError
-from operators.registry import RUN_MECHANISMS, mechanism_of
+from operators.registry import mechanism_of
 from stream.cli.shared import CONFIG, load_alarms, paths_by_feed
 from stream.decisions.mechanisms import plans_of
 from stream.model.alarms import cells_per_unit, scope_of
@@ -33,7 +33,15 @@ from stream.simulation.outputs import check_output, write_private
 from stream.simulation.report import report
 from stream.simulation.results import AlarmResults, Measured, Simulation
 from stream.simulation.runs import stretches_of
-from stream.simulation.settings import BASELINES, FACTORS, TRIED, Setting, Untried, settings_of
+from stream.simulation.settings import (
+    BASELINES,
+    FACTORS,
+    IN_RUNS,
+    TRIED,
+    Setting,
+    Untried,
+    settings_of,
+)
 from stream.simulation.tables import simulation_tables
 from stream.simulation.trials import Bench
 
@@ -87,7 +95,7 @@ class _Mechanisms(click.ParamType):
         if not isinstance(value, str):
             return tuple(value)
         names = tuple(dict.fromkeys(each.strip() for each in value.split(",")))
-        known = (*TRIED, *RUN_MECHANISMS, *BASELINES)
+        known = (*TRIED, *IN_RUNS, *BASELINES)
         for name in names:
             if name not in known:
                 self.fail(f"{name!r}: write one or more of {', '.join(known)}", param, ctx)
@@ -221,8 +229,7 @@ class _Trying:
                 query.id: stretches_of(query, counted[query.id], alarms.budget)
                 for query in alarms.queries.values()
                 if any(
-                    each.alarm == query.id and each.mechanism in RUN_MECHANISMS
-                    for each in self.settings
+                    each.alarm == query.id and each.mechanism in IN_RUNS for each in self.settings
                 )
             },
         )

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Aim
     from stream.model.queries import Query
 
-__all__ = ["BASELINES", "FACTORS", "TRIED", "Setting", "Untried", "settings_of"]
+__all__ = ["BASELINES", "FACTORS", "IN_RUNS", "TRIED", "Setting", "Untried", "settings_of"]
 
 FACTORS: Final = (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 """Multiples of the configured tolerances that are tried by default."""
 TRIED: Final = tuple(name for name, one in OFFERED.items() if one.by_window)
 """Mechanisms that are tried by default."""
+IN_RUNS: Final = tuple(name for name, one in OFFERED.items() if one.run is not None)
+"""Mechanisms whose windows share runs; tried by name, and where an alarm has one."""
 BASELINES: Final = tuple(name for name in ALL if name not in OFFERED)
 """Mechanisms that do not keep ``max_fnr``; tried only by name, never recommended."""
 

@@ -153,7 +153,10 @@ def case_of(query: Query, alarms: Alarms) -> Case | str:
     """
     if query.false_rings is None or query.usual is None:
         return "it does not say what is usual and how many false rings are borne"
-    if query.band is not None or len(query.condition.formula.literals) != 1:
+    if (
+        mechanism_of(query.mechanism).bands is not None
+        or len(query.condition.formula.literals) != 1
+    ):
         return "false rings are counted for alarms of one comparison"
     span, period = _windows(query, alarms.budget, query.false_rings)
     return Case(
