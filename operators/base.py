@@ -34,6 +34,7 @@ __all__ = [
     "Band",
     "Decider",
     "Decision",
+    "Endurance",
     "Maker",
     "Mechanism",
     "Operator",
@@ -177,6 +178,24 @@ class RunOutlook:
     questions: int
 
 
+@dataclass(frozen=True, slots=True)
+class Endurance:
+    """What quiet cells leave of a run, from configuration alone.
+
+    Args:
+        rings: alarms that quiet cells are expected to take, of one run.
+        unlimited: how many they would take if it had no end of them.
+        spent: probability that they take all before the last question.
+        missed: probability that the one cell at its threshold, asked last of all, does not ring:
+            since its question fails, or since it is not asked any more.
+    """
+
+    rings: float
+    unlimited: float
+    spent: float
+    missed: float
+
+
 class RunOperator(Operator, Protocol):
     """A mechanism whose windows share runs: each goes on from where the one before it stopped."""
 
@@ -196,6 +215,15 @@ class RunOperator(Operator, Protocol):
         Args:
             negatives: cells met before an alarm, asked as often as they may be.
             beta: in (0, 1).
+        """
+        ...
+
+    def endurance(self, statistics: NDArray[np.int64], windows: int) -> Endurance:
+        """Return what is left of a run whose cells are alike in all windows.
+
+        Args:
+            statistics: shape (statistics, cells), int64, of every window.
+            windows: in the run, at least one.
         """
         ...
 
@@ -327,6 +355,7 @@ class Mechanism:
         formula: for conditions of any number of literals; ``None`` where it takes one only.
         bands: for bands; a mechanism with this takes nothing else.
         run: where windows share a run, makes the operator that goes on with one.
+        sketch: the same by floats, with terms that are right but for rounding: to search with.
         first_phase: whether it looks twice, first with wider tolerances.
         promised: whether it keeps ``max_fnr``; what does not is for experiments, and never for a
             configuration.
@@ -345,6 +374,7 @@ class Mechanism:
     formula: Maker | None = None
     bands: Callable[[Condition, Band], Operator] | None = None
     run: Callable[[Condition, Aim], RunOperator] | None = None
+    sketch: Callable[[Condition, Aim], RunOperator] | None = None
     first_phase: bool = False
     promised: bool = True
     definition: Callable[[Condition, Aim], Mapping[str, object]] = lambda _condition, _aim: {}

@@ -21,16 +21,18 @@ from operators.base import CONDITION_KEYS, Decision, Maker, Mechanism, Plan, Run
 from operators.conditions.condition import Aim, Condition
 from operators.single.adapter import check_statistics, promise_of, steps_of
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
-from operators.svt.planning import planned_terms
+from operators.svt.endurance import endurance
+from operators.svt.planning import planned_terms, sketched_terms
 from operators.svt.run import RunState, ask, open_run
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS, accuracy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
     from accountant.costs.runs import StoredRun
+    from operators.base import Endurance
     from operators.conditions.atoms import IntegerTest
     from operators.noise.source import NoiseSource
     from operators.svt.run import RunDecision
@@ -82,12 +84,29 @@ class Svt:
         """
         expect(instance_of(Condition), condition=condition)
         expect(instance_of(Aim), aim=aim)
+        return cls._on(planned_terms, condition, aim)
+
+    @classmethod
+    def sketched(cls, condition: Condition, aim: Aim) -> Svt:
+        """Find the same run but for the rounding of floats, to search with.
+
+        Args:
+            condition: as :meth:`planned`.
+            aim: as :meth:`planned`.
+
+        Raises:
+            ConfigError: as :meth:`planned`.
+        """
+        return cls._on(sketched_terms, condition, aim)
+
+    @classmethod
+    def _on(cls, terms_of: Callable[..., SvtPlan], condition: Condition, aim: Aim) -> Svt:
         test = _only_test(condition)
         _check_counts(aim)
         promise = promise_of(aim)
         alpha, beta = error_rates(promise)
         steps = planned_steps(test, promise.tolerance)
-        terms = planned_terms(
+        terms = terms_of(
             steps,
             alpha,
             beta,
@@ -120,6 +139,11 @@ class Svt:
     def accuracy(self, negatives: int, beta: float) -> float:
         """Return from how many steps on answers are all right; see :meth:`RunOperator.accuracy`."""
         return accuracy(self.terms, negatives, beta)
+
+    def endurance(self, statistics: NDArray[np.int64], windows: int) -> Endurance:
+        """Return what quiet cells leave of a run; see :meth:`RunOperator.endurance`."""
+        check_statistics(self.condition, statistics)
+        return endurance(self.terms, self._steps(statistics), windows)
 
     def go_on(
         self,
@@ -171,9 +195,7 @@ class Svt:
             ValueError: statistics of another shape or type, or a state of a run on other terms.
         """
         check_statistics(self.condition, statistics)
-        atom = self.condition.atoms[self.condition.formula.atoms[0]]
-        steps = _only_test(self.condition).quantise(statistics[atom.statistic])
-        return ask(self.terms, state, steps, noise, window=window)
+        return ask(self.terms, state, self._steps(statistics), noise, window=window)
 
     def cost_units(self, opening: bool, rung: int) -> int:
         """Return what a window cost, in loss units: costs of windows add up to the run's exactly.
@@ -186,6 +208,11 @@ class Svt:
             ValueError: fewer alarms than none, or more than the run has.
         """
         return self.terms.cost_units(opening, rung)
+
+    def _steps(self, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the step count of every cell, shape (cells,), int64."""
+        atom = self.condition.atoms[self.condition.formula.atoms[0]]
+        return _only_test(self.condition).quantise(statistics[atom.statistic])
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide one window by a run of its own, for the cost of a whole run.
@@ -255,5 +282,6 @@ SVT: Final = Mechanism(
     keys=(*CONDITION_KEYS, "alarms_per_period", "append", "append_to"),
     single=Maker(Svt.planned),
     run=Svt.planned,
+    sketch=Svt.sketched,
     definition=_definition,
 )

@@ -22,7 +22,7 @@ from operators.search import least
 from operators.svt.difference import OneSided
 from operators.svt.terms import SvtPlan
 
-__all__ = ["planned_terms"]
+__all__ = ["planned_terms", "sketched_terms"]
 
 _LEAST_RATE: Final = Fraction(1, 10**40)  # certified bounds are finer by far
 _BELOW: Final = 1 - 2.0**-32  # further below than floats are off
@@ -64,18 +64,61 @@ def planned_terms(
     Raises:
         ValueError: numbers out of range, or a rate finer than 1e-40.
     """
+    search = _search(steps, alpha, beta, alarms, questions, monotone=monotone)
+    correction = search.best_correction()
+    return _terms(search, correction, search.least_units(correction), questions, put_back=put_back)
+
+
+def sketched_terms(
+    steps: int,
+    alpha: Fraction,
+    beta: Fraction,
+    *,
+    alarms: int,
+    questions: int,
+    monotone: bool,
+    put_back: bool = False,
+) -> SvtPlan:
+    """Return the terms of :func:`planned_terms` but for the rounding of floats; much faster.
+
+    For searches: what is promised is promised by the other.
+
+    Args:
+        steps: as there, like all others.
+        alpha: as there.
+        beta: as there.
+        alarms: as there.
+        questions: as there.
+        monotone: as there.
+        put_back: as there.
+
+    Raises:
+        ValueError: as there.
+    """
+    search = _search(steps, alpha, beta, alarms, questions, monotone=monotone)
+    correction = search.best_correction()
+    return _terms(search, correction, search.likely_units(correction), questions, put_back=put_back)
+
+
+def _search(
+    steps: int, alpha: Fraction, beta: Fraction, alarms: int, questions: int, *, monotone: bool
+) -> _Search:
     if steps < 1 or alarms < 1 or questions < 1:
         raise ArgumentError("a run has steps, alarms and questions, at least one of each")
     if min(alpha / questions, beta) < _LEAST_RATE or alpha + beta >= 1:
         raise ArgumentError("rates of errors are at least 1e-40 and add up to less than 1")
-    search = _Search(steps, alpha / questions, beta, alarms, monotone)
-    correction = search.best_correction()
-    open_units, alarm_units = search.least_units(correction)
+    return _Search(steps, alpha / questions, beta, alarms, monotone)
+
+
+def _terms(
+    search: _Search, correction: int, units: tuple[int, int], questions: int, *, put_back: bool
+) -> SvtPlan:
+    open_units, alarm_units = units
     return SvtPlan(
         open_units=open_units,
         alarm_units=alarm_units,
-        alarms=alarms,
-        monotone=monotone,
+        alarms=search.alarms,
+        monotone=search.monotone,
         questions=questions,
         correction=correction,
         put_back=put_back,
@@ -116,10 +159,7 @@ class _Search:
         pair of all, as each asks for more when the other is raised. Only for a promise that is
         nearly a guess is that a long way, and not walked unit by unit.
         """
-        opening, asking = self._rates(r)
-        units = UNITS_PER_EPSILON * _BELOW
-        open_units = max(_FEWEST_OPEN, int(opening * units))
-        each = max(_FEWEST_EACH, int(asking * self.moved * units))
+        open_units, each = self.likely_units(r, _BELOW)
         for hurry in count(-_PATIENCE):
             open_units = least(partial(self._rarely_misses, r, each), open_units - 1, open_units)
             raised = least(partial(self._rarely_rings, r, open_units), each - 1, each)
@@ -127,6 +167,15 @@ class _Search:
                 break
             each = raised + (1 << hurry if hurry >= 0 else 0)
         return open_units, each
+
+    def likely_units(self, r: int, share: float = 1.0) -> tuple[int, int]:
+        """Return about these least loss units, by floats, or a share of them."""
+        opening, asking = self._rates(r)
+        units = UNITS_PER_EPSILON * share
+        return (
+            max(_FEWEST_OPEN, int(opening * units)),
+            max(_FEWEST_EACH, int(asking * self.moved * units)),
+        )
 
     def _loss(self, r: int) -> float:
         opening, asking = self._rates(r)

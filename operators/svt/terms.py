@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 
     from operators.svt.difference import Difference
 
-__all__ = ["MOST_ALARMS", "MOST_QUESTIONS", "SvtPlan", "accuracy"]
+__all__ = [
+    "MOST_ALARMS",
+    "MOST_QUESTIONS",
+    "SvtPlan",
+    "accuracy",
+    "log_at_least",
+    "threshold_law",
+]
 
 MOST_ALARMS: Final = 10_000
 """Most alarms of one run."""
@@ -219,12 +226,12 @@ def accuracy(plan: SvtPlan, negatives: int, beta: float) -> float:
     expect(NUMBER, beta=beta)
     if negatives < 0 or not 0 < beta < 1:
         raise ArgumentError("accuracy needs negatives >= 0 and beta in (0, 1)")
-    noise, masses = _threshold_law(plan)
+    noise, masses = threshold_law(plan)
     asked = negatives * plan.questions
 
     def keeps(alpha: int) -> bool:
         quiet = _log_below(plan, noise + (plan.correction + alpha))
-        ring = _log_at_least(plan, noise + (plan.correction - alpha))
+        ring = log_at_least(plan, noise + (plan.correction - alpha))
         # 0 * -inf is no answer: nobody who isn't asked is answered wrong.
         right = plan.alarms * ring + (asked * quiet if asked else 0.0)
         return float(masses @ -np.expm1(right)) <= beta
@@ -232,7 +239,7 @@ def accuracy(plan: SvtPlan, negatives: int, beta: float) -> float:
     return float(least(keeps, 0, 1))
 
 
-def _threshold_law(plan: SvtPlan) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def threshold_law(plan: SvtPlan) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return points of the threshold's noise and their masses; thinned out where there are many."""
     rate = float(plan.threshold_rate)
     reach = math.ceil(_TAIL / rate)
@@ -243,12 +250,12 @@ def _threshold_law(plan: SvtPlan) -> tuple[NDArray[np.float64], NDArray[np.float
     return points, masses / masses.sum()
 
 
-def _log_at_least(plan: SvtPlan, needed: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_at_least(plan: SvtPlan, needed: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ln P[v >= needed]."""
     return -float(plan.query_rate) * np.maximum(needed, 0.0)
 
 
 def _log_below(plan: SvtPlan, needed: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ln P[v < needed], -inf where a question always rings."""
-    ring = np.exp(_log_at_least(plan, needed))
+    ring = np.exp(log_at_least(plan, needed))
     return np.log1p(-ring, out=np.full(ring.shape, -np.inf), where=ring < 1)

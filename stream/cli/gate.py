@@ -94,7 +94,7 @@ class Examined:
         report = self.report
         for level, errors in (
             ("warning", report.warnings),
-            ("note", report.notes),
+            ("note", (*report.notes, *report.open)),
             ("error", report.errors),
             ("error", tuple(error for _, error in self.objected)),
         ):

@@ -55,10 +55,9 @@ def compact(load: Callable[[], Alarms], before: str | None) -> None:
         gone = {budget: opened.upkeep.compact(budget, before_ms) for budget in budgets}
         later = opened.reports.status()
     warn_of_orphans(alarms, later)
+    until = moment_text(before_ms, alarms.timezone)
     for budget, count in gone.items():
-        click.echo(
-            f"{budget}: {count} charge(s) compacted, before {moment_text(before_ms, alarms.timezone)}"
-        )
+        click.echo(f"{budget}: {count} charge(s) compacted, before {until}")
     for budget in gone:
         click.echo(anchor_line(budget, later.scopes[budget].anchor))
 
@@ -87,9 +86,8 @@ def archive(load: Callable[[], Alarms], folder: Path, before: str | None) -> Non
         refuse_other_budgets(alarms, opened)
         moved = move_decisions(opened, folder, before_ms)
     where = f" to {', '.join(moved.files)}" if moved.files else ""
-    click.echo(
-        f"{moved.decisions} decision(s) moved{where}, before {moment_text(before_ms, alarms.timezone)}"
-    )
+    until = moment_text(before_ms, alarms.timezone)
+    click.echo(f"{moved.decisions} decision(s) moved{where}, before {until}")
 
 
 def _too_old_ms(alarms: Alarms, now_ms: int) -> int:

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
+from accountant.errors import BudgetError
 from stream.cli.gate import FILES, examined, worst
 from stream.cli.shared import echo_json
+from stream.planning.advice.advice import advise, as_advised
+from stream.planning.advice.records import advice_lines
+from stream.planning.advice.words import advice_shown
 from stream.planning.lines import plan_lines
 from stream.planning.outlook import outlook
 from stream.planning.ringing_tables import ringing_lines, ringing_tables
@@ -35,13 +39,17 @@ __all__ = ["plan"]
 )
 @click.option("--force", is_flag=True, help="Replace the page if it exists.")
 def plan(files: tuple[Path, ...], *, as_json: bool, page: Path | None, force: bool) -> None:
-    """Say what a configuration costs and what it is worth, before any data is read."""
+    """Say what a configuration costs and what it is worth, before any data is read.
+
+    Of an alarm that says what is wanted and not how, it says what is best; where nothing keeps all
+    of that, what would have to change, and ends with 3.
+    """
     several = len(files) > 1
     if page is not None:
         if several:
             raise click.UsageError("--html draws one file; give one")
         check_output(page, force=force)
-    found = []
+    found, lacking = [], False
     for path in files:
         one = examined(path)
         found.append(one)
@@ -49,26 +57,34 @@ def plan(files: tuple[Path, ...], *, as_json: bool, page: Path | None, force: bo
         if several and not as_json:
             click.echo(f"{path}:")
         if one.alarms is not None:
-            _show(
-                one.alarms, str(path) if several else None, as_json=as_json, page=page, force=force
-            )
+            name = str(path) if several else None
+            lacking |= _show(one.alarms, name, as_json=as_json, page=page, force=force)
         if several and as_json:
             echo_json(one.verdict())
-    click.get_current_context().exit(worst(found))
+    code = worst(found)
+    click.get_current_context().exit(BudgetError.exit_code if lacking and not code else code)
 
 
 def _show(
     alarms: Alarms, file: str | None, *, as_json: bool, page: Path | None, force: bool
-) -> None:
-    """Show one plan; each object says its file where there are several."""
+) -> bool:
+    """Show one plan, and tell whether something that is wanted cannot be had.
+
+    Each object says its file where there are several.
+    """
+    advice = advise(alarms)
+    alarms = as_advised(alarms, advice)
     looked = outlook(alarms)
     worth = worths(alarms)
     if page is not None:
         from stream.planning.page import plan_page  # noqa: PLC0415  # templates only where asked
 
         write_private(page, plan_page(looked, worth, alarms), force=force)
-    if not as_json:
-        Console().print(*plan_tables(looked, alarms), *ringing_tables(worth), sep="\n")
-        return
-    for line in (*plan_lines(looked, alarms), *ringing_lines(worth)):
-        echo_json(line if file is None else {"file": file, **line})
+    if as_json:
+        lines = (*plan_lines(looked, alarms), *ringing_lines(worth), *advice_lines(advice))
+        for line in lines:
+            echo_json(line if file is None else {"file": file, **line})
+    else:
+        tables = (*plan_tables(looked, alarms), *ringing_tables(worth), *advice_shown(advice))
+        Console().print(*tables, sep="\n")
+    return any(one.lacking for one in advice)

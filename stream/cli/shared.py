@@ -82,7 +82,8 @@ def load_alarms(file: Path, *, quiet: bool = False, notes: bool = False) -> Alar
     Args:
         file: as the user named it.
         quiet: leave the warnings out.
-        notes: say what was chosen in the author's place, too.
+        notes: say what was chosen in the author's place, too, and take alarms that are only wanted:
+            for commands that run none.
 
     Raises:
         ConfigError: it cannot be used; every error but the last is written before.
@@ -92,12 +93,14 @@ def load_alarms(file: Path, *, quiet: bool = False, notes: bool = False) -> Alar
         for warning in report.warnings:
             complain(warning, kind="warning")
     if notes:
-        for note in report.notes:
+        for note in (*report.notes, *report.open):
             complain(note, kind="note")
     if report.alarms is None:
         for error in report.errors[:-1]:
             complain(error)
         raise report.errors[-1]
+    if report.open and not notes:
+        raise report.open[0]
     return report.alarms
 
 

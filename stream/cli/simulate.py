@@ -33,7 +33,16 @@ from stream.simulation.history import count_history
 from stream.simulation.outputs import check_output, write_private
 from stream.simulation.report import report
 from stream.simulation.results import AlarmResults, Measured, Simulation
-from stream.simulation.settings import BASELINES, FACTORS, TRIED, Setting, Untried, settings_of
+from stream.simulation.runs import stretches_of
+from stream.simulation.settings import (
+    BASELINES,
+    FACTORS,
+    IN_RUNS,
+    TRIED,
+    Setting,
+    Untried,
+    settings_of,
+)
 from stream.simulation.tables import simulation_tables
 from stream.simulation.trials import Bench
 
@@ -87,7 +96,7 @@ class _Mechanisms(click.ParamType):
         if not isinstance(value, str):
             return tuple(value)
         names = tuple(dict.fromkeys(each.strip() for each in value.split(",")))
-        known = (*TRIED, *BASELINES)
+        known = (*TRIED, *IN_RUNS, *BASELINES)
         for name in names:
             if name not in known:
                 self.fail(f"{name!r}: write one or more of {', '.join(known)}", param, ctx)
@@ -225,6 +234,13 @@ class _Trying:
                 query.id: cells_per_unit(query, alarms.budget) for query in alarms.queries.values()
             },
             settings=self.settings,
+            stretches={
+                query.id: stretches_of(query, counted[query.id], alarms.budget)
+                for query in alarms.queries.values()
+                if any(
+                    each.alarm == query.id and each.mechanism in IN_RUNS for each in self.settings
+                )
+            },
         )
 
     def results(
@@ -244,7 +260,7 @@ class _Trying:
             if isinstance(one.plan, str):
                 untried[setting.alarm].append(Untried(setting, one.plan))
                 continue
-            fits = _fits(alarms, setting.alarm, {**usual, setting.alarm: one.plan})
+            fits = _fits(alarms, setting, {**usual, setting.alarm: one.plan})
             measured[setting.alarm].append(Measured(setting, one.plan, fits, one.tally))
         return Simulation(
             alarms=alarms,
@@ -262,9 +278,11 @@ class _Trying:
         )
 
 
-def _fits(alarms: Alarms, alarm: str, plans: Mapping[str, Plan]) -> bool:
+def _fits(alarms: Alarms, setting: Setting, plans: Mapping[str, Plan]) -> bool:
     """Whether an alarm's budget carries all its alarms at these worst cases."""
-    scope = scope_of(alarms.queries[alarm], alarms)
+    query = replace(alarms.queries[setting.alarm], mechanism=setting.mechanism)
+    alarms = replace(alarms, queries={**alarms.queries, query.id: query})
+    scope = scope_of(query, alarms)
     return next(
         each.fits for each in budget_plan(alarms, plans).scopes if each.terms.scope == scope
     )

@@ -79,8 +79,9 @@ def reread(file: Path, running: Alarms, log: Log, level: Level | None) -> None:
         level: the one given on the command line, which the file does not change.
     """
     report = examine(file, environ=os.environ)
-    if report.alarms is None:
-        log.error(Line.NOT_REREAD, error=report.errors[0])
+    refused = (*report.errors, *report.open)
+    if report.alarms is None or refused:
+        log.error(Line.NOT_REREAD, error=refused[0])
         return
     log.level = level or report.alarms.settings.log.level
     now, then = _sections(report.alarms), _sections(running)

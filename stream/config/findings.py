@@ -24,6 +24,7 @@ class Findings:
         errors: why it cannot be used.
         warnings: what its author may not have meant.
         notes: what was chosen in its author's place, and why.
+        open: why it can be checked and planned, but not be run.
     """
 
     document: Document
@@ -31,6 +32,7 @@ class Findings:
     errors: list[ConfigError] = field(default_factory=list)
     warnings: list[ConfigError] = field(default_factory=list)
     notes: list[ConfigError] = field(default_factory=list)
+    open: list[ConfigError] = field(default_factory=list)
 
     def wrong(
         self,
@@ -51,3 +53,7 @@ class Findings:
     def note(self, loc: Loc, message: str) -> None:
         """Note what was chosen at a value."""
         self.notes.append(self.document.error(loc, message))
+
+    def leave_open(self, loc: Loc, message: str, hint: str) -> None:
+        """Note at a key that something is left to be found."""
+        self.open.append(self.document.error(loc, message, hint, key=True))

@@ -17,6 +17,7 @@ from pydantic import (
     Field,
     PlainValidator,
     WithJsonSchema,
+    WrapValidator,
     model_validator,
 )
 
@@ -31,6 +32,7 @@ from stream.config.scalars import (
     DurationMs,
     Epsilon,
     Exact,
+    FalseRingsText,
     Name,
     Probability,
     Share,
@@ -53,9 +55,11 @@ from stream.model.alarms import Overrun
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 __all__ = [
+    "AUTO",
+    "AUTO_TOLERANCE",
     "EXAMPLES",
     "MODELS",
     "AlarmModel",
@@ -96,6 +100,20 @@ def _word_of(known: tuple[str, ...]) -> Callable[[Any], str]:
 def _by_text(value: Any) -> Any:
     """Return a single value as the entry "" of a mapping."""
     return value if isinstance(value, dict) else {"": value}
+
+
+AUTO = "auto"
+"""Written where something is left to ``tocsin plan``."""
+
+AUTO_TOLERANCE: Mapping[str, Fraction] = {AUTO: Fraction(0)}
+"""What stands for ``tolerance: auto``: it is this very mapping."""
+
+
+def _unless_auto(value: Any, read: Callable[[Any], Any]) -> Any:
+    """Return ``AUTO_TOLERANCE`` for the word auto, else what is read."""
+    if isinstance(value, Scalar) and value.text.strip() == AUTO:
+        return AUTO_TOLERANCE
+    return read(value)
 
 
 _Domain = Annotated[
@@ -260,8 +278,13 @@ class AlarmModel(_Model):
     max_fpr: Probability | None = None
     share: Share | None = None
     usual: Text | None = None
-    tolerance: Amounts = Field(default_factory=lambda: {"": Fraction(0)})
-    mechanism: Annotated[Text, WithJsonSchema(shapes.words(OFFERED))] = DEFAULT.name
+    false_rings: FalseRingsText | None = None
+    tolerance: Annotated[
+        Amounts,
+        WrapValidator(_unless_auto),
+        WithJsonSchema({"anyOf": [shapes.one_or_by_name(shapes.EXACT), shapes.words([AUTO])]}),
+    ] = Field(default_factory=lambda: {"": Fraction(0)})
+    mechanism: Annotated[Text, WithJsonSchema(shapes.words([*OFFERED, AUTO]))] = DEFAULT.name
     apportion: Annotated[Rule, PlainValidator(_word_of(get_args(Rule)))] = "optimal"
     refine: Annotated[Refine, PlainValidator(_word_of(get_args(Refine)))] | None = None
     first_tolerance: Amounts | None = None

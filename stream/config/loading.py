@@ -8,7 +8,7 @@ environment variable held.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 from zoneinfo import available_timezones
@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
 from stream.config.alarms.builder import QueryBuilder
+from stream.config.alarms.wanted import OPEN_WORDS
 from stream.config.declarations import build_budget, build_feeds, build_kafka, build_settings
 from stream.config.findings import Findings
 from stream.config.keys import EXAMPLES, MODELS, FileModel
@@ -50,6 +51,7 @@ class Report:
         warnings: what its author may not have meant.
         notes: what was chosen in its author's place, and why.
         document: the file itself, where it could be read.
+        open: alarms that say what is wanted and not how: nothing may be run.
     """
 
     alarms: Alarms | None
@@ -57,21 +59,24 @@ class Report:
     warnings: tuple[ConfigError, ...] = ()
     notes: tuple[ConfigError, ...] = ()
     document: Document | None = None
+    open: tuple[ConfigError, ...] = ()
 
 
 def load(path: Path, *, environ: Mapping[str, str]) -> Alarms:
-    """Return the configuration of a file.
+    """Return the configuration of a file, ready to run.
 
     Args:
         path: the file as the user named it; relative paths in it start from its folder.
         environ: environment variables that its values may use.
 
     Raises:
-        ConfigError: the first thing wrong with it.
+        ConfigError: the first thing wrong with it, or left open in it.
     """
     report = examine(path, environ=environ)
     if report.alarms is None:
         raise report.errors[0]
+    if report.open:
+        raise report.open[0]
     return report.alarms
 
 
@@ -94,13 +99,13 @@ def examine(path: Path, *, environ: Mapping[str, str], given: bytes | None = Non
         return Report(None, (error,))
     findings = Findings(document, path.parent, list(document.errors))
     alarms = None if findings.errors else _alarms(document, path, findings)
-    errors, warnings, notes = (
+    errors, warnings, notes, left_open = (
         tuple(
             sorted(found, key=lambda error: (error.file != document.file, error.line, error.column))
         )
-        for found in (findings.errors, findings.warnings, findings.notes)
+        for found in (findings.errors, findings.warnings, findings.notes, findings.open)
     )
-    return Report(None if errors else alarms, errors, warnings, notes, document)
+    return Report(None if errors else alarms, errors, warnings, notes, document, left_open)
 
 
 def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None:
@@ -136,7 +141,21 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
     _refuse_watched_references(alarms, findings)
     _refuse_shares(alarms, findings)
     _warn_of_ages(alarms, findings)
-    return alarms
+    return _with_open_ones_apart(alarms, findings)
+
+
+def _with_open_ones_apart(alarms: Alarms, findings: Findings) -> Alarms:
+    """Return the configuration with alarms that cannot run yet where nothing runs them."""
+    wanted = {name: query for name, query in alarms.queries.items() if query.open}
+    for name, query in wanted.items():
+        what = " and ".join(key for key in query.open if key in OPEN_WORDS)
+        findings.leave_open(
+            ("alarms", name),
+            f"alarm `{name}` says what is wanted and leaves {what} open",
+            f"run `tocsin plan {alarms.file}`, and write in what it says",
+        )
+    running = {name: query for name, query in alarms.queries.items() if name not in wanted}
+    return replace(alarms, queries=running, wanted=wanted)
 
 
 def _refuse_watched_references(alarms: Alarms, findings: Findings) -> None:

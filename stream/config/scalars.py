@@ -20,6 +20,7 @@ from pydantic_core import PydanticCustomError
 from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
 from stream.model.numbers import LONGEST_NUMBER, decimal, number
+from stream.model.wanted import SPANS, FalseRings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -32,6 +33,7 @@ __all__ = [
     "DurationMs",
     "Epsilon",
     "Exact",
+    "FalseRingsText",
     "Name",
     "Probability",
     "Share",
@@ -59,6 +61,7 @@ _MILLISECONDS = {
     "w": 604_800_000,
 }
 _OCTAL = re.compile(r"[+-]?0[0-9]+")
+_RINGS = re.compile(r"(\S+)\s+(?:per|a)\s+(\S+)")
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
 _MANY = 2_000
 _DURATION_HINT = "write a whole number and a unit: 250ms, 30s, 5m, 1h, 1d or 1w"
@@ -267,6 +270,19 @@ def _epsilon(key: str) -> Callable[[Any], Fraction]:
     return check
 
 
+def _false_rings(value: Any) -> FalseRings:
+    match = _RINGS.fullmatch(_text(value))
+    found = None if match is None else number(match[1])
+    if match is None or found is None or found <= 0 or match[2] not in SPANS:
+        raise wrong(
+            f"{shown(value)} is not a number of false rings in a time",
+            "write a number above 0 per day, week or month: 1 per week",
+        )
+    if not Fraction(1, 10**9) <= found <= 10**9:
+        raise wrong(f"{shown(value)} is out of range", "write a number from 1e-9 to 1e9")
+    return FalseRings(found, match[2])
+
+
 def _duration(value: Any) -> Duration:
     text = _text(value)
     match = _DURATION.fullmatch(text)
@@ -316,6 +332,10 @@ CellEpsilon = Annotated[
     Fraction, PlainValidator(_epsilon("epsilon")), WithJsonSchema(shapes.QUOTED)
 ]
 """The privacy loss of one decision, written alike."""
+FalseRingsText = Annotated[
+    FalseRings, PlainValidator(_false_rings), WithJsonSchema(shapes.FALSE_RINGS)
+]
+"""How many false rings an alarm may have: ``1 per week``."""
 Share = Annotated[Fraction, PlainValidator(_share), WithJsonSchema(shapes.EXACT)]
 """A part of a budget: above 0, at most 1."""
 DurationMs = Annotated[int, PlainValidator(_duration_ms), WithJsonSchema(shapes.DURATION)]

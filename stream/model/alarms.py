@@ -130,6 +130,8 @@ class Alarms:
         kafka: ``None`` when only replays are configured.
         settings: ledger, metrics, tick.
         timezone: IANA name of the zone in which people are told times.
+        wanted: alarms of which the file says what is wanted and not how, by id: `tocsin plan` looks
+            for a way, and nothing runs while there are any.
     """
 
     file: str
@@ -139,6 +141,7 @@ class Alarms:
     kafka: KafkaSettings | None
     settings: Settings
     timezone: str = "UTC"
+    wanted: Mapping[str, Query] = field(default_factory=dict)
 
 
 def scope_of(query: Query, alarms: Alarms) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Aim, Condition
     from stream.model.feeds import Domain, Feed
     from stream.model.filters import Where
+    from stream.model.wanted import FalseRings
     from stream.windows.calendars import Calendar
 
 __all__ = [
@@ -181,6 +182,9 @@ class Query:
         band: what is watched, where the condition says when a band is left; else ``None``.
         reference: where the references of the band are counted, window by window: those in ``band``
             are 0 then, and the condition is about the distance to them.
+        false_rings: how often it may ring for nothing; ``None`` where that is not said.
+        open: keys of the configuration that were left to ``tocsin plan``; what stands here for them
+            stands for nothing, and the alarm does not run.
         share: unit ``user``: the part of the budget that is its own in every period; 0 without one.
         usual: shape (cells,), float64: the aggregate in an ordinary window, in its own unit; for
             plans only, so that it moves no decision and enters no fingerprint.
@@ -207,6 +211,8 @@ class Query:
     reference: ReferenceFeed | None = None
     share: Fraction = Fraction(0)
     usual: NDArray[np.float64] | None = field(default=None, compare=False)
+    false_rings: FalseRings | None = None
+    open: tuple[str, ...] = ()
 
     @property
     def tolerance(self) -> str | dict[str, str]:

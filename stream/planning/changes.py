@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,14 +11,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Change", "ChangeKind", "recommended"]
 
-_NEAR_A_COIN = Fraction(1, 4)
-
 
 class ChangeKind(StrEnum):
     """What is changed."""
 
     TOLERANCE = "tolerance"
     MAX_FNR = "max_fnr"
+    MECHANISM = "mechanism"
     WINDOW = "window"
     ALARMS = "alarms_per_period"
     EPSILON_MAX = "epsilon_max"
@@ -36,12 +34,14 @@ class Change:
             this kind is enough.
         amount: by what share of themselves the numbers grow (for ``alarms_per_period``, what they
             were is larger than what is written), added up: the smaller the better.
+        poor: why an alarm would be of little use after it, in words; empty where it would not.
     """
 
     kind: ChangeKind
     alarms: tuple[str, ...]
     values: Mapping[str, str]
     amount: float
+    poor: str = ""
 
     @property
     def possible(self) -> bool:
@@ -58,21 +58,18 @@ class Change:
             everyone = len(self.values) == len(self.alarms)
             which = "all alarms" if everyone else ", ".join(self.values)
             written = f"{next(iter(self.values.values()))} on {which}"
-        return f"{self.kind.value}: {written}"
+        poor = f" (poor: {self.poor})" if self.poor else ""
+        return f"{self.kind.value}: {written}{poor}"
 
 
 def recommended(changes: Sequence[Change]) -> Change | None:
-    """Return the smallest change; a larger ``epsilon_max`` only where nothing else is enough.
+    """Return the smallest change that leaves useful alarms; a larger ``epsilon_max`` at worst.
 
-    Before that comes a ``max_fnr`` above 0.25: an alarm that is nearly a coin's toss is of no use.
+    A change after which an alarm is poor is never recommended: who wants it finds it in the table.
     """
-    possible = [change for change in changes if change.possible]
-    return min(possible, key=lambda change: (_last_resort(change), change.amount), default=None)
-
-
-def _last_resort(change: Change) -> int:
-    """Return how unwelcome a change is, however small: 0, 1 or 2."""
-    if change.kind is ChangeKind.EPSILON_MAX:
-        return 2
-    rates = change.values.values() if change.kind is ChangeKind.MAX_FNR else ()
-    return int(any(Fraction(rate) > _NEAR_A_COIN for rate in rates))
+    useful = [change for change in changes if change.possible and not change.poor]
+    return min(
+        useful,
+        key=lambda change: (change.kind is ChangeKind.EPSILON_MAX, change.amount),
+        default=None,
+    )

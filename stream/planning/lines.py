@@ -171,5 +171,6 @@ def _change_line(change: Change, one: ScopeOutlook) -> dict[str, object]:
         "alarms": list(change.alarms),
         "values": dict(change.values) if change.possible else None,
         "amount": change.amount if change.possible and change.amount < float("inf") else None,
+        "poor": change.poor or None,
         "recommended": change is one.recommended,
     }

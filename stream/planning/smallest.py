@@ -26,6 +26,8 @@ from stream.planning.budget import alarm_costs
 from stream.planning.changes import Change, ChangeKind
 from stream.planning.search import rounded, rounded_index, smallest
 from stream.planning.stretching import WindowTrials, window_text
+from stream.planning.switching import another_mechanism
+from stream.planning.usefulness import poor_rates, poor_tolerances
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,6 +69,9 @@ def smallest_changes(
         changes += [bench.tolerance(chosen), bench.max_fnr(chosen), bench.window(chosen)]
         if any(_keeps_runs(queries[at]) for at in chosen):
             changes.append(bench.alarms_per_period(chosen))
+        if len(chosen) == 1:
+            other = another_mechanism(chosen[0], plan, queries, plans, budget)
+            changes += [] if other is None else [other]
     return (*changes, bench.epsilon_max())
 
 
@@ -96,16 +101,17 @@ class _Bench:
         """Widen tolerances; where there are several, by one factor of three digits."""
         one = len(chosen) == 1 and len(self._queries[chosen[0]].texts) == 1
         widened = self._one_tolerance(*chosen) if one else self._tolerances(chosen)
-        values, amount = {}, 0.0
+        values, amount, poor = {}, 0.0, ""
         for at, tolerances in widened.items():
             query = self._queries[at]
             if tolerances != query.aim.tolerances:
+                poor = poor or poor_tolerances(query, tolerances)
                 values[query.id] = tolerance_text(query, tolerances)
                 amount += max(
                     (2 * new + 1) / (2 * old + 1) - 1
                     for new, old in zip(tolerances, query.aim.tolerances, strict=True)
                 )
-        return self._change(ChangeKind.TOLERANCE, chosen, values, amount)
+        return self._change(ChangeKind.TOLERANCE, chosen, values, amount, poor)
 
     def max_fnr(self, chosen: Sequence[int]) -> Change:
         """Raise max_fnr of some alarms; of several, of all that lie below one number."""
@@ -146,7 +152,8 @@ class _Bench:
             if rate > aims[at].max_fnr:
                 values[self._queries[at].id] = decimal(rate)
                 amount += float(rate / aims[at].max_fnr) - 1
-        return self._change(ChangeKind.MAX_FNR, chosen, values, amount)
+        poor = poor_rates(map(Fraction, values.values()))
+        return self._change(ChangeKind.MAX_FNR, chosen, values, amount, poor)
 
     def window(self, chosen: Sequence[int]) -> Change:
         """Lengthen the windows of some alarms (of hopping ones, the steps) by whole multiples."""
@@ -190,10 +197,15 @@ class _Bench:
         return Change(ChangeKind.EPSILON_MAX, (), values, amount)
 
     def _change(
-        self, kind: ChangeKind, chosen: Sequence[int], values: Mapping[str, str], amount: float
+        self,
+        kind: ChangeKind,
+        chosen: Sequence[int],
+        values: Mapping[str, str],
+        amount: float,
+        poor: str = "",
     ) -> Change:
         alarms = tuple(self._queries[at].id for at in chosen)
-        return Change(kind, alarms, values, amount if values else math.inf)
+        return Change(kind, alarms, values, amount if values else math.inf, poor)
 
     def _one_tolerance(self, at: int) -> dict[int, tuple[int, ...]]:
         query, (highest,) = self._queries[at], self._highest_tolerances(at)

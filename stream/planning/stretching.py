@@ -31,7 +31,14 @@ if TYPE_CHECKING:
     from stream.planning.budget import PeriodTable
     from stream.windows.calendars import Calendar
 
-__all__ = ["Stretched", "WindowTrials", "duration_text", "stretched", "window_text"]
+__all__ = [
+    "Stretched",
+    "WindowTrials",
+    "covered_share",
+    "duration_text",
+    "stretched",
+    "window_text",
+]
 
 _DAY_MS = 86_400_000
 _YEAR = (REFERENCE_MS, REFERENCE_MS + 366 * _DAY_MS)
@@ -143,10 +150,17 @@ class WindowTrials:
 
     def _covers(self, at: int, calendar: Calendar) -> bool:
         """Whether other windows of an alarm cover as much time as its own, over a year."""
-        if calendar.schedule is None:
-            return True
-        before = ActiveWindows(self._calendars[at], *_YEAR).covered_ms
-        return ActiveWindows(calendar, *_YEAR).covered_ms >= before
+        return covered_share(calendar, self._calendars[at]) >= 1
+
+
+def covered_share(calendar: Calendar, before: Calendar) -> float:
+    """Return how much time windows cover over a year, as a part of what others cover."""
+    if calendar.schedule is None:
+        return 1.0
+    covered, covered_before = (
+        ActiveWindows(each, *_YEAR).covered_ms for each in (calendar, before)
+    )
+    return covered / covered_before if covered_before else 1.0
 
 
 def stretched(calendar: Calendar, times: int) -> Stretched:

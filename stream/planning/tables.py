@@ -40,7 +40,13 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_tables"]
 
-_KINDS = (ChangeKind.TOLERANCE, ChangeKind.MAX_FNR, ChangeKind.WINDOW, ChangeKind.ALARMS)
+_KINDS = (
+    ChangeKind.TOLERANCE,
+    ChangeKind.MAX_FNR,
+    ChangeKind.WINDOW,
+    ChangeKind.ALARMS,
+    ChangeKind.MECHANISM,
+)
 
 
 def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[RenderableType]:
@@ -299,6 +305,10 @@ def _changes_table(changes: Sequence[Change]) -> Table:
 def _cell(change: Change) -> str:
     if not change.possible:
         return "no"
+    return _values(change) + ("\npoor" if change.poor else "")
+
+
+def _values(change: Change) -> str:
     values = list(change.values.values())
     everyone = len(values) == len(change.alarms)
     if len(set(values)) == 1 and (everyone or len(values) > MOST_LISTED):
@@ -311,9 +321,12 @@ def _cell(change: Change) -> str:
 def _recommendation(one: ScopeOutlook) -> str:
     best = one.recommended
     wall = next((c for c in one.changes if c.kind is ChangeKind.EPSILON_MAX), None)
+    enough = any(change.possible for change in one.changes if change is not wall)
     lines = ["none of these changes is enough by itself"]
     if best is not None and best is not wall:
         lines = [f"recommended: {best.text}"]
+    elif enough:
+        lines = ["none of these changes leaves a useful alarm"]
     if wall is not None:
         lines.append(f"or, for less privacy: {wall.text}")
     return "\n".join(lines)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from accountant.errors import DependencyError
 from operators.noise.source import NoiseSource
-from stream.simulation.trials import Tally, Task, Trier, tasks_of
+from stream.simulation.trials import Tally, Task, Trier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -98,9 +98,9 @@ def _all(
         plans[setting] = plan
     tasks = [
         task
-        for at, setting in enumerate(bench.settings)
+        for at in range(len(bench.settings))
         if not isinstance(plans[at], str)
-        for task in tasks_of(bench.counted[setting.alarm], at, runs)
+        for task in bench.tasks(at, runs)
     ]
     tallies = [Tally() for _ in bench.settings]
     done, total = 0, sum(task.draws for task in tasks)

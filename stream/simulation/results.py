@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from scipy.special import betaincinv
 
 from accountant.units import PrivacyUnit, from_loss_units
+from operators.registry import mechanism_of
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from stream.model.queries import Query
     from stream.simulation.history import CountedAlarm
     from stream.simulation.settings import Setting, Untried
+    from stream.simulation.spread import Spread
     from stream.simulation.trials import Tally
 
 __all__ = ["AUDIENCE", "CONFIDENCE", "AlarmResults", "Losses", "Measured", "Rate", "Simulation"]
@@ -42,15 +44,21 @@ class Rate:
     """How often something happened, with a Clopper-Pearson interval.
 
     Draws of one cell are independent, and rates that differ between cells only narrow the law of
-    their mean, so the interval holds for the mean rate over the cells of this history.
+    their mean, so the interval holds for the mean rate over the cells of this history. Draws that
+    share a run's threshold are not: they count for as many fewer as their spread over runs says.
 
     Args:
         count: times it happened.
         of: times it could have.
+        shared: by how much draws count for less than independent ones, >= 1.
+
+    Source: Korn and Graubard, Confidence intervals for proportions with small expected number of
+    positive counts estimated from survey data (1998), for draws in runs.
     """
 
     count: int
     of: int
+    shared: float = 1.0
 
     @property
     def value(self) -> float | None:
@@ -66,10 +74,11 @@ class Rate:
         """Return the interval at another confidence."""
         each_side = (1 - confidence) / 2
         low, high = 0.0, 1.0
+        count, of = self.count / self.shared, self.of / self.shared
         if self.count:
-            low = float(betaincinv(self.count, self.of - self.count + 1, each_side))
+            low = float(betaincinv(count, of - count + 1, each_side))
         if self.count < self.of:
-            high = float(betaincinv(self.count + 1, self.of - self.count, 1 - each_side))
+            high = float(betaincinv(count + 1, of - count, 1 - each_side))
         return low, high
 
 
@@ -130,17 +139,21 @@ class Measured:
     @property
     def fnr(self) -> Rate:
         """True cells that did not ring."""
-        return Rate(self.tally.missed, self.tally.true)
+        return self._rate(self.tally.missed, self.tally.true, self.tally.missed_spread)
 
     @property
     def fpr(self) -> Rate:
         """Cells false beyond their tolerance that rang."""
-        return Rate(self.tally.false_rings, self.tally.false)
+        return self._rate(self.tally.false_rings, self.tally.false, self.tally.false_spread)
 
     @property
     def uncertain(self) -> Rate:
         """Cells between true and false beyond tolerance that rang: either answer is right."""
         return Rate(self.tally.uncertain_rings, self.tally.uncertain)
+
+    def _rate(self, count: int, of: int, spread: Spread) -> Rate:
+        runs = mechanism_of(self.setting.mechanism).run is not None
+        return Rate(count, of, spread.shared(count, of) if runs else 1.0)
 
     @property
     def losses(self) -> Losses:

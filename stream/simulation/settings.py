@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Aim
     from stream.model.queries import Query
 
-__all__ = ["BASELINES", "FACTORS", "TRIED", "Setting", "Untried", "settings_of"]
+__all__ = ["BASELINES", "FACTORS", "IN_RUNS", "TRIED", "Setting", "Untried", "settings_of"]
 
 FACTORS: Final = (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 """Multiples of the configured tolerances that are tried by default."""
 TRIED: Final = tuple(name for name, one in OFFERED.items() if one.by_window)
 """Mechanisms that are tried by default."""
+IN_RUNS: Final = tuple(name for name, one in OFFERED.items() if one.run is not None)
+"""Mechanisms whose windows share runs; tried by name, and where an alarm has one."""
 BASELINES: Final = tuple(name for name in ALL if name not in OFFERED)
 """Mechanisms that do not keep ``max_fnr``; tried only by name, never recommended."""
 
@@ -83,7 +85,7 @@ def settings_of(
     """
     chosen: dict[tuple[str, Aim], Setting] = {}
     refused: list[Untried] = []
-    for setting in _candidates(query, mechanisms or TRIED, factors, rates):
+    for setting in _candidates(query, mechanisms or _tried(query), factors, rates):
         key = (setting.mechanism, setting.aim)
         if key in chosen:
             continue
@@ -102,6 +104,11 @@ def settings_of(
     return list(chosen.values()), refused
 
 
+def _tried(query: Query) -> tuple[str, ...]:
+    """Return what is tried of an alarm by default: its own mechanism, too, where that has runs."""
+    return (query.mechanism, *TRIED) if query.mechanism not in TRIED else TRIED
+
+
 def _candidates(
     query: Query,
     mechanisms: Sequence[str],
@@ -109,8 +116,9 @@ def _candidates(
     rates: Sequence[Fraction] | None,
 ) -> Iterator[Setting]:
     for mechanism in dict.fromkeys(mechanisms):
-        for rate in dict.fromkeys(rates or (query.aim.max_fnr,)):
-            for factor in dict.fromkeys(factors):
+        runs = ALL[mechanism].run is not None  # tried as they are written, and not otherwise
+        for rate in dict.fromkeys((rates if not runs else None) or (query.aim.max_fnr,)):
+            for factor in dict.fromkeys(factors if not runs else (Fraction(1),)):
                 tolerances = tuple(round(each * factor) for each in query.aim.tolerances)
                 aim = replace(aim_with(query, tolerances, mechanism), max_fnr=rate)
                 configured = mechanism == query.mechanism and aim == query.aim

@@ -17,14 +17,16 @@ from accountant.costs.minentropy import min_entropy_levels
 from accountant.errors import ConfigError
 from accountant.units import UNITS_PER_EPSILON
 from operators.conditions.formula import atom_of
-from operators.registry import create
+from operators.registry import create, mechanism_of
+from stream.simulation.runs import DRAWS_PER_TASK, drawn_run
+from stream.simulation.spread import Spread
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from operators.base import Decision, Operator, Plan
+    from operators.base import Decision, Operator, Plan, RunOperator
     from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
     from stream.simulation.history import CountedAlarm
@@ -46,12 +48,30 @@ class Bench:
         conditions: per alarm.
         reached: per alarm, how many cells of a window one privacy unit reaches.
         settings: what is tried.
+        stretches: of alarms tried in runs, the windows that one run covers at most.
     """
 
     counted: Mapping[str, CountedAlarm]
     conditions: Mapping[str, Condition]
     reached: Mapping[str, int]
     settings: tuple[Setting, ...]
+    stretches: Mapping[str, Sequence[range]] = field(default_factory=dict)
+
+    def tasks(self, setting: int, runs: int) -> list[Task]:
+        """Cut the draws of one setting into tasks of about a second at most.
+
+        Args:
+            setting: index of the setting.
+            runs: draws per window.
+        """
+        tried = self.settings[setting]
+        if mechanism_of(tried.mechanism).run is None:
+            return tasks_of(self.counted[tried.alarm], setting, runs)
+        return [
+            Task(setting, windows.start, windows.stop, min(DRAWS_PER_TASK, runs - done))
+            for windows in self.stretches[tried.alarm]
+            for done in range(0, runs, DRAWS_PER_TASK)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +114,8 @@ class Tally:
         losses: cells by realised loss, in loss units.
         dearest: windows by the loss of the dearest cells one unit reaches, in loss units.
         entropy: sum over the windows of the normalised min-entropy of their losses.
+        missed_spread: of misses over runs, where windows share any.
+        false_spread: of false rings, likewise.
     """
 
     windows: int = 0
@@ -106,6 +128,8 @@ class Tally:
     losses: Counter[int] = field(default_factory=Counter)
     dearest: Counter[int] = field(default_factory=Counter)
     entropy: float = 0.0
+    missed_spread: Spread = field(default_factory=Spread)
+    false_spread: Spread = field(default_factory=Spread)
 
     def add(self, other: Tally) -> None:
         """Add another tally of the same setting."""
@@ -119,6 +143,8 @@ class Tally:
         self.losses.update(other.losses)
         self.dearest.update(other.dearest)
         self.entropy += other.entropy
+        self.missed_spread.add(other.missed_spread)
+        self.false_spread.add(other.false_spread)
 
     def count(
         self,
@@ -157,6 +183,19 @@ class Tally:
         self.dearest[costs.largest_sum_units(reached)] += 1
         self.entropy += _normalised_entropy(costs.levels, costs.counts)
 
+    def charge_run(self, units: int, before: tuple[int, int, int, int]) -> None:
+        """Count what one run lost, which all its windows and cells share, and how it spreads.
+
+        Args:
+            units: its loss.
+            before: this tally's true, missed, false cells and false rings before its windows.
+        """
+        true, missed, false, false_rings = before
+        self.losses[units] += 1
+        self.dearest[units] += 1
+        self.missed_spread.count(self.missed - missed, self.true - true)
+        self.false_spread.count(self.false_rings - false_rings, self.false - false)
+
 
 class Trier:
     """Decides windows of a bench again and again, in one process.
@@ -188,6 +227,9 @@ class Trier:
         counted = self._bench.counted[setting.alarm]
         condition = self._bench.conditions[setting.alarm]
         reached = self._bench.reached[setting.alarm]
+        run = mechanism_of(setting.mechanism).run
+        if run is not None:
+            return self._run_of_windows(task, run(condition, setting.aim))
         operator = self._operator(task.setting)
         tally = Tally()
         for window in range(task.first, task.last):
@@ -198,6 +240,24 @@ class Trier:
                 decision = operator.decide(statistics, self._noise)
                 tally.count(decision.fired, true=true, granted=granted)
                 tally.charge(decision, reached)
+        return tally
+
+    def _run_of_windows(self, task: Task, operator: RunOperator) -> Tally:
+        """Decide a stretch of windows by one run, as often as the task says."""
+        setting = self._bench.settings[task.setting]
+        counted = self._bench.counted[setting.alarm]
+        condition = self._bench.conditions[setting.alarm]
+        windows = [counted.dense(window) for window in range(task.first, task.last)]
+        truths = [condition.truth(statistics) for statistics in windows]
+        granted = [may_ring(condition, setting.aim, statistics) for statistics in windows]
+        tally = Tally()
+        for _ in range(task.runs):
+            before = (tally.true, tally.missed, tally.false, tally.false_rings)
+            drawn = drawn_run(operator, windows, self._noise)
+            for fired, true, may in zip(drawn.fired, truths, granted, strict=True):
+                tally.count(fired, true=true, granted=may)
+            tally.charge_run(drawn.units, before)
+        tally.entropy = float(tally.windows)  # all cells of a run lost the same
         return tally
 
     def _operator(self, at: int) -> Operator:

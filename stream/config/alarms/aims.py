@@ -49,6 +49,7 @@ class AimReader:
         reader: reads comparisons as its HAVING was read.
         findings: receives errors and warnings.
         loc: the alarm.
+        open: keys that are left to be found.
     """
 
     model: AlarmModel
@@ -56,6 +57,7 @@ class AimReader:
     reader: HavingReader
     findings: Findings
     loc: Loc
+    open: tuple[str, ...] = ()
 
     def read(self) -> tuple[Aim, FirstTolerances] | None:
         """Return the aim and what first phases follow from, or ``None`` where it has an error."""
@@ -287,7 +289,7 @@ class AimReader:
             for atom, counted in enumerate(atoms)
             if not aim.tolerances[atom] and not counted.guard and self._room(atom) != 0
         ]
-        if zero:
+        if zero and "tolerance" not in self.open:
             whose = f" for {', '.join(zero)}" if len(atoms) > 1 else ""
             self.findings.warn(
                 (*self.loc, "tolerance"),

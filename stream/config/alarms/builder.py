@@ -19,6 +19,7 @@ from stream.config.alarms.reduction import Function
 from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
 from stream.config.alarms.usual import usual_of
+from stream.config.alarms.wanted import check_wanted, open_keys, settled
 from stream.config.sql.bands import BAND_SHAPE
 from stream.config.sql.select import SqlProblem, parse_sql
 from stream.model.feeds import Clock, Domain
@@ -75,6 +76,9 @@ class QueryBuilder:
         """Return the query of an alarm, or ``None`` where it has an error."""
         before = len(self.findings.errors)
         loc: Loc = ("alarms", name)
+        left_open = open_keys(model)
+        check_wanted(model, left_open, loc, self.findings)
+        alarms, model = model.alarms_per_period, settled(model, left_open)
         if (wrong := named_wrongly(model.mechanism)) is not None:
             self.findings.wrong((*loc, "mechanism"), *wrong)
         if model.max_fnr + (model.max_fpr or model.max_fnr) >= 1:
@@ -105,7 +109,7 @@ class QueryBuilder:
             )
             return None
         tables = ThresholdReader(parsed.feed, domain, self.tables, self.findings, loc)
-        read = self._read(parsed, model, tables, loc)
+        read = self._read(parsed, model, tables, loc, left_open)
         usual = usual_of(model, parsed, tables)
         if calendar is None or read is None or len(self.findings.errors) > before:
             return None
@@ -117,7 +121,7 @@ class QueryBuilder:
             where=parsed.where,
             aggregates=read.aggregates,
             condition=read.condition,
-            aim=read.aim,
+            aim=replace(read.aim, alarms=alarms or read.aim.alarms),
             first=read.first,
             texts=read.texts,
             mechanism=model.mechanism,
@@ -131,6 +135,8 @@ class QueryBuilder:
             reference=read.reference,
             share=model.share or Fraction(0),
             usual=usual,
+            false_rings=model.false_rings,
+            open=left_open,
         )
         if region_of(query).empty:
             self.findings.wrong(
@@ -190,7 +196,12 @@ class QueryBuilder:
         return calendar
 
     def _read(
-        self, parsed: ParsedQuery, model: AlarmModel, tables: ThresholdReader, loc: Loc
+        self,
+        parsed: ParsedQuery,
+        model: AlarmModel,
+        tables: ThresholdReader,
+        loc: Loc,
+        left_open: tuple[str, ...],
     ) -> ReadAlarm | None:
         """Return what the alarm counts, tests and promises."""
         before = len(self.findings.errors)
@@ -227,7 +238,7 @@ class QueryBuilder:
         counting = self._counting(parsed, tables, loc)
         if counting is None or len(self.findings.errors) > before:
             return None
-        read = AimReader(model, counting, parsed.reader, self.findings, loc).read()
+        read = AimReader(model, counting, parsed.reader, self.findings, loc, left_open).read()
         if read is None:
             return None
         return ReadAlarm(

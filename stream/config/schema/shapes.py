@@ -16,6 +16,7 @@ __all__ = [
     "ADDRESS",
     "DURATION",
     "EXACT",
+    "FALSE_RINGS",
     "LIST_OR_FILE",
     "NAME",
     "PAIR",
@@ -71,6 +72,7 @@ WHOLE: Final = _or_variable({"type": "integer"}, _NUMBER)
 QUOTED: Final = _or_variable({"type": "integer", "minimum": 1}, _NUMBER)
 DURATION: Final = _or_variable(_written(_LENGTH))
 PERIOD: Final = _or_variable(_written(rf"lifetime|{_LENGTH}"))
+FALSE_RINGS: Final = _or_variable(_written(r"\S+\s+(per|a)\s+(day|week|month)"))
 ADDRESS: Final = _or_variable(_written(r".+:[0-9]{1,5}"))
 TRUTH: Final = _or_variable({"type": "boolean"})
 PAIR: Final[Shape] = {"type": "array", "items": EXACT, "minItems": 2, "maxItems": 2}

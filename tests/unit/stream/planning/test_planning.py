@@ -66,6 +66,14 @@ class Config(planned.Config):
         """Return the file with new values written into it."""
         if kind is ChangeKind.EPSILON_MAX:
             return replace(self, epsilon_max=next(iter(values.values())))
+        if kind is ChangeKind.MECHANISM:
+            return replace(
+                self,
+                alarms={
+                    name: in_runs(one, values[name]) if name in values else one
+                    for name, one in self.alarms.items()
+                },
+            )
         alarms = {
             name: replace(one, **{kind.value: values[name]}) if name in values else one
             for name, one in self.alarms.items()
@@ -89,6 +97,13 @@ class Config(planned.Config):
                 case ChangeKind.EPSILON_MAX:
                     less[name] = str(Fraction(value) - Fraction(1, 10_000))
         return self.changed(change.kind, less)
+
+
+def in_runs(alarm: Alarm, value: str) -> Alarm:
+    """Return an alarm with another mechanism and its keys written into it."""
+    mechanism, *keys = value.split(", ")
+    more = dict(key.split(": ") for key in keys)
+    return replace(alarm, extra={**alarm.extra, "mechanism": mechanism, **more})
 
 
 def _lengths(window: str) -> int:
@@ -163,7 +178,8 @@ def test_every_change_makes_it_fit_and_one_step_less_does_not(
     assert ChangeKind.EPSILON_MAX in {change.kind for change in possible}
     for change in possible:
         assert fits(config.changed(change.kind, change.values).write(tmp_path)), change
-        assert not fits(config.one_step_less(change).write(tmp_path)), change
+        if change.kind is not ChangeKind.MECHANISM:
+            assert not fits(config.one_step_less(change).write(tmp_path)), change
 
 
 def test_no_smaller_change_was_overlooked(tmp_path: Path) -> None:
@@ -204,30 +220,54 @@ def test_impossible_changes_are_named_as_such(tmp_path: Path) -> None:
 
 
 def test_the_smallest_change_is_recommended(tmp_path: Path) -> None:
-    """The smallest of all; near a coin's toss, or a larger budget, only where nothing else is."""
+    """The smallest that leaves a useful alarm; a larger budget where none does."""
     for config in OVER_BUDGET.values():
         looked = config.look(tmp_path)
         best = looked.recommended
         assert best is not None
-        others = [
-            change
-            for change in looked.changes
-            if change.possible and change.kind is not ChangeKind.EPSILON_MAX
-        ]
         useful = [
             change
-            for change in others
-            if change.kind is not ChangeKind.MAX_FNR or float(max(change.values.values())) <= 0.25
+            for change in looked.changes
+            if change.possible and change.kind is not ChangeKind.EPSILON_MAX and not change.poor
         ]
-        assert best.amount == min(change.amount for change in useful or others)
+        if useful:
+            assert best.amount == min(change.amount for change in useful)
+        else:
+            assert best.kind is ChangeKind.EPSILON_MAX
     far = "COUNT(*) > 30000"
     alarm = Alarm(having=far, max_fnr="0.3", tolerance="4999")  # as wide as is looked at
     coin = Config({"a": alarm}, unit="event", epsilon_max="0.00005")
     best = coin.look(tmp_path).recommended
     assert best is not None
-    assert best.kind is ChangeKind.MAX_FNR
+    assert best.kind is ChangeKind.EPSILON_MAX
+
+
+def test_a_poor_change_is_called_poor_and_never_recommended(tmp_path: Path) -> None:
+    """Tolerance 147 for COUNT < 5, or a rate of 0.47, is an alarm in name only."""
+    few = Config({"a": Alarm(having="COUNT(*) < 5")}, epsilon_max="0.05")
+    path = few.write(tmp_path)
+    changes = {change.kind: change for change in few.look(tmp_path).changes if change.possible}
+    assert changes[ChangeKind.TOLERANCE].poor == "a tolerance beyond a third of the threshold"
+    assert changes[ChangeKind.MAX_FNR].poor == "a rate beyond 0.2"
+    shown = CliRunner().invoke(main, ["plan", str(path)]).stdout
+    assert "poor" in shown
+    assert "recommended: tolerance" not in shown
+    assert "recommended: max_fnr" not in shown
+
+
+def test_runs_are_proposed_where_they_cost_less(tmp_path: Path) -> None:
+    """Where hours of a day do not fit, a run of alarms that does is among the changes."""
+    config = Config({"a": Alarm(tolerance="40")}, epsilon_max="1")
+    (runs,) = [one for one in config.look(tmp_path).changes if one.kind is ChangeKind.MECHANISM]
+    assert runs.values["a"].startswith("svt, alarms_per_period: ")
+    assert fits(config.changed(runs.kind, runs.values).write(tmp_path))
+
+
+def test_nothing_else_being_enough_the_budget_is_the_last_resort(tmp_path: Path) -> None:
+    """A larger budget is always a way, and then the only one."""
     hopeless = Config(
-        {"a": Alarm(having=far, max_fnr="0.4", tolerance="9000")}, epsilon_max="0.0000001"
+        {"a": Alarm(having="COUNT(*) > 30000", max_fnr="0.4", tolerance="9000")},
+        epsilon_max="0.0000001",
     )
     (last,) = [change for change in hopeless.look(tmp_path).changes if change.possible]
     assert last.kind is ChangeKind.EPSILON_MAX

@@ -1,0 +1,78 @@
+"""How long a run of sparse-vector questions lasts where all cells are quiet.
+
+All questions of a run share the threshold's noise: given that, they are independent, so that every
+figure is one sum over it. In floats: for plans, not for promises.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.stats import binom
+
+from operators.base import Endurance
+from operators.svt.terms import log_at_least, threshold_law
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from operators.svt.terms import SvtPlan
+
+__all__ = ["endurance"]
+
+
+def endurance(plan: SvtPlan, steps: NDArray[np.int64], windows: int) -> Endurance:
+    """Return what quiet cells leave of a run.
+
+    The law is that of one run: alarms after it is spent, if the budget opens another, are not in
+    it. The cell at its threshold takes the place of one quiet cell in the last window, and is asked
+    after all others: no order, and no earlier window, is worse for it.
+
+    Args:
+        plan: the terms.
+        steps: shape (cells,), int64: step counts s' of the cells, the same in every window.
+        windows: in the run, at least one.
+
+    Raises:
+        ValueError: no cell or no window.
+    """
+    if windows < 1 or not steps.size:
+        raise ValueError("a run has at least one window and one cell")
+    noise, masses = threshold_law(plan)
+    kinds, cells = np.unique(steps, return_counts=True)
+    rates = [_rings(plan, noise, int(kind)) for kind in kinds]
+    asked = cells.astype(np.int64) * windows
+    before = asked.copy()
+    before[int(np.argmin(kinds))] -= 1  # its place is that of the quietest
+    all_rings = _law_of_rings(rates, asked, plan.alarms)
+    left = _law_of_rings(rates, before, plan.alarms)
+    # E[min(N, c)] as the sum of P[N > n] below c.
+    taken = (1 - np.cumsum(all_rings, axis=0)).sum(axis=0)
+    alive = left.sum(axis=0)
+    return Endurance(
+        rings=float(masses @ taken),
+        unlimited=float(sum(of * (masses @ rate) for rate, of in zip(rates, asked, strict=True))),
+        spent=float(masses @ (1 - alive)),
+        missed=float(1 - masses @ (alive * _rings(plan, noise, 0))),
+    )
+
+
+def _rings(plan: SvtPlan, noise: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
+    """Return the probability that a cell rings in a window, per noise of the threshold."""
+    once = np.exp(log_at_least(plan, noise + (plan.correction - steps)))
+    rings: NDArray[np.float64] = 1 - (1 - once) ** plan.questions
+    return rings
+
+
+def _law_of_rings(
+    rates: list[NDArray[np.float64]], asked: NDArray[np.int64], alarms: int
+) -> NDArray[np.float64]:
+    """Return P[n cells ring], n < alarms, per noise of the threshold: shape (alarms, noises)."""
+    numbers = np.arange(alarms)[:, None]
+    law = np.zeros((alarms, rates[0].size))
+    law[0] = 1.0
+    for rate, of in zip(rates, asked.tolist(), strict=True):
+        more = binom.pmf(numbers, of, rate)
+        law = np.stack([(law[: n + 1] * more[n::-1]).sum(axis=0) for n in range(alarms)])
+    return law

@@ -1,0 +1,64 @@
+"""Alarms that say what is wanted and leave how to ``tocsin plan``."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from operators.registry import DEFAULT
+from stream.config.keys import AUTO, AUTO_TOLERANCE
+
+if TYPE_CHECKING:
+    from stream.config.findings import Findings
+    from stream.config.keys import AlarmModel
+    from stream.config.yamlfile import Loc
+
+__all__ = ["OPEN_WORDS", "check_wanted", "open_keys", "settled"]
+
+OPEN_WORDS: Final = ("mechanism", "tolerance")
+"""Keys that may be left open by the word ``auto``."""
+
+_ALSO_FOUND: Final = ("max_fpr", "alarms_per_period")
+
+
+def open_keys(model: AlarmModel) -> tuple[str, ...]:
+    """Return the keys that are left to ``tocsin plan``; none of an alarm that says how.
+
+    Left out beside ``false_rings``, a tolerance is as good as ``auto``, and so is a mechanism where
+    the tolerance is open too: each alone has a default.
+    """
+    written = model.model_fields_set
+    tolerance = model.tolerance is AUTO_TOLERANCE or (
+        model.false_rings is not None and "tolerance" not in written
+    )
+    mechanism = model.mechanism == AUTO or (tolerance and "mechanism" not in written)
+    if not tolerance and not mechanism:
+        return ()
+    found = ["mechanism"] * mechanism + ["tolerance"] * tolerance
+    return (*found, *(key for key in _ALSO_FOUND if getattr(model, key) is None))
+
+
+def settled(model: AlarmModel, open_: tuple[str, ...]) -> AlarmModel:
+    """Return an alarm with defaults in the place of its open keys, to be read as any other."""
+    if not open_:
+        return model
+    stand_ins = {"mechanism": DEFAULT.name, "tolerance": {"": Fraction(0)}}
+    update: dict[str, object] = {key: stand_ins[key] for key in open_ if key in stand_ins}
+    if "mechanism" in open_:  # a key that only some mechanisms read is no error yet
+        update["alarms_per_period"] = None
+    return model.model_copy(update=update)
+
+
+def check_wanted(model: AlarmModel, open_: tuple[str, ...], loc: Loc, findings: Findings) -> None:
+    """Refuse a number of false rings without what is usual, and open keys without either."""
+    if not open_ and model.false_rings is None:
+        return
+    missing = [key for key in ("usual", "false_rings") if getattr(model, key) is None]
+    if missing:
+        findings.wrong(
+            loc,
+            "false rings are counted where aggregates are as usual, and what is left to `tocsin"
+            f" plan` is found by them: {' and '.join(missing)} is missing",
+            "write usual: 60 and false_rings: 1 per week, or a mechanism and a tolerance",
+            key=True,
+        )

@@ -1,0 +1,210 @@
+"""One alarm and what is asked of it: false rings where all is as usual, room in the budget.
+
+A case is changed on trial (longer windows, another threshold) and priced anew: everything that a
+search asks follows from its fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from accountant.budget.loads import kept_of, loads_of
+from accountant.units import PrivacyUnit, floor_loss_units
+from operators.registry import mechanism_of
+from stream.decisions.mechanisms import plans_of
+from stream.model.alarms import cells_per_unit, scope_of
+from stream.planning.budget import alarm_costs, period_table
+from stream.planning.usefulness import useful_tolerance
+from stream.windows.calendars import LocalCalendar
+from stream.windows.periods import Periods
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stream.model.alarms import Alarms, Budget
+    from stream.model.queries import Query
+    from stream.model.wanted import FalseRings
+    from stream.windows.calendars import Calendar
+
+__all__ = ["Case", "case_of", "usual_statistics"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """What is asked of one alarm of one comparison.
+
+    Args:
+        query: the alarm; its mechanism and aim give way to what is tried, but for what is written.
+        budget: unit, periods and caps.
+        wanted: how many false rings are borne.
+        usual: shape (cells,), int64: what every cell usually counts, in units of the statistic.
+        room_units: what the others leave of a period of the budget, in loss units.
+        span_windows: windows of the fullest span in which false rings are counted.
+        period_windows: windows of the fullest budget period; ``None`` where there is no end, and
+            under unit ``event``.
+    """
+
+    query: Query
+    budget: Budget
+    wanted: FalseRings
+    usual: NDArray[np.int64]
+    room_units: int
+    span_windows: int
+    period_windows: int | None
+
+    @property
+    def cells(self) -> int:
+        """How many cells a window has."""
+        return self.usual.size
+
+    @property
+    def borne(self) -> float:
+        """Expected false rings in a span that are borne."""
+        return float(self.wanted.number)
+
+    @property
+    def distance(self) -> int:
+        """Least distance of a usual cell from the first value that has to ring; not above 0: rings.
+
+        In units of the statistic.
+        """
+        (name,) = self.query.condition.formula.atoms
+        bounds = self.query.condition.atoms[name].thresholds
+        away = bounds - self.usual if self.upward else self.usual - (bounds - 1)
+        return int(away.min())
+
+    @property
+    def upward(self) -> bool:
+        """Whether it rings above its threshold."""
+        (name,) = self.query.condition.formula.atoms
+        return name in self.query.condition.formula.literals
+
+    @property
+    def useful_tolerance(self) -> int:
+        """Largest tolerance that leaves a useful alarm, in units of the statistic."""
+        (name,) = self.query.condition.formula.atoms
+        return useful_tolerance(self.query, name)
+
+    def reached(self, mechanism: str) -> int | None:
+        """Return how many losses of the mechanism's plan one privacy unit takes in a period.
+
+        ``None`` where there is no end to them.
+        """
+        query = replace(self.query, mechanism=mechanism)
+        if self.budget.unit is PrivacyUnit.EVENT:
+            return query.calendar.overlap
+        if mechanism_of(mechanism).run is not None:
+            return 1 if self.period_windows is None else self._runs
+        if self.period_windows is None:
+            return None
+        return self.period_windows * cells_per_unit(query, self.budget)
+
+    def with_calendar(self, calendar: Calendar) -> Case:
+        """Return the case with other windows, in which as much is usual."""
+        query = replace(self.query, calendar=calendar)
+        span, period = _windows(query, self.budget, self.wanted)
+        return replace(self, query=query, span_windows=span, period_windows=period)
+
+    def with_windows(self, period_windows: int) -> Case:
+        """Return the case with fewer windows in a period, and in a span as many fewer."""
+        most = self.period_windows or 1
+        span = -(-self.span_windows * period_windows // most)
+        return replace(self, span_windows=span, period_windows=period_windows)
+
+    def with_cells(self, cells: int) -> Case:
+        """Return the case with the first so many cells alone."""
+        condition = self.query.condition
+        (name,) = condition.formula.atoms
+        atom = replace(condition.atoms[name], thresholds=condition.atoms[name].thresholds[:cells])
+        query = replace(self.query, condition=replace(condition, atoms={name: atom}))
+        return replace(self, query=query, usual=self.usual[:cells])
+
+    def with_threshold(self, further: int) -> Case:
+        """Return the case with thresholds further from zero, or nearer below zero.
+
+        Args:
+            further: in units of the statistic.
+        """
+        condition = self.query.condition
+        (name,) = condition.formula.atoms
+        atom = condition.atoms[name]
+        moved = replace(atom, thresholds=atom.thresholds + np.int64(further))
+        query = replace(self.query, condition=replace(condition, atoms={name: moved}))
+        return replace(self, query=query)
+
+    @property
+    def _runs(self) -> int:
+        """Runs that touch the fullest period."""
+        periods = self.budget.periods
+        if periods is None or periods.calendar is None:
+            return 1
+        return int(period_table(periods).runs(self.query.calendar).max())
+
+
+def case_of(query: Query, alarms: Alarms) -> Case | str:
+    """Return what is asked of an alarm, or why nothing can be said of it.
+
+    Args:
+        query: the alarm, whether it runs or is wanted.
+        alarms: all that run; what the others cost is taken from the budget.
+    """
+    if query.false_rings is None or query.usual is None:
+        return "it does not say what is usual and how many false rings are borne"
+    if (
+        mechanism_of(query.mechanism).bands is not None
+        or len(query.condition.formula.literals) != 1
+    ):
+        return "false rings are counted for alarms of one comparison"
+    span, period = _windows(query, alarms.budget, query.false_rings)
+    return Case(
+        query=query,
+        budget=alarms.budget,
+        wanted=query.false_rings,
+        usual=usual_statistics(query),
+        room_units=_room(query, alarms),
+        span_windows=span,
+        period_windows=period,
+    )
+
+
+def usual_statistics(query: Query) -> NDArray[np.int64]:
+    """Return what every cell usually counts, shape (cells,), int64, in units of the statistic.
+
+    Raises:
+        ValueError: the alarm does not say what is usual.
+    """
+    if query.usual is None:
+        raise ValueError("an alarm without a usual aggregate has no usual statistics")
+    (name,) = query.condition.formula.atoms
+    per_unit = query.aggregates[query.condition.atoms[name].statistic].per_unit
+    return np.rint(query.usual / float(per_unit)).astype(np.int64)
+
+
+def _room(query: Query, alarms: Alarms) -> int:
+    """Return what the other alarms of a budget leave of it, in loss units; 0 where nothing is."""
+    scope = scope_of(query, alarms)
+    wall = floor_loss_units(alarms.budget.epsilon_max)
+    others = [
+        each
+        for each in alarms.queries.values()
+        if each.id != query.id and scope_of(each, alarms) == scope
+    ]
+    costs = alarm_costs(scope, others, plans_of(alarms), alarms.budget)
+    event = alarms.budget.unit is PrivacyUnit.EVENT
+    if not event and any(cost.charged_per_period is None for cost in costs):
+        return 0
+    return max(0, wall - kept_of(loads_of(alarms.budget.unit, costs), costs))
+
+
+def _windows(query: Query, budget: Budget, wanted: FalseRings) -> tuple[int, int | None]:
+    """Return windows of the fullest span, and of the fullest budget period."""
+    schedule = query.calendar.schedule
+    zone = "UTC" if schedule is None else schedule.timezone
+    spans = period_table(Periods(LocalCalendar(wanted.days, wanted.days, zone)))
+    most = int(spans.windows(query.calendar).max())
+    if budget.periods is None or budget.periods.calendar is None:
+        return most, None
+    return most, int(period_table(budget.periods).windows(query.calendar).max())

@@ -1,0 +1,343 @@
+"""The search: for every mechanism, the least it takes to keep what is wanted of an alarm.
+
+Of a mechanism that decides each window by itself the search is over ``max_fpr``, in numbers of
+three digits, at the widest useful tolerance that ends above what is usual. Of runs it is over the
+alarms of a run, the misses of a question and ``max_fpr``: false rings of quiet cells use alarms up,
+so a run is asked for fewer misses than wanted, such that a cell at its threshold that is asked last
+of a whole period is still missed no more often than wanted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.errors import ConfigError
+from accountant.units import to_loss_units
+from operators.registry import DEFAULT, OFFERED, create, mechanism_of
+from stream.config.alarms.tolerances import aim_with
+from stream.planning.search import rounded, rounded_index
+from stream.planning.usefulness import MOST_RATE, poor_rates, poor_tolerances
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from operators.base import Mechanism, Operator
+    from operators.conditions.condition import Aim
+    from stream.model.queries import Query
+    from stream.planning.advice.case import Case
+
+__all__ = [
+    "MOST_ALARMS",
+    "Candidate",
+    "as_written",
+    "candidates",
+    "cheapest",
+    "mechanisms_tried",
+]
+
+MOST_ALARMS: Final = 10
+"""Most alarms of a run that are looked at where none are written."""
+
+_LEAST_RATE: Final = Fraction(1, 10**9)
+_PARTS: Final = tuple(Fraction(part, 100) for part in (95, 90, 80, 70, 60))
+"""Parts of ``max_fnr`` that a question of a run may miss; the rest is for runs that are spent."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One way to run an alarm, and what it does.
+
+    Args:
+        case: what is asked.
+        query: the alarm, with mechanism and aim.
+        units: loss of one cell, or of a whole run, in loss units.
+        rings: expected false rings in the span; ``None`` where they cannot be computed.
+        missed: probability that a cell at its threshold does not ring, at worst.
+    """
+
+    case: Case
+    query: Query
+    units: int
+    rings: float | None
+    missed: float
+
+    @property
+    def mechanism(self) -> str:
+        """Its name."""
+        return self.query.mechanism
+
+    @property
+    def runs(self) -> bool:
+        """Whether a whole run of windows is charged once."""
+        return mechanism_of(self.mechanism).run is not None
+
+    @cached_property
+    def worst_units(self) -> int | None:
+        """What it costs a privacy unit in a period at worst; ``None`` without end."""
+        reached = self.case.reached(self.mechanism)
+        return None if reached is None else reached * self.units
+
+    @property
+    def fits(self) -> bool:
+        """Whether the budget carries it beside the others."""
+        return self.worst_units is not None and self.worst_units <= self.case.room_units
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it rings falsely no more often than is borne."""
+        return self.rings is not None and self.rings <= self.case.borne
+
+    @property
+    def sure(self) -> bool:
+        """Whether it misses no more often than is wanted."""
+        return self.missed <= float(self.case.query.aim.max_fnr) + 1e-12
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it does all that is wanted for what there is."""
+        return self.fits and self.quiet and self.sure
+
+    @property
+    def poor(self) -> tuple[str, ...]:
+        """Why nobody should be content with it, one sentence each."""
+        aim = self.query.aim
+        rates = poor_rates([aim.max_fnr, *([] if aim.max_fpr is None else [aim.max_fpr])])
+        return tuple(filter(None, (rates, poor_tolerances(self.query, aim.tolerances))))
+
+
+def mechanisms_tried(case: Case) -> tuple[Mechanism, ...]:
+    """Return the mechanisms that can answer the alarm: the written one, or all that are offered."""
+    if "mechanism" not in case.query.open:
+        return (mechanism_of(case.query.mechanism),)
+    return tuple(one for one in OFFERED.values() if one.bands is None)
+
+
+def candidates(case: Case, *, useful: bool = True) -> list[Candidate]:
+    """Return, for every mechanism, the cheapest ways that keep what is wanted, and some beside.
+
+    Of runs there are several: with one alarm, with the most that the budget carries, and with one
+    more than that.
+
+    Args:
+        case: what is asked.
+        useful: only with tolerances that leave a useful alarm.
+    """
+    found: list[Candidate] = []
+    for mechanism in mechanisms_tried(case):
+        if mechanism.run is None:
+            one = _by_window(case, mechanism, useful=useful)
+            found += [] if one is None else [one]
+        else:
+            found += _by_runs(case, mechanism, useful=useful)
+    return found
+
+
+def cheapest(case: Case) -> Candidate | None:
+    """Return what costs a privacy unit least and keeps false rings and misses; no poor one.
+
+    Looked at are the mechanism that decides a window for the least, and runs of one alarm.
+    """
+    found: list[Candidate] = []
+    for mechanism in mechanisms_tried(case):
+        if mechanism.run is not None:
+            one = _run_of(case, mechanism, case.query.aim.alarms if _alarms_written(case) else 1)
+        elif mechanism.name == DEFAULT.name or "mechanism" not in case.query.open:
+            one = _by_window(case, mechanism)
+        else:
+            continue
+        if one is not None and one.quiet and one.sure and not one.poor:
+            found.append(one)
+    ended = [one for one in found if one.worst_units is not None]
+    return min(ended, key=lambda one: one.worst_units or 0, default=None)
+
+
+def as_written(case: Case) -> Candidate | None:
+    """Return what an alarm that says how it is run does; ``None`` where it cannot be."""
+    query, mechanism = case.query, mechanism_of(case.query.mechanism)
+    try:
+        if mechanism.run is None:
+            return _judged(case, query.mechanism, query.aim)
+        return _judged_run(case, mechanism, query.aim)
+    except ConfigError:
+        return None
+
+
+def _alarms_written(case: Case) -> bool:
+    return "alarms_per_period" not in case.query.open
+
+
+def _tolerance(case: Case, *, useful: bool = True) -> int | None:
+    """Return the tolerance to try: the widest that ends above what is usual; ``None``: there none.
+
+    Half the way to what is usual: there false alarms begin to be bounded.
+    """
+    if "tolerance" not in case.query.open:
+        return case.query.aim.tolerances[0]
+    if case.distance <= 0:
+        return None
+    widest = (case.distance - 1) // 2
+    return min(widest, case.useful_tolerance) if useful else widest
+
+
+def _aims(case: Case, mechanism: Mechanism, tolerance: int) -> Callable[[int], Aim]:
+    """Return the aim by the index of its ``max_fpr`` among numbers of three digits."""
+    aim = aim_with(case.query, (tolerance,), mechanism.name)
+
+    def at(index: int) -> Aim:
+        return replace(aim, max_fpr=rounded(index))
+
+    return at
+
+
+def _rates(case: Case) -> range:
+    """Return the indexes of rates of false alarms that are looked at, ascending."""
+    written, room = case.query.aim.max_fpr, 1 - case.query.aim.max_fnr
+    most = min(MOST_RATE, room * Fraction(9, 10)) if written is None else written
+    last = rounded_index(most)
+    return range(rounded_index(_LEAST_RATE), last + (rounded(last) <= most))
+
+
+def _largest(keeps: Callable[[int], bool], rates: range) -> int | None:
+    """Return the largest index that keeps what is wanted, where all below it do; or ``None``."""
+    low, high = rates.start - 1, rates.stop - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if keeps(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return None if low < rates.start else low
+
+
+def _by_window(case: Case, mechanism: Mechanism, *, useful: bool = True) -> Candidate | None:
+    """Return the cheapest way with a mechanism of single windows; ``None`` where there is none."""
+    tolerance = _tolerance(case, useful=useful)
+    if tolerance is None:
+        return None
+    aim_at, rates = _aims(case, mechanism, tolerance), _rates(case)
+
+    def keeps(index: int) -> bool:
+        rings = _rings(case, create(mechanism.name, case.query.condition, aim_at(index)))
+        return rings is not None and rings <= case.borne
+
+    try:
+        found = _largest(keeps, rates)
+        return _judged(case, mechanism.name, aim_at(rates.start if found is None else found))
+    except ConfigError:
+        return None
+
+
+def _judged(case: Case, mechanism: str, aim: Aim) -> Candidate:
+    operator = create(mechanism, case.query.condition, aim)
+    query = replace(case.query, mechanism=mechanism, aim=aim, open=())
+    units = to_loss_units(operator.plan.epsilon)
+    return Candidate(case, query, units, _rings(case, operator), float(aim.max_fnr))
+
+
+def _rings(case: Case, operator: Operator) -> float | None:
+    """Return the expected false rings of a span, where all cells count what is usual."""
+    (name,) = case.query.condition.formula.atoms
+    atom = case.query.condition.atoms[name]
+    pairs = np.stack([atom.thresholds, case.usual])
+    _, firsts, cells = np.unique(pairs, axis=1, return_index=True, return_counts=True)
+    total = 0.0
+    for cell, alike in zip(firsts.tolist(), cells.tolist(), strict=True):
+        statistics = np.zeros((case.query.condition.statistics, 1), np.int64)
+        statistics[atom.statistic] = case.usual[cell]
+        chances = operator.chances(cell, statistics)
+        if chances is None:
+            return None
+        total += alike * float(chances[0])
+    return case.span_windows * total
+
+
+def _by_runs(case: Case, mechanism: Mechanism, *, useful: bool) -> Iterator[Candidate]:
+    """Yield ways with runs of one alarm, of as many as the budget carries, and of one more."""
+    if case.period_windows is None or _tolerance(case, useful=useful) is None:
+        return
+    if _alarms_written(case):
+        numbers: list[int] = [case.query.aim.alarms]
+    else:
+        low, high = 1, MOST_ALARMS
+        while low < high:
+            middle = (low + high + 1) // 2
+            tried = _run_of(case, mechanism, middle, useful=useful)
+            if tried is not None and tried.fits:
+                low = middle
+            else:
+                high = middle - 1
+        numbers = sorted({1, low, min(low + 1, MOST_ALARMS)})
+    for alarms in numbers:
+        one = _run_of(case, mechanism, alarms, useful=useful)
+        if one is not None:
+            yield one
+
+
+def _run_of(
+    case: Case, mechanism: Mechanism, alarms: int, *, useful: bool = True
+) -> Candidate | None:
+    """Return the cheapest run of so many alarms that keeps false rings and misses, if any does."""
+    tolerance, sketch = _tolerance(case, useful=useful), mechanism.sketch
+    windows = case.period_windows
+    if tolerance is None or sketch is None or windows is None:
+        return None
+    aim_at, condition = _aims(case, mechanism, tolerance), case.query.condition
+    most, statistics = float(case.query.aim.max_fnr), _usual_window(case)
+    best: tuple[int, Aim] | None = None
+    for part in _PARTS:
+        fnr = case.query.aim.max_fnr * part
+
+        def asked(index: int, fnr: Fraction = fnr) -> Aim:
+            return replace(aim_at(index), max_fnr=fnr, alarms=alarms)
+
+        def keeps(index: int, asked: Callable[[int], Aim] = asked) -> bool:
+            lasts = sketch(condition, asked(index)).endurance(statistics, windows)
+            rings = lasts.unlimited * case.span_windows / windows
+            return rings <= case.borne and lasts.missed <= most
+
+        try:
+            found = _largest(keeps, _rates(case))
+            if found is None:
+                continue
+            units = to_loss_units(sketch(condition, asked(found)).plan.epsilon)
+        except ConfigError:
+            continue
+        if best is None or units < best[0]:
+            best = units, asked(found)
+    if best is None:
+        return None
+    one = _judged_run(case, mechanism, best[1])
+    if one.quiet and one.sure:
+        return one
+    # Floats that were a hair too kind: one step down the three digits is far more than a hair.
+    index = rounded_index(best[1].max_fpr or MOST_RATE) - 1
+    return _judged_run(case, mechanism, replace(best[1], max_fpr=rounded(index)))
+
+
+def _judged_run(case: Case, mechanism: Mechanism, aim: Aim) -> Candidate:
+    """Return a run as it is promised; ``max_fnr`` of a question, of a whole period its misses."""
+    planned, windows = mechanism.run, case.period_windows
+    if planned is None:
+        raise ValueError("only a mechanism with runs has any")
+    run = planned(case.query.condition, aim)
+    query = replace(case.query, mechanism=mechanism.name, aim=aim, open=())
+    units = to_loss_units(run.plan.epsilon)
+    if windows is None:
+        return Candidate(case, query, units, None, float(aim.max_fnr))
+    lasts = run.endurance(_usual_window(case), windows)
+    rings = lasts.unlimited * case.span_windows / windows
+    return Candidate(case, query, units, rings, lasts.missed)
+
+
+def _usual_window(case: Case) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Return the statistics of a usual window, shape (statistics, cells)."""
+    condition = case.query.condition
+    (name,) = condition.formula.atoms
+    statistics = np.zeros((condition.statistics, condition.cells), np.int64)
+    statistics[condition.atoms[name].statistic] = case.usual
+    return statistics

@@ -1,0 +1,101 @@
+"""Draws of alarms whose windows share runs: whole stretches of windows at once.
+
+A stretch is what one run covers at most, the windows that touch the same budget periods. A run that
+is spent leaves the rest of its stretch unanswered: no budget is known here that would open another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.costs.runs import StoredRun
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from operators.base import RunOperator
+    from operators.noise.source import NoiseSource
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
+    from stream.simulation.history import CountedAlarm
+
+__all__ = ["DRAWS_PER_TASK", "DrawnRun", "drawn_run", "stretches_of"]
+
+DRAWS_PER_TASK: Final = 8
+"""Runs of one stretch in a task: it ends within about a second."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnRun:
+    """What one run did.
+
+    Args:
+        fired: per window, shape (cells,), bool: which cells ring, sooner or later.
+        units: what it cost, in loss units.
+    """
+
+    fired: Sequence[NDArray[np.bool_]]
+    units: int
+
+
+def stretches_of(query: Query, counted: CountedAlarm, budget: Budget) -> tuple[range, ...]:
+    """Return the windows of an alarm by the runs they belong to, in order.
+
+    Args:
+        query: the alarm.
+        counted: its windows.
+        budget: whose periods end runs; without any, all windows share one.
+    """
+    periods = None if budget.periods is None else budget.periods.calendar
+    if periods is None:
+        return (range(counted.windows),)
+    numbers = query.calendar.containing(counted.starts_ms)[1]
+    ends = np.array([query.calendar.bounds(int(number))[1] for number in numbers], np.int64)
+    touched = np.stack([periods.containing(counted.starts_ms)[0], periods.containing(ends - 1)[1]])
+    breaks = np.flatnonzero((np.diff(touched, axis=1) != 0).any(axis=0)) + 1
+    edges = [0, *breaks.tolist(), counted.windows]
+    return tuple(range(first, last) for first, last in pairwise(edges))
+
+
+def drawn_run(
+    operator: RunOperator, windows: Sequence[NDArray[np.int64]], noise: NoiseSource
+) -> DrawnRun:
+    """Decide the windows of a stretch by one run.
+
+    Args:
+        operator: of the alarm.
+        windows: statistics of each, shape (statistics, cells), int64, in order.
+        noise: the cryptographic source.
+    """
+    cells = windows[0].shape[1]
+    fired = [np.zeros(cells, dtype=np.bool_) for _ in windows]
+    before: StoredRun | None = None
+    units = rung = 0
+    for at, statistics in enumerate(windows):
+        if before is not None and not before.left:
+            break
+        step = operator.go_on(statistics, before, noise, window=at)
+        fired[at] |= step.fired
+        for window, cell in step.late:
+            fired[window][cell] = True
+        units += step.units
+        rung += step.after.rung
+        before = StoredRun(
+            query="",
+            fingerprint="",
+            periods=(),
+            open_units=operator.run_terms.open_units,
+            alarm_units=operator.run_terms.alarm_units,
+            left=step.after.left,
+            alarms_rung=rung,
+            opened_start_ms=0,
+            last_start_ms=at,
+            state=step.after.state,
+        )
+    return DrawnRun(fired, units)

@@ -1,0 +1,100 @@
+"""What quiet cells leave of a run: against every course that a small run can take."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from accountant.units import UNITS_PER_EPSILON
+from operators.svt.endurance import endurance
+from operators.svt.terms import SvtPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EPSILON = UNITS_PER_EPSILON
+
+
+def plan(*, alarms: int = 2, questions: int = 1, correction: int = -1) -> SvtPlan:
+    """Return terms of a run whose noise is a few steps wide."""
+    return SvtPlan(
+        open_units=EPSILON,
+        alarm_units=EPSILON // 2,
+        alarms=alarms,
+        monotone=True,
+        questions=questions,
+        correction=correction,
+        one_sided=True,
+    )
+
+
+def courses(terms: SvtPlan, steps: Sequence[int], windows: int) -> tuple[float, float, float]:
+    """Return rings, spent and missed by walking every course of a run, question by question."""
+    rings = spent = rang = 0.0
+    opening, asking = float(terms.threshold_rate), float(terms.query_rate)
+    quietest = int(np.argmin(steps))
+    for noise in range(45):
+        mass = -math.expm1(-opening) * math.exp(-opening * noise)
+
+        def chance(step: int, noise: int = noise) -> float:
+            once = math.exp(-asking * max(0, noise + terms.correction - step))
+            return 1 - (1 - once) ** terms.questions
+
+        quiet = [chance(step) for _ in range(windows) for step in steps]
+        before = quiet[: (windows - 1) * len(steps)] + [
+            one for at, one in enumerate(quiet[-len(steps) :]) if at != quietest
+        ]
+        for outcome in product((False, True), repeat=len(quiet)):
+            weight = math.prod(
+                one if rung else 1 - one for one, rung in zip(quiet, outcome, strict=True)
+            )
+            rings += mass * weight * min(sum(outcome), terms.alarms)
+        for outcome in product((False, True), repeat=len(before)):
+            weight = math.prod(
+                one if rung else 1 - one for one, rung in zip(before, outcome, strict=True)
+            )
+            gone = sum(outcome) >= terms.alarms
+            spent += mass * weight * gone
+            rang += mass * weight * (not gone) * chance(0)
+    return rings, spent, 1 - rang
+
+
+@pytest.mark.parametrize("terms", [plan(), plan(alarms=1), plan(questions=2, correction=1)])
+def test_endurance_is_the_sum_over_every_course(terms: SvtPlan) -> None:
+    """Rings, spent runs and misses are those of an enumeration without any law of sums."""
+    steps = np.array([-3, -6, -3])
+    lasts = endurance(terms, steps, 2)
+    rings, spent, missed = courses(terms, steps.tolist(), 2)
+    assert lasts.rings == pytest.approx(rings, abs=1e-9)
+    assert lasts.spent == pytest.approx(spent, abs=1e-9)
+    assert lasts.missed == pytest.approx(missed, abs=1e-9)
+
+
+def test_questions_that_were_taken_as_independent_would_be_caught() -> None:
+    """The broken twin spends a run by the mean rate: far from what a shared threshold does."""
+    steps, terms = np.array([-3, -6, -3]), plan()
+    rate = endurance(terms, steps[:1], 1).unlimited
+    other = endurance(terms, steps[1:2], 1).unlimited
+    rates = [rate, other, rate, rate, rate]  # the quietest of the last window is not asked before
+    none = math.prod(1 - one for one in rates)
+    one = sum(none * each / (1 - each) for each in rates)
+    assert abs((1 - none - one) - endurance(terms, steps, 2).spent) > 1e-3
+
+
+def test_a_run_without_end_of_alarms_rings_by_the_mean_rate() -> None:
+    """Expected rings add up, however the questions hang together."""
+    terms, steps = plan(alarms=6), np.array([-2, -5])
+    lasts = endurance(terms, steps, 3)
+    apart = sum(endurance(terms, np.array([step]), 1).unlimited for step in steps)
+    assert lasts.unlimited == pytest.approx(3 * apart)
+    assert lasts.rings <= lasts.unlimited + 1e-9
+
+
+def test_there_is_no_run_of_nothing() -> None:
+    """A run has a window and a cell."""
+    with pytest.raises(ValueError, match="at least one window"):
+        endurance(plan(), np.array([-1]), 0)
