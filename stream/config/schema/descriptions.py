@@ -90,7 +90,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
     },
     ("budget",): {
         "unit": "what one neighbour differs in: one person's events of a period, or one event",
-        "on_overrun": "deny: a file that asks for more windows than fit may run; refuse: it may not",
+        "on_overrun": "deny: more windows than fit may be asked for; refuse: they may not",
         "epsilon_max": 'never passed: "4", "0.5", 7/2 or a whole number; a bare float is refused',
         "period": "renewed every period: 12h, 1d, 1w; or lifetime",
         "contribution": "unit user only: what of one person counts within a window",
@@ -104,7 +104,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
         "active": 'public schedule in timezone: "Mon-Fri 07:00-22:00"; always, where left out',
         "max_fnr": "most probable miss of a true alarm, between 0 and 1",
         "max_fpr": "most probable false alarm beyond the tolerance; as max_fnr where left out",
-        "usual": "the aggregate in an ordinary window, a number or a table: plans count false rings by it",
+        "usual": "the aggregate in an ordinary window: a number, or a table",
         "false_rings": "how many are borne, as 1 per week: tocsin plan looks for a way",
         "share": "the part of epsilon_max that is this alarm's own in every period",
         "tolerance": "how far below the threshold ringing is no error; 0 costs most",
