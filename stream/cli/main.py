@@ -97,7 +97,10 @@ class _Tocsin(Suggesting):
         Later("grow", help="Give FEED more partitions, under the same ledger and budget."),
         Later("init", help="Write a configuration from a few answers, with events to try it on."),
         Later("ledger", help="Look at the ledger of a configuration, or settle what it refuses."),
-        Later("plan", help="Say what a configuration costs, before any data is read."),
+        Later(
+            "plan",
+            help="Say what a configuration costs and what it is worth, before any data is read.",
+        ),
         Later(
             "replay",
             help="Write recorded events to Kafka, with punctuation marks, for workers to read.",

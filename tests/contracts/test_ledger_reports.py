@@ -85,7 +85,7 @@ TAMPERINGS = {
     "a cursor set back": "UPDATE tocsin_queries SET cursor_ms = 0",
     "a sequence set back": "UPDATE tocsin_sequences SET last_sequence = 1",
     "a lost sequence": "DELETE FROM tocsin_sequences",
-    "another's sequence": "INSERT INTO tocsin_sequences VALUES ('z', 1, '', 0, '')",
+    "another's sequence": "INSERT INTO tocsin_sequences VALUES ('z', 1, '', 0, '', 0, '', '')",
     "a frontier set back": "UPDATE tocsin_scopes SET frontier_end_ms = 45",
     "an unreadable row": "UPDATE tocsin_charges SET state = '?' WHERE start_ms = 0",
     "a lower wall": "UPDATE tocsin_scopes SET epsilon_max_units = 3",

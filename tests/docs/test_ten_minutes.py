@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
 SECTION: Final = README.split("\n## Ten minutes\n")[1].split("\n## ")[0]
 BLOCKS: Final = re.findall(r"```sh\n(.*?)```", SECTION, flags=re.DOTALL)
-ALARM: Final = "2025-03-03T14:00:00.000Z  crowd  lobby\n"
+ALARM: Final = "2025-03-03 14:00 to 2025-03-03 15:00 UTC  crowd  lobby\n"
 """What ``watch`` prints of the window in which the sample's alarm is due; a false one is rare."""
 
 

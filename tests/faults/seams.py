@@ -269,7 +269,7 @@ def _seen(storage: Storage, watch: Watch) -> list[tuple[Any, str, Any]]:
     def drawn(self: judge.Judge, query: Any, index: int, partials: Any) -> Any:
         found = draw(self, query, index, partials)
         start_ms, end_ms = query.calendar.bounds(index)
-        counts = judge._statistics(partials.own, 1, len(query.domain))[0]
+        counts = judge.statistics_of(partials.own, 1, len(query.domain))[0]
         disk = disk_of(self._ledger)
         if disk is not None:
             key = judge.WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)

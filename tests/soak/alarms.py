@@ -145,6 +145,7 @@ budget:
   unit: user
   epsilon_max: "1000000"
   period: lifetime
+  on_overrun: deny
   contribution: {{predicates_per_window: {predicates}, events_per_cell: {events}}}
 alarms:
 {alarms}"""

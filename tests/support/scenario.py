@@ -71,6 +71,7 @@ _BUDGET = """\
   unit: user
   epsilon_max: "{epsilon_max}"
   period: lifetime
+  on_overrun: deny
   contribution: {{predicates_per_window: 1, events_per_cell: 1}}
 """
 

@@ -53,7 +53,7 @@ def _written(pattern: str) -> Shape:
     return {"type": "string", "pattern": rf"^\s*({pattern})\s*$"}
 
 
-def words(known: Iterable[str]) -> Shape:
+def words(known: Iterable[str | bool]) -> Shape:
     """Return the shape of a value that is one of these words."""
     return _or_variable({"enum": list(known)})
 
@@ -74,6 +74,6 @@ DURATION: Final = _or_variable(_written(_LENGTH))
 PERIOD: Final = _or_variable(_written(rf"lifetime|{_LENGTH}"))
 FALSE_RINGS: Final = _or_variable(_written(r"\S+\s+(per|a)\s+(day|week|month)"))
 ADDRESS: Final = _or_variable(_written(r".+:[0-9]{1,5}"))
-TRUTH: Final = _or_variable({"type": "boolean"})
+TRUTH: Final = words((True, False, "true", "false"))
 PAIR: Final[Shape] = {"type": "array", "items": EXACT, "minItems": 2, "maxItems": 2}
 LIST_OR_FILE: Final[Shape] = {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]}

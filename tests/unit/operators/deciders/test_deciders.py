@@ -429,7 +429,7 @@ def test_note_and_warning_of_a_band_name_one_threshold(tmp_path: Path, aggregate
     (tmp_path / "usual.csv").write_text("shop,orders\nnorth,200\nsouth,150\n", encoding="utf-8")
     (tmp_path / "alarms.yaml").write_text(example, encoding="utf-8")
     report = examine(tmp_path / "alarms.yaml", environ={})
-    (note,) = report.notes
+    (note,) = [each for each in report.notes if "threshold at delta" in each.message]
     (warning,) = [each for each in report.warnings if "the band is narrow" in each.message]
     said = re.search(r"threshold at delta = 0.05 is ([\d.]+);", note.message)
     warned = re.search(r"from ([\d.]+) on, its effectiveness", warning.message)

@@ -258,7 +258,7 @@ def test_decisions_move_to_an_archive(tmp_path: Path, decided: str) -> None:
     tocsin("ledger", decided, "compact")
     before = status_of(decided)
     told = tocsin(*command, "--before", "1970-01-01T12:00").stdout.split()
-    assert (told[0], told[-1]) == ("12", "1970-01-01T12:00:00.000Z")
+    assert (told[0], told[-3:]) == ("12", ["1970-01-01", "12:00", "UTC"])
     assert tocsin(*command).stdout.startswith("11 decision(s) moved to decisions-")
     assert len(list(folder.iterdir())) == 2
     assert without_anchors(status_of(decided)) == without_anchors(before)

@@ -62,7 +62,7 @@ def many(folder: Path, epsilon_max: str = "4") -> Path:
         "levels": replace(CROWD, extra={"mechanism": "ppwlm"}),
         "mean": Alarm(having="AVG(paid) > 3", tolerance="6"),
     }
-    path = Config(alarms, epsilon_max=epsilon_max).write(folder)
+    path = Config(alarms, epsilon_max=epsilon_max, caps=", on_overrun: deny").write(folder)
     text = Alarm(having="ABS(COUNT(*) - REFERENCE) >= 20", extra=band).text("band")
     path.write_text(path.read_text() + text.replace("    tolerance: 1\n", ""))
     return path

@@ -143,7 +143,7 @@ def test_a_written_first_tolerance_caps_what_is_suggested(tmp_path: Path) -> Non
 def test_tables_show_whole_comparisons(tmp_path: Path) -> None:
     """What looks like a style to the terminal's library, ``fine[room]``, is printed as it is."""
     having = "AVG(age) > fine[room] AND COUNT(*) > 60"
-    examined(tmp_path, having, epsilon_max="2", tolerance="0")
+    examined(tmp_path, having, epsilon_max="4", tolerance="0")
     shown = CliRunner().invoke(main, ["plan", str(tmp_path / "alarms.yaml")]).stdout
     assert "recommended: tolerance" in shown
     assert shown.count('"AVG(age) > fine[room]"') == 2

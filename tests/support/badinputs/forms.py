@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tests.unit.stream.cli.badinputs.shapes import Edit
+    from tests.support.badinputs.shapes import Edit
 
 __all__ = ["FORMS"]
 
@@ -45,7 +45,7 @@ FORMS: tuple[Edit, ...] = (
     ("    sql: |\n      SELECT room FROM badges", "    sql: |\n SELECT room FROM badges", "27:2", "not valid YAML: expected <block end>, but found '<scalar>'"),
     ("alarms:\n  crowd:", "alarms:\n  - crowd:", "25:3", "write `key: value` lines, indented"),
     ("rooms.txt", "", "13:21", "write a value, or remove the key"),
-    ("domain: rooms.txt", "values: [lab, hall]", "13:14", "known here: clip, domain, granule, type"),
+    ("domain: rooms.txt", "values: [lab, hall]", "13:14", "known here: clip, domain, fixed, granule, type"),
     ("room: {domain: rooms.txt}", "room: {domain: rooms.txt", "14:12", "close the bracket or the brace, or put a comma here"),
     ("room: {domain: rooms.txt}", "room: {domain: [[lab], hall]}", "13:22", "write one value"),
     ("room: {domain: rooms.txt}", "room: {domain: {lab: 1}}", "13:22", "write domain: [a, b] or domain: rooms.txt"),
@@ -54,7 +54,7 @@ FORMS: tuple[Edit, ...] = (
     ("room: {domain: rooms.txt}", "room: {domain: [lab, lab]}", "13:28", "remove one of them"),
     ("room: {domain: rooms.txt}", "room: {domain: /etc}", "13:22", "write one public value per line into /etc"),
     ("room: {domain: rooms.txt}", "room: {domain: ../missing/rooms.txt}", "13:22", "write one public value per line into ../missing/rooms.txt"),
-    ("room: {domain: rooms.txt}", "room: {domain: lab, hall}", "13:27", "known here: clip, domain, granule, type"),
+    ("room: {domain: rooms.txt}", "room: {domain: lab, hall}", "13:27", "known here: clip, domain, fixed, granule, type"),
     ("room: {domain: rooms.txt}", "room: {domain: https://example.org/rooms.txt}", "13:22", "write one public value per line into"),
     ("floor: {type: integer, domain: [1, 2]}", "floor: {type: integer, domain: [0x1, 2]}", "14:39", "remove it, or declare the field as string"),
     ("floor: {type: integer, domain: [1, 2]}", "floor: {type: integer, domain: [1_000, 2]}", "14:39", "remove it, or declare the field as string"),
@@ -66,7 +66,7 @@ FORMS: tuple[Edit, ...] = (
     ("person: string", "person: [string]", "12:15", "write `key: value` lines, indented"),
     ("person: string", "person: ", "12:14", "write a value, or remove the key"),
     ("ts: timestamp", "ts: datetime", "18:11", "write string | integer | float | boolean | timestamp"),
-    ("ts: timestamp", "ts: {type: timestamp, format: '%d/%m/%Y'}", "18:29", "known here: clip, domain, granule, type"),
+    ("ts: timestamp", "ts: {type: timestamp, format: '%d/%m/%Y'}", "18:29", "known here: clip, domain, fixed, granule, type"),
 )
 # fmt: on
 """What was replaced in the good file, what by, where the error must point, and its remedy."""

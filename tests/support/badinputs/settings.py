@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tests.unit.stream.cli.badinputs.shapes import Edit
+    from tests.support.badinputs.shapes import Edit
 
 __all__ = ["SETTINGS"]
 

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from tests.unit.stream.cli.badinputs.shapes import GOOD, Call
+from tests.support.badinputs.shapes import GOOD, Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable

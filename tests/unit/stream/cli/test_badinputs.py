@@ -19,23 +19,23 @@ import pytest
 
 from accountant.ledger.ledger import Ledger
 from stream.kafka import reach
+from tests.support.badinputs.databases import DATABASES
+from tests.support.badinputs.files import FILES
+from tests.support.badinputs.forms import FORMS
+from tests.support.badinputs.groups import GROUPS
+from tests.support.badinputs.rows import ROWS
+from tests.support.badinputs.settings import SETTINGS
+from tests.support.badinputs.shapes import GOOD, good_folder
+from tests.support.badinputs.values import VALUES
+from tests.support.badinputs.words import WORDS
 from tests.support.commands import tocsin
 from tests.support.tree import ROOT
-from tests.unit.stream.cli.badinputs.databases import DATABASES
-from tests.unit.stream.cli.badinputs.files import FILES
-from tests.unit.stream.cli.badinputs.forms import FORMS
-from tests.unit.stream.cli.badinputs.groups import GROUPS
-from tests.unit.stream.cli.badinputs.rows import ROWS
-from tests.unit.stream.cli.badinputs.settings import SETTINGS
-from tests.unit.stream.cli.badinputs.shapes import GOOD, good_folder
-from tests.unit.stream.cli.badinputs.values import VALUES
-from tests.unit.stream.cli.badinputs.words import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.unit.stream.cli.badinputs.shapes import Call, Edit
+    from tests.support.badinputs.shapes import Call, Edit
 
 EDITS = {"forms": FORMS, "values": VALUES, "settings": SETTINGS, "rows": ROWS, "groups": GROUPS}
 CALLS = {"words": WORDS, "files": FILES, "databases": DATABASES}

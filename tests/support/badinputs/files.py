@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.unit.stream.cli.badinputs.shapes import GOOD, Call
+from tests.support.badinputs.shapes import GOOD, Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable

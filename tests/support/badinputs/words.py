@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.stream.cli.badinputs.shapes import Call
+from tests.support.badinputs.shapes import Call
 
 __all__ = ["WORDS"]
 
