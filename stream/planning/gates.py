@@ -20,7 +20,6 @@ from stream.planning.budget import budget_plan
 from stream.planning.playing import played
 from stream.planning.refusal import first_refusal
 from stream.planning.ringing import RingLaw, why_not
-from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,10 +98,9 @@ def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
     if whole is None:
         refused = first_refusal(plan, queries, alarms.budget)
         if refused is not None and refused.query not in hopeless:
-            told = (
-                f"{where} has no end, and refuses its windows from {iso_utc(refused.start_ms)} on"
-            )
-            yield Objection(refused.query, Objections.OVERRUN, f"{told} at the latest", hint)
+            granted = sum(refused.granted.values())
+            told = f"{where} is never renewed, and refuses its windows after {granted} granted ones"
+            yield Objection(refused.query, Objections.OVERRUN, told, hint)
         return
     for name, windows in whole.fewer.items():
         if name not in hopeless:
