@@ -164,7 +164,7 @@ def _ticks(axis: _Axis) -> list[str]:
     step *= next(factor for factor in (1, 2, 5, 10) if span / (step * factor) <= 5)
     first = math.ceil(axis.least / step)
     numbers = [step * at for at in range(first, math.floor(axis.most / step) + 1)]
-    return [_text(axis.at(number), _BOTTOM + 15, f"{number:.12g}", "middle") for number in numbers]
+    return [_name(axis.at(number), _BOTTOM + 15, f"{number:.12g}") for number in numbers]
 
 
 def _shades(zones: Iterable[tuple[Fraction, Fraction]], axis: _Axis) -> list[str]:
@@ -185,7 +185,7 @@ def _labels(axis: _Axis, marks: Sequence[Fraction], usual: float | None) -> list
     return parts
 
 
-def _name(x: float, y: float, text: str, kind: str) -> str:
+def _name(x: float, y: float, text: str, kind: str = "") -> str:
     half = _LETTER * len(text) / 2
     return _text(min(max(x, half + 2), _WIDTH - half - 2), y, text, "middle", kind)
 

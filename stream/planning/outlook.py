@@ -67,7 +67,7 @@ def outlook(alarms: Alarms) -> tuple[ScopeOutlook, ...]:
             ScopeOutlook(
                 plan=plan,
                 played=whole,
-                totals=totals(plan, alarms.budget),
+                totals=totals(plan, queries, alarms.budget),
                 refusal=_refusal(plan, queries, alarms.budget, whole),
                 changes=smallest_changes(plan, queries, plans, alarms.budget),
                 runs=tuple(

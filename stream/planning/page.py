@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from accountant.units import PrivacyUnit, from_loss_units
-from stream.decisions.mechanisms import price_of
-from stream.model.alarms import cells_per_unit, has_runs
 from stream.planning.budget import REFERENCE_MS, period_table
 from stream.planning.drawings import Bar, bars_drawing, curve_drawing
 from stream.planning.ringing import PERCENTS
 from stream.planning.ringing_tables import rate_text, threshold_text
+from stream.planning.totals import period_losses
 from stream.windows.calendars import LocalCalendar
 from stream.windows.localtime import load_zone
 
@@ -135,13 +134,9 @@ def _bars(one: ScopeOutlook, alarms: Alarms) -> list[Bar]:
     first = next(at for at, day in enumerate(days) if not day.weekday()) if daily else 0
     in_a_week = int((table.starts_ms < REFERENCE_MS + _WEEK_MS).sum())
     shown = max(1, min(_MOST_BARS, in_a_week))
-    total = [0.0] * shown
-    for alarm in one.plan.alarms:
-        query = alarms.queries[alarm.query]
-        charged = table.charged(query.calendar, runs=has_runs(query, budget))
-        charged = charged[first : first + shown]
-        each = float(price_of(query).epsilon) * cells_per_unit(query, budget)
-        total = [sum_ + int(n) * each for sum_, n in zip(total, charged.tolist(), strict=True)]
+    queries = [alarms.queries[alarm.query] for alarm in one.plan.alarms]
+    units = period_losses(table, queries, budget, one.plan.terms.epsilon_max_units)
+    total = [float(from_loss_units(int(each))) for each in units[first : first + shown]]
     names = [f"{day:%a}" for day in days[first:]] if daily else map(str, range(1, shown + 1))
     return [Bar(label, epsilon) for label, epsilon in zip(names, total, strict=False)]
 

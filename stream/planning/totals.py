@@ -9,14 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from accountant.units import PrivacyUnit
+import numpy as np
+
+from accountant.units import PrivacyUnit, to_loss_units
+from stream.decisions.mechanisms import price_of
+from stream.model.alarms import cells_per_unit, has_runs
 from stream.planning.budget import period_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
     from accountant.budget.plan import ScopePlan
     from stream.model.alarms import Budget
+    from stream.model.queries import Query
+    from stream.planning.budget import PeriodTable
 
-__all__ = ["Totals", "totals"]
+__all__ = ["Totals", "period_losses", "totals"]
 
 _DAY_MS: Final = 86_400_000
 
@@ -26,8 +36,8 @@ class Totals:
     """What one privacy unit loses at worst.
 
     Args:
-        periods_week: budget periods that begin in a week, 1 at least.
-        periods_year: in a year of 365 days.
+        periods_week: budget periods of the fullest week in which anything is charged.
+        periods_year: of the fullest 365 days.
         week_units: loss of them all at worst, in loss units.
         year_units: likewise.
     """
@@ -38,13 +48,37 @@ class Totals:
     year_units: int
 
 
-def totals(plan: ScopePlan, budget: Budget) -> Totals | None:
+def period_losses(
+    table: PeriodTable, queries: Sequence[Query], budget: Budget, wall_units: int
+) -> NDArray[np.float64]:
+    """Return what each period may cost one person, in loss units, as shape (n,).
+
+    A period costs all its windows, each at its worst, and no more than ``epsilon_max``: what is
+    beyond is refused.
+
+    Args:
+        table: the periods.
+        queries: the alarms on one budget.
+        budget: unit and contribution bounds.
+        wall_units: ``epsilon_max``, in loss units.
+    """
+    found = np.zeros(len(table.starts_ms))
+    for query in queries:
+        charged = table.charged(query.calendar, runs=has_runs(query, budget))
+        each = to_loss_units(price_of(query).epsilon) * cells_per_unit(query, budget)
+        found += charged.astype(np.float64) * each
+    return np.minimum(found, wall_units)
+
+
+def totals(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Totals | None:
     """Add up what the periods of a week and of a year may cost one person.
 
-    A period costs its worst case, and no more than ``epsilon_max``: what is beyond is refused.
+    Looked at are the periods of the plan; where they are over before a year is, what they come to
+    is taken as often as a year has room for.
 
     Args:
         plan: of one budget.
+        queries: the alarms on it.
         budget: unit and periods.
 
     Returns:
@@ -55,10 +89,20 @@ def totals(plan: ScopePlan, budget: Budget) -> Totals | None:
         return None
     if budget.periods.calendar is None:
         return None
-    starts_ms = period_table(budget.periods).starts_ms
-    week, year = (
-        max(1, int((starts_ms < starts_ms[0] + days * _DAY_MS).sum())) for days in (7, 365)
+    table = period_table(budget.periods)
+    losses = period_losses(table, queries, budget, plan.terms.epsilon_max_units)
+    (week_units, week), (year_units, year) = (_fullest(table, losses, days) for days in (7, 365))
+    return Totals(week, year, week_units, year_units)
+
+
+def _fullest(table: PeriodTable, losses: NDArray[np.float64], days: int) -> tuple[int, int]:
+    """Return the largest sum over periods that begin within so many days, and how many cost."""
+    starts, span_ms = table.starts_ms, days * _DAY_MS
+    stops = np.searchsorted(starts, starts + span_ms)
+    sums, costs = (
+        np.concatenate([[0.0], np.cumsum(each)]) for each in (losses, (losses > 0).astype(float))
     )
-    worst = plan.terms.epsilon_max_units
-    each = worst if plan.worst_units is None else min(worst, plan.worst_units)
-    return Totals(week, year, week * each, year * each)
+    at = int(np.argmax(sums[stops] - sums[:-1]))
+    times = max(1, -(-span_ms // int(table.ends_ms[-1] - starts[0])))
+    units, periods = (each[stops[at]] - each[at] for each in (sums, costs))
+    return int(units) * times, int(periods) * times

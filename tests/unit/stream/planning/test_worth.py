@@ -239,6 +239,7 @@ def test_lines_say_what_tables_say(tmp_path: Path) -> None:
     [
         ("user", "1d", [7, 365]),
         ("user", "7d", [1, 53]),
+        ("user", "1h", [7 * 15, 365 * 15]),
         ("user", "lifetime", None),
         ("event", "", None),
     ],
@@ -253,6 +254,16 @@ def test_periods_of_a_week_and_a_year_add_up(
     if found is not None and one.plan.worst_units is not None:
         worst = min(one.plan.worst_units, one.plan.terms.epsilon_max_units)
         assert found.year_units == found.periods_year * worst
+
+
+def test_days_without_windows_add_nothing(tmp_path: Path) -> None:
+    """An alarm of weekdays costs five days of a week, and 261 of a year."""
+    crowd = replace(CROWD, extra={"usual": "8", "active": '"Mon-Fri 07:00-22:00"'})
+    one = Config({"crowd": crowd}).look(tmp_path)
+    assert one.totals is not None
+    assert one.plan.worst_units is not None
+    assert [one.totals.periods_week, one.totals.periods_year] == [5, 261]
+    assert one.totals.week_units == 5 * one.plan.worst_units
 
 
 @pytest.fixture(scope="module")
