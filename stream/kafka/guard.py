@@ -106,7 +106,10 @@ def claim_feeds(
         DependencyError: Kafka cannot be reached.
         FeedClaimedError: another ledger holds one of the logs.
         LedgerRolledBackError: something left this ledger that it knows nothing of.
+        LogChangedError: the ledger is another log's. It claims nothing: the right one would be
+            refused after it.
     """
+    ledger.pins.refuse_changes((), logs.values(), ())
 
     async def claiming() -> tuple[list[str], set[str]]:
         async with Witness.opened(alarms, ledger, logs, writer, clock) as witness:

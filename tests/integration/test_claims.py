@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from shutil import copyfile
 from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant.errors import ClockError, FeedClaimedError, LedgerRolledBackError
+from accountant.errors import (
+    ClockError,
+    FeedClaimedError,
+    LedgerRolledBackError,
+    LogChangedError,
+)
 from accountant.units import to_loss_units
-from stream.build import open_ledger, wall_clock_ms
+from stream.build import assemble, open_ledger, wall_clock_ms
 from stream.decisions.mechanisms import plans_of
 from stream.kafka.clock import HeldClock
 from stream.kafka.guard import check_feeds, claim_feeds
@@ -134,6 +140,21 @@ def test_a_clock_ahead_of_the_broker_leaves_no_mark(scenario: Scenario) -> None:
     with open_ledger(alarms) as ledger:
         assert claim_feeds(alarms, ledger, logs, "w2", HeldClock(alarms)) == ["badges"]
         ledger.writers.release("w2")  # a clock that is right is right for the ledger
+
+
+def test_a_ledger_of_another_log_claims_nothing(scenario: Scenario) -> None:
+    """It is refused as it always was, and the right one is not refused after it."""
+    alarms = scenario.alarms()
+    logs = check_feeds(alarms)
+    strange = {"badges": replace(logs["badges"], topic_id="another")}
+    clock = HeldClock(alarms)
+    with open_ledger(_beside(scenario, "other").alarms()) as ledger:
+        starts = dict.fromkeys(alarms.queries, 0)
+        assemble(alarms, ledger, identities=strange, first_start_ms=starts, clock_ms=wall_clock_ms)
+        with pytest.raises(LogChangedError, match="is another than the ledger's"):
+            claim_feeds(alarms, ledger, logs, "w1", clock)
+    with open_ledger(alarms) as ledger:
+        assert claim_feeds(alarms, ledger, logs, "w2", clock) == ["badges"]
 
 
 def test_an_older_copy_knows_what_it_lacks(scenario: Scenario, tmp_path: Path) -> None:
