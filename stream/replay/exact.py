@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
 from operators.noise.source import NoiseSource
 from operators.registry import mechanism_of
 from stream.counting.bounding import Capped
-from stream.counting.partition import PartitionReader
 from stream.decisions.judge import statistics_of
 from stream.model.references import (
     WindowPartials,
@@ -28,6 +27,7 @@ from stream.model.references import (
 )
 from stream.replay.lanes import read_until, source_of
 from stream.replay.replay import windows_of
+from stream.replay.uncharged import HASH_KEY_BYTES, uncharged_lanes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from stream.replay.lanes import Lane
 
 __all__ = ["CountedWindow", "count_windows", "spanning"]
-
-_HASH_KEY_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,34 +162,14 @@ def _lanes(
     on_capped: Callable[[WindowKey, Capped], None] | None,
 ) -> list[Lane]:
     """Begin to read a feed from the first window on."""
-    source = source_of(feed, files, alarms)
     queries, budget = counted_on(feed, alarms)
-    hash_key = NoiseSource().token(_HASH_KEY_BYTES)
-    readers = [
-        PartitionReader(
-            feed=feed,
-            partition=partition,
-            partitions=source.partitions,
-            topic_id="count",
-            queries=queries,
-            budget=budget,
-            hash_key=hash_key,
-            on_read=_ignore,
-            on_drops=_ignore,
-            on_capped=on_capped,
-            public=feed.name in public_feeds(alarms),
-        )
-        for partition in range(source.partitions)
-    ]
-    return source.lanes(
-        readers,
-        {query.id: keys[query.id][0].start_ms for query in queries},
-        last_cut_ms=max(keys[query.id][-1].end_ms + query.grace_ms for query in queries),
-        hash_key=hash_key,
-        on_read=_ignore,
-        on_drops=_ignore,
+    return uncharged_lanes(
+        feed,
+        source_of(feed, files, alarms),
+        queries,
+        budget,
+        keys,
+        hash_key=NoiseSource().token(HASH_KEY_BYTES),
+        on_capped=on_capped,
+        public=feed.name in public_feeds(alarms),
     )
-
-
-def _ignore(_told: object) -> None:
-    """Drop what readers tell of single events: ``stream.replay.survey`` counts them."""

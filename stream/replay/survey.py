@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 
 from operators.noise.source import NoiseSource
-from stream.counting.partition import PartitionReader
 from stream.events.columns import GOOD, Drop, verdict
 from stream.events.decoder import Batcher, Decoder
 from stream.events.files import json_object, read_stretches
@@ -30,6 +29,7 @@ from stream.replay.dumps import read_log
 from stream.replay.lanes import DumpSource, source_of
 from stream.replay.replay import windows_of
 from stream.replay.tally import Row, Tally
+from stream.replay.uncharged import HASH_KEY_BYTES, uncharged_lanes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 __all__ = ["survey"]
 
-_HASH_KEY_BYTES: Final = 32
 _RECORDS: Final = 1_024
 
 
@@ -63,7 +62,7 @@ def survey(alarms: Alarms, files: Mapping[str, Sequence[Path]]) -> list[FeedSurv
         ConfigError: a feed has no history or no file.
         DataError: a file is not what its feed declares.
     """
-    key = NoiseSource().token(_HASH_KEY_BYTES)
+    key = NoiseSource().token(HASH_KEY_BYTES)
     found = []
     for feed in feeds_in_use(alarms):
         source = source_of(feed, files, alarms)
@@ -110,28 +109,16 @@ def _read_dump(source: DumpSource, tally: Tally, alarms: Alarms, key: bytes) -> 
     windows = {query.id: list(windows_of(alarms.queries[query.id])) for query in tally.queries}
     if not all(windows.values()):
         return  # nothing would be decided
-    readers = [
-        PartitionReader(
-            feed=tally.feed,
-            partition=number,
-            partitions=source.partitions,
-            topic_id="survey",
-            queries=tally.queries,
-            budget=tally.budget,
-            hash_key=key,
-            on_read=tally.read,
-            on_drops=tally.told,
-            on_counted=partial(_counted, tally, number),
-        )
-        for number in range(source.partitions)
-    ]
-    lanes = source.lanes(
-        readers,
-        {name: keys[0].start_ms for name, keys in windows.items()},
-        last_cut_ms=max(windows[q.id][-1].end_ms + q.grace_ms for q in tally.queries),
+    lanes = uncharged_lanes(
+        tally.feed,
+        source,
+        tally.queries,
+        tally.budget,
+        windows,
         hash_key=key,
         on_read=tally.read,
         on_drops=tally.told,
+        on_counted=partial(_counted, tally),
     )
     for lane in lanes:
         while not lane.ended:

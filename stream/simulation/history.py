@@ -16,10 +16,10 @@ import numpy as np
 
 from accountant.errors import ConfigError
 from operators.noise.source import NoiseSource
-from stream.counting.partition import PartitionReader
 from stream.model.references import feeds_in_use
 from stream.replay.lanes import source_of
 from stream.replay.replay import windows_of
+from stream.replay.uncharged import HASH_KEY_BYTES, uncharged_lanes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +42,6 @@ MOST_ENTRIES: Final = 50_000_000
 """Statistics other than zero, over all windows and alarms, that are held in memory."""
 
 _SATURATION: Final = (1 << 62) - 1  # as decided windows are added up
-_HASH_KEY_BYTES: Final = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,34 +177,14 @@ def _lanes(
     keys: Mapping[str, Sequence[WindowKey]],
 ) -> list[Lane]:
     """Begin to read a feed from the first window on."""
-    source = source_of(feed, files, alarms)
-    hash_key = NoiseSource().token(_HASH_KEY_BYTES)
-    readers = [
-        PartitionReader(
-            feed=feed,
-            partition=partition,
-            partitions=source.partitions,
-            topic_id="simulation",
-            queries=queries,
-            budget=alarms.budget,
-            hash_key=hash_key,
-            on_read=_ignore,
-            on_drops=_ignore,
-        )
-        for partition in range(source.partitions)
-    ]
-    return source.lanes(
-        readers,
-        {query.id: keys[query.id][0].start_ms for query in queries},
-        last_cut_ms=max(keys[query.id][-1].end_ms + query.grace_ms for query in queries),
-        hash_key=hash_key,
-        on_read=_ignore,
-        on_drops=_ignore,
+    return uncharged_lanes(
+        feed,
+        source_of(feed, files, alarms),
+        queries,
+        alarms.budget,
+        keys,
+        hash_key=NoiseSource().token(HASH_KEY_BYTES),
     )
-
-
-def _ignore(_told: object) -> None:
-    """Drop what readers tell of single events."""
 
 
 def _read(lanes: Sequence[Lane], wanted: frozenset[WindowKey]) -> Iterator[Partial]:
