@@ -40,6 +40,8 @@ FEED = "building.badges"
 PEOPLE = ("admin", "tocsin", "sensor-lobby", "analyst-anna", "custodian")
 PASSWORD = "let-me-in"  # noqa: S105  # of a broker that lives for one test
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+TOOL_VERSION = "3.9.1"
+"""Of kafka-acls, which speaks to later brokers too: later ones are not on Maven Central."""
 TOOL = """\
 #!/bin/sh
 exec "{java}" -XX:TieredStopAtLevel=1 -Xshare:auto -cp '{libs}/*' kafka.admin.AclCommand "$@"
@@ -82,7 +84,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]
             encoding="utf-8",
         )
         tool = folder / "kafka-acls.sh"
-        tool.write_text(TOOL.format(java=java(), libs=fetch_jars(broker.version)), encoding="utf-8")
+        tool.write_text(TOOL.format(java=java(), libs=fetch_jars(TOOL_VERSION)), encoding="utf-8")
         tool.chmod(0o755)
         done = subprocess.run(
             ["bash", "-e", "-c", SCRIPT],
