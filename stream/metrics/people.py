@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
-__all__ = ["People", "PeoplePerWindow"]
+__all__ = ["LATEST", "LatestPeople", "People", "PeoplePerWindow"]
+
+LATEST: Final = 8
+"""How many windows of a live feed are held, which is enough to tell a usual one from an odd one."""
 
 _KEPT: Final = 1_024
 _WINDOWS: Final = 8_192  # 64 MiB of hashes
@@ -59,14 +64,8 @@ class PeoplePerWindow:
             last: shape (n,): last such window.
             hashed: shape (n,): hash of each row's unit.
         """
-        window = -(-first // self._every) * self._every
-        looked_at = np.flatnonzero(window <= last)
-        order = looked_at[np.argsort(window[looked_at], kind="stable")]
-        edges = np.flatnonzero(np.diff(window[order])) + 1
-        for rows in np.split(order, edges) if len(order) else ():
-            index = int(window[rows[0]])
-            before = self._least.get(index, np.zeros(0, np.uint64))
-            self._least[index] = np.unique(np.concatenate([before, hashed[rows]]))[:_KEPT]
+        for index, rows in _looked_at(first, last, self._every):
+            self._least[index] = _least(self._least.get(index), hashed[rows])
 
     def counted(self) -> People | None:
         """Return the figures; ``None`` where no window that is looked at holds anybody."""
@@ -75,6 +74,61 @@ class PeoplePerWindow:
         sizes = sorted(map(_size, self._least.values()))
         full = any(len(least) == _KEPT for least in self._least.values())
         return People(sizes[-1], sizes[len(sizes) // 2], exact=not full)
+
+
+class LatestPeople:
+    """Counts the different units of the newest ``LATEST`` windows that hold any.
+
+    Rows may come twice and in any order; those of windows that are older still are not looked at.
+
+    Args:
+        overlap: most windows that contain one instant.
+    """
+
+    def __init__(self, *, overlap: int) -> None:
+        self._every = max(overlap, 1)
+        self._least: dict[int, NDArray[np.uint64]] = {}
+
+    def add(
+        self, first: NDArray[np.int64], last: NDArray[np.int64], hashed: NDArray[np.uint64]
+    ) -> None:
+        """Add rows, as ``PeoplePerWindow.add``."""
+        for index, rows in _looked_at(first, last, self._every):
+            if self.oldest is None or index >= self.oldest:
+                self._least[index] = _least(self._least.get(index), hashed[rows])
+                if len(self._least) > LATEST:
+                    del self._least[min(self._least)]
+
+    @property
+    def oldest(self) -> int | None:
+        """The oldest window that is held; ``None`` while all are that ever came."""
+        return min(self._least) if len(self._least) == LATEST else None
+
+    @property
+    def largest(self) -> int:
+        """How many are in the fullest window that is held; 0 where none is."""
+        return max(map(_size, self._least.values()), default=0)
+
+
+def _looked_at(
+    first: NDArray[np.int64], last: NDArray[np.int64], every: int
+) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Yield every window looked at and the positions of its rows, ascending."""
+    window = -(-first // every) * every
+    rows = np.flatnonzero(window <= last)
+    order = rows[np.argsort(window[rows], kind="stable")]
+    edges = np.flatnonzero(np.diff(window[order])) + 1
+    for own in np.split(order, edges) if len(order) else ():
+        yield int(window[own[0]]), own
+
+
+def _least(before: NDArray[np.uint64] | None, hashed: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the smallest of the hashes kept before and of new ones, ascending."""
+    if before is None:
+        return np.unique(hashed)[:_KEPT]
+    if len(before) == _KEPT:  # nearly all of a crowd's hashes are of no use: not sorted for nothing
+        hashed = hashed[hashed < before[-1]]
+    return np.unique(np.concatenate([before, hashed]))[:_KEPT]
 
 
 def _size(least: NDArray[np.uint64]) -> int:
