@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from stream.planning.drafts.answers import Answers
     from stream.planning.drafts.fitting import Draft
-    from stream.planning.drafts.looking import Looked
+    from stream.planning.drafts.looking import Looked, Seen
 
 __all__ = ["Asking"]
 
@@ -168,23 +168,23 @@ class Asking:
         fields = self._looked.fields
         fitting = [name for name, seen in fields.items() if seen.kind in kinds]
         likely = usual if usual in fitting else getattr(self._looked, role)
+        if role == "unit" and self._template.people and likely == self._template.per:
+            likely = None  # nobody watches a person
         wanted = " or ".join(kind.value for kind in kinds)
         if likely is None and self._given[role] is None and self._silent:
+            held = ", ".join(f"{seen.name} ({_held(seen)})" for seen in fields.values())
             raise DataError(
                 f"the sample has no field that could be its {role} ({wanted})",
-                hint=f"say which: --{role} FIELD",
+                hint=f"{_form(kinds)}; it has {held}; or say which: --{role} FIELD",
             )
         name = str(self._ask(role, question, likely))
         if name not in fields:
             raise DataError(f"the sample has no field {name!r}", hint=f"it has {', '.join(fields)}")
         if name not in fitting:
-            found = fields[name].form or (fields[name].kind or "something else")
-            form = (
-                "times are ISO 8601 (2025-03-03T09:12:00Z) or whole milliseconds since 1970"
-                if FieldType.TIMESTAMP in kinds
-                else "name another field, or write the events differently"
+            raise DataError(
+                f"{name!r} holds {_held(fields[name])}, and its {role} is {wanted}",
+                hint=_form(kinds),
             )
-            raise DataError(f"{name!r} holds {found}, and its {role} is {wanted}", hint=form)
         return name
 
     def _values(self, per: str) -> tuple[str, ...]:
@@ -263,3 +263,15 @@ class Asking:
             raise ConfigError(
                 f"nobody answers: {question}?", hint="add --yes, or the answers as options"
             ) from None
+
+
+def _held(seen: Seen) -> str:
+    """Return what a field holds, in words."""
+    return seen.form or (seen.kind.value if seen.kind else "no type that is declared")
+
+
+def _form(kinds: tuple[FieldType, ...]) -> str:
+    """Return how events are to be written, for a role of these types."""
+    if FieldType.TIMESTAMP in kinds:
+        return "times are ISO 8601 (2025-03-03T09:12:00Z) or whole milliseconds since 1970"
+    return "name another field, or write the events differently"

@@ -15,14 +15,14 @@ from stream.config.security import check_security
 from stream.config.tables import canonical, read_domain
 from stream.logs.settings import LogSettings
 from stream.model.alarms import Budget, KafkaSettings, Settings
-from stream.model.feeds import Clock, Feed, Field, FieldType
+from stream.model.feeds import Clock, Codec, Feed, Field, FieldType
 from stream.model.numbers import decimal, whole_steps
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.instants import instant_ms
 from stream.windows.periods import Periods
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from zoneinfo import ZoneInfo
 
     from stream.config.findings import Findings
@@ -63,6 +63,7 @@ def build_feeds(
         }
         if not fields:
             findings.wrong((*loc, "fields"), "the feed has no fields", "declare its fields")
+        _check_names(fields, model, loc, findings)
         _check_roles(fields, model, loc, findings)
         if not model.allowed_skew < 2**40 > model.broker_skew:
             findings.wrong(loc, "a skew is too long", "write minutes", key=True)
@@ -248,6 +249,18 @@ def _domain(
             findings.wrong((*at, index), f"`{value[:40]}` is listed twice", "remove one of them")
         values[value] = None
     return tuple(values)
+
+
+def _check_names(fields: Iterable[str], model: FeedModel, loc: Loc, findings: Findings) -> None:
+    """Refuse names that the reader of JSON cannot look for."""
+    for name in fields if model.codec is Codec.JSON else ():
+        if any(sign in '"\\' or sign < " " for sign in name):
+            findings.wrong(
+                (*loc, "fields", name),
+                "the name of a JSON field has no quotes, backslashes or control characters",
+                "write the events with another name, or declare codec: arrow",
+                key=True,
+            )
 
 
 def _check_roles(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from accountant.layouts import Growth
     from stream.counting.bounding import Capped
-    from stream.counting.sharing import SharedCounter
+    from stream.counting.sharing import OnTaken, SharedCounter
     from stream.events.decoder import Batch, Record
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed
@@ -108,6 +108,8 @@ class PartitionReader:
             (custodian only).
         on_capped: told of every partial, before it is yielded, what caps left out of it (custodian
             only); ``None`` saves the memory that this takes.
+        on_taken: told of the rows that windows take, as :class:`FeedCounters` has it (custodian
+            only).
         public: whether its counts are the references of alarms on other feeds.
         growths: how it got more of them, in order. Of windows with records of before and after one
             there is no partial, nor of windows from before this partition was there.
@@ -127,6 +129,7 @@ class PartitionReader:
         on_drops: Callable[[Mapping[str, int]], None],
         on_counted: Callable[[Batch, NDArray[np.uint8]], None] = lambda _batch, _fates: None,
         on_capped: Callable[[WindowKey, Capped], None] | None = None,
+        on_taken: OnTaken | None = None,
         public: bool = False,
         growths: Sequence[Growth] = (),
     ) -> None:
@@ -144,7 +147,9 @@ class PartitionReader:
         self._on_drops = on_drops
         self._on_counted = on_counted
         self._on_capped = on_capped
-        self._counters = FeedCounters(queries, budget, whole=on_capped is not None)
+        self._counters = FeedCounters(
+            queries, budget, whole=on_capped is not None, on_taken=on_taken
+        )
         self._states = {
             query.id: _QueryState(query, self._counters.of(query.id)) for query in queries
         }

@@ -24,7 +24,7 @@ from stream.counting.fates import Fate
 from stream.counting.projection import Columns, project
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from numpy.typing import NDArray
 
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from stream.events.decoder import Batch
     from stream.model.alarms import Budget
     from stream.model.queries import Query
+
+    OnTaken = Callable[
+        [Sequence[str], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]], None
+    ]
 
 __all__ = ["FeedCounters", "SharedCounter"]
 
@@ -53,7 +57,7 @@ class SharedCounter:
     def __init__(self, queries: Sequence[Query], budget: Budget, *, whole: bool = False) -> None:
         """Start with nothing counted."""
         self._counter = WindowCounter(queries[0], budget, whole=whole)
-        self._members = len(queries)
+        self.queries = tuple(query.id for query in queries)
         self._needs: dict[str, int] = {}
         self._cuts: dict[int, CellVector] = {}
 
@@ -82,7 +86,7 @@ class SharedCounter:
         Called for every query before the first row, and whenever one has had a window.
         """
         self._needs[query] = index
-        if len(self._needs) < self._members:
+        if len(self._needs) < len(self.queries):
             return
         floor = min(self._needs.values())
         self._counter.forget_before(floor)
@@ -96,12 +100,22 @@ class FeedCounters:
         queries: the feed's queries.
         budget: unit, caps and periods.
         whole: as there.
+        on_taken: told, batch by batch, of rows that windows take, once for all queries that count
+            them alike: these queries' ids and, each of shape (rows,), cells, event times and
+            hashes of the privacy units (custodian only).
 
     Raises:
         ValueError: as ``WindowCounter``, or the queries read different feeds.
     """
 
-    def __init__(self, queries: Sequence[Query], budget: Budget, *, whole: bool = False) -> None:
+    def __init__(
+        self,
+        queries: Sequence[Query],
+        budget: Budget,
+        *,
+        whole: bool = False,
+        on_taken: OnTaken | None = None,
+    ) -> None:
         """Find out which queries count the same."""
         if len({query.feed.name for query in queries}) > 1:
             raise ValueError("only queries of one feed are counted together")
@@ -109,6 +123,7 @@ class FeedCounters:
         alike = defaultdict(lambda: defaultdict(list))
         for query in queries:
             alike[selection_key(query)][counting_key(query)].append(query)
+        self._on_taken = on_taken
         self._of: dict[str, SharedCounter] = {}
         self._selections: list[tuple[Query, list[SharedCounter]]] = []
         for countings in alike.values():
@@ -135,12 +150,21 @@ class FeedCounters:
         farthest = np.full(len(batch), Fate.UNASKED, np.uint8)
         for query, counters in self._selections:
             rows, fates = project(query, columns)
-            taken = counters[0].add(rows)
+            taken = self._add(counters[0], rows)
             for counter in counters[1:]:
-                np.maximum(taken, counter.add(rows), out=taken)
+                np.maximum(taken, self._add(counter, rows), out=taken)
             if len(rows) == len(batch):
                 fates = taken
             else:
                 fates[fates == Fate.USED] = taken
             np.maximum(farthest, fates, out=farthest)
         return farthest
+
+    def _add(self, counter: SharedCounter, rows: Rows) -> NDArray[np.uint8]:
+        fates = counter.add(rows)
+        if self._on_taken is not None:
+            used = rows if (taken := fates == Fate.USED).all() else rows.take(taken)
+            if len(used):
+                hashed = used.unit.roster.hashed[:, 0][used.unit.number]
+                self._on_taken(counter.queries, used.cell, used.time_ms, hashed)
+        return fates

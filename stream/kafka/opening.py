@@ -89,6 +89,7 @@ async def open_partition(
         hash_key=runtime.ledger.hash_key,
         on_read=partial(runtime.metrics.events_read, feed.name),
         on_drops=partial(runtime.metrics.events_dropped, feed.name),
+        on_taken=partial(runtime.metrics.rows_taken, feed.name),
         public=feed.name in public_feeds(runtime.alarms),
     )
     cursors = await in_thread(

@@ -19,8 +19,10 @@ from stream.metrics.series import Custodian, Public, Registry
 from stream.model.feeds import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
     from prometheus_client import CollectorRegistry
 
     from accountant.audit.realised import Realised
@@ -87,6 +89,25 @@ class Metrics:
         """Add events read from a feed, those read again after a restart included."""
         self._custodian.events.labels(feed).inc(count)
         self._custodian.shares[feed].add(read=count)
+
+    def rows_taken(
+        self,
+        feed: str,
+        queries: Sequence[str],
+        cell: NDArray[np.int64],
+        time_ms: NDArray[np.int64],
+        hashed: NDArray[np.uint64],
+    ) -> None:
+        """Take note of the predicates and ids of rows that windows take.
+
+        Args:
+            feed: which they are of.
+            queries: ids of those that count them, all alike.
+            cell: shape (n,): predicate of each row.
+            time_ms: shape (n,): event times.
+            hashed: shape (n,): hash of each row's unit.
+        """
+        self._custodian.seen.taken(feed, queries, cell=cell, time_ms=time_ms, hashed=hashed)
 
     def appended(self, feed: str, append_ms: int) -> None:
         """Take note of when a record that was read had arrived; the newest of all is shown.

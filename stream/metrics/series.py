@@ -16,6 +16,7 @@ from accountant.records import Outcome, PartialStatus
 from stream.metrics.journal import JournalFamilies
 from stream.metrics.losses import LossFamilies
 from stream.metrics.partitions import PartitionFamilies
+from stream.metrics.seen import SeenFamilies
 from stream.metrics.shares import RecentShare
 from stream.model.reasons import DENIALS, DROPS
 
@@ -134,6 +135,8 @@ class Custodian:
         domains = {query.id: query.domain for query in alarms.queries.values()}
         self.losses = LossFamilies(domains, alarms.budget.epsilon_max)
         registry.register(self.losses)
+        self.seen = SeenFamilies(alarms)
+        registry.register(self.seen)
         self.events = Counter(
             "tocsin_events_total",
             "Events read, those read again after a restart included.",

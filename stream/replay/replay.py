@@ -281,6 +281,7 @@ class Replay:
                 hash_key=self._ledger.hash_key,
                 on_read=partial(self.runtime.metrics.events_read, feed.name),
                 on_drops=partial(self.runtime.metrics.events_dropped, feed.name),
+                on_taken=partial(self.runtime.metrics.rows_taken, feed.name),
                 public=feed.name in public_feeds(self._alarms),
             )
             for partition in range(partitions)

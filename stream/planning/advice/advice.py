@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from stream.model.fingerprints import fingerprint
 from stream.planning.advice.case import case_of
-from stream.planning.advice.needs import needs
+from stream.planning.advice.needs import needs, options
 from stream.planning.advice.search import as_written, candidates, cheapest
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class Advice:
             written keeps it.
         alternatives: ways that were compared, the best among them.
         needs: what would have to change, where there is no best.
+        options: what else keeps all with one thing changed, where there is.
     """
 
     query: Query
@@ -48,6 +49,7 @@ class Advice:
     best: Candidate | None = None
     alternatives: tuple[Candidate, ...] = ()
     needs: tuple[Need, ...] = ()
+    options: tuple[Need, ...] = ()
 
     @property
     def lacking(self) -> bool:
@@ -128,6 +130,7 @@ def _advice(query: Query, standing: Alarms) -> Advice:
         best=best,
         alternatives=tuple(tried),
         needs=() if best is not None else tuple(needs(case)),
+        options=() if best is None else tuple(options(case, best)),
     )
 
 

@@ -13,21 +13,25 @@ import numpy as np
 
 from accountant.budget.loads import kept_of, loads_of
 from accountant.units import PrivacyUnit, floor_loss_units
+from operators.conditions.weights import Weight
 from operators.registry import mechanism_of
+from stream.config.alarms.tolerances import aim_with
 from stream.decisions.mechanisms import plans_of
 from stream.model.alarms import cells_per_unit, scope_of
 from stream.planning.budget import alarm_costs, period_table
 from stream.planning.usefulness import useful_tolerance
-from stream.windows.calendars import LocalCalendar
+from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from accountant.units import Contribution
     from stream.model.alarms import Alarms, Budget
     from stream.model.queries import Query
     from stream.model.wanted import FalseRings
     from stream.windows.calendars import Calendar
+    from stream.windows.schedule import Schedule
 
 __all__ = ["Case", "case_of", "usual_statistics"]
 
@@ -45,6 +49,7 @@ class Case:
         span_windows: windows of the fullest span in which false rings are counted.
         period_windows: windows of the fullest budget period; ``None`` where there is no end, and
             under unit ``event``.
+        timezone: of days and schedules, where the alarm has none of its own.
     """
 
     query: Query
@@ -54,6 +59,7 @@ class Case:
     room_units: int
     span_windows: int
     period_windows: int | None
+    timezone: str
 
     @property
     def cells(self) -> int:
@@ -122,6 +128,31 @@ class Case:
         query = replace(self.query, condition=replace(condition, atoms={name: atom}))
         return replace(self, query=query, usual=self.usual[:cells])
 
+    def with_schedule(self, schedule: Schedule) -> Case:
+        """Return the case with windows at other times, in which as much is usual."""
+        calendar = self.query.calendar
+        if not isinstance(calendar, FixedCalendar | LocalCalendar):
+            return self
+        return self.with_calendar(replace(calendar, schedule=schedule))
+
+    def with_caps(self, caps: Contribution) -> Case:
+        """Return the case with other caps, under which as much is usual."""
+        condition, before = self.query.condition, self.budget.contribution
+        moved = tuple(
+            old
+            if spec.kind is Weight.DISTINCT_UNITS
+            else old // before.events_per_cell * caps.events_per_cell
+            for spec, old in zip(self.query.aggregates, condition.sensitivities, strict=True)
+        )
+        query = replace(self.query, condition=replace(condition, sensitivities=moved))
+        return replace(self, query=query, budget=replace(self.budget, contribution=caps))
+
+    def with_tolerance(self, tolerance: int) -> Case:
+        """Return the case with a tolerance that is written, in units of the statistic."""
+        left = tuple(key for key in self.query.open if key != "tolerance")
+        aim = aim_with(self.query, (tolerance,))
+        return replace(self, query=replace(self.query, open=left, aim=aim))
+
     def with_threshold(self, further: int) -> Case:
         """Return the case with thresholds further from zero, or nearer below zero.
 
@@ -167,6 +198,7 @@ def case_of(query: Query, alarms: Alarms) -> Case | str:
         room_units=_room(query, alarms),
         span_windows=span,
         period_windows=period,
+        timezone=alarms.timezone,
     )
 
 

@@ -1,19 +1,24 @@
-"""What would have to change where nothing keeps what is wanted: one thing at a time, with numbers.
+"""What a change of one thing does: where nothing keeps what is wanted, and where something does.
 
-Every change is the smallest of its kind after which something useful keeps all that is wanted, by
-the search of :func:`stream.planning.advice.search.cheapest`; what is usual is taken to stay so.
+A need is the smallest change of its kind after which something useful keeps all that is wanted; an
+option is one that keeps it, too, and what it would cost. Both are by the search of
+:func:`stream.planning.advice.search.cheapest`; what is usual is taken to stay so.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from accountant.budget.plan import epsilon_needed
 from accountant.units import PrivacyUnit, floor_loss_units
+from stream.config.alarms.tolerances import tolerance_text
 from stream.model.numbers import decimal
 from stream.model.wanted import FalseRings
+from stream.planning.advice.hours import most_shortened, shortened
 from stream.planning.advice.search import cheapest
 from stream.planning.search import rounded, rounded_index, smallest
 from stream.planning.stretching import covered_share, stretched, window_text
@@ -22,10 +27,11 @@ from stream.planning.usefulness import MOST_RATE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from accountant.units import Contribution
     from stream.planning.advice.case import Case
     from stream.planning.advice.search import Candidate
 
-__all__ = ["Need", "NeedKind", "needs"]
+__all__ = ["Need", "NeedKind", "needs", "options"]
 
 _LONGER: Final = (2, 3, 4, 5, 6, 8, 10, 12, 15, 24)
 _MOST_THRESHOLDS: Final = 8
@@ -40,6 +46,8 @@ class NeedKind(StrEnum):
     THRESHOLD = "threshold"
     CELLS = "cells"
     PREDICATES = "predicates_per_window"
+    EVENTS = "events_per_cell"
+    TOLERANCE = "tolerance"
     FALSE_RINGS = "false_rings"
     MAX_FNR = "max_fnr"
 
@@ -53,12 +61,14 @@ class Need:
         value: to what, for a program.
         text: in words.
         candidate: what then keeps all.
+        active: the schedule to write, where hours change.
     """
 
     kind: NeedKind
     value: str
     text: str
     candidate: Candidate
+    active: str | None = None
 
 
 def needs(case: Case) -> list[Need]:
@@ -67,11 +77,75 @@ def needs(case: Case) -> list[Need]:
     Args:
         case: what is asked, for which nothing keeps all.
     """
-    tried = (_epsilon, _window, _windows, _threshold, _cells, _predicates, _false_rings, _max_fnr)
+    tried = (
+        *(_epsilon, _window, _windows, _threshold, _cells, _predicates, _events),
+        *(_false_rings, _max_fnr),
+    )
     return [need for one in tried for need in one(case)]
 
 
+def options(case: Case, best: Candidate) -> list[Need]:
+    """Return what else would keep all that is wanted, one thing changed, and for how much.
+
+    The least epsilon_max that is enough; and with the best mechanism and as many alarms the least
+    tolerance, half the active hours, every cap at 1, and the first longer windows that cost less.
+
+    Args:
+        case: what is asked.
+        best: what keeps it as it is.
+    """
+    caps = case.budget.contribution
+    left = tuple(k for k in case.query.open if k not in {"mechanism", "alarms_per_period"})
+    aim = replace(case.query.aim, alarms=best.query.aim.alarms)
+    query = replace(case.query, mechanism=best.mechanism, open=left, aim=aim)
+    alike = replace(case, query=query)
+    found = [
+        *_tighter(alike, best),
+        *_epsilon(case),
+        *_longer(alike, best),
+        *_hours(alike, most_shortened(case.query.calendar) // 2),
+        *_capped(alike, NeedKind.PREDICATES, replace(caps, predicates_per_window=1)),
+        *_capped(alike, NeedKind.EVENTS, replace(caps, events_per_cell=1)),
+    ]
+    return [one for one in found if one.candidate.keeps]
+
+
+def _tighter(case: Case, best: Candidate) -> Iterator[Need]:
+    """Yield the least tolerance that is enough, where it is open."""
+    if "tolerance" not in case.query.open:
+        return
+
+    def keeps(tolerance: int) -> bool:
+        return _keeping(case.with_tolerance(tolerance)) is not None
+
+    widest = best.query.aim.tolerances[0]
+    least = smallest(keeps, -1, widest)
+    kept = None if least in {None, widest} else _keeping(case.with_tolerance(least or 0))
+    if kept is not None:
+        value = tolerance_text(kept.query, kept.query.aim.tolerances)
+        yield Need(NeedKind.TOLERANCE, value, f"tolerance: {value}, the least that fits", kept)
+
+
+def _longer(case: Case, best: Candidate) -> Iterator[Need]:
+    """Yield the first longer windows that keep all and cost less."""
+    for need in _windows_longer(case):
+        if (need.candidate.worst_units or 0) < (best.worst_units or 0):
+            yield need
+            return
+
+
+def _capped(case: Case, kind: NeedKind, caps: Contribution) -> Iterator[Need]:
+    """Yield a cap of 1, where it is another now and changes what is charged."""
+    if case.budget.unit is PrivacyUnit.EVENT or caps == case.budget.contribution:
+        return
+    found, before = _keeping(case.with_caps(caps)), cheapest(case)
+    if found is not None and (before is None or found.worst_units != before.worst_units):
+        yield Need(kind, "1", f"{kind.value}: 1, which counts less of a person", found)
+
+
 def _keeping(case: Case) -> Candidate | None:
+    if not case.span_windows:
+        return None
     found = cheapest(case)
     return found if found is not None and found.keeps else None
 
@@ -81,10 +155,17 @@ def _epsilon(case: Case) -> Iterator[Need]:
     if found is not None and found.worst_units is not None:
         wall = floor_loss_units(case.budget.epsilon_max)
         value = epsilon_needed(wall - case.room_units + found.worst_units)
-        yield Need(NeedKind.EPSILON_MAX, value, f'epsilon_max: "{value}"', found)
+        room = case.room_units + floor_loss_units(Fraction(value)) - wall
+        fitting = replace(found, case=replace(case, room_units=room))
+        yield Need(NeedKind.EPSILON_MAX, value, f'epsilon_max: "{value}"', fitting)
 
 
 def _window(case: Case) -> Iterator[Need]:
+    yield from islice(_windows_longer(case), 1)
+
+
+def _windows_longer(case: Case) -> Iterator[Need]:
+    """Yield longer windows that keep all, shortest first."""
     calendar = case.query.calendar
     for times in _LONGER if case.period_windows else ():
         longer = case.with_calendar(stretched(calendar, times).calendar)
@@ -96,11 +177,21 @@ def _window(case: Case) -> Iterator[Need]:
             share = covered_share(longer.query.calendar, calendar)
             words += f", for {share:.0%} of the time" if share < 1 else ""
             yield Need(NeedKind.WINDOW, text, words, found)
-            return
 
 
 def _windows(case: Case) -> Iterator[Need]:
+    """Yield fewer windows a period: as a schedule to write, where one leaves them out."""
     most = case.period_windows or 1
+    shorter = most_shortened(case.query.calendar)
+    if shorter and case.period_windows:
+
+        def fits(fewer: int) -> bool:
+            schedule = shortened(case.query.calendar, fewer, case.timezone)
+            return _keeping(case.with_schedule(schedule)) is not None
+
+        if (found := smallest(fits, 0, shorter)) is not None:
+            yield from _hours(case, found)
+        return
 
     def keeps(fewer: int) -> bool:
         return _keeping(case.with_windows(most - fewer)) is not None
@@ -111,6 +202,21 @@ def _windows(case: Case) -> Iterator[Need]:
         if kept is not None:
             text = f"fewer active hours: {left} windows a period where there are {most}"
             yield Need(NeedKind.WINDOWS, str(left), text, kept)
+
+
+def _hours(case: Case, fewer: int) -> Iterator[Need]:
+    """Yield a schedule whose intervals are so many windows shorter, if that keeps all."""
+    if not fewer or not case.period_windows:
+        return
+    schedule = shortened(case.query.calendar, fewer, case.timezone)
+    open_less = case.with_schedule(schedule)
+    if (kept := _keeping(open_less)) is not None:
+        left = open_less.period_windows
+        text = (
+            f"fewer active hours: {left} windows a period where there are {case.period_windows},"
+            f' as active: "{schedule.text}"'
+        )
+        yield Need(NeedKind.WINDOWS, str(left), text, kept, schedule.text)
 
 
 def _threshold(case: Case) -> Iterator[Need]:
@@ -144,19 +250,37 @@ def _cells(case: Case) -> Iterator[Need]:
 
 
 def _predicates(case: Case) -> Iterator[Need]:
-    cap = case.budget.contribution.predicates_per_window
+    caps = case.budget.contribution
+    yield from _smaller(
+        case,
+        NeedKind.PREDICATES,
+        caps.predicates_per_window,
+        lambda cap: replace(caps, predicates_per_window=cap),
+    )
+
+
+def _events(case: Case) -> Iterator[Need]:
+    caps = case.budget.contribution
+    yield from _smaller(
+        case, NeedKind.EVENTS, caps.events_per_cell, lambda cap: replace(caps, events_per_cell=cap)
+    )
+
+
+def _smaller(
+    case: Case, kind: NeedKind, cap: int, caps_of: Callable[[int], Contribution]
+) -> Iterator[Need]:
+    """Yield the largest smaller cap that is enough."""
     if case.budget.unit is PrivacyUnit.EVENT:
         return
 
-    def capped(most: int) -> Case:
-        caps = replace(case.budget.contribution, predicates_per_window=most)
-        return replace(case, budget=replace(case.budget, contribution=caps))
+    def capped(fewer: int) -> Candidate | None:
+        return _keeping(case.with_caps(caps_of(cap - fewer)))
 
-    found = smallest(lambda fewer: _keeping(capped(cap - fewer)) is not None, 0, cap - 1)
-    kept = None if found is None else _keeping(capped(cap - found))
+    found = smallest(lambda fewer: capped(fewer) is not None, 0, cap - 1)
+    kept = None if found is None else capped(found)
     if found is not None and kept is not None:
-        text = f"predicates_per_window: {cap - found}, which counts a person in fewer"
-        yield Need(NeedKind.PREDICATES, str(cap - found), text, kept)
+        value = str(cap - found)
+        yield Need(kind, value, f"{kind.value}: {value}, which counts less of a person", kept)
 
 
 def _false_rings(case: Case) -> Iterator[Need]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from stream.planning.advice.advice import Advice
+    from stream.planning.advice.needs import Need
     from stream.planning.advice.search import Candidate
 
 __all__ = ["advice_lines"]
@@ -32,10 +33,8 @@ def advice_lines(advice: Sequence[Advice]) -> Iterator[dict[str, object]]:
             "written": None if one.written is None else _way(one.written),
             "best": None if one.best is None else _way(one.best),
             "alternatives": [_way(each) for each in one.alternatives],
-            "needs": [
-                {"change": need.kind.value, "value": need.value, "then": _way(need.candidate)}
-                for need in one.needs
-            ],
+            "needs": [_change(need) for need in one.needs],
+            "options": [_change(option) for option in one.options],
             "searched": None,
         }
         if not isinstance(one.case, str):
@@ -47,6 +46,15 @@ def advice_lines(advice: Sequence[Advice]) -> Iterator[dict[str, object]]:
             }
             line["searched"] = family(one.case)
         yield line
+
+
+def _change(one: Need) -> dict[str, object]:
+    return {
+        "change": one.kind.value,
+        "value": one.value,
+        "active": one.active,
+        "then": _way(one.candidate),
+    }
 
 
 def _way(one: Candidate) -> dict[str, object]:

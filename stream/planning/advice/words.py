@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from stream.planning.advice.advice import Advice
     from stream.planning.advice.case import Case
+    from stream.planning.advice.needs import Need
     from stream.planning.advice.search import Candidate
 
 __all__ = ["advice_shown", "family", "to_write"]
@@ -70,7 +71,7 @@ def family(case: Case) -> str:
     if any(each.run is not None for each in mechanisms_tried(case)):
         most = MOST_ALARMS if "alarms_per_period" in case.query.open else case.query.aim.alarms
         text += f"; runs of up to {most} alarms"
-    return text
+    return f"{text}; then windows, hours, caps and the rest, one at a time"
 
 
 def _lines(one: Advice, case: Case) -> Iterator[str]:
@@ -99,6 +100,9 @@ def _usual(case: Case) -> list[Fraction]:
 def _outcome(one: Advice, case: Case) -> Iterator[str]:
     if one.best is not None:
         yield from _best_lines(one, one.best)
+        if one.options:
+            yield "with one thing changed, all of it would be kept by:"
+            yield from _changes(one.options)
     elif one.query.open or one.needs:
         yield "nothing useful keeps all of this"
         if one.poor is not None:
@@ -107,9 +111,7 @@ def _outcome(one: Advice, case: Case) -> Iterator[str]:
             yield "what is usual is enough to ring: only a threshold beyond it leaves an alarm"
         elif one.needs:
             yield "it would take one of:"
-            for need in one.needs:
-                each = need.candidate
-                yield f"  {need.text} ({_name(each)}, {_decimals(each.worst_units)} a period)"
+            yield from _changes(one.needs)
         else:
             yield "no change of one thing alone is enough"
     if one.query.open or one.best is not None or one.needs:
@@ -148,6 +150,12 @@ def _best_lines(one: Advice, best: Candidate) -> Iterator[str]:
             f"{_name(runs)} would do it for {_decimals(runs.worst_units)} a period, but is silent"
             " once its alarms are spent"
         )
+
+
+def _changes(changes: Sequence[Need]) -> Iterator[str]:
+    for change in changes:
+        each = change.candidate
+        yield f"  {change.text} ({_name(each)}, {_decimals(each.worst_units)} a period)"
 
 
 def _table(one: Advice, case: Case) -> RenderableType:

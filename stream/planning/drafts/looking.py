@@ -11,7 +11,8 @@ import itertools
 import json
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -32,9 +33,21 @@ MOST_ROWS: Final = 10_000
 _MOST_VALUES: Final = 500
 _PLAUSIBLE_MS: Final = range(631_152_000_000, 4_102_444_800_000)  # 1990 to 2100
 _SECONDS: Final = range(631_152_000, 4_102_444_800)
+_FINER: Final = {1_000: "microseconds", 1_000_000: "nanoseconds"}  # of a millisecond
+_INT64: Final = range(-(2**63), 2**63)
+_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_LOCAL_DATE: Final = re.compile(r"[0-9]{1,4}[/.][0-9]{1,2}[/.][0-9]{1,4}\b.*", re.ASCII)
+_DAYS: Final = "days without a time"
+_ODD: Final[Mapping[type, str]] = {
+    dict: "objects with fields of their own",
+    list: "lists",
+    bytes: "bytes that are no text",
+    date: _DAYS,
+}
 _WHOLE: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})", re.ASCII)
 _REAL: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
 _BOOLEANS: Final = {"true": True, "false": False}
+_SEPARATOR: Final = re.compile(r"[;\t|]")
 _LISTED: Final = (FieldType.STRING, FieldType.INTEGER)
 _KINDS: Final[Mapping[type | None, FieldType]] = {
     str: FieldType.STRING,
@@ -54,7 +67,8 @@ class Seen:
     Args:
         name: of the field.
         kind: its type; ``None`` where values are of several types, or nothing that is declared.
-        form: how times are written, in words; "" for what is no time.
+        form: how times are written, or what looks like a time and is read as none, or why there is
+            no type, in words; "" where there is nothing to say.
         distinct: how many different values there are, up to a limit.
         values: the different values as texts, in order; none where there are more than the limit.
     """
@@ -201,16 +215,41 @@ def _seen(name: str, found: Sequence[Any]) -> Seen:
 def _kind(values: Sequence[Any]) -> tuple[FieldType | None, str]:
     """Return the type of a column and, of times, the form; ``None`` where there is none."""
     kinds = {type(value) for value in values}
-    if kinds == {str} and all(map(_is_instant, values)):
-        zoned = all(value[-1] in "Zz" or {"+", "-"} & set(value[10:]) for value in values)
-        return FieldType.TIMESTAMP, "ISO 8601" if zoned else "ISO 8601 without an offset (UTC)"
-    if kinds == {int} and all(value in _PLAUSIBLE_MS for value in values):
-        return FieldType.TIMESTAMP, "milliseconds since 1970"
-    if kinds == {int} and all(value in _SECONDS for value in values):
-        return FieldType.INTEGER, "seconds since 1970"
+    if kinds == {str}:
+        return _kind_of_texts(values)
+    if kinds == {int}:
+        return _kind_of_numbers(values)
+    if kinds == {float} and all(int(value) in _SECONDS for value in values if isfinite(value)):
+        return FieldType.FLOAT, "seconds since 1970, with fractions"
     if kinds == {int, float}:
         return FieldType.FLOAT, ""
-    return _KINDS.get(next(iter(kinds)) if len(kinds) == 1 else None), ""
+    if len(kinds) != 1:
+        return None, "values of several types" if kinds else "nothing"
+    (kind,) = kinds
+    return _KINDS.get(kind), _ODD.get(kind, "")
+
+
+def _kind_of_texts(values: Sequence[str]) -> tuple[FieldType, str]:
+    if all(map(_is_instant, values)):
+        zoned = all(value[-1] in "Zz" or {"+", "-"} & set(value[10:]) for value in values)
+        return FieldType.TIMESTAMP, "ISO 8601" if zoned else "ISO 8601 without an offset (UTC)"
+    if all(map(_DAY.fullmatch, values)):
+        return FieldType.STRING, _DAYS
+    local = all(map(_LOCAL_DATE.fullmatch, values))
+    return FieldType.STRING, "dates with slashes or dots" if local else ""
+
+
+def _kind_of_numbers(values: Sequence[int]) -> tuple[FieldType | None, str]:
+    if all(value in _PLAUSIBLE_MS for value in values):
+        return FieldType.TIMESTAMP, "milliseconds since 1970"
+    if all(value in _SECONDS for value in values):
+        return FieldType.INTEGER, "seconds since 1970"
+    for parts, name in _FINER.items():
+        if all(value // parts in _PLAUSIBLE_MS for value in values):
+            return FieldType.INTEGER, f"{name} since 1970"
+    if not all(value in _INT64 for value in values):
+        return None, "whole numbers beyond 64 bits"
+    return FieldType.INTEGER, ""
 
 
 def _is_instant(text: str) -> bool:
@@ -247,10 +286,18 @@ def _likeliest(looked: Looked, kinds: Sequence[FieldType], names: Sequence[str])
 
 
 def _object(line: bytes) -> Any:
+    """Return what a line of JSON says; ``None`` of one that a feed would drop as undecodable."""
     try:
-        return json.loads(line)
+        found = json.loads(line.decode(), parse_constant=_refused)
+        if b"\\u" in line:  # half of a pair is no text
+            json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
+    return found
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def _json_lines(path: Path) -> Iterable[Any]:
@@ -261,11 +308,31 @@ def _json_lines(path: Path) -> Iterable[Any]:
 
 def _csv_lines(path: Path) -> Iterable[Any]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file, strict=True)
-        rows = list(itertools.islice(reader, MOST_ROWS))
-    columns = {name: _meant([row[name] for row in rows]) for name in reader.fieldnames or ()}
-    for at in range(len(rows)):
+        reader = csv.reader(_texts(path, file), strict=True)
+        header = next(reader, [])
+        lines = [cells for cells in itertools.islice(reader, MOST_ROWS) if cells]
+    if len(header) == 1 and (other := _SEPARATOR.search(header[0])):
+        raise DataError(
+            f"{path}: its header is one column, with {other[0]!r} in it",
+            hint="cells are separated by commas: write the file so",
+        )
+    for name in filter(None, header):
+        if header.count(name) > 1:
+            raise DataError(f"{path}: column {name!r} stands twice", hint="rename one of them")
+    whole = [cells for cells in lines if len(cells) == len(header)]
+    columns = {
+        name: _meant([cells[at] for cells in whole]) for at, name in enumerate(header) if name
+    }
+    yield from (None for _ in range(len(lines) - len(whole)))
+    for at in range(len(whole)):
         yield {name: cells[at] for name, cells in columns.items()}
+
+
+def _texts(path: Path, lines: Iterable[str]) -> Iterable[str]:
+    for line in lines:
+        if "\0" in line:
+            raise DataError(f"{path}: not text, whatever its name says", hint="name another file")
+        yield line
 
 
 def _parquet_rows(path: Path) -> Iterable[Any]:

@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from accountant.errors import ConfigError
 from stream.config.sql.text import name_in_sql
 from stream.config.yamlfile import quoted
+from stream.events.columns import MAX_STRING_BYTES
 from stream.planning.drafts.answers import Measured
 
 if TYPE_CHECKING:
@@ -99,6 +100,11 @@ def values_text(answers: Answers) -> str:
             raise ConfigError(
                 f"{value[:40]!r} cannot be a value of {answers.per}: it stands on a line of a file",
                 hint="values have no spaces around them, and no line breaks",
+            )
+        if len(value.encode()) > MAX_STRING_BYTES:
+            raise ConfigError(
+                f"a value of {answers.per} is longer than {MAX_STRING_BYTES:,} bytes",
+                hint="an event with a longer text is dropped: leave the value out",
             )
     return "".join(f"{value}\n" for value in answers.values)
 

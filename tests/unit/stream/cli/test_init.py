@@ -141,7 +141,10 @@ def test_values_that_everybody_knows_may_come_from_a_sample(tmp_path: Path) -> N
     ("arguments", "says"),
     [
         (("--sample", "us.csv"), "no field that could be its time"),
-        (("--sample", "us.csv", "--time", "when"), "'when' holds string, and its time is"),
+        (
+            ("--sample", "us.csv", "--time", "when"),
+            "'when' holds dates with slashes or dots, and its time is",
+        ),
         (("--sample", "seconds.csv", "--time", "when"), "'when' holds seconds since 1970"),
         (("--sample", "own.jsonl", "--per", "room"), "the sample has no field 'room'"),
         (("--sample", "own.jsonl", "--values", ","), "there are no values of 'place'"),

@@ -42,6 +42,12 @@ BAD = [
     ("tolerance: 9", "tolerance: ⟦*missing", "undefined alias", "check"),
     ("tolerance: 9", "tolerance: ⟦!!python/name:os.system 1", "the tag", "remove"),
     ('metrics: {custodian: "127.0.0.1:9465"}', "metrics: ⟦on", "a mapping belongs here", "key:"),
+    (
+        "person: string,",
+        "person: string, ⟦'a\"b': string,",
+        "no quotes, backslashes",
+        "codec: arrow",
+    ),
     # single values
     ("timezone: Europe/Berlin", "timezone: ⟦Europe/Berlim", "time zone", "`Europe/Berlin`"),
     ("max_fnr: 0.05", "max_fnr: ⟦1.5", "not a probability", "between 0 and 1"),

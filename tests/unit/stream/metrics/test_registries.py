@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -97,6 +98,9 @@ def test_the_exact_names_are_kept() -> None:
         ("tocsin_events_total", "custodian"),
         ("tocsin_events_dropped_total", "custodian"),
         ("tocsin_events_dropped_share", "custodian"),
+        ("tocsin_predicates", "custodian"),
+        ("tocsin_predicates_unseen", "custodian"),
+        ("tocsin_window_ids", "custodian"),
         ("tocsin_decision_seconds", "custodian"),
         ("tocsin_cut_to_alarm_seconds", "custodian"),
         ("tocsin_partials_stored_total", "custodian"),
@@ -133,12 +137,19 @@ def test_nothing_but_tocsin_series_is_shown() -> None:
 _RELEASED = [decided(), decided("quiet", 1, 0), denied(hour=2), decided(hour=3, alarms=1)]
 
 
+def _take(metrics: Metrics, *, cell: int, hour: int) -> None:
+    """Let the windows of an hour take one row."""
+    one = np.array([1])
+    metrics.rows_taken("badges", ["crowd"], one * cell, one * hour * HOUR_MS, one.astype(np.uint64))
+
+
 def _run(
     metrics: Metrics, *, reads: list[int], drops: dict[str, int], seconds: list[float]
 ) -> None:
     """Go through one input's private life, then publish the same decisions as every other."""
     for count in reads:
         metrics.events_read("badges", count)
+        _take(metrics, cell=min(count % 4, 2), hour=1)
         metrics.lag("badges", count % 4, count)
         metrics.held("badges", count % 4, "reading" if count else "end")
         metrics.partial_stored("crowd", "stored")
@@ -199,6 +210,14 @@ class _Leaky(Metrics):
         self._leak.inc(count)
 
 
+class _Places(Metrics):
+    """Broken twin: a public gauge of who was seen where."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.public.register(self._custodian.seen)
+
+
 class _LateSeries(Metrics):
     """Broken twin: a public series appears once an event was dropped."""
 
@@ -217,7 +236,7 @@ class _Behind(Metrics):
             self.answered(KAFKA)
 
 
-@pytest.mark.parametrize("twin", [_Leaky, _LateSeries, _Behind])
+@pytest.mark.parametrize("twin", [_Leaky, _Places, _LateSeries, _Behind])
 def test_a_public_page_that_depends_on_events_is_caught(twin: type[Metrics]) -> None:
     """Likewise a public counter of events, a series that appears late, readiness that counts."""
     with pytest.raises(AssertionError):
@@ -227,6 +246,7 @@ def test_a_public_page_that_depends_on_events_is_caught(twin: type[Metrics]) -> 
 _PRIVATE_CALLS: dict[str, Callable[[Metrics], None]] = {
     "events_read": lambda m: m.events_read("badges", 5),
     "events_dropped": lambda m: m.events_dropped("badges", {"late": 1}),
+    "rows_taken": lambda m: _take(m, cell=0, hour=1),
     "lag": lambda m: m.lag("badges", 0, 7),
     "held": lambda m: m.held("badges", 0, "transaction"),
     "partial_stored": lambda m: m.partial_stored("crowd", "conflict"),

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -42,7 +43,8 @@ class File:
     budget: str = "unit: user, period: 1d"
     size: str = "'1' HOUR"
     threshold: int = 20
-    active: str = "Mon-Sun 07:00-22:00"
+    aggregate: str = "COUNT(DISTINCT person)"
+    active: str | None = "Mon-Sun 07:00-22:00"
     rooms: int = ROOMS
     more: str = ""
 
@@ -50,6 +52,7 @@ class File:
         """Write the file and return its path."""
         rooms = ", ".join(f"r{room:02d}" for room in range(1, self.rooms + 1))
         keys = "\n".join(f"    {key}: {value}" for key, value in self.keys.items())
+        hours = "" if self.active is None else f'    active: "{self.active}"\n'
         path = folder / "rooms.yaml"
         path.write_text(
             f"""\
@@ -66,9 +69,8 @@ alarms:
   crowded:
     sql: |
       SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL {self.size})
-      HAVING COUNT(DISTINCT person) > {self.threshold}
-    active: "{self.active}"
-{keys}
+      HAVING {self.aggregate} > {self.threshold}
+{hours}{keys}
 {self.more}"""  # noqa: S608 -- the language under test
         )
         return path
@@ -191,6 +193,8 @@ def test_what_was_found_is_kept_once_it_is_written(tmp_path: Path) -> None:
     code, again = record(path)
     assert code == 0
     assert again["written"]["fits"]
+    assert again["written"]["keeps"]
+    assert again["best"] is None  # nothing else is advised then
     assert again["written"]["false_rings"] == pytest.approx(found["best"]["false_rings"])
     assert "false rings a day: kept" in invoke("plan", path).stdout
     assert invoke("check", path).exit_code == 0
@@ -275,3 +279,88 @@ def test_the_table_of_ways_is_cut_nowhere(
     assert max(map(len, shown.splitlines())) <= width
     for figure in ("probe-ent", "svt x6", "2.7e-05", "11.070", "budget"):
         assert figure in shown
+
+
+_CAPS = "unit: user, period: 1d, contribution: {predicates_per_window: 2, events_per_cell: 3}"
+_COUNTED = File(
+    {**WANTED, "usual": "20"},
+    budget=_CAPS,
+    epsilon_max="60",
+    aggregate="COUNT(*)",
+    threshold=60,
+    active="Mon-Fri 07:00-19:00",
+    rooms=12,
+)
+_CHANGED: Mapping[str, tuple[File, set[str]]] = {
+    "something is best, by runs": (
+        File(WANTED, rooms=20),
+        {"tolerance", "epsilon_max", "windows_per_period", "window"},
+    ),
+    "something is best, window by window": (
+        _COUNTED,
+        {"tolerance", "epsilon_max", "windows_per_period", "window"}
+        | {"predicates_per_window", "events_per_cell"},
+    ),
+    "nothing is": (
+        replace(_COUNTED, epsilon_max="6", keys={**_COUNTED.keys, "mechanism": "tslm"}),
+        {"epsilon_max", "windows_per_period", "window", "threshold", "events_per_cell"},
+    ),
+    "nothing is, around the clock": (
+        replace(
+            _COUNTED, epsilon_max="5", active=None, keys={**_COUNTED.keys, "mechanism": "tslm"}
+        ),
+        {"epsilon_max", "windows_per_period", "window", "threshold"},
+    ),
+}
+
+
+def _with(file: File, change: dict[str, Any]) -> File:
+    """Return a file with one change, and the way of it, written in."""
+    kind, value = change["change"], change["value"]
+    keys = {**file.keys, **change["then"]["write"]}
+    match kind:
+        case "epsilon_max":
+            file = replace(file, epsilon_max=value)
+        case "window":
+            (size,) = re.findall(r"'\d+' [A-Z]+", value)
+            file = replace(file, size=size)
+        case "windows_per_period":
+            file = replace(file, active=change["active"])
+        case "threshold":  # the first figure that rings
+            file = replace(file, threshold=int(value) - 1)
+        case "predicates_per_window" | "events_per_cell":
+            file = replace(file, budget=re.sub(rf"{kind}: \d+", f"{kind}: {value}", file.budget))
+        case "predicates":
+            file = replace(file, rooms=int(value))
+        case "cells":
+            file = replace(file, rooms=int(value))
+        case "false_rings":
+            keys["false_rings"] = value
+        case _:
+            assert kind in {"max_fnr", "tolerance"}
+    return replace(file, keys=keys)
+
+
+@pytest.mark.parametrize("name", _CHANGED)
+def test_every_change_does_what_is_printed_once_it_is_written(name: str, tmp_path: Path) -> None:
+    """The planner prices the changed file as the adviser said: epsilon, a period, rings, misses."""
+    file, kinds = _CHANGED[name]
+    _, found = record(file.write(tmp_path))
+    changes = found["options"] or found["needs"]
+    assert (found["best"] is None) == name.startswith("nothing")
+    assert kinds <= {change["change"] for change in changes}
+    for change in changes:
+        result = invoke("plan", _with(file, change).write(tmp_path), "--json")
+        lines = [json.loads(line) for line in result.stdout.splitlines()]
+        (again,) = [line for line in lines if line["record"] == "advice"]
+        then = change["then"]
+        for figure in ("epsilon", "worst", "fits", "keeps"):
+            assert again["written"][figure] == then[figure], change
+        for figure in ("missed", "false_rings"):
+            assert again["written"][figure] == pytest.approx(then[figure]), change
+        assert (then["keeps"], then["poor"]) == (True, [])
+        (alarm,) = [line for line in lines if line["record"] == "alarm"]
+        (budget,) = [line for line in lines if line["record"] == "budget"]
+        assert budget["fits"]
+        assert Fraction(alarm["epsilon"]) == Fraction(then["epsilon"])
+        assert Fraction(budget["worst"]) == Fraction(then["worst"])

@@ -17,9 +17,18 @@ OFFICE = TEMPLATES["office"]
 @pytest.mark.parametrize("name", ["${HOME}", 'a"b', "order", "no", "#x", "a: b", "é", "{x}", "1"])
 def test_names_stay_what_they_are(name: str) -> None:
     """No variable is read, no quote closed, no comment begun, no word of YAML or SQL taken."""
-    for answers in (replace(OFFICE, unit=name), replace(OFFICE, time=name)):
+    # A quote cannot be looked for in JSON.
+    office = replace(OFFICE, codec="arrow") if '"' in name else OFFICE
+    for answers in (replace(office, unit=name), replace(office, time=name)):
         (query,) = drafted(answers).alarms.queries.values()
         assert name in {query.feed.unit, query.feed.time}
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "a\tb"])
+def test_a_name_that_no_reader_of_json_looks_for_is_refused(name: str) -> None:
+    """It would pass the check, and end the first run."""
+    with pytest.raises(ConfigError, match=r"no quotes, backslashes|cannot be printed"):
+        drafted(replace(OFFICE, unit=name))
 
 
 @pytest.mark.parametrize("per", ["../room", "/room", "a b", "", "r" * 300])

@@ -1,0 +1,137 @@
+"""How many different people windows hold, about, in bounded memory.
+
+Of every window looked at, only its smallest hashes are kept: while there are fewer than ``_KEPT``
+the number is exact; beyond, the largest of them says how dense hashes lie, to about 3%.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+__all__ = ["LATEST", "LatestPeople", "People", "PeoplePerWindow"]
+
+LATEST: Final = 8
+"""How many windows of a live feed are held, which is enough to tell a usual one from an odd one."""
+
+_KEPT: Final = 1_024
+_WINDOWS: Final = 8_192  # 64 MiB of hashes
+_HASHES: Final = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """How many different ids windows hold that hold any; private.
+
+    Args:
+        largest: in the fullest window.
+        median: of all windows with somebody in them.
+        exact: whether both were counted, and not estimated.
+    """
+
+    largest: int
+    median: int
+    exact: bool
+
+
+class PeoplePerWindow:
+    """Counts the different units of some windows of one calendar.
+
+    Args:
+        windows: how many indexes the calendar has between its first and its last.
+        overlap: most windows that contain one instant.
+    """
+
+    def __init__(self, *, windows: int, overlap: int) -> None:
+        # Windows that are looked at share no instant, so a row is of one of them at most.
+        self._every = max(-(-windows // _WINDOWS), overlap, 1)
+        self._least: dict[int, NDArray[np.uint64]] = {}
+
+    def add(
+        self, first: NDArray[np.int64], last: NDArray[np.int64], hashed: NDArray[np.uint64]
+    ) -> None:
+        """Add rows.
+
+        Args:
+            first: shape (n,): first window that contains each row.
+            last: shape (n,): last such window.
+            hashed: shape (n,): hash of each row's unit.
+        """
+        for index, rows in _looked_at(first, last, self._every):
+            self._least[index] = _least(self._least.get(index), hashed[rows])
+
+    def counted(self) -> People | None:
+        """Return the figures; ``None`` where no window that is looked at holds anybody."""
+        if not self._least:
+            return None
+        sizes = sorted(map(_size, self._least.values()))
+        full = any(len(least) == _KEPT for least in self._least.values())
+        return People(sizes[-1], sizes[len(sizes) // 2], exact=not full)
+
+
+class LatestPeople:
+    """Counts the different units of the newest ``LATEST`` windows that hold any.
+
+    Rows may come twice and in any order; those of windows that are older still are not looked at.
+
+    Args:
+        overlap: most windows that contain one instant.
+    """
+
+    def __init__(self, *, overlap: int) -> None:
+        self._every = max(overlap, 1)
+        self._least: dict[int, NDArray[np.uint64]] = {}
+
+    def add(
+        self, first: NDArray[np.int64], last: NDArray[np.int64], hashed: NDArray[np.uint64]
+    ) -> None:
+        """Add rows, as ``PeoplePerWindow.add``."""
+        for index, rows in _looked_at(first, last, self._every):
+            if self.oldest is None or index >= self.oldest:
+                self._least[index] = _least(self._least.get(index), hashed[rows])
+                if len(self._least) > LATEST:
+                    del self._least[min(self._least)]
+
+    @property
+    def oldest(self) -> int | None:
+        """The oldest window that is held; ``None`` while all are that ever came."""
+        return min(self._least) if len(self._least) == LATEST else None
+
+    @property
+    def largest(self) -> int:
+        """How many are in the fullest window that is held; 0 where none is."""
+        return max(map(_size, self._least.values()), default=0)
+
+
+def _looked_at(
+    first: NDArray[np.int64], last: NDArray[np.int64], every: int
+) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Yield every window looked at and the positions of its rows, ascending."""
+    window = -(-first // every) * every
+    rows = np.flatnonzero(window <= last)
+    order = rows[np.argsort(window[rows], kind="stable")]
+    edges = np.flatnonzero(np.diff(window[order])) + 1
+    for own in np.split(order, edges) if len(order) else ():
+        yield int(window[own[0]]), own
+
+
+def _least(before: NDArray[np.uint64] | None, hashed: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the smallest of the hashes kept before and of new ones, ascending."""
+    if before is None:
+        return np.unique(hashed)[:_KEPT]
+    if len(before) == _KEPT:  # nearly all of a crowd's hashes are of no use: not sorted for nothing
+        hashed = hashed[hashed < before[-1]]
+    return np.unique(np.concatenate([before, hashed]))[:_KEPT]
+
+
+def _size(least: NDArray[np.uint64]) -> int:
+    if len(least) < _KEPT:
+        return len(least)
+    return round((_KEPT - 1) * _HASHES / (int(least[-1]) + 1))

@@ -1,0 +1,134 @@
+"""What arrives of a feed beside what its alarms declare: predicates without events, ids a window.
+
+The live counterpart of what a replay tells before it spends anything
+(:mod:`stream.replay.survey`): where half the predicates never occur, sensors and declaration mean
+different names; where one id is all that a window holds, it is not a person's. Exact and private:
+for the custodian's registry only.
+
+Bounded whatever arrives: of alarms that count the same, a number a predicate and the hashes of
+:mod:`stream.metrics.people`.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from stream.metrics.people import LATEST, LatestPeople
+from stream.model.references import feeds_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from stream.model.alarms import Alarms
+    from stream.windows.calendars import Calendar
+
+__all__ = ["SINCE", "SeenFamilies"]
+
+SINCE: Final = ("start", "windows")
+"""Since when predicates had no event: the worker's start, or the oldest of its latest windows."""
+
+_NEVER: Final = -(2**62)
+
+
+class SeenFamilies(Collector):
+    """Which predicates and how many ids were seen; safe to call from many threads.
+
+    Args:
+        alarms: the checked configuration.
+    """
+
+    def __init__(self, alarms: Alarms) -> None:
+        """Make every series; nothing was seen yet."""
+        self._calendars = {query.id: query.calendar for query in alarms.queries.values()}
+        self._cells = {query.id: len(query.domain) for query in alarms.queries.values()}
+        self._labels = [
+            (feed.name, query.id) for query in alarms.queries.values() for feed in feeds_of(query)
+        ]
+        self._uses: dict[tuple[str, str], _Use] = {}
+        self._lock = Lock()
+
+    def taken(
+        self,
+        feed: str,
+        queries: Sequence[str],
+        *,
+        cell: NDArray[np.int64],
+        time_ms: NDArray[np.int64],
+        hashed: NDArray[np.uint64],
+    ) -> None:
+        """Take note of rows that windows take; rows that are read again change nothing.
+
+        Args:
+            feed: which they are of.
+            queries: ids of those that count them, all alike.
+            cell: shape (n,): predicate of each row.
+            time_ms: shape (n,): event times.
+            hashed: shape (n,): hash of each row's unit.
+        """
+        first, last = self._calendars[queries[0]].containing(time_ms)
+        with self._lock:
+            use = self._uses.get((feed, queries[0]))
+            if use is None:
+                use = _Use(self._calendars[queries[0]], self._cells[queries[0]])
+                self._uses |= dict.fromkeys(((feed, query) for query in queries), use)
+            use.add(first, last, cell, hashed)
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield all families as of now."""
+        declared = GaugeMetricFamily(
+            "tocsin_predicates", "Predicates declared.", labels=["feed", "query"]
+        )
+        unseen = GaugeMetricFamily(
+            "tocsin_predicates_unseen",
+            f"Predicates without an event since the start, or in the latest {LATEST} windows"
+            " that hold any.",
+            labels=["feed", "query", "since"],
+        )
+        ids = GaugeMetricFamily(
+            "tocsin_window_ids",
+            f"Different ids in the fullest of the latest {LATEST} windows that hold any.",
+            labels=["feed", "query"],
+        )
+        with self._lock:
+            for feed, query in self._labels:
+                use = self._uses.get((feed, query))
+                cells = self._cells[query]
+                declared.add_metric([feed, query], cells)
+                counts = (cells, cells) if use is None else use.unseen()
+                for since, count in zip(SINCE, counts, strict=True):
+                    unseen.add_metric([feed, query, since], count)
+                ids.add_metric([feed, query], 0 if use is None else use.people.largest)
+        yield declared
+        yield unseen
+        yield ids
+
+
+class _Use:
+    """What alarms that count the same have seen of a feed."""
+
+    def __init__(self, calendar: Calendar, cells: int) -> None:
+        self.people = LatestPeople(overlap=calendar.overlap)
+        self._last = np.full(cells, _NEVER, np.int64)
+
+    def add(
+        self,
+        first: NDArray[np.int64],
+        last: NDArray[np.int64],
+        cell: NDArray[np.int64],
+        hashed: NDArray[np.uint64],
+    ) -> None:
+        self.people.add(first, last, hashed)
+        np.maximum.at(self._last, cell, last)
+
+    def unseen(self) -> tuple[int, int]:
+        """Return how many predicates had no event, as ``SINCE`` has it."""
+        never = int(np.count_nonzero(self._last == _NEVER))
+        oldest = self.people.oldest
+        return never, never if oldest is None else int(np.count_nonzero(self._last < oldest))
