@@ -73,10 +73,12 @@ def asked_last(plan: SvtPlan, steps: NDArray[np.int64], cell: int) -> float:
     """
     now = replace(plan, questions=1, put_back=False) if plan.put_back else plan
     noise, masses = threshold_law(now)
-    kinds, others = np.unique(np.delete(steps, cell), return_counts=True)
-    rates = [_rings(now, noise, int(kind)) for kind in kinds]
-    alive = _law_of_rings(rates, others, now.alarms) if rates else np.ones((1, noise.size))
-    return float(masses @ (alive.sum(axis=0) * _rings(now, noise, int(steps[cell]))))
+    rings = _rings(now, noise, int(steps[cell]))
+    if steps.size > now.alarms:  # fewer others cannot take all alarms
+        kinds, others = np.unique(np.delete(steps, cell), return_counts=True)
+        rates = [_rings(now, noise, int(kind)) for kind in kinds]
+        rings = rings * _law_of_rings(rates, others, now.alarms).sum(axis=0)
+    return float(masses @ rings)
 
 
 def _rings(plan: SvtPlan, noise: NDArray[np.float64], steps: int) -> NDArray[np.float64]:

@@ -32,7 +32,7 @@ def cases_text(draft: Draft, events: MadeUp) -> str:
     """
     answers = draft.answers
     value, usual = quoted(events.value), answers.usual
-    seldom = _DIGITS.create_decimal(Decimal(draft.rings_at(usual)))
+    seldom = _DIGITS.create_decimal(Decimal(draft.rings_at(usual))).normalize()
     often = decimal(1 - Fraction(answers.max_fnr))
     start = iso_utc(events.since_ms).removesuffix(".000Z") + "Z"
     return f"""\
