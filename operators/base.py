@@ -227,6 +227,18 @@ class RunOperator(Operator, Protocol):
         """
         ...
 
+    def asked_last(self, cell: int, statistics: NDArray[np.int64]) -> float:
+        """Return how likely a cell rings in the first window of a run, asked after all others.
+
+        The least over all orders in which a window's cells may be asked, never released;
+        :meth:`chances` is the most.
+
+        Args:
+            cell: which one.
+            statistics: shape (statistics, cells), int64, of the window.
+        """
+        ...
+
     def go_on(
         self,
         statistics: NDArray[np.int64],

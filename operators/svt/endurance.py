@@ -1,4 +1,4 @@
-"""How long a run of sparse-vector questions lasts where all cells are quiet.
+"""How long a run of sparse-vector questions lasts, and who comes too late for it.
 
 All questions of a run share the threshold's noise: given that, they are independent, so that every
 figure is one sum over it. In floats: for plans, not for promises.
@@ -6,6 +6,7 @@ figure is one sum over it. In floats: for plans, not for promises.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from operators.svt.terms import SvtPlan
 
-__all__ = ["endurance"]
+__all__ = ["asked_last", "endurance"]
 
 
 def endurance(plan: SvtPlan, steps: NDArray[np.int64], windows: int) -> Endurance:
@@ -56,6 +57,28 @@ def endurance(plan: SvtPlan, steps: NDArray[np.int64], windows: int) -> Enduranc
         spent=float(masses @ (1 - alive)),
         missed=float(1 - masses @ (alive * _rings(plan, noise, 0))),
     )
+
+
+def asked_last(plan: SvtPlan, steps: NDArray[np.int64], cell: int) -> float:
+    """Return how likely a cell rings that is asked after all others of a fresh run's first window.
+
+    No order of the questions is worse for it: it rings for certain where the others leave an alarm
+    and one of its own questions rings. A question that is put back comes with a later window, and
+    is not counted.
+
+    Args:
+        plan: the terms.
+        steps: shape (cells,), int64: step counts s' of the window's cells.
+        cell: which one.
+    """
+    now = replace(plan, questions=1, put_back=False) if plan.put_back else plan
+    noise, masses = threshold_law(now)
+    rings = _rings(now, noise, int(steps[cell]))
+    if steps.size > now.alarms:  # fewer others cannot take all alarms
+        kinds, others = np.unique(np.delete(steps, cell), return_counts=True)
+        rates = [_rings(now, noise, int(kind)) for kind in kinds]
+        rings = rings * _law_of_rings(rates, others, now.alarms).sum(axis=0)
+    return float(masses @ rings)
 
 
 def _rings(plan: SvtPlan, noise: NDArray[np.float64], steps: int) -> NDArray[np.float64]:

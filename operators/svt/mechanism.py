@@ -21,7 +21,7 @@ from operators.base import CONDITION_KEYS, Decision, Maker, Mechanism, Plan, Run
 from operators.conditions.condition import Aim, Condition
 from operators.single.adapter import check_statistics, promise_of, steps_of
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
-from operators.svt.endurance import endurance
+from operators.svt.endurance import asked_last, endurance
 from operators.svt.planning import planned_terms, sketched_terms
 from operators.svt.run import RunState, ask, open_run
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS, accuracy
@@ -144,6 +144,11 @@ class Svt:
         """Return what quiet cells leave of a run; see :meth:`RunOperator.endurance`."""
         check_statistics(self.condition, statistics)
         return endurance(self.terms, self._steps(statistics), windows)
+
+    def asked_last(self, cell: int, statistics: NDArray[np.int64]) -> float:
+        """Return how likely a cell rings in the worst order; see :meth:`RunOperator.asked_last`."""
+        check_statistics(self.condition, statistics)
+        return asked_last(self.terms, self._steps(statistics), cell)
 
     def go_on(
         self,

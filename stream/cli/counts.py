@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from rich.table import Table
 
 from operators.conditions.formula import atom_of
-from operators.conditions.weights import Weight
+from stream.model.headings import heading
 from stream.model.numbers import decimal
 from stream.windows.instants import iso_utc
 
@@ -87,7 +87,7 @@ def counts_table(query: Query, windows: Sequence[CountedWindow]) -> Table:
     table.add_column("window starts (UTC)")
     table.add_column("predicate")
     for spec in query.aggregates:
-        table.add_column(_heading(spec, query), justify="right")
+        table.add_column(heading(spec, query.feed), justify="right")
     if all(window.references is None for window in windows):
         table.add_column("rings in truth where")
         table.add_column("true")
@@ -110,8 +110,8 @@ def lost_table(query: Query, windows: Sequence[CountedWindow]) -> Table | None:
     """Return what caps leave out of the windows of an alarm; ``None`` where that is nothing."""
     table = Table(title=f"{query.id}: left out by caps", title_justify="left")
     table.add_column("window starts (UTC)")
-    for heading in ("repeats", "beyond predicates_per_window", "beyond events_per_cell"):
-        table.add_column(heading, justify="right")
+    for reason in ("repeats", "beyond predicates_per_window", "beyond events_per_cell"):
+        table.add_column(reason, justify="right")
     for window in windows:
         lost = window.capped
         if any(asdict(lost).values()):
@@ -202,22 +202,6 @@ class CountsFile:
     def _flush(self) -> None:
         self._writer.write_table(pa.Table.from_pylist(self._waiting, _SCHEMA))
         self._waiting = []
-
-
-def _heading(spec: AggregateSpec, query: Query) -> str:
-    """Return what a statistic adds up, in words."""
-    match spec.kind:
-        case Weight.DISTINCT_UNITS:
-            words = f"COUNT(DISTINCT {query.feed.unit})"
-        case Weight.SUM:
-            words = f"SUM({spec.field})"
-        case Weight.OFFSET:
-            words = f"SUM({spec.field} - threshold)"
-        case Weight.RANK:
-            words = f"RANK({spec.field})"
-        case _:
-            words = f"COUNT({spec.field or '*'})"
-    return words + (" FILTER" if spec.where is not None else "")
 
 
 def _tests(query: Query, cell: Cell) -> str:

@@ -17,6 +17,7 @@ import click
 from accountant.errors import ConfigError
 from stream.cli.asking import Asking
 from stream.planning.drafts.answers import TEMPLATES
+from stream.planning.drafts.cases import CASES, cases_text
 from stream.planning.drafts.events import made_up
 from stream.planning.drafts.fitting import Draft, drafted
 from stream.planning.drafts.looking import MOST_ROWS, looked_at, rows_of_file, rows_of_messages
@@ -86,12 +87,12 @@ def init(
 ) -> None:
     """Write a configuration from a few answers, with events to try it on.
 
-    DIRECTORY gets alarms.yaml, the values that are watched, made-up events, and rehearsal.yaml for
-    Kafka. Whatever no option answers is asked.
+    DIRECTORY gets alarms.yaml, the values that are watched, made-up events, tests of the alarm, and
+    rehearsal.yaml for Kafka. Whatever no option answers is asked.
     """
     if sample and from_topic:
         raise click.UsageError("--sample or --from-topic: one of them is looked at")
-    _refuse_to_replace(directory, (CONFIGURATION, REHEARSAL, SAMPLE), force=force)
+    _refuse_to_replace(directory, (CONFIGURATION, REHEARSAL, SAMPLE, CASES), force=force)
     if not (template or yes):
         template = click.prompt(
             "What is watched: people per room (office), sales per shop (shop), what sensors"
@@ -151,6 +152,7 @@ def _texts(draft: Draft, events: MadeUp) -> dict[str, str]:
         draft.answers.values_file: values_text(draft.answers),
         SAMPLE: "".join(f"{line}\n" for line in events.lines),
         REHEARSAL: text(rehearsal=True),
+        CASES: cases_text(draft, events),
     }
 
 
@@ -206,6 +208,7 @@ def _tell(directory: Path, draft: Draft, events: MadeUp) -> None:
         answers.values_file: f"the values of {answers.per}, {len(answers.values)} in all",
         SAMPLE: f"made-up events; {events.value} has {events.figure:,} from {due} on",
         REHEARSAL: "the same alarm, to rehearse it on Kafka",
+        CASES: "tests of the alarm, for `tocsin test`",
     }
     for name, what in written.items():
         click.echo(f"  {directory / name}: {what}")

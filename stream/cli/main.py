@@ -1,9 +1,9 @@
 """The command ``tocsin``.
 
-Exit codes: 0 done, 2 bad input (also a ledger that refuses), 3 the budget does not hold the
-windows or an alarm is useless, 4 Kafka or the database cannot be reached. The file of a command is
-imported when it is called: help needs none of them, and only those that speak to Kafka import its
-clients.
+Exit codes: 0 done, 1 a test of an alarm fails, 2 bad input (also a ledger that refuses), 3 the
+budget does not hold the windows or an alarm is useless, 4 Kafka or the database cannot be reached.
+The file of a command is imported when it is called: help needs none of them, and only those that
+speak to Kafka import its clients.
 """
 
 from __future__ import annotations
@@ -110,6 +110,7 @@ class _Tocsin(Suggesting):
         Later(
             "simulate", help="Try alarms out on history, many times: misses, false alarms, losses."
         ),
+        Later("test", help="Try alarms on made-up counts or events: do they ring as expected?"),
         Later("topics", help="Check the topics a configuration needs, or create them."),
         Later(
             "watch",

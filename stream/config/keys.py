@@ -10,21 +10,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    WithJsonSchema,
-    WrapValidator,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, WrapValidator
 
 from accountant.units import PrivacyUnit
 from operators.conditions.condition import Refine, Rule
 from operators.deciders import DECIDER_NAMES
 from operators.registry import DEFAULT, OFFERED
+from stream.config.closed import Closed as _Model
 from stream.config.scalars import (
     Address,
     CellEpsilon,
@@ -56,6 +48,8 @@ from stream.model.feeds import Clock, Codec, FieldType, Partitioner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from pydantic import BaseModel
 
 __all__ = [
     "AUTO",
@@ -134,19 +128,6 @@ Amounts = Annotated[
     dict[str, Exact], BeforeValidator(_by_text), WithJsonSchema(shapes.one_or_by_name(shapes.EXACT))
 ]
 """One number, under "", or one per aggregate or comparison by its SQL."""
-
-
-class _Model(BaseModel):
-    """Frozen, and closed to unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
-    short: ClassVar[str] = ""
-    """The key that a single value stands for where a mapping belongs; "" where it needs one."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, value: Any) -> Any:
-        return {cls.short: value} if cls.short and isinstance(value, Scalar) else value
 
 
 class SecurityModel(_Model):

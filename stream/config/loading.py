@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zoneinfo import available_timezones
 
 from pydantic import ValidationError
@@ -20,6 +20,7 @@ from accountant.units import PrivacyUnit
 from stream.config.alarms.builder import QueryBuilder
 from stream.config.alarms.wanted import OPEN_WORDS
 from stream.config.declarations import build_budget, build_feeds, build_kafka, build_settings
+from stream.config.explaining import explained
 from stream.config.findings import Findings
 from stream.config.keys import EXAMPLES, MODELS, FileModel
 from stream.config.scalars import closest
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
     from zoneinfo import ZoneInfo
-
-    from stream.config.yamlfile import Loc
 
 __all__ = ["Report", "check", "examine", "load"]
 
@@ -112,10 +111,7 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
     try:
         model = FileModel.model_validate(document.tree)
     except ValidationError as error:
-        details = error.errors()
-        findings.errors.extend(
-            _explained(document, detail) for detail in details if not _misspelt(detail, details)
-        )
+        findings.errors.extend(explained(document, error, MODELS, EXAMPLES))
         return None
     zone = _zone(model, findings)
     feeds = build_feeds(model.feeds, zone, findings)
@@ -245,49 +241,3 @@ def _tables(model: FileModel, findings: Findings) -> dict[str, Table]:
         except ConfigError as error:
             findings.errors.append(error)
     return tables
-
-
-def _explained(document: Document, detail: Any) -> ConfigError:
-    """Return a pydantic error as one of ours, at its place in the file."""
-    loc: Loc = detail["loc"]
-    key = bool(loc) and loc[-1] == "[key]"
-    if key:
-        loc = loc[:-1]
-    name = str(loc[-1]) if loc else ""
-    match detail["type"]:
-        case "tocsin":
-            context = detail["ctx"]
-            return document.error(loc, context["message"], context["hint"], key=key)
-        case "missing":
-            example = EXAMPLES.get(name, f"{name}: ...")
-            return document.error(loc, f"`{name}` is missing", f"write {example}")
-        case "extra_forbidden":
-            known = _known_keys(loc[:-1])
-            return document.error(
-                loc, f"`{name}` is not a key here", closest(name, known), key=True
-            )
-        case _:
-            return document.error(
-                loc, "a mapping belongs here", "write `key: value` lines, indented"
-            )
-
-
-def _misspelt(detail: Any, details: list[Any]) -> bool:
-    """Tell whether a key is missing only because it is there under a misspelt name."""
-    loc = detail["loc"]
-    return detail["type"] == "missing" and any(
-        other["type"] == "extra_forbidden"
-        and other["loc"][:-1] == loc[:-1]
-        and f"`{loc[-1]}`" in closest(str(other["loc"][-1]), _known_keys(loc[:-1]))
-        for other in details
-    )
-
-
-def _known_keys(loc: Loc) -> list[str]:
-    """Return the keys that a mapping may have."""
-    for pattern, model in MODELS.items():
-        if len(pattern) == len(loc) and all(
-            part in ("*", step) for part, step in zip(pattern, loc, strict=True)
-        ):
-            return [field.alias or name for name, field in model.model_fields.items()]
-    return []

@@ -34,6 +34,8 @@ _HINTS = {
     "another document": "a configuration is one document: remove `---` and what follows",
     "'\\t'": "YAML is indented by spaces: replace the tab",
     "that cannot start any token": "put the value in quotes",
+    "expected chomping or indentation": "put the value in quotes",
+    "expected a comment or a line break": "put the value in quotes",
     "expected ',' or": "close the bracket or the brace, or put a comma here",
 }
 _MOST_REPEATED = 10_000

@@ -189,7 +189,10 @@ def _write_beside(folder: Path, text: str) -> None:
 # --- the command line
 
 
-_TOP = ("check", "plan", "run", "simulate", "replay", "topics", "grow", "watch", "ledger")
+_TOP = (
+    *("check", "plan", "run", "test", "simulate", "replay", "topics", "grow", "watch"),
+    "ledger",
+)
 _LEDGER = (
     *("status", "verify", "losses", "export", "accept", "retire", "backup", "compact"),
     "mark-spent",

@@ -1,6 +1,6 @@
-"""What every key of a configuration means, in a sentence, for editors.
+"""What every key of a configuration and of a file of tests means, in a sentence, for editors.
 
-The whole of it is in ``docs/guide/configuration.md``.
+The whole of it is in ``docs/guide/configuration.md`` and ``docs/guide/testing.md``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DESCRIPTIONS"]
+__all__ = ["CASES", "DESCRIPTIONS"]
+
+CASES: Final = ("file of tests",)
+"""Begins the places in a file of tests."""
 
 DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
     (): {
@@ -127,6 +130,27 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
     ("alarms", "*", "reference"): {
         "value": "a number, or a public table's value for a group field: usual[shop]",
         "feed": "a public feed that holds nobody's data: the same aggregate of it",
+    },
+    CASES: {
+        "alarms": "the configuration that is tested, or a list of them, beside this file",
+        "tests": "what goes in, and what is to come out",
+    },
+    (*CASES, "tests", "*"): {
+        "name": "what the test shows; printed with its verdict",
+        "alarm": "which alarm; needed where there are several",
+        "counts": "exact aggregates of one window, by predicate; 0 for those not named",
+        "references": "what a band lies around, by predicate, where a feed says it",
+        "events": "made-up events: a list, a file, or either by feed; counted as a replay counts",
+        "ring": "how likely predicates ring: >= 0.99, or 0.2 to 0.4",
+        "windows": "what is expected of windows of the events",
+        "dropped": "how many events are dropped, by reason; of a list, none where left out",
+        "sampled": "estimate by so many draws of the mechanism, where no exact law is known",
+    },
+    (*CASES, "tests", "*", "windows", "*"): {
+        "start": "the instant that the window starts at; in timezone, unless it has an offset",
+        "counts": "its exact aggregates, caps applied, by predicate; others are not looked at",
+        "left_out": "how many events caps leave out: repeats, beyond_predicates, beyond_events",
+        "ring": "how likely predicates ring",
     },
 }
 """By the place of the mapping (``*`` stands for a name the user chose), then by its key."""

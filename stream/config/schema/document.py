@@ -1,9 +1,9 @@
-"""The JSON Schema of a configuration file, for editors: draft 2020-12.
+"""The JSON Schema of a configuration file, and of a file of tests, for editors: draft 2020-12.
 
-Made from the models that read the file (``stream.config.keys``): keys, which of them are required,
-words, defaults. A key that is added there appears here by itself; one whose values have no shape
-takes anything. What passes may still be refused by ``tocsin check``, which knows what goes
-together; what the schema refuses, ``tocsin check`` refuses too.
+Made from the models that read them (``stream.config.keys``, ``stream.config.cases.keys``): keys,
+which of them are required, words, defaults. A key that is added there appears here by itself; one
+whose values have no shape takes anything. What passes may still be refused by ``tocsin check`` or
+``tocsin test``, which know what goes together; what the schema refuses, they refuse too.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, get_arg
 
 from pydantic import BaseModel, WithJsonSchema
 
+from stream.config.cases.keys import CasesModel
 from stream.config.keys import FileModel
 from stream.config.schema import shapes
-from stream.config.schema.descriptions import DESCRIPTIONS
+from stream.config.schema.descriptions import CASES, DESCRIPTIONS
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-__all__ = ["configuration_schema"]
+__all__ = ["cases_schema", "configuration_schema"]
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 _LENGTHS_MS: Final = {
@@ -36,10 +37,19 @@ _NAMES: Final = {"pattern": "^[a-zA-Z0-9._-]+$"}
 
 def configuration_schema() -> shapes.Shape:
     """Return the schema of a whole file, as data that JSON takes."""
+    return _whole("Tocsin configuration", (), FileModel)
+
+
+def cases_schema() -> shapes.Shape:
+    """Return the schema of a file of tests, likewise."""
+    return _whole("Tocsin tests of alarms", CASES, CasesModel)
+
+
+def _whole(title: str, place: tuple[str, ...], model: type[BaseModel]) -> shapes.Shape:
     return {
         "$schema": _DRAFT,
-        "title": "Tocsin configuration",
-        **_mapping((), FileModel),
+        "title": title,
+        **_mapping(place, model),
         "$defs": {"variable": shapes.VARIABLE},
     }
 
@@ -81,6 +91,8 @@ def _of_type(place: tuple[str, ...], kind: Any) -> shapes.Shape:
         return shapes.words(get_args(kind))
     if get_origin(kind) is dict:
         return _by_name(place, *get_args(kind))
+    if get_origin(kind) is list:
+        return {"type": "array", "items": _shape((*place, "*"), get_args(kind)[0], [])}
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return shapes.words(each.value for each in kind)
     if isinstance(kind, type) and issubclass(kind, BaseModel):

@@ -19,6 +19,7 @@ import pytest
 
 from accountant.ledger.ledger import Ledger
 from stream.kafka import reach
+from tests.support.badinputs.cases import CASES, GOOD_CASES
 from tests.support.badinputs.databases import DATABASES
 from tests.support.badinputs.files import FILES
 from tests.support.badinputs.forms import FORMS
@@ -122,6 +123,30 @@ def test_a_bad_call_is_answered_with_its_remedy(kind: str, folder: Path) -> None
         told = answered(call, place)
         wrong += [told] if told else []
     assert not wrong, "\n".join(wrong)
+
+
+def untried(edit: Edit, folder: Path) -> str:
+    """Return what is wrong with the answer to an edited file of tests, "" if nothing is."""
+    old, new, place, phrase = edit
+    assert GOOD_CASES.count(old) == 1, old
+    (folder / "cases.yaml").write_text(GOOD_CASES.replace(old, new), encoding="utf-8")
+    result = tocsin("test", "cases.yaml")
+    said = " ".join(result.output.split())
+    wanted = f"cases.yaml:{place}: " if place else "", " ".join(phrase.split())
+    if result.exit_code != 2 or not all(part in said for part in wanted):
+        return f"{new!r}: {result.exit_code}, {wanted} in {said!r}?"
+    return f"{new!r}: {said!r}" if "Traceback" in said else ""
+
+
+def test_a_bad_file_of_tests_is_refused_at_its_place(folder: Path) -> None:
+    """Exit code 2, file, line and column, what to write instead; the good one passes."""
+    good_folder(folder)
+    before = sorted(folder.iterdir())
+    (folder / "cases.yaml").write_text(GOOD_CASES, encoding="utf-8")
+    assert tocsin("test", "cases.yaml").exit_code == 0
+    wrong = [told for edit in CASES if (told := untried(edit, folder))]
+    assert not wrong, "\n".join(wrong)
+    assert sorted(folder.iterdir()) == sorted([*before, folder / "cases.yaml"])
 
 
 def test_the_tables_hold_hundreds_and_none_twice() -> None:

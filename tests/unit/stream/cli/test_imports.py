@@ -11,6 +11,7 @@ import pytest
 
 from stream.cli.main import Later, main
 from tests.support.commands import configuration, events, json_lines, tocsin
+from tests.support.examples import EXAMPLES
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -65,6 +66,13 @@ def test_a_replay_of_files_imports_no_kafka_client(tmp_path: Path) -> None:
     """Replaying files imports neither Faust nor a Kafka client."""
     found = imported("run", configuration(tmp_path), "--replay", events(tmp_path), "--json")
     assert not found & KAFKA
+
+
+@pytest.mark.long
+def test_tests_of_alarms_import_no_kafka_client() -> None:
+    """Made-up events are counted without one, and nothing is drawn."""
+    found = imported("test", str(EXAMPLES / "office" / "alarms_test.yaml"))
+    assert not found & {*KAFKA, "matplotlib"}
 
 
 def test_a_plan_needs_no_solver_of_scipy(tmp_path: Path) -> None:

@@ -55,6 +55,10 @@ def test_every_template_rings_once(template: str, tmp_path: Path) -> None:
         checked = tocsin(*command)
         assert (checked.exit_code, checked.stdout) == (0, "ok\n")
         assert "warning" not in checked.stderr
+    tried = tocsin("test", str(tmp_path / "alarms_test.yaml"))
+    assert (tried.exit_code, tried.stdout.splitlines()[-1]) == (0, "3 tests, 0 failed"), (
+        tried.stdout
+    )
     planned = json_lines(tocsin(*plan, "--json"))
     assert [line["fits"] for line in planned if line["record"] == "budget"] == [True]
     records = json_lines(tocsin(*run, "--json"))

@@ -1,0 +1,164 @@
+"""What came of tests: as lines, as JSON, and as JUnit's XML."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Any, Final
+
+from accountant.errors import ConfigError
+from stream.windows.instants import iso_utc
+from stream.windows.shown import clock_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from accountant.errors import TocsinError
+    from stream.config.cases.ranges import Range
+    from stream.simulation.cases.judging import Check, Verdict
+    from stream.simulation.cases.laws import Bounds
+
+__all__ = ["chance_text", "error_json", "junit", "lines_of", "summary", "verdict_json"]
+
+_DIGITS: Final = (4, 6, 9, 12, 17)
+_WORDS: Final = {
+    "counts": "counts",
+    "left_out": "left out",
+    "dropped": "dropped",
+    "complete": "holds",
+}
+
+
+def lines_of(verdict: Verdict, *, verbose: bool) -> Iterator[str]:
+    """Yield a line for a test, and under it what is not as expected.
+
+    Args:
+        verdict: what came of it.
+        verbose: whether to tell what is as expected, too.
+    """
+    shown = [check for check in verdict.checks if verbose or not check.passed]
+    yield f"{'ok  ' if verdict.passed else 'FAIL'}  {verdict.case.name}"
+    for check in shown:
+        place = f"{check.place.file}:{check.place.line}:{check.place.column}"
+        yield f"        {place}: {_told(check, verdict)}"
+    if verdict.basis and any(check.bounds is not None for check in shown):
+        yield f"        (probabilities are {verdict.basis})"
+
+
+def summary(tests: int, failed: int, errors: int) -> str:
+    """Return how many tests there were, and how they came out."""
+    text = f"{tests} test{'' if tests == 1 else 's'}, {failed} failed"
+    return text + (f", and {errors} error{'' if errors == 1 else 's'}" if errors else "")
+
+
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
+    """Return what came of a test as one object."""
+    case = verdict.case
+    return {
+        "record": "test",
+        "file": case.place.file,
+        "line": case.place.line,
+        "name": case.name,
+        "alarm": case.query.id,
+        "passed": verdict.passed,
+        "basis": verdict.basis,
+        "checks": [
+            {
+                "what": check.what,
+                "about": check.about,
+                "window_start": None if check.start_ms is None else iso_utc(check.start_ms),
+                "line": check.place.line,
+                "column": check.place.column,
+                "expected": check.expected,
+                "found": None if check.bounds is not None else check.found,
+                "least": None if check.bounds is None else check.bounds.least,
+                "most": None if check.bounds is None else check.bounds.most,
+                "draws": None if check.bounds is None else check.bounds.draws,
+                "passed": check.passed,
+            }
+            for check in verdict.checks
+        ],
+    }
+
+
+def error_json(error: TocsinError) -> dict[str, Any]:
+    """Return why a test cannot be tried as one object."""
+    place = error if isinstance(error, ConfigError) else ConfigError("")
+    return {
+        "record": "finding",
+        "file": place.file,
+        "line": place.line,
+        "column": place.column,
+        "level": "error",
+        "message": error.message,
+        "hint": error.hint,
+    }
+
+
+def junit(files: Iterable[tuple[str, Sequence[Verdict], Sequence[TocsinError]]]) -> str:
+    """Return a report in JUnit's XML: a suite for every file.
+
+    Args:
+        files: the name, the verdicts and the errors of each.
+    """
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<testsuites>"]
+    for file, verdicts, errors in files:
+        failed = sum(not verdict.passed for verdict in verdicts)
+        lines.append(
+            f'  <testsuite name="{_xml(file)}" tests="{len(verdicts) + len(errors)}"'
+            f' failures="{failed}" errors="{len(errors)}">'
+        )
+        for verdict in verdicts:
+            case = verdict.case
+            named = f'classname="{_xml(case.query.id)}" name="{_xml(case.name)}"'
+            lines.append(f"    <testcase {named}>")
+            told = "\n".join(list(lines_of(verdict, verbose=False))[1:])
+            if not verdict.passed:
+                lines.append(f'      <failure message="not as expected">{_xml(told)}</failure>')
+            lines.append("    </testcase>")
+        for error in errors:
+            lines.append(f'    <testcase classname="{_xml(file)}" name="{_xml(error.sentence)}">')
+            lines.append(f'      <error message="{_xml(error.hint)}"/>')
+            lines.append("    </testcase>")
+        lines.append("  </testsuite>")
+    return "\n".join([*lines, "</testsuites>", ""])
+
+
+def chance_text(chance: float, digits: int = _DIGITS[0]) -> str:
+    """Return a probability as people read it: near 1, by what it lacks."""
+    rest = 1 - chance
+    return f"1 - {rest:.{digits}g}" if 0 < rest < 1e-3 else f"{chance:.{digits}g}"
+
+
+def _told(check: Check, verdict: Verdict) -> str:
+    """Return one check as a sentence."""
+    subject = check.about
+    if check.start_ms is not None:
+        when = clock_text(check.start_ms, verdict.case.alarms.timezone)
+        subject = f"{subject} at {when}" if subject else f"the window at {when}"
+    if check.bounds is None:
+        return f"{subject}: {_WORDS[check.what]} {check.found}, expected {check.expected}"
+    return f"{subject}: {_rings(check.bounds, check.range)}, expected {check.expected}"
+
+
+def _rings(bounds: Bounds, taken: Range | None) -> str:
+    least, most = (_beside(chance, taken) for chance in (bounds.least, bounds.most))
+    if bounds.draws is not None:
+        return f"rang in {bounds.rang} of {bounds.draws} draws (an estimate: {least} to {most})"
+    between = least if least == most else f"{least} to {most}"
+    return f"rings with probability {between}"
+
+
+def _beside(chance: float, taken: Range | None) -> str:
+    """Return a probability in so many digits that they lie on its own side of what is taken."""
+    for digits in _DIGITS:
+        text = chance_text(chance, digits)
+        first, minus, rest = text.partition(" - ")
+        shown = float(first) - float(rest) if minus else float(first)
+        if taken is None or taken.holds(shown) is taken.holds(chance):
+            return text
+    return str(chance)
+
+
+def _xml(text: str) -> str:
+    """Return a text as XML holds it: what it cannot hold is left out."""
+    return html.escape("".join(each for each in text if each == "\n" or each.isprintable()))

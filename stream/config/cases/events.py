@@ -1,0 +1,153 @@
+"""Made-up events of a test: a list, or files, by feed.
+
+A listed event is one JSON object of a file of events. What stands in the file of tests is put into
+the types that the feed declares; what does not fit stays a text, and is dropped as it would be.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from stream.config.scalars import closest
+from stream.config.yamlfile import Scalar
+from stream.model.feeds import FieldType
+from stream.model.references import feeds_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from stream.config.findings import Findings
+    from stream.config.yamlfile import Loc, Tree
+    from stream.model.feeds import Feed
+    from stream.model.queries import Query
+
+__all__ = ["GivenEvents", "read_events"]
+
+_REPEAT: Final = "repeat"
+_NUMBER: Final = "{i}"
+_MOST: Final = 1_000_000
+_EXAMPLE: Final = "write - {person: a, room: hall, ts: ...}, a field and its value each"
+_READERS: Final[Mapping[FieldType, Callable[[str], object]]] = {
+    FieldType.FLOAT: float,
+    FieldType.BOOLEAN: {"true": True, "false": False}.__getitem__,
+}
+"""How other values than whole numbers are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenEvents:
+    """Events of a test, by feed.
+
+    Args:
+        lines: one JSON object each.
+        paths: files.
+    """
+
+    lines: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    paths: dict[str, tuple[Path, ...]] = field(default_factory=dict)
+
+
+def read_events(loc: Loc, tree: Tree, query: Query, findings: Findings) -> GivenEvents:
+    """Return what is given for the feeds of an alarm.
+
+    Args:
+        loc: where it stands.
+        tree: a list of events, a file or a list of them; or each of these by feed.
+        query: the alarm.
+        findings: receive what is wrong.
+    """
+    found = GivenEvents()
+    feeds = {feed.name: feed for feed in feeds_of(query)}
+    by_feed = tree if isinstance(tree, dict) else {query.feed.name: tree}
+    for name, value in by_feed.items():
+        at = (*loc, name) if isinstance(tree, dict) else loc
+        if name not in feeds:
+            message = f"alarm `{query.id}` reads no feed `{name}`"
+            findings.wrong(at, message, closest(name, feeds), key=True)
+            continue
+        values = value if isinstance(value, list) else [value]
+        if values and all(isinstance(each, Scalar) for each in values):
+            texts = [each.text for each in values if isinstance(each, Scalar)]
+            found.paths[name] = tuple(findings.folder / text for text in texts)
+        elif isinstance(value, list):
+            found.lines[name] = _lines(at, value, feeds[name], findings)
+        else:
+            findings.wrong(at, "a list of events belongs here, or a file", _EXAMPLE)
+    for name in feeds:
+        if name not in by_feed:
+            hint = f"write events: {{{query.feed.name}: [...], {name}: [...]}}"
+            findings.wrong(loc, f"there are no events of feed `{name}`", hint)
+    return found
+
+
+def _lines(loc: Loc, events: list[Tree], feed: Feed, findings: Findings) -> tuple[str, ...]:
+    lines: list[str] = []
+    for at, event in enumerate(events):
+        place = (*loc, at)
+        if not isinstance(event, dict):
+            findings.wrong(place, "an event is a mapping", _EXAMPLE)
+            continue
+        times = _times(place, event, feed, findings)
+        if len(lines) + times > _MOST:
+            hint = "write a file of events, and name it"
+            findings.wrong(place, f"these are more than {_MOST:,} events", hint)
+            break
+        lines += _repeated(place, event, feed, findings, times=times)
+    return tuple(lines)
+
+
+def _times(loc: Loc, event: dict[str, Tree], feed: Feed, findings: Findings) -> int:
+    """Return how many events a template stands for."""
+    if _REPEAT not in event or _REPEAT in feed.fields:
+        return 1
+    value = event[_REPEAT]
+    if isinstance(value, Scalar) and value.text.isascii() and value.text.isdigit():
+        return int(value.text[:9])
+    findings.wrong((*loc, _REPEAT), "an event is repeated a whole number of times", "write 200")
+    return 0
+
+
+def _repeated(
+    loc: Loc, event: dict[str, Tree], feed: Feed, findings: Findings, *, times: int
+) -> list[str]:
+    template: dict[str, Any] = {}
+    for name, value in event.items():
+        if name == _REPEAT and name not in feed.fields:
+            continue
+        if not isinstance(value, Scalar):
+            findings.wrong((*loc, name), "a field has one value", _EXAMPLE)
+            continue
+        if name not in feed.fields:
+            message = f"feed `{feed.name}` declares no field `{name}`"
+            findings.wrong((*loc, name), message, closest(name, feed.fields), key=True)
+            continue
+        template[name] = value
+    numbered = _REPEAT in event and _REPEAT not in feed.fields
+    return [
+        json.dumps(
+            {
+                name: _value(value, feed.fields[name].type, str(number) if numbered else _NUMBER)
+                for name, value in template.items()
+            },
+            ensure_ascii=False,
+        )
+        for number in range(1, times + 1)
+    ]
+
+
+def _value(value: Scalar, kind: FieldType, number: str) -> object:
+    """Return a value as JSON has it: of the declared type where it can be read as one."""
+    if value.kind == "null":
+        return None
+    text = value.text.replace(_NUMBER, number)
+    if kind is FieldType.STRING:
+        return text
+    if value.kind == "str" and text == value.text and kind is not FieldType.TIMESTAMP:
+        return text  # in quotes: another type is meant
+    try:
+        return _READERS.get(kind, int)(text)
+    except (KeyError, ValueError):
+        return text

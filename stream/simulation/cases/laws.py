@@ -1,0 +1,136 @@
+"""How likely the predicates of a window ring, given what all of them count.
+
+Exact by the law of the alarm's own mechanism (``docs/proofs/ringing.md``), or an estimate by its
+own draws. As private as the aggregates, which of a test are made up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from operators.noise.source import NoiseSource
+from operators.registry import mechanism_of
+from stream.decisions.mechanisms import operator_of, run_of
+from stream.model.references import around
+from stream.planning.ringing import why_not
+from stream.simulation.results import Rate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from operators.base import Operator, RunOperator
+    from stream.model.queries import Query
+
+__all__ = ["ALONE", "CONFIDENCE", "FRESH", "Bounds", "WindowLaw"]
+
+CONFIDENCE: Final = 0.999_999
+"""Of estimates: chance alone fails no test."""
+ALONE: Final = "of a predicate alone in its window"
+FRESH: Final = "in the first window of a run: at least if asked last, at most if asked first"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where a probability lies.
+
+    Args:
+        least: of an exact law the same as ``most``, unless it depends on the order of questions.
+        most: as ``least``.
+        draws: of an estimate, whose interval this is then; ``None`` for a law.
+        rang: how many of them rang.
+    """
+
+    least: float
+    most: float
+    draws: int | None = None
+    rang: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class WindowLaw:
+    """The law of one alarm, planned once.
+
+    Args:
+        query: the alarm.
+    """
+
+    query: Query
+    _run: RunOperator | None = field(init=False, repr=False)
+    _planned: Operator = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Plan the operator.
+
+        Raises:
+            ConfigError: the alarm's aim cannot be kept.
+        """
+        run = run_of(self.query)
+        object.__setattr__(self, "_run", run)
+        object.__setattr__(self, "_planned", run or operator_of(self.query))
+
+    @property
+    def basis(self) -> str:
+        """What is computed, where it is not simply a predicate's probability in a window; or ""."""
+        if self._run is not None:
+            return FRESH
+        return ALONE if mechanism_of(self.query.mechanism).collective else ""
+
+    @property
+    def why_not(self) -> str:
+        """Why there is no law, where there is none."""
+        return why_not(self.query) or "its noisy values have too many outcomes to add up"
+
+    def bounds(
+        self, cell: int, statistics: NDArray[np.int64], references: NDArray[np.int64] | None
+    ) -> Bounds | None:
+        """Return how likely a cell rings; ``None`` where no exact law is known.
+
+        Args:
+            cell: which one.
+            statistics: shape (statistics, cells), int64, of the window.
+            references: shape (cells,), int64, where a feed says them.
+        """
+        found = self._operator(references).chances(cell, statistics[:, [cell]])
+        if found is None:
+            return None
+        most = float(np.clip(found[0], 0.0, 1.0))
+        least = most if self._run is None else self._run.asked_last(cell, statistics)
+        return Bounds(min(max(least, 0.0), most), most)
+
+    def estimates(
+        self,
+        cells: Sequence[int],
+        statistics: NDArray[np.int64],
+        references: NDArray[np.int64] | None,
+        *,
+        draws: int,
+    ) -> list[Bounds]:
+        """Return how likely cells ring, by draws of whole windows from the cryptographic source.
+
+        Of a run, every draw is the first window of one of its own.
+
+        Args:
+            cells: which ones.
+            statistics: as :meth:`bounds`.
+            references: as :meth:`bounds`.
+            draws: how many, at least one.
+        """
+        operator, noise = self._operator(references), NoiseSource()
+        rang = np.zeros(len(cells), dtype=np.int64)
+        for _ in range(draws):
+            rang += operator.decide(statistics, noise).fired[list(cells)]
+        return [
+            Bounds(*Rate(count, draws).interval_at(CONFIDENCE), draws, count)
+            for count in rang.tolist()
+        ]
+
+    def _operator(self, references: NDArray[np.int64] | None) -> Operator:
+        """Return the operator, around other references where they are given."""
+        if references is None or self.query.reference is None:
+            return self._planned
+        return operator_of(around(self.query, references))

@@ -1,0 +1,215 @@
+"""`tocsin test` compares with the law of the alarm's mechanism, enumerated here in another way.
+
+From the file of tests to the verdict: what it computes is the table of tslm, the lattice of ppwlm's
+levels and every order of svt's questions; and an expectation that is wrong by a millionth fails.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+from accountant.units import UNITS_PER_EPSILON
+from operators.base import Promise
+from operators.single.progressive import Ppwlm
+from operators.single.tslm import Tslm
+from operators.svt import endurance
+from operators.svt.mechanism import Svt
+from stream.config.loading import examine
+from tests.statistical.enumeration import ONE
+from tests.statistical.svt_law import terms
+from tests.support.commands import configuration, json_lines, tocsin
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from operators.single.ladder import Ladder
+    from operators.svt.terms import SvtPlan
+    from stream.model.queries import Query
+
+    Floats = NDArray[np.float64]
+
+COUNTS = {"lab": 33, "hall": 29}
+CLOSE = 1e-9
+
+
+def alarm(folder: Path, *lines: str, tolerance: int = 3) -> Query:
+    """Write an alarm over two rooms with further keys, and return it."""
+    path = configuration(folder, unit="user", epsilon_max="900", tolerance=tolerance)
+    with (folder / "alarms.yaml").open("a", encoding="utf-8") as file:
+        file.writelines(f"    {line}\n" for line in lines)
+    report = examine(folder / "alarms.yaml", environ={})
+    assert report.alarms is not None, (path, report.errors)
+    return report.alarms.queries["crowd"]
+
+
+def tried(folder: Path, ring: dict[str, str], code: int = 0) -> dict[str, dict[str, Any]]:
+    """Return what comes of a test of ``COUNTS``, by predicate."""
+    text = f"alarms: alarms.yaml\ntests: [{{name: t, counts: {COUNTS}, ring: {ring}}}]\n"
+    (folder / "cases.yaml").write_text(text, encoding="utf-8")
+    (found, _) = json_lines(tocsin("test", str(folder / "cases.yaml"), "--json"), code)
+    return {check["about"]: check for check in found["checks"]}
+
+
+def holds_to_a_millionth(folder: Path, exact: dict[str, float]) -> None:
+    """Compare the law with what the command found, and let expectations lie on either side."""
+    found = tried(folder, dict.fromkeys(exact, ">= 0"))
+    for predicate, chance in exact.items():
+        assert found[predicate]["least"] == pytest.approx(chance, abs=CLOSE)
+        assert found[predicate]["most"] == pytest.approx(chance, abs=CLOSE)
+    little = 1e-6
+    tried(folder, {name: f">= {chance - little:.12f}" for name, chance in exact.items()})
+    tried(folder, {name: f"<= {chance + little:.12f}" for name, chance in exact.items()})
+    for name, chance in exact.items():
+        tried(folder, {name: f">= {chance + little:.12f}"}, code=1)
+        tried(folder, {name: f"<= {chance - little:.12f}"}, code=1)
+
+
+def test_tslm_is_its_table(tmp_path: Path) -> None:
+    """The table of 64-bit numbers that a decision draws against."""
+    query = alarm(tmp_path)
+    test = query.condition.test(query.condition.formula.literals[0])
+    operator = Tslm.planned(test, Promise(query.aim.max_fnr, query.aim.tolerances[0]))
+    law = operator.law(np.array([COUNTS["lab"], COUNTS["hall"]])) / ONE
+    assert 0.01 < law.min() < law.max() < 1
+    holds_to_a_millionth(tmp_path, dict(zip(COUNTS, law.tolist(), strict=True)))
+
+
+def by_levels(ladder: Ladder, step: int, *, chained: bool = True) -> float:
+    """Return how likely a cell rings: R_j of ``docs/proofs/ringing.md``, added up on a lattice.
+
+    The coarsest level, whose noise is wide, is added up in closed form.
+
+    Args:
+        ladder: its levels.
+        step: the cell's step count.
+        chained: whether a level's noise is the finer one's and more; a twin draws it afresh.
+    """
+    rates = [units / UNITS_PER_EPSILON for units in ladder.units]
+    lattice = np.arange(-150_000, 150_001)
+
+    def masses(rate: float) -> Floats:
+        law: Floats = np.exp(-rate * np.abs(lattice - step)) * math.tanh(rate / 2)
+        return law
+
+    def same(level: int) -> float:
+        finer, coarser = (math.exp(-rate) / math.expm1(-rate) ** 2 for rate in rates[level:][1::-1])
+        return finer / coarser
+
+    def blurred(law: Floats, rate: float) -> Floats:
+        ahead = lfilter([1.0], [1.0, -math.exp(-rate)], law)
+        behind = lfilter([1.0], [1.0, -math.exp(-rate)], law[::-1])[::-1]
+        found: Floats = (ahead + behind - law) * math.tanh(rate / 2)
+        return found
+
+    def at_least(needed: Any, rate: float) -> Any:
+        far = np.exp(-rate * np.where(needed > 0, needed, 1 - needed)) / (1 + math.exp(-rate))
+        return np.where(needed > 0, far, 1 - far)
+
+    last = len(rates) - 1
+    tie = 1 - float(ladder.below.drop)
+    ring = masses(rates[last]) * np.where(
+        lattice == -ladder.low[last], tie, lattice > -ladder.low[last]
+    )
+    for level in range(last - 1, 0, -1):
+        on = same(level) * ring + (1 - same(level)) * blurred(ring, rates[level])
+        if not chained:
+            on = masses(rates[level]) * ring.sum()
+        above = np.where(lattice >= ladder.high[level], masses(rates[level]), on)
+        ring = np.where(lattice < -ladder.low[level], 0.0, above)
+    low, high = -ladder.low[0], ladder.high[0]
+    within = at_least(low - lattice, rates[0]) - at_least(high - lattice, rates[0])
+    stays = (lattice >= low) & (lattice < high)
+    on = ring @ (same(0) * stays + (1 - same(0)) * within)
+    return float(at_least(np.array(high - step), rates[0]) + on)
+
+
+def test_ppwlm_is_the_sum_over_its_noise(tmp_path: Path) -> None:
+    """Level by level on a lattice, by the noise of every level."""
+    query = alarm(tmp_path, "mechanism: ppwlm")
+    test = query.condition.test(query.condition.formula.literals[0])
+    ladder = Ppwlm.planned(test, Promise(query.aim.max_fnr, query.aim.tolerances[0])).ladder
+    exact = {name: by_levels(ladder, count - 31) for name, count in COUNTS.items()}
+    holds_to_a_millionth(tmp_path, exact)
+    alike = by_levels(ladder, COUNTS["lab"] - 31, chained=False)
+    assert abs(alike - exact["lab"]) > 100 * CLOSE
+
+
+def in_order(plan: SvtPlan, steps: Sequence[int], cell: int, order: Sequence[int]) -> float:
+    """Return how likely a cell rings in a fresh run whose questions come in an order.
+
+    Summed over the threshold's noise; given that, over who rings before.
+    """
+    slow, fast = float(plan.threshold_rate), float(plan.query_rate)
+    rho = np.arange(math.ceil(40 / slow))
+    masses = -math.expm1(-slow) * np.exp(-slow * rho)
+
+    def rings(at: int) -> Floats:
+        needed = rho + plan.correction - steps[at]
+        silent = 1 - np.exp(-fast * np.maximum(needed, 0))
+        return 1 - silent ** (1 if plan.put_back else plan.questions)
+
+    law = {0: np.ones(rho.size)}  # how many have rung so far
+    for at in order[: order.index(cell)]:
+        after: dict[int, Any] = {}
+        for rung, mass in law.items():
+            chance = rings(at) if rung < plan.alarms else np.zeros(rho.size)
+            after[rung] = after.get(rung, 0) + mass * (1 - chance)
+            after[rung + 1] = after.get(rung + 1, 0) + mass * chance
+        law = after
+    alive = sum(mass for rung, mass in law.items() if rung < plan.alarms)
+    return float(masses @ (alive * rings(cell)))
+
+
+@pytest.mark.parametrize("alarms", [1, 2])
+@pytest.mark.parametrize("put_back", [False, True])
+def test_the_worst_order_is_asked_last(
+    alarms: int, put_back: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all orders of four cells; twins that forget the others, or what is shared, are caught."""
+    at = (0, 1, -2, 0)
+    steps = np.array(at)
+    for questions in (1, 3):
+        plan = terms(alarms, questions=questions, correction=-1, put_back=put_back)
+        for cell in (0, 2):
+            orders = [in_order(plan, at, cell, order) for order in permutations(range(4))]
+            said = endurance.asked_last(plan, steps, cell)
+            assert said == pytest.approx(min(orders), abs=CLOSE)
+            assert max(orders) <= plan.first_ring(int(steps[cell])) + CLOSE
+            alone = endurance.asked_last(replace(plan, alarms=4), steps, cell)
+            assert abs(alone - said) > 1e-3
+    shared = endurance.threshold_law
+
+    def unshared(of: SvtPlan) -> Any:
+        noise, masses = shared(of)
+        return np.array([noise @ masses]), np.ones(1)
+
+    monkeypatch.setattr(endurance, "threshold_law", unshared)
+    assert endurance.asked_last(plan, steps, 2) != pytest.approx(said, rel=1e-2)
+
+
+def test_svt_lies_between_last_and_first(tmp_path: Path) -> None:
+    """The bounds of the command are those over all orders, and each expectation meets its worse."""
+    query = alarm(tmp_path, "mechanism: svt", "alarms_per_period: 1")
+    operator = Svt.planned(query.condition, query.aim)
+    steps = [count - 31 for count in COUNTS.values()]
+    found = tried(tmp_path, dict.fromkeys(COUNTS, ">= 0"))
+    for cell, name in enumerate(COUNTS):
+        orders = [in_order(operator.terms, steps, cell, order) for order in ((0, 1), (1, 0))]
+        assert found[name]["least"] == pytest.approx(min(orders), abs=1e-7)
+        assert found[name]["most"] == pytest.approx(max(orders), abs=1e-7)
+        assert max(orders) - min(orders) > 1e-3
+        tried(tmp_path, {name: f">= {min(orders) - 1e-6:.12f}"})
+        tried(tmp_path, {name: f"<= {max(orders) + 1e-6:.12f}"})
+        for within in (min(orders) + 1e-6, max(orders) - 1e-6):
+            tried(tmp_path, {name: f">= {within:.12f}"}, code=1)
+            tried(tmp_path, {name: f"<= {within:.12f}"}, code=1)

@@ -1,0 +1,280 @@
+"""``tocsin test``: what goes in is counted as in a replay, and what comes out is compared."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner
+
+from stream.cli.main import main
+from tests.support.commands import HOUR_MS, configuration, json_lines, tocsin
+from tests.support.examples import copied
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROOM = """\
+feeds:
+  badges:
+    topic: building.badges
+    time: ts
+    unit: person
+    fields:
+      person: string
+      room: {domain: [lab, hall]}
+      floor: {type: integer, domain: [1, 2]}
+      age: {type: integer, clip: [0, 110]}
+      load: {type: float, clip: [0, 50], granule: "0.5"}
+      ts: timestamp
+  forecast: {topic: f, time: ts, unit: room, fields: {room: {domain: [lab, hall]}, ts: timestamp}}
+budget: {unit: event, epsilon_max: "90"}
+alarms:
+  a:
+    max_fnr: 0.05
+"""
+HOUR = "TUMBLE(ts, INTERVAL '1' HOUR)"
+
+
+def alarm(folder: Path, group: str, having: str, *lines: str) -> None:
+    """Write a configuration with one alarm, ``a``, over an hour."""
+    by = f"{group}, {HOUR}" if group else HOUR
+    sql = f"sql: SELECT {group or 1} FROM badges GROUP BY {by} HAVING {having}"  # noqa: S608  # ours
+    text = "\n".join([ROOM.rstrip(), *(f"    {line}" for line in (sql, *lines)), ""])
+    (folder / "alarms.yaml").write_text(text, encoding="utf-8")
+
+
+def written(folder: Path, *tests: str, alarms: str = "alarms.yaml") -> str:
+    """Write a file of tests, each as a mapping of YAML, and return its path."""
+    text = f"alarms: {alarms}\ntests:\n" + "".join(f"  - {test}\n" for test in tests)
+    path = folder / "alarms_test.yaml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def checks(path: str, code: int = 0) -> list[dict[str, Any]]:
+    """Return all checks of a file's tests."""
+    lines = json_lines(tocsin("test", path, "--json"), code)
+    return [check for line in lines if line["record"] == "test" for check in line["checks"]]
+
+
+def test_a_line_for_every_test_and_its_place_where_it_fails(tmp_path: Path) -> None:
+    """Expected beside found; exit code 1 where one fails, 2 where one cannot be tried."""
+    configuration(tmp_path)
+    path = written(
+        tmp_path,
+        '{name: a full lab, counts: {lab: 60}, ring: {lab: ">= 0.95", hall: "< 0.01"}}',
+        '{name: an empty one, counts: {lab: 3}, ring: {lab: ">= 0.95"}}',
+    )
+    result = tocsin("test", path)
+    assert (result.exit_code, result.stderr) == (1, "")
+    first, second, place, total = result.stdout.splitlines()
+    assert first == "ok    a full lab"
+    assert second == "FAIL  an empty one"
+    assert place.startswith(f"        {path}:4:56: lab: rings with probability ")
+    assert place.endswith(", expected >= 0.95")
+    assert total == "2 tests, 1 failed"
+    assert tocsin("test", path, "-v").stdout.count(f"{path}:3:") == 2
+    (tmp_path / "alarms.yaml").write_text("alarms: {}\n", encoding="utf-8")
+    result = tocsin("test", path)
+    assert (result.exit_code, result.stdout) == (2, "0 tests, 0 failed, and 2 errors\n")
+    assert "alarms.yaml:1:1: `feeds` is missing" in result.stderr
+
+
+def test_numbers_are_shown_in_digits_that_tell(tmp_path: Path) -> None:
+    """A probability that misses by little is not shown as what was expected."""
+    configuration(tmp_path)
+    (ring,) = checks(written(tmp_path, '{name: t, counts: {lab: 33}, ring: {lab: "> 0"}}'))
+    bound = f"{ring['least'] + 1e-7:.9f}"
+    path = written(tmp_path, f'{{name: t, counts: {{lab: 33}}, ring: {{lab: ">= {bound}"}}}}')
+    (line,) = [line for line in tocsin("test", path).stdout.splitlines() if "rings" in line]
+    shown = line.partition("probability ")[2].partition(",")[0]
+    assert 0 < float(bound) - eval(shown) < 2e-7  # noqa: S307  # a number, or 1 - a number
+
+
+def test_events_are_what_count_counts(tmp_path: Path) -> None:
+    """Caps, repetitions, domains and WHERE: `tocsin count` on the same events says the same."""
+    path = configuration(
+        tmp_path, unit="user", epsilon_max="100", aggregate="COUNT(DISTINCT person) > 120"
+    )
+    rooms = ("lab", "hall", "hall", "attic")
+    rows = [
+        {"person": f"p{number}", "room": room, "n": 1, "ts": 5 * HOUR_MS + step * 60_000}
+        for step, room in enumerate(rooms)
+        for number in range(1, 151)
+    ]
+    file = tmp_path / "badges.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    lines = json_lines(tocsin("count", path, "--replay", str(file), "--json"))
+    counted = {line["predicate"]["room"]: line["statistics"][0] for line in lines if "true" in line}
+    assert counted == {"lab": 150}
+    left_out = next(line["left_out"] for line in lines if line.get("left_out", {}).get("repeats"))
+    (feed,) = [line for line in lines if "feed" in line]
+    dropped = {reason: found["rows"] for reason, found in feed["dropped"].items()}
+    assert dropped == {"out_of_domain": 150}
+    reasons = {reason: left_out[reason] for reason in ("repeats", "beyond_predicates")}
+    listed = ", ".join(
+        f'{{repeat: 150, person: "p{{i}}", room: {room}, n: 1, ts: {5 * HOUR_MS + step * 60_000}}}'
+        for step, room in enumerate(rooms)
+    )
+    for given in (f"[{listed}]", "badges.jsonl", "[badges.jsonl]", "{badges: badges.jsonl}"):
+        window = f"start: 1970-01-01T05:00, counts: {counted | {'hall': 0}}, left_out: {reasons}"
+        test = f"{{name: t, events: {given}, dropped: {dropped}, windows: [{{{window}}}]}}"
+        assert [one["passed"] for one in checks(written(tmp_path, test))] == [True] * 5
+    changes = {"150}, win": "151}, win", "{'lab': 150": "{'lab': 149", "s': 150": "s': 1"}
+    for old, new in changes.items():
+        assert test.count(old) >= 1
+        wrong = checks(written(tmp_path, test.replace(old, new)), code=1)
+        assert not all(one["passed"] for one in wrong)
+
+
+def test_listed_events_are_meant_to_count(tmp_path: Path) -> None:
+    """One that is dropped fails the test, unless that is expected; a file's may be dropped."""
+    configuration(tmp_path)
+    event = '{person: p, room: HALL, n: 1, ts: "1970-01-01T05:00:00Z"}'
+    windows = "windows: [{start: 1970-01-01T05:00, counts: {hall: 0}}]"
+    result = tocsin("test", written(tmp_path, f"{{name: t, events: [{event}], {windows}}}"))
+    assert result.exit_code == 1
+    assert "out_of_domain: dropped 1, expected 0" in result.stdout
+    assert "badges.jsonl, row 1: 'HALL' is not in" in " ".join(result.stderr.split())
+    assert "did you mean 'hall'?" in result.stderr
+    (tmp_path / "e.jsonl").write_text('{"person": "p", "room": "HALL", "n": 1, "ts": 18000000}\n')
+    checks(written(tmp_path, f"{{name: t, events: e.jsonl, {windows}}}"))
+
+
+def test_values_take_the_declared_types(tmp_path: Path) -> None:
+    """A word stays one where a text is declared; what is in quotes is no number."""
+    alarm(tmp_path, "room, floor", "SUM(load) > 30", "tolerance: 9")
+    rows = [
+        "{person: 7, room: lab, floor: 2, load: 1.5, age: null, ts: 1970-01-01T05:00:00Z}",
+        "{repeat: 3, person: 'p{i}', room: lab, floor: '{i}', load: 4, ts: '1970-01-01T05:59:59Z'}",
+        "{person: no, room: lab, floor: 2, load: '4', ts: 18000000}",
+    ]
+    window = "{start: 1970-01-01T05:00, counts: {'lab, 2': 5.5, 'lab,1': 4, 'hall, 1': 0}}"
+    test = (
+        f"{{name: t, events: [{', '.join(rows)}], windows: [{window}],"
+        " dropped: {wrong_type: 1, out_of_domain: 1}}"
+    )
+    assert all(one["passed"] for one in checks(written(tmp_path, test)))
+
+
+def test_several_aggregates_are_a_list(tmp_path: Path) -> None:
+    """A formula over them has an exact law where its values are read by themselves."""
+    alarm(
+        *(tmp_path, "", "COUNT(*) > 50 AND AVG(age) > 65"),
+        *("mechanism: tslm", "tolerance: {COUNT(*) > 50: 5, AVG(age) > 65: 30}"),
+    )
+    both, one = checks(
+        written(
+            tmp_path,
+            '{name: both, counts: [90, 900], ring: ">= 0.9"}',
+            '{name: one, counts: {(all): [90, -900]}, ring: {(all): "<= 0.1"}}',
+        )
+    )
+    assert (both["about"], one["about"]) == ("(all)", "(all)")
+    refused = tocsin("test", written(tmp_path, '{name: t, counts: 90, ring: "> 0"}'))
+    assert refused.exit_code == 2
+    assert "write a list of COUNT(*), SUM(age - threshold)" in refused.stderr
+
+
+def test_what_has_no_law_is_refused_or_estimated(tmp_path: Path) -> None:
+    """With why, and what to do; an estimate says that it is one, and fails beyond doubt only."""
+    alarm(
+        *(tmp_path, "room", "COUNT(*) > 50 AND AVG(age) > 65"),
+        *("mechanism: probe-ent", "tolerance: {COUNT(*) > 50: 5, AVG(age) > 65: 30}"),
+    )
+    test = '{name: t, counts: {lab: [90, 900]}, ring: {lab: ">= 0.9", hall: "<= 0.1"}SAMPLED}'
+    refused = tocsin("test", written(tmp_path, test.replace("SAMPLED", "")))
+    assert refused.exit_code == 2
+    assert "alarms_test.yaml:3:53: how likely alarm `a` rings is not computed" in refused.stderr
+    assert "add `sampled: 1000`" in refused.stderr
+    path = written(tmp_path, test.replace("SAMPLED", ", sampled: 200"))
+    lab, hall = checks(path)
+    assert (lab["draws"], hall["draws"]) == (200, 200)
+    assert lab["least"] < 0.95 < lab["most"]
+    assert "200 draws (an estimate: " in tocsin("test", path, "-v").stdout
+    wrong = test.replace("SAMPLED", ", sampled: 200").replace(">= 0.9", "<= 0.1")
+    lab, hall = checks(written(tmp_path, wrong), code=1)
+    assert (lab["passed"], hall["passed"]) == (False, True)
+
+
+def test_a_band_rings_outside_its_reference(tmp_path: Path) -> None:
+    """Around a number, or around what a feed says: told beside the counts, or as its events."""
+    lines = ("mechanism: decider", 'epsilon: "1"')
+    having = "ABS(COUNT(*) - REFERENCE) >= 20"
+    alarm(tmp_path, "room", having, *lines, "reference: 40")
+    inside = '{name: t, counts: {lab: 40, hall: 90}, ring: {lab: "< 0.01", hall: "> 0.99"}}'
+    checks(written(tmp_path, inside))
+    alarm(tmp_path, "room", having, *lines, "reference: {feed: forecast}")
+    told = '{name: t, counts: {lab: 40}, references: {hall: 50, lab: 40}, ring: {lab: "< 0.01"}}'
+    checks(written(tmp_path, told, told.replace('lab: "< 0.01"', 'hall: "> 0.99"')))
+    refused = tocsin("test", written(tmp_path, '{name: t, counts: {lab: 1}, ring: {lab: "> 0"}}'))
+    assert "write references: {hall: 60}" in refused.stderr
+    ts = "ts: 1970-01-01T05:00:00Z"
+    own = f"badges: [{{repeat: 60, person: '{{i}}', room: lab, {ts}}}]"
+    window = 'windows: [{start: 1970-01-01T05:00, ring: {lab: "< 0.01", hall: "< 0.01"}}]'
+    both = f"{{name: t, events: {{{own}, forecast: [{{repeat: 60, room: lab, {ts}}}]}}, {window}}}"
+    checks(written(tmp_path, both))
+    result = tocsin("test", written(tmp_path, f"{{name: t, events: {{{own}}}, {window}}}"))
+    assert "there are no events of feed `forecast`" in result.stderr
+
+
+def test_a_run_says_what_it_is_the_law_of(tmp_path: Path) -> None:
+    """Between asked last and asked first; a bound holds for both."""
+    run = ("mechanism: svt", "alarms_per_period: 1", "tolerance: 9")
+    alarm(tmp_path, "room", "COUNT(*) > 50", *run)
+    both = '{name: t, counts: {lab: 60, hall: 60}, ring: {lab: "> 0.9"}}'
+    result = tocsin("test", written(tmp_path, both))
+    assert result.exit_code == 1
+    assert " to " in result.stdout
+    assert "at least if asked last, at most if asked first" in result.stdout
+    alone = '{name: t, counts: {lab: 60}, ring: {lab: "> 0.9"}}'
+    assert tocsin("test", written(tmp_path, alone)).exit_code == 0
+
+
+def test_several_files_standard_input_and_a_report(tmp_path: Path) -> None:
+    """Paths start from the file, or from here; JUnit's XML has a suite for each."""
+    configuration(tmp_path)
+    good = written(tmp_path, '{name: "a < b", counts: {lab: 60}, ring: {lab: "> 0.9"}}')
+    other = tmp_path / "other.yaml"
+    text = (tmp_path / "alarms_test.yaml").read_text(encoding="utf-8").replace("> 0.9", "< 0.9")
+    other.write_text(text, encoding="utf-8")
+    report = tmp_path / "report.xml"
+    result = tocsin("test", good, str(other), "--junit", str(report))
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[0] == f"{good}:"
+    root = ET.fromstring(report.read_text(encoding="utf-8"))  # noqa: S314  # our own
+    assert [suite.get("failures") for suite in root] == ["0", "1"]
+    assert [case.get("name") for case in root.iter("testcase")] == ["a < b"] * 2
+    assert "expected < 0.9" in str(next(root.iter("failure")).text)
+    assert tocsin("test", good, "--junit", str(report)).exit_code == 2
+    given = text.replace("alarms: ", f"alarms: {tmp_path}/")
+    told = CliRunner().invoke(main, ["test", "-"], input=given, catch_exceptions=False)
+    assert (told.exit_code, "-:3:" in told.stdout) == (1, True)
+
+
+def test_one_wanted_alarm_or_a_name_is_needed(tmp_path: Path) -> None:
+    """What is left to the planner cannot be tested; of several alarms one is named."""
+    alarm(tmp_path, "room", "COUNT(*) > 50", "usual: 3", "false_rings: 1 per week")
+    test = '{name: t, counts: {lab: 60}, ring: {lab: "> 0.9"}}'
+    result = tocsin("test", written(tmp_path, test))
+    assert (result.exit_code, "run `tocsin plan" in result.stderr) == (2, True)
+    configuration(tmp_path)
+    (tmp_path / "others").mkdir()
+    alarm(tmp_path / "others", "room", "COUNT(*) > 50", "tolerance: 9")
+    path = written(tmp_path, test, alarms="[alarms.yaml, others/alarms.yaml]")
+    assert "write alarm: crowd or a" in tocsin("test", path).stderr
+    named = written(tmp_path, "{alarm: a, " + test[1:], alarms="[alarms.yaml, others/alarms.yaml]")
+    assert tocsin("test", named).exit_code == 0
+
+
+@pytest.mark.parametrize("example", ["office", "retail"])
+def test_the_examples_pass_their_tests(example: str, tmp_path: Path) -> None:
+    """The file beside each example, and nothing is left behind: no ledger, no claim."""
+    folder = copied(example, tmp_path).parent
+    before = sorted(folder.rglob("*"))
+    result = tocsin("test", str(folder / "alarms_test.yaml"))
+    assert (result.exit_code, "0 failed" in result.stdout) == (0, True), result.output
+    assert sorted(folder.rglob("*")) == before

@@ -1,0 +1,67 @@
+"""What a test takes of probabilities: bounds, what lies between, and digits."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from stream.config.cases.ranges import range_of
+
+
+@pytest.mark.parametrize(
+    ("text", "taken", "refused"),
+    [
+        (">= 0.95", (0.95, 1.0, math.nextafter(0.95, 0)), (0.9499999, 0.0)),
+        ("<= 1/20", (0.05, 0.0, math.nextafter(0.05, 1)), (0.0500001,)),
+        (">0.5", (0.500001,), (0.5, math.nextafter(0.5, 1))),
+        ("< 0.5", (0.0, 0.499999), (0.5, math.nextafter(0.5, 0))),
+        ("> 0", (1e-300,), (0.0,)),
+        ("< 1", (1 - 1e-12,), (1.0,)),
+        ("<= 1e-12", (1e-12, 0.0), (1.1e-12,)),
+        ("0.2 to 0.4", (0.2, 0.3, 0.4), (0.1999999, 0.4000001)),
+        ("0.35", (0.345, 0.3549), (0.3449, 0.3551)),
+        ("0.350", (0.3495, 0.3504), (0.345, 0.3549)),
+        ("1.0", (1.0, 0.951), (0.94,)),
+        ("2e-5", (1.6e-5,), (2.6e-5, 1.4e-5)),
+    ],
+)
+def test_a_range_takes_what_is_written(
+    text: str, taken: tuple[float, ...], refused: tuple[float, ...]
+) -> None:
+    """A bound that may be met is met within the rounding of floats; others must be passed."""
+    found = range_of(text)
+    assert [found.holds(each) for each in taken] == [True] * len(taken)
+    assert [found.holds(each) for each in refused] == [False] * len(refused)
+
+
+def test_bounds_of_a_probability_are_taken_from_the_worst_side() -> None:
+    """A law that depends on an order holds for all of it; an estimate fails only beyond doubt."""
+    found = range_of(">= 0.9")
+    assert found.holds_within(0.9, 0.95)
+    assert not found.holds_within(0.8, 0.95)
+    assert found.meets(0.8, 0.95)
+    assert not found.meets(0.7, 0.8)
+    assert range_of("< 0.1").meets(0.05, 0.2)
+    assert not range_of("< 0.1").meets(0.15, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("often", "not a probability"),
+        ("1", "it has none"),
+        ("1/3", "it has none"),
+        ("0.4 to 0.2", "the first number is the larger one"),
+        (">= 95%", "0.95"),
+        (">= 95", "between 0 and 1"),
+        (">= -0.1", "between 0 and 1"),
+        ("=> 0.9", "not a probability"),
+        ("== 0.9", "not a probability"),
+        (">= ", "not a probability"),
+    ],
+)
+def test_what_is_no_range_is_said_so(text: str, said: str) -> None:
+    """With the reason."""
+    with pytest.raises(ValueError, match=said):
+        range_of(text)
