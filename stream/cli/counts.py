@@ -15,6 +15,7 @@ from operators.conditions.formula import atom_of
 from operators.conditions.weights import Weight
 from stream.model.numbers import decimal
 from stream.windows.instants import iso_utc
+from stream.windows.shown import clock_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,10 +82,10 @@ def cells_of(query: Query, window: CountedWindow) -> Iterator[Cell]:
         )
 
 
-def counts_table(query: Query, windows: Sequence[CountedWindow]) -> Table:
+def counts_table(query: Query, windows: Sequence[CountedWindow], timezone: str) -> Table:
     """Return what the windows of an alarm count, a line for every predicate that is not empty."""
     table = Table(title=query.id, title_justify="left")
-    table.add_column("window starts (UTC)")
+    table.add_column(f"window starts ({timezone})")
     table.add_column("predicate")
     for spec in query.aggregates:
         table.add_column(_heading(spec, query), justify="right")
@@ -94,7 +95,8 @@ def counts_table(query: Query, windows: Sequence[CountedWindow]) -> Table:
     else:
         table.add_column("reference", justify="right")
     for window in windows:
-        start = _short(window) + ("" if window.complete else " (incomplete)")
+        start = clock_text(window.key.start_ms, timezone)
+        start += "" if window.complete else " (incomplete)"
         for cell in cells_of(query, window):
             predicate = ", ".join(query.domain.predicate(cell.index).values()) or "(all)"
             last: tuple[str, ...] = (_tests(query, cell), "yes" if cell.true else "")
@@ -106,17 +108,17 @@ def counts_table(query: Query, windows: Sequence[CountedWindow]) -> Table:
     return table
 
 
-def lost_table(query: Query, windows: Sequence[CountedWindow]) -> Table | None:
+def lost_table(query: Query, windows: Sequence[CountedWindow], timezone: str) -> Table | None:
     """Return what caps leave out of the windows of an alarm; ``None`` where that is nothing."""
     table = Table(title=f"{query.id}: left out by caps", title_justify="left")
-    table.add_column("window starts (UTC)")
+    table.add_column(f"window starts ({timezone})")
     for heading in ("repeats", "beyond predicates_per_window", "beyond events_per_cell"):
         table.add_column(heading, justify="right")
     for window in windows:
         lost = window.capped
         if any(asdict(lost).values()):
             table.add_row(
-                _short(window),
+                clock_text(window.key.start_ms, timezone),
                 str(lost.repeats),
                 _people(lost.beyond_predicates, lost.people_beyond_predicates),
                 _people(lost.beyond_events, lost.people_beyond_events),
@@ -236,7 +238,3 @@ def _amount(value: int, spec: AggregateSpec) -> str:
 
 def _people(events: int, people: int) -> str:
     return f"{events} of {people} people" if events else "0"
-
-
-def _short(window: CountedWindow) -> str:
-    return iso_utc(window.key.start_ms).replace("T", " ").removesuffix(".000Z").removesuffix(":00")
