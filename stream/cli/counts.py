@@ -14,6 +14,7 @@ from rich.table import Table
 from operators.conditions.formula import atom_of
 from operators.conditions.weights import Weight
 from stream.model.numbers import decimal
+from stream.planning.fitting import Fitting
 from stream.windows.instants import iso_utc
 from stream.windows.shown import clock_text
 
@@ -82,11 +83,11 @@ def cells_of(query: Query, window: CountedWindow) -> Iterator[Cell]:
         )
 
 
-def counts_table(query: Query, windows: Sequence[CountedWindow], timezone: str) -> Table:
+def counts_table(query: Query, windows: Sequence[CountedWindow], timezone: str) -> Fitting:
     """Return what the windows of an alarm count, a line for every predicate that is not empty."""
-    table = Table(title=query.id, title_justify="left")
-    table.add_column(f"window starts ({timezone})")
-    table.add_column("predicate")
+    table = Table(title=f"{query.id} (times: {timezone})", title_justify="left")
+    table.add_column("window starts")
+    table.add_column("predicate", overflow="fold")
     for spec in query.aggregates:
         table.add_column(_heading(spec, query), justify="right")
     if all(window.references is None for window in windows):
@@ -105,13 +106,13 @@ def counts_table(query: Query, windows: Sequence[CountedWindow], timezone: str) 
             amounts = map(_amount, cell.statistics, query.aggregates)
             table.add_row(start, predicate, *amounts, *last)
             start = ""
-    return table
+    return Fitting(table)
 
 
-def lost_table(query: Query, windows: Sequence[CountedWindow], timezone: str) -> Table | None:
+def lost_table(query: Query, windows: Sequence[CountedWindow], timezone: str) -> Fitting | None:
     """Return what caps leave out of the windows of an alarm; ``None`` where that is nothing."""
-    table = Table(title=f"{query.id}: left out by caps", title_justify="left")
-    table.add_column(f"window starts ({timezone})")
+    table = Table(title=f"{query.id}: left out by caps (times: {timezone})", title_justify="left")
+    table.add_column("window starts")
     for heading in ("repeats", "beyond predicates_per_window", "beyond events_per_cell"):
         table.add_column(heading, justify="right")
     for window in windows:
@@ -123,7 +124,7 @@ def lost_table(query: Query, windows: Sequence[CountedWindow], timezone: str) ->
                 _people(lost.beyond_predicates, lost.people_beyond_predicates),
                 _people(lost.beyond_events, lost.people_beyond_events),
             )
-    return table if table.row_count else None
+    return Fitting(table) if table.row_count else None
 
 
 def window_json(query: Query, window: CountedWindow) -> Iterator[dict[str, Any]]:
