@@ -55,7 +55,10 @@ class Contribution:
             events_per_cell=self.events_per_cell,
         )
         if self.predicates_per_window < 1 or self.events_per_cell < 1:
-            raise ArgumentError("contribution caps are whole numbers of at least 1")
+            raise ArgumentError(
+                "contribution caps are whole numbers of at least 1",
+                hint="write Contribution(predicates_per_window=1, events_per_cell=1), or more",
+            )
 
 
 def to_loss_units(epsilon: Fraction) -> int:

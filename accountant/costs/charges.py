@@ -32,7 +32,10 @@ class WindowKey:
         if type(self.query) is not str:
             expect(TEXT, query=self.query)
         if self.start_ms >= self.end_ms:
-            raise ArgumentError(f"window of {self.query!r} is empty")
+            raise ArgumentError(
+                f"window of {self.query!r} is empty",
+                hint="write start_ms < end_ms; the order is WindowKey(end_ms, query, start_ms)",
+            )
 
 
 class CellCosts(Protocol):
@@ -70,7 +73,10 @@ class UniformCost:
         if not type(self.units) is type(self.cells) is int:  # made by the thousand
             expect(WHOLE, units=self.units, cells=self.cells)
         if self.units < 0 or self.cells < 1:
-            raise ArgumentError("a cost is not negative and covers at least one cell")
+            raise ArgumentError(
+                "a cost is not negative and covers at least one cell",
+                hint="write UniformCost(units=to_loss_units(epsilon), cells=len(thresholds))",
+            )
 
     @property
     def worst_units(self) -> int:
@@ -107,7 +113,10 @@ class Charge:
         if type(self.periods) is not tuple or self.periods:
             expect(WHOLES, periods=self.periods)
         if self.cells_per_unit < 1:
-            raise ArgumentError("a privacy unit reaches at least one cell of a window")
+            raise ArgumentError(
+                "a privacy unit reaches at least one cell of a window",
+                hint="write cells_per_unit=1, or predicates_per_window of the caps",
+            )
 
     @property
     def loss_units(self) -> int:

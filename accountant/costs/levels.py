@@ -74,7 +74,10 @@ class LevelCosts:
         if any(low >= high for low, high in pairwise(levels)):
             raise ArgumentError("levels of loss rise strictly")
         if levels[0] < 0 or levels[-1] >= 2**63:
-            raise ArgumentError("a level of loss is at least 0 and below 2^63 loss units")
+            raise ArgumentError(
+                "a level of loss is at least 0 and below 2^63 loss units",
+                hint="write losses as to_loss_units(epsilon) gives them",
+            )
         if int(index.min()) < 0 or int(index.max()) >= len(levels):
             raise ArgumentError("a cell is on a level that there is not")
         used = np.flatnonzero(np.bincount(index.astype(np.intp), minlength=len(levels)))
@@ -106,7 +109,10 @@ class LevelCosts:
         """Return the costs of ``cells`` cells that all lose ``units``."""
         expect(WHOLE, units=units, cells=cells)
         if not 1 <= cells <= MOST_CELLS:
-            raise ArgumentError(f"a window has between 1 and {MOST_CELLS} cells")
+            raise ArgumentError(
+                f"a window has between 1 and {MOST_CELLS} cells",
+                hint="give one entry for every predicate",
+            )
         return cls((units,), np.zeros(cells, dtype=np.uint8))
 
     @classmethod
@@ -250,9 +256,15 @@ def _index_type(levels: int) -> np.dtype[np.uint8 | np.uint16]:
 def _vector(values: Any, name: str) -> NDArray[np.integer[Any]]:
     array: NDArray[Any] = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ArgumentError(f"{name}: a vector of integers")
+        raise ArgumentError(
+            f"{name}: a vector of integers",
+            hint="write np.asarray(values, dtype=np.int64), one entry for every predicate",
+        )
     if not 1 <= len(array) <= MOST_CELLS:
-        raise ArgumentError(f"a window has between 1 and {MOST_CELLS} cells")
+        raise ArgumentError(
+            f"a window has between 1 and {MOST_CELLS} cells",
+            hint="give one entry for every predicate",
+        )
     return array
 
 

@@ -122,11 +122,13 @@ def _costs(values: Iterable[SupportsFloat]) -> Floats:
         raise ArgumentError("costs are a list of numbers", hint="write [0, 1.5]")
     given = np.asarray(values if isinstance(values, (np.ndarray, Sequence)) else list(values))
     if given.ndim != 1 or not given.size:
-        raise ArgumentError("costs are a list of at least one number")
+        raise ArgumentError(
+            "costs are a list of at least one number", hint="write a flat list, such as [0.5, 1]"
+        )
     if given.dtype.kind == "O":
         given = np.array([_cost(value) for value in given.tolist()])
     elif given.dtype.kind not in "iuf":
-        raise ArgumentError("costs are numbers")
+        raise ArgumentError("costs are numbers", hint="write a flat list, such as [0.5, 1]")
     if not (np.isfinite(given) & (given >= 0)).all():
         raise ArgumentError("costs are finite and not negative")
     return np.asarray(np.minimum(given, _ALL_CERTAIN), dtype=np.float64)
@@ -134,18 +136,25 @@ def _costs(values: Iterable[SupportsFloat]) -> Floats:
 
 def _cost(value: object) -> float:
     if isinstance(value, (str, bytes)):
-        raise ArgumentError("costs are numbers")  # one kind of error for bad input
+        raise ArgumentError(
+            "costs are numbers", hint="write a flat list, such as [0.5, 1]"
+        )  # one kind of error for bad input
     try:
         return float(value)  # type: ignore[arg-type]  # whatever float() refuses is refused here
     except OverflowError:
         return _ALL_CERTAIN if value > 0 else -1.0  # type: ignore[operator]  # a huge int or ratio
     except TypeError:
-        raise ArgumentError("costs are numbers") from None
+        raise ArgumentError(
+            "costs are numbers", hint="write a flat list, such as [0.5, 1]"
+        ) from None
 
 
 def _solved(levels: Floats, counts: Ints, node_limit: int) -> MinEntropy:
     if node_limit < 0:
-        raise ArgumentError("a node limit is not negative")
+        raise ArgumentError(
+            "a node limit is not negative",
+            hint="write node_limit=0 for bounds alone, or leave it out",
+        )
     predicates = int(counts.sum())
     box = box_of(levels, counts)
     most = math.log(predicates)

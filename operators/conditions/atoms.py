@@ -51,11 +51,17 @@ class IntegerTest:
         if self.comparison in {Comparison.EQ, Comparison.NE}:
             raise ArgumentError("an integer test compares by >, >=, < or <=")
         if self.thresholds.ndim != 1 or not self.thresholds.size:
-            raise ArgumentError("thresholds are one-dimensional, one per cell, at least one")
+            raise ArgumentError(
+                "thresholds are one-dimensional, one per cell, at least one",
+                hint="write np.full(cells, 120), or np.array([120, 80])",
+            )
         if self.thresholds.dtype != np.int64:
             raise ArgumentError("thresholds are int64")
         if not 1 <= self.sensitivity <= int(_HIGHEST):
-            raise ArgumentError("sensitivity is a whole number of at least 1 that fits int64")
+            raise ArgumentError(
+                "sensitivity is a whole number of at least 1 that fits int64",
+                hint="write by how much one neighbour moves the statistic: 1 for persons",
+            )
         frozen = self.thresholds.copy()
         frozen.setflags(write=False)
         object.__setattr__(self, "thresholds", frozen)
@@ -139,7 +145,10 @@ class IntegerTest:
     def _check(self, statistics: NDArray[np.int64]) -> None:
         expect(INTEGERS, statistics=statistics)
         if statistics.shape != self.thresholds.shape or statistics.dtype != np.int64:
-            raise ArgumentError("statistics are int64, one per threshold")
+            raise ArgumentError(
+                "statistics are int64, one per threshold",
+                hint="give one row of int64, as long as `thresholds`",
+            )
 
 
 def _difference(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:

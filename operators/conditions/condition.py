@@ -65,7 +65,10 @@ class ThresholdAtom:
         expect(WHOLE, statistic=self.statistic)
         expect(INTEGERS, thresholds=self.thresholds)
         if self.statistic < 0 or self.thresholds.ndim != 1 or not self.thresholds.size:
-            raise ArgumentError("an atom has a statistic and one threshold per cell, at least one")
+            raise ArgumentError(
+                "an atom has a statistic and one threshold per cell, at least one",
+                hint="write ThresholdAtom(statistic=0, thresholds=np.full(cells, 120))",
+            )
         if self.thresholds.dtype != np.int64:
             raise ArgumentError("thresholds are int64")
         frozen = self.thresholds.copy()

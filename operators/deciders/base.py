@@ -96,7 +96,10 @@ class Sum:
         expect(WHOLE, low=self.low, high=self.high)
         _check_cap(self.events)
         if self.low > self.high or self.low == self.high == 0:
-            raise ArgumentError("a sum needs low <= high, not both zero")
+            raise ArgumentError(
+                "a sum needs low <= high, not both zero",
+                hint="write the ends of the clip, in granules: Sum(0, 100)",
+            )
         if self.sensitivity >= FARTHEST:
             raise ArgumentError("the sensitivity of a sum leaves int64")
 
@@ -129,7 +132,10 @@ class Quantile:
         expect(instance_of(range), domain=self.domain)
         _check_cap(self.events)
         if not 0 < self.share < 1 or self.share.denominator > _FINEST_SHARE:
-            raise ArgumentError("a share lies in (0, 1) with a denominator of at most 10,000")
+            raise ArgumentError(
+                "a share lies in (0, 1) with a denominator of at most 10,000",
+                hint="write Fraction(1, 2) for the median",
+            )
         if not self.domain or self.domain.step < 1:
             raise ArgumentError("the domain of a quantile is an increasing range, not empty")
         if max(abs(self.domain[0]), abs(self.domain[-1])) >= FARTHEST:
@@ -253,9 +259,15 @@ def check_inputs(statistics: NDArray[np.int64], references: NDArray[np.int64], r
     """
     expect(INTEGERS, statistics=statistics, references=references)
     if references.ndim != 1 or references.dtype != np.int64:
-        raise ArgumentError("references are int64, one per cell")
+        raise ArgumentError(
+            "references are int64, one per cell",
+            hint="write np.array([205, 180]), one for every column of `statistics`",
+        )
     if statistics.shape != (rows, references.size) or statistics.dtype != np.int64:
-        raise ArgumentError(f"statistics are int64 of shape ({rows}, cells)")
+        raise ArgumentError(
+            f"statistics are int64 of shape ({rows}, cells)",
+            hint=f"give a column for every reference, and {rows} row(s)",
+        )
     far = np.int64(FARTHEST // 2)
     if ((references >= far) | (references <= -far)).any():
         raise ArgumentError("references lie less than 2^60 from zero")
@@ -312,4 +324,7 @@ def margin(total: NDArray[np.int64], part: NDArray[np.int64], share: Fraction) -
 def _check_cap(events: int) -> None:
     expect(WHOLE, events=events)
     if not 1 <= events < 1 << 20:
-        raise ArgumentError("a cap of events is a whole number from 1 to 2^20")
+        raise ArgumentError(
+            "a cap of events is a whole number from 1 to 2^20",
+            hint="write events=1, or events_per_cell of the caps",
+        )

@@ -218,7 +218,10 @@ def tau_min(
         slow = float(epsilon) / (len(levels) * kind.events * cap)
         penalty = least_tail(slow, chance / (2 * len(levels))) - 1
         return penalty + least_tail(slow, chance / 2)
-    raise ArgumentError(f"no effectiveness threshold is known for {name} here")
+    raise ArgumentError(
+        f"no effectiveness threshold is known for {name} here",
+        hint="take tight, em or lm, whichever takes this kind",
+    )
 
 
 def units_min(epsilon: Fraction, delta: Fraction, kind: Quantile) -> int:

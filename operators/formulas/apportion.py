@@ -68,7 +68,10 @@ class Atom:
         expect(WHOLE, steps=self.steps)
         expect(or_none(EXACT), weight=self.weight)
         if self.steps not in range(1, MOST_STEPS + 1):
-            raise ArgumentError(f"steps are a whole number from 1 to {MOST_STEPS}")
+            raise ArgumentError(
+                f"steps are a whole number from 1 to {MOST_STEPS}",
+                hint="write IntegerTest.steps(tolerance)",
+            )
         if self.statistic == "":
             raise ArgumentError("the key of a shared statistic is not empty")
         if self.weight is not None and not self.weight > 0:

@@ -97,7 +97,10 @@ def exp_neg_bounds(t: Fraction, bits: int) -> tuple[int, int]:
     expect(EXACT, t=t)
     expect(NATURAL, bits=bits)
     if t < 0 or bits < 1:
-        raise ArgumentError("exp_neg_bounds needs t >= 0 and at least one bit")
+        raise ArgumentError(
+            "exp_neg_bounds needs t >= 0 and at least one bit",
+            hint="write t=Fraction(1, 2), bits=64",
+        )
     if t == 0:
         return 1 << bits, 1 << bits
     if t >= bits:  # exp(-t) <= e^-bits < 2^-bits

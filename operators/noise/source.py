@@ -348,7 +348,10 @@ class _Layout:
 def _layout(t: Fraction, *, signed: bool) -> _Layout:
     """Return the narrowest layout whose tail flag is rarely set (any width has the exact law)."""
     if t < _SLOWEST_RATE:
-        raise ArgumentError("the rate of a geometric or discrete Laplace is at least 2^-40")
+        raise ArgumentError(
+            "the rate of a geometric or discrete Laplace is at least 2^-40",
+            hint="write the loss of one step: Fraction(1, 10)",
+        )
     first = 1 if signed else 0
     width = next((w for w in (8, 16) if t * (1 << w - 1 - first) >= _RARE_TAIL), 32)
     digits = width - 1 - first

@@ -144,7 +144,10 @@ def check_statistics(condition: Condition, statistics: NDArray[np.int64]) -> Non
     expect(INTEGERS, statistics=statistics)
     shape = (condition.statistics, condition.cells)
     if statistics.shape != shape or statistics.dtype != np.int64:
-        raise ArgumentError("statistics are int64, one row per statistic and one column per cell")
+        raise ArgumentError(
+            "statistics are int64, one row per statistic and one column per cell",
+            hint=f"give an array of shape {shape}",
+        )
 
 
 def _asked(condition: Condition, aim: Aim) -> tuple[IntegerTest, Promise]:

@@ -170,7 +170,8 @@ def svt_correction(
     numbers = (negatives, query_noise.scale, threshold_noise.scale)
     if not all(0 < each < math.inf for each in numbers) or not 0 <= tolerance < math.inf:
         raise ArgumentError(
-            "scales and negatives are above 0, a tolerance is not below 0, all finite"
+            "scales and negatives are above 0, a tolerance is not below 0, all finite",
+            hint="write negatives=20, the answers below the threshold that a run expects",
         )
     methods = {"analytic": _by_closed_form, "fft": _by_transform}
     if method not in methods:

@@ -22,12 +22,12 @@ from operators.conditions.condition import Aim, Condition
 from operators.single.adapter import check_statistics, promise_of, steps_of
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 from operators.svt.endurance import asked_last, endurance
-from operators.svt.planning import planned_terms, sketched_terms
+from operators.svt.planning import planned_terms
 from operators.svt.run import RunState, ask, open_run
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS, accuracy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -84,7 +84,7 @@ class Svt:
         """
         expect(instance_of(Condition), condition=condition)
         expect(instance_of(Aim), aim=aim)
-        return cls._on(planned_terms, condition, aim)
+        return cls._on(condition, aim, certified=True)
 
     @classmethod
     def sketched(cls, condition: Condition, aim: Aim) -> Svt:
@@ -97,16 +97,16 @@ class Svt:
         Raises:
             ConfigError: as :meth:`planned`.
         """
-        return cls._on(sketched_terms, condition, aim)
+        return cls._on(condition, aim, certified=False)
 
     @classmethod
-    def _on(cls, terms_of: Callable[..., SvtPlan], condition: Condition, aim: Aim) -> Svt:
+    def _on(cls, condition: Condition, aim: Aim, *, certified: bool) -> Svt:
         test = _only_test(condition)
         _check_counts(aim)
         promise = promise_of(aim)
         alpha, beta = error_rates(promise)
         steps = planned_steps(test, promise.tolerance)
-        terms = terms_of(
+        terms = planned_terms(
             steps,
             alpha,
             beta,
@@ -114,6 +114,7 @@ class Svt:
             questions=aim.questions,
             monotone=condition.monotone,
             put_back=aim.put_back,
+            certified=certified,
         )
         epsilon = from_loss_units(terms.epsilon_units)
         limit = theoretical_limit(steps, alpha / aim.questions, beta)

@@ -22,7 +22,7 @@ from operators.search import least
 from operators.svt.difference import OneSided
 from operators.svt.terms import SvtPlan
 
-__all__ = ["planned_terms", "sketched_terms"]
+__all__ = ["planned_terms"]
 
 _LEAST_RATE: Final = Fraction(1, 10**40)  # certified bounds are finer by far
 _BELOW: Final = 1 - 2.0**-32  # further below than floats are off
@@ -31,7 +31,7 @@ _FEWEST_OPEN: Final = 1
 _FEWEST_EACH: Final = 2  # loss units per alarm, the least that terms allow
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)  # a search for what is wanted sketches hundreds
 def planned_terms(
     steps: int,
     alpha: Fraction,
@@ -41,6 +41,7 @@ def planned_terms(
     questions: int,
     monotone: bool,
     put_back: bool = False,
+    certified: bool = True,
 ) -> SvtPlan:
     """Return the terms of the cheapest run that keeps a promise per question.
 
@@ -57,6 +58,8 @@ def planned_terms(
         questions: about one cell.
         monotone: whether all step counts move one way.
         put_back: when a cell is asked again.
+        certified: else the loss is only what floats say, and nothing is promised: much faster, for
+            searches.
 
     Returns:
         Terms with a one-sided threshold, in whole loss units.
@@ -66,38 +69,18 @@ def planned_terms(
     """
     search = _search(steps, alpha, beta, alarms, questions, monotone=monotone)
     correction = search.best_correction()
-    return _terms(search, correction, search.least_units(correction), questions, put_back=put_back)
-
-
-def sketched_terms(
-    steps: int,
-    alpha: Fraction,
-    beta: Fraction,
-    *,
-    alarms: int,
-    questions: int,
-    monotone: bool,
-    put_back: bool = False,
-) -> SvtPlan:
-    """Return the terms of :func:`planned_terms` but for the rounding of floats; much faster.
-
-    For searches: what is promised is promised by the other.
-
-    Args:
-        steps: as there, like all others.
-        alpha: as there.
-        beta: as there.
-        alarms: as there.
-        questions: as there.
-        monotone: as there.
-        put_back: as there.
-
-    Raises:
-        ValueError: as there.
-    """
-    search = _search(steps, alpha, beta, alarms, questions, monotone=monotone)
-    correction = search.best_correction()
-    return _terms(search, correction, search.likely_units(correction), questions, put_back=put_back)
+    units = search.least_units(correction) if certified else search.likely_units(correction)
+    open_units, alarm_units = units
+    return SvtPlan(
+        open_units=open_units,
+        alarm_units=alarm_units,
+        alarms=alarms,
+        monotone=monotone,
+        questions=questions,
+        correction=correction,
+        put_back=put_back,
+        one_sided=True,
+    )
 
 
 def _search(
@@ -108,22 +91,6 @@ def _search(
     if min(alpha / questions, beta) < _LEAST_RATE or alpha + beta >= 1:
         raise ArgumentError("rates of errors are at least 1e-40 and add up to less than 1")
     return _Search(steps, alpha / questions, beta, alarms, monotone)
-
-
-def _terms(
-    search: _Search, correction: int, units: tuple[int, int], questions: int, *, put_back: bool
-) -> SvtPlan:
-    open_units, alarm_units = units
-    return SvtPlan(
-        open_units=open_units,
-        alarm_units=alarm_units,
-        alarms=search.alarms,
-        monotone=search.monotone,
-        questions=questions,
-        correction=correction,
-        put_back=put_back,
-        one_sided=True,
-    )
 
 
 @dataclass(frozen=True, slots=True)

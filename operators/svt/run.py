@@ -190,7 +190,10 @@ def ask(
     expect(instance_of(RunState), state=state)
     expect(WHOLE, window=window)
     if steps.ndim != 1 or steps.dtype != np.int64:
-        raise ArgumentError("step counts are one-dimensional int64, one per cell")
+        raise ArgumentError(
+            "step counts are one-dimensional int64, one per cell",
+            hint="write IntegerTest.quantise(statistics)",
+        )
     fits = state.left + state.rung == plan.alarms and state.opened_for == plan.open_units
     if not fits or (state.queue.size and not plan.put_back):
         raise ArgumentError("this state belongs to a run on other terms")

@@ -49,7 +49,7 @@ def optimal_split(
     expect(FLAG, monotone=monotone, resample=resample)
     expect(one_of(*_VARIANCES), noise=noise)
     if alarms < 1:
-        raise ArgumentError("a run has at least one alarm")
+        raise ArgumentError("a run has at least one alarm", hint="write alarms=1 or more")
     scale = alarms if monotone else 2 * alarms
     cube = _VARIANCES[noise] * scale**2 / 2 * (alarms if resample else 1)
     return Fraction(round(math.cbrt(cube) * _DIGITS), _DIGITS)

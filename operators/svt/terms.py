@@ -92,9 +92,15 @@ class SvtPlan:
         expect(WHOLE, open_units=self.open_units, alarm_units=self.alarm_units)
         expect(WHOLE, alarms=self.alarms, questions=self.questions, correction=self.correction)
         if self.open_units < 1 or self.alarm_units < _LEAST_ALARM_UNITS:
-            raise ArgumentError("a run costs at least one loss unit to open and two per alarm")
+            raise ArgumentError(
+                "a run costs at least one loss unit to open and two per alarm",
+                hint="write SvtPlan.of_budget(units=to_loss_units(epsilon), alarms=2)",
+            )
         if not 1 <= self.alarms <= MOST_ALARMS or not 1 <= self.questions <= MOST_QUESTIONS:
-            raise ArgumentError("a run has alarms, and asks a cell at least once, within limits")
+            raise ArgumentError(
+                "a run has alarms, and asks a cell at least once, within limits",
+                hint="write alarms=1, questions=1, or more",
+            )
         if abs(self.correction) > _FARTHEST_CORRECTION:
             raise ArgumentError("a correction lies within 2^60 steps")
 
@@ -225,7 +231,10 @@ def accuracy(plan: SvtPlan, negatives: int, beta: float) -> float:
     expect(WHOLE, negatives=negatives)
     expect(NUMBER, beta=beta)
     if negatives < 0 or not 0 < beta < 1:
-        raise ArgumentError("accuracy needs negatives >= 0 and beta in (0, 1)")
+        raise ArgumentError(
+            "accuracy needs negatives >= 0 and beta in (0, 1)",
+            hint="write accuracy(plan, negatives=20, beta=0.05)",
+        )
     noise, masses = threshold_law(plan)
     asked = negatives * plan.questions
 

@@ -25,6 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from accountant.units import PrivacyUnit, from_loss_units
+from stream.planning.fitting import Fitting
 from stream.windows.instants import from_iso_utc
 from stream.windows.shown import clock_text, moment_text
 
@@ -125,7 +126,7 @@ class ReplayView:
             table.add_column(heading, max_width=width, no_wrap=True)
         for alarm in self._latest:
             table.add_row(_starts(alarm, self._timezone), alarm.query, _predicate(alarm))
-        return Group(self._progress, table)
+        return Group(self._progress, Fitting(table))
 
 
 @dataclass(slots=True)
@@ -136,7 +137,7 @@ class _Ringing:
     latest: tuple[str, ...] = ()
 
 
-def alarms_table(alarms: Iterable[Alarm], timezone: str, width: int) -> Table:
+def alarms_table(alarms: Iterable[Alarm], timezone: str, width: int) -> Fitting:
     """Return which predicates rang how often, the most frequent of each alarm first.
 
     Args:
@@ -158,7 +159,7 @@ def alarms_table(alarms: Iterable[Alarm], timezone: str, width: int) -> Table:
     order = sorted(ringing.items(), key=lambda item: (item[0][0], -item[1].times, item[0][1]))
     for (query, predicate), entry in order:
         table.add_row(query, predicate, str(entry.times), "  ".join(entry.latest))
-    return table
+    return Fitting(table)
 
 
 def budget_bars(status: LedgerStatus) -> list[Text]:
@@ -189,7 +190,7 @@ def status_tables(status: LedgerStatus, timezone: str) -> list[RenderableType]:
             denied or "0",
             str(query.unpublished),
         )
-    shown: list[RenderableType] = [table]
+    shown: list[RenderableType] = [Fitting(table)]
     for bar, scope in zip(budget_bars(status), status.scopes.values(), strict=True):
         waiting = f"{scope.reservations} reserved, {scope.pending} pending"
         anchor = Text(f"  anchor {scope.scope}={scope.anchor}", no_wrap=True, overflow="ignore")
@@ -197,7 +198,7 @@ def status_tables(status: LedgerStatus, timezone: str) -> list[RenderableType]:
     return shown
 
 
-def losses_table(query: Query, losses: Losses, unit: PrivacyUnit, timezone: str) -> Table:
+def losses_table(query: Query, losses: Losses, unit: PrivacyUnit, timezone: str) -> Fitting:
     """Return the dearest predicates of an alarm; private, unlike everything else here."""
     title, epsilon = f"{query.id}: {_when(losses.since_ms, unit, timezone)}", "epsilon"
     if not losses.complete:
@@ -205,7 +206,7 @@ def losses_table(query: Query, losses: Losses, unit: PrivacyUnit, timezone: str)
     elif not losses.exact:
         epsilon = "epsilon at most"
     table = Table(title=title, title_justify="left", min_width=len(title))
-    table.add_column("predicate")
+    table.add_column("predicate", overflow="fold")
     table.add_column(epsilon, justify="right")
     dearest = sorted(enumerate(losses.units.tolist()), key=lambda one: (-one[1], one[0]))
     for index, units in dearest[:_DEAREST]:
@@ -217,7 +218,7 @@ def losses_table(query: Query, losses: Losses, unit: PrivacyUnit, timezone: str)
     if not losses.complete:
         notes.append("charges were compacted: predicates may have lost more")
     table.caption = "\n".join(notes) or None
-    return table
+    return Fitting(table)
 
 
 def _bar(scope: ScopeStatus) -> Text:

@@ -6,20 +6,19 @@ import time
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
 from stream.cli.counts import CountsFile, counts_table, feed_json, lost_table, window_json
+from stream.cli.moments import TIME, typed_ms
 from stream.cli.shared import CONFIG, chosen_alarms, echo_json, load_alarms, paths_by_feed
 from stream.cli.surveying import say_read
 from stream.model.references import feeds_in_use
 from stream.replay.exact import count_windows, spanning
 from stream.replay.survey import survey
 from stream.simulation.outputs import check_output, private_file
-from stream.windows.instants import instant_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,19 +35,6 @@ _PRIVATE = (
 )
 
 
-class _Instant(click.ParamType):
-    """A date or an instant of ISO 8601; UTC unless it says otherwise."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return milliseconds since the epoch."""
-        try:
-            return instant_ms(str(value), ZoneInfo("UTC"))
-        except ValueError as error:
-            self.fail(f"{value!r} {error}: write 2025-03-03 or 2025-03-03T08:00Z", param, ctx)
-
-
 @click.command()
 @click.argument("file", type=CONFIG)
 @click.option(
@@ -62,11 +48,11 @@ class _Instant(click.ParamType):
 @click.option("--topic", is_flag=True, help="Count what the feeds' topics hold now.")
 @click.option("--alarm", "names", multiple=True, metavar="NAME", help="Only this one; repeatable.")
 @click.option(
-    "--since", "since_ms", type=_Instant(), help="Windows from here on; default: the history's."
+    "--since",
+    metavar=TIME,
+    help="Windows from here on, by the clocks of `timezone`; default: the history's.",
 )
-@click.option(
-    "--until", "until_ms", type=_Instant(), help="Windows that end by then; default: the same."
-)
+@click.option("--until", metavar=TIME, help="Windows that end by then; default: the same.")
 @click.option(
     "--limit", type=click.IntRange(1), metavar="WINDOWS", help="Only so many windows per alarm."
 )
@@ -86,8 +72,8 @@ def count(
     names: tuple[str, ...],
     *,
     topic: bool,
-    since_ms: int | None,
-    until_ms: int | None,
+    since: str | None,
+    until: str | None,
     limit: int | None,
     as_json: bool,
     parquet: Path | None,
@@ -105,6 +91,10 @@ def count(
     if parquet is not None:
         check_output(parquet, force=force)
     alarms = chosen_alarms(load_alarms(file), names)
+    since_ms, until_ms = (
+        None if text is None else typed_ms(text, alarms.timezone, option)
+        for text, option in ((since, "--since"), (until, "--until"))
+    )
     live = any(query.feed.history is None for query in alarms.queries.values())
     if topic and live and until_ms is None:
         until_ms = time.time_ns() // 1_000_000
@@ -147,8 +137,8 @@ def _show(alarms: Alarms, windows: Iterator[CountedWindow]) -> None:
     console = Console()
     for name, counted in found.items():
         query = alarms.queries[name]
-        console.print(counts_table(query, counted))
-        if (lost := lost_table(query, counted)) is not None:
+        console.print(counts_table(query, counted, alarms.timezone))
+        if (lost := lost_table(query, counted, alarms.timezone)) is not None:
             console.print(lost)
 
 

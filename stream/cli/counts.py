@@ -14,7 +14,9 @@ from rich.table import Table
 from operators.conditions.formula import atom_of
 from stream.model.headings import heading
 from stream.model.numbers import decimal
+from stream.planning.fitting import Fitting
 from stream.windows.instants import iso_utc
+from stream.windows.shown import clock_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,11 +83,11 @@ def cells_of(query: Query, window: CountedWindow) -> Iterator[Cell]:
         )
 
 
-def counts_table(query: Query, windows: Sequence[CountedWindow]) -> Table:
+def counts_table(query: Query, windows: Sequence[CountedWindow], timezone: str) -> Fitting:
     """Return what the windows of an alarm count, a line for every predicate that is not empty."""
-    table = Table(title=query.id, title_justify="left")
-    table.add_column("window starts (UTC)")
-    table.add_column("predicate")
+    table = Table(title=f"{query.id} (times: {timezone})", title_justify="left")
+    table.add_column("window starts")
+    table.add_column("predicate", overflow="fold")
     for spec in query.aggregates:
         table.add_column(heading(spec, query.feed), justify="right")
     if all(window.references is None for window in windows):
@@ -94,7 +96,8 @@ def counts_table(query: Query, windows: Sequence[CountedWindow]) -> Table:
     else:
         table.add_column("reference", justify="right")
     for window in windows:
-        start = _short(window) + ("" if window.complete else " (incomplete)")
+        start = clock_text(window.key.start_ms, timezone)
+        start += "" if window.complete else " (incomplete)"
         for cell in cells_of(query, window):
             predicate = ", ".join(query.domain.predicate(cell.index).values()) or "(all)"
             last: tuple[str, ...] = (_tests(query, cell), "yes" if cell.true else "")
@@ -103,25 +106,25 @@ def counts_table(query: Query, windows: Sequence[CountedWindow]) -> Table:
             amounts = map(_amount, cell.statistics, query.aggregates)
             table.add_row(start, predicate, *amounts, *last)
             start = ""
-    return table
+    return Fitting(table)
 
 
-def lost_table(query: Query, windows: Sequence[CountedWindow]) -> Table | None:
+def lost_table(query: Query, windows: Sequence[CountedWindow], timezone: str) -> Fitting | None:
     """Return what caps leave out of the windows of an alarm; ``None`` where that is nothing."""
-    table = Table(title=f"{query.id}: left out by caps", title_justify="left")
-    table.add_column("window starts (UTC)")
+    table = Table(title=f"{query.id}: left out by caps (times: {timezone})", title_justify="left")
+    table.add_column("window starts")
     for reason in ("repeats", "beyond predicates_per_window", "beyond events_per_cell"):
         table.add_column(reason, justify="right")
     for window in windows:
         lost = window.capped
         if any(asdict(lost).values()):
             table.add_row(
-                _short(window),
+                clock_text(window.key.start_ms, timezone),
                 str(lost.repeats),
                 _people(lost.beyond_predicates, lost.people_beyond_predicates),
                 _people(lost.beyond_events, lost.people_beyond_events),
             )
-    return table if table.row_count else None
+    return Fitting(table) if table.row_count else None
 
 
 def window_json(query: Query, window: CountedWindow) -> Iterator[dict[str, Any]]:
@@ -220,7 +223,3 @@ def _amount(value: int, spec: AggregateSpec) -> str:
 
 def _people(events: int, people: int) -> str:
     return f"{events} of {people} people" if events else "0"
-
-
-def _short(window: CountedWindow) -> str:
-    return iso_utc(window.key.start_ms).replace("T", " ").removesuffix(".000Z").removesuffix(":00")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import click
 
 from stream.build import open_ledger, wall_clock_ms
+from stream.cli.moments import TIME, typed_ms
 from stream.cli.shared import CONFIG, load_alarms, require_ledger_file
 from stream.cli.suggestions import feed_names
 from stream.kafka.growth import SETTLE_MS, denied_by
 from stream.kafka.growth import grow as more_partitions
-from stream.windows.instants import instant_ms
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
@@ -40,8 +39,9 @@ _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000}
 )
 @click.option(
     "--at",
-    metavar="ISO",
-    help="Make them no earlier than this; without an offset, in UTC. Default: at once.",
+    metavar=TIME,
+    help="Make them no earlier than this, by the clocks of `timezone` without an offset. "
+    "Default: at once.",
 )
 @click.option(
     "--settle",
@@ -58,7 +58,8 @@ def grow(file: Path, feed: str, *, partitions: int, at: str | None, settle: str,
     others are decided. Workers may run. Stopped at any point, it goes on when it is run again.
     """
     alarms = load_alarms(file, quiet=True)
-    at_ms, settle_ms = _instant(at), _duration(settle)
+    at_ms = None if at is None else typed_ms(at, alarms.timezone, "--at")
+    settle_ms = _duration(settle)
     require_ledger_file(alarms)
     with open_ledger(alarms) as opened:
 
@@ -98,15 +99,6 @@ def _costs(alarms: Alarms, opened: Ledger, growth: Growth) -> Iterator[str]:
     for each in denied_by(alarms, opened, growth):
         first, end = (moment_text(at, alarms.timezone) for at in (each.start_ms, each.end_ms))
         yield (f"{each.alarm}: {each.windows} window(s) denied as repartitioned, {first} to {end}")
-
-
-def _instant(text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return instant_ms(text, ZoneInfo("UTC"))
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r} {error}", param_hint="--at") from None
 
 
 def _duration(text: str) -> int:

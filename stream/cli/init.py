@@ -7,7 +7,6 @@ but names and types goes into the files, unless its values are said to be public
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +28,7 @@ from stream.planning.drafts.texts import (
     sentence,
     values_text,
 )
-from stream.windows.localtime import load_zone
+from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -176,12 +175,6 @@ def _write(directory: Path, texts: Mapping[str, str]) -> None:
         ) from error
 
 
-def _local(time_ms: int, timezone: str) -> str:
-    """Return an instant as clocks on the spot show it."""
-    moment = datetime.fromtimestamp(time_ms // 1000, load_zone(timezone))
-    return f"{moment:%Y-%m-%d %H:%M} ({timezone})"
-
-
 def _tell(directory: Path, draft: Draft, events: MadeUp) -> None:
     """Say what was written, what it does, and how to go on."""
     answers = draft.answers
@@ -202,7 +195,7 @@ def _tell(directory: Path, draft: Draft, events: MadeUp) -> None:
             f"One event moves the odds of what is published by exp({answers.epsilon}) at most. Who"
             " makes many events is protected less: people are, where events carry their ids."
         )
-    due = _local(events.since_ms, answers.timezone)
+    due = moment_text(events.since_ms, answers.timezone)
     written = {
         CONFIGURATION: "the alarm, with comments",
         answers.values_file: f"the values of {answers.per}, {len(answers.values)} in all",

@@ -15,11 +15,11 @@ from accountant.store.store import Store
 from stream.build import wall_clock_ms
 from stream.cli.console import losses_table, status_tables
 from stream.cli.main import Suggesting
+from stream.cli.moments import TIME, past_ms
 from stream.cli.past import (
     archive,
     compact,
     opened_ledger,
-    past_ms,
     refuse_other_budgets,
     warn_of_orphans,
 )
@@ -166,8 +166,9 @@ def verify(
 @click.argument("alarm", shell_complete=alarm_names)
 @click.option(
     "--at",
-    metavar="ISO",
-    help="An instant, in UTC without an offset. Default: that of the latest settled window.",
+    metavar=TIME,
+    help="An instant, by the clocks of `timezone` without an offset. Default: that of the latest "
+    "settled window.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Every predicate, one JSON object a line.")
 @click.pass_obj
@@ -184,7 +185,7 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
             f"the configuration has no alarm {alarm!r}",
             hint=f"it has {', '.join(alarms.queries)}",
         )
-    at_ms = None if at is None else past_ms(at, wall_clock_ms(), "--at")
+    at_ms = None if at is None else past_ms(at, alarms.timezone, "--at", wall_clock_ms())
     with opened_ledger(alarms) as opened:
         if alarm not in {row.query for row in opened.pins.queries()}:
             raise LedgerError(

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import click
 
 from stream.build import open_ledger, wall_clock_ms
+from stream.cli.moments import TIME, past_ms
 from stream.cli.shared import require_ledger_file
 from stream.custody.anchors import anchor_line
 from stream.custody.archive import archive as move_decisions
 from stream.custody.changes import orphan_warning, orphans
 from stream.decisions.registration import scopes_of, terms_of
-from stream.windows.instants import instant_ms
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ __all__ = [
     "archive",
     "compact",
     "opened_ledger",
-    "past_ms",
     "refuse_other_budgets",
     "warn_of_orphans",
 ]
@@ -37,8 +35,8 @@ __all__ = [
 @click.command()
 @click.option(
     "--before",
-    metavar="ISO",
-    help="Charges of windows that end by then; an instant without an offset is in UTC. "
+    metavar=TIME,
+    help="Charges of windows that end by then, by the clocks of `timezone` without an offset. "
     "Default: the start of the current budget period, or now where there is none.",
 )
 @click.pass_obj
@@ -47,7 +45,9 @@ def compact(load: Callable[[], Alarms], before: str | None) -> None:
     alarms = load()
     now_ms = wall_clock_ms()
     before_ms = (
-        _period_start_ms(alarms, now_ms) if before is None else past_ms(before, now_ms, "--before")
+        _period_start_ms(alarms, now_ms)
+        if before is None
+        else past_ms(before, alarms.timezone, "--before", now_ms)
     )
     with opened_ledger(alarms) as opened:
         refuse_other_budgets(alarms, opened)
@@ -66,9 +66,9 @@ def compact(load: Callable[[], Alarms], before: str | None) -> None:
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIRECTORY")
 @click.option(
     "--before",
-    metavar="ISO",
-    help="Decisions of windows that end by then; an instant without an offset is in UTC. Default, "
-    "and the latest that counts: no window that is not decided by then may still be.",
+    metavar=TIME,
+    help="Decisions of windows that end by then, by the clocks of `timezone` without an offset. "
+    "Default, and the latest that counts: no window that is not decided by then may still be.",
 )
 @click.pass_obj
 def archive(load: Callable[[], Alarms], folder: Path, before: str | None) -> None:
@@ -81,7 +81,7 @@ def archive(load: Callable[[], Alarms], folder: Path, before: str | None) -> Non
     now_ms = wall_clock_ms()
     before_ms = _too_old_ms(alarms, now_ms)
     if before is not None:
-        before_ms = min(before_ms, past_ms(before, now_ms, "--before"))
+        before_ms = min(before_ms, past_ms(before, alarms.timezone, "--before", now_ms))
     with opened_ledger(alarms) as opened:
         refuse_other_budgets(alarms, opened)
         moved = move_decisions(opened, folder, before_ms)
@@ -102,23 +102,6 @@ def _period_start_ms(alarms: Alarms, now_ms: int) -> int:
     if periods is None or periods.calendar is None:
         return now_ms
     return periods.touched(now_ms, now_ms + 1)[0]
-
-
-def past_ms(text: str, now_ms: int, option: str) -> int:
-    """Return the instant that an option names, in UTC without an offset.
-
-    Raises:
-        click.BadParameter: it names none, or one of the future.
-    """
-    try:
-        at_ms = instant_ms(text, ZoneInfo("UTC"))
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r} {error}", param_hint=option) from None
-    if at_ms > now_ms:
-        raise click.BadParameter(
-            f"{text!r} lies in the future: only what has ended is looked at", param_hint=option
-        )
-    return at_ms
 
 
 def opened_ledger(alarms: Alarms) -> Ledger:

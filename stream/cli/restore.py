@@ -14,6 +14,7 @@ from stream.custody.restoring import published_in, refuse_moved, take_over
 from stream.model.alarms import require_kafka
 from stream.replay.claims import claims_on
 from stream.replay.contents import digests_of
+from stream.windows.instants import from_iso_utc
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
@@ -103,7 +104,8 @@ def _claim_topics(alarms: Alarms, opened: Ledger, *, forget: bool, yes: bool) ->
     from stream.kafka import takeover  # noqa: PLC0415  # imports Kafka's client
 
     for ledger_id, held in takeover.held_by_others(alarms, opened).items():
-        click.echo(f"topic {held.topic}: claimed by ledger {ledger_id} on {held.since}")
+        since = moment_text(from_iso_utc(held.since), alarms.timezone)
+        click.echo(f"topic {held.topic}: claimed by ledger {ledger_id} on {since}")
     _confirm(alarms, yes=yes)
     done = takeover.transfer(alarms, opened, forget=forget)
     click.echo(f"{done.charged} decision(s) taken over as spent, of {done.compared} compared")

@@ -13,7 +13,7 @@ from rich.console import Console
 from accountant.errors import ConfigError
 from stream.build import open_ledger
 from stream.cli.console import ReplayView, alarms_table, budget_bars
-from stream.cli.shared import CONFIG, load_alarms, paths_by_feed, refuse_hopeless, refuse_objected
+from stream.cli.shared import CONFIG, load_alarms, paths_by_feed, refuse_objected
 from stream.cli.suggestions import event_files
 from stream.cli.surveying import refuse_unusable, say_read
 from stream.cli.workers import Place, check_workers, run_workers, worker_settings
@@ -108,7 +108,6 @@ def run(
     place = Place.taken()
     alarms = load_alarms(file, quiet=place is not None)  # the parent has said it
     planned = budget_plan(alarms, plans_of(alarms))
-    refuse_hopeless(planned)
     refuse_objected(alarms, planned)
     if planned.suggestion and place is None:
         click.echo(f"note: {planned.suggestion}", err=True)

@@ -36,7 +36,6 @@ __all__ = [
     "echo_json",
     "load_alarms",
     "paths_by_feed",
-    "refuse_hopeless",
     "refuse_objected",
     "require_ledger_file",
 ]
@@ -146,23 +145,6 @@ def paths_by_feed(alarms: Alarms, given: Sequence[str]) -> dict[str, list[Path]]
         found.setdefault(name, []).append(Path(path))
     refuse_twice(found)
     return found
-
-
-def refuse_hopeless(plan: BudgetPlan) -> None:
-    """Refuse to start where a budget does not hold one window of every alarm on it.
-
-    Raises:
-        BudgetError: naming the budget and what to change.
-    """
-    for scope in plan.scopes:
-        alone = [alarm.query for alarm in scope.alarms if alarm.windows_fit == 0]
-        if not alone and scope.windows_fit != 0:
-            continue
-        which = f"of {', '.join(map(repr, alone))}" if alone else "of every alarm together"
-        raise BudgetError(
-            f"budget {scope.terms.scope!r} does not hold one window {which}",
-            hint=scope.suggestion or "raise epsilon_max, max_fnr or the tolerance",
-        )
 
 
 def refuse_objected(alarms: Alarms, plan: BudgetPlan) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stream.decisions.registration import registration, scopes_of
-from stream.windows.instants import iso_utc
+from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
@@ -36,7 +36,8 @@ def accept_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
         index = calendar.next_active(calendar.first_starting_at(floor_ms))
         from_ms = calendar.bounds(index)[0]
         opened.pins.accept_change(registration(query, alarms, 0), from_ms)
-        lines.append(f"{query.id}: accepted, in force from {iso_utc(from_ms)}")
+        since = moment_text(from_ms, alarms.timezone)
+        lines.append(f"{query.id}: accepted, in force from {since}")
     return lines
 
 

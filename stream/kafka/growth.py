@@ -24,7 +24,7 @@ from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock
 from stream.model.references import counted_on, feeds_in_use
 from stream.model.routing import first_start_after
-from stream.windows.instants import iso_utc
+from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -226,8 +226,9 @@ class _Work:
         """Return when the growth begins, now that it is agreed and time to announce it."""
         from_ms = self.clock_ms() + self.margin_ms
         if at_ms is not None and at_ms < from_ms:
+            moment = moment_text(at_ms, self.alarms.timezone)
             raise ConfigError(
-                f"{iso_utc(at_ms)} is too early to tell the workers before",
+                f"{moment} is too early to tell the workers before",
                 hint=f"choose an instant at least {self.margin_ms} ms ahead, or leave it out",
             )
         from_ms = at_ms or from_ms

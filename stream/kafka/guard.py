@@ -21,7 +21,7 @@ from stream.kafka.clients import aiokafka_arguments
 from stream.kafka.topics import admin_client, describe, plan, problems
 from stream.kafka.witness import Witness
 from stream.model.alarms import require_kafka
-from stream.windows.instants import iso_utc
+from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -141,9 +141,10 @@ def check_ledger(alarms: Alarms, ledger: Ledger, others: Collection[str] = ()) -
     unknown = ledger.upkeep.unknown_decisions(published.decisions)
     if unknown:
         first = min(decision.key for decision in unknown)
+        since = moment_text(first.start_ms, alarms.timezone)
         raise LedgerRolledBackError(
             f"{len(unknown)} published decision(s), the first of {first.query!r} for the window "
-            f"from {iso_utc(first.start_ms)} on, are missing from this ledger: it was restored "
+            f"from {since} on, are missing from this ledger: it was restored "
             "from an older copy, or another ledger serves this topic",
             hint="restore the newest copy, or charge the gap: `tocsin ledger FILE mark-spent`",
         )

@@ -14,7 +14,8 @@ from accountant.errors import LedgerError
 from stream.custody.restoring import take_over
 from stream.kafka.guard import check_feeds, seen_decisions
 from stream.kafka.witness import Witness
-from stream.windows.instants import from_iso_utc, iso_utc
+from stream.windows.instants import from_iso_utc
+from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -74,7 +75,7 @@ def mark_spent(alarms: Alarms, ledger: Ledger, *, forget: bool = False) -> Taken
     logs = check_feeds(alarms)
     published = seen_decisions(alarms, ledger)
     if not forget:
-        _refuse_gone(published, ledger.upkeep.last_decided_ms() or 0)
+        _refuse_gone(published, ledger.upkeep.last_decided_ms() or 0, alarms.timezone)
     charged = take_over(alarms, ledger, published.decisions)
     _witnessed(alarms, ledger, logs, lambda witness: witness.settle())
     return TakenOver(len(published.decisions), charged, [])
@@ -97,17 +98,18 @@ def transfer(alarms: Alarms, ledger: Ledger, *, forget: bool = False) -> TakenOv
     others = held_by_others(alarms, ledger)
     published = seen_decisions(alarms, ledger, others=others)
     if others and not forget:
-        _refuse_gone(published, min(from_iso_utc(claim.since) for claim in others.values()))
+        since_ms = min(from_iso_utc(claim.since) for claim in others.values())
+        _refuse_gone(published, since_ms, alarms.timezone)
     charged = take_over(alarms, ledger, published.decisions)
     feeds = _witnessed(alarms, ledger, logs, lambda witness: witness.transfer())
     return TakenOver(len(published.decisions), charged, feeds)
 
 
-def _refuse_gone(published: Published, since_ms: int) -> None:
+def _refuse_gone(published: Published, since_ms: int, timezone: str) -> None:
     if published.whole_since_ms > since_ms:
         raise LedgerError(
             "a part of the decisions topic is gone: what was published after "
-            f"{iso_utc(since_ms)} cannot all be charged",
+            f"{moment_text(since_ms, timezone)} cannot all be charged",
             hint="restore a newer copy; to go on all the same, say --forget-what-is-gone: what "
             "these people lost then is not known, and not counted",
         )

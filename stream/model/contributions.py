@@ -123,7 +123,8 @@ def _needed(query: Query, events: int) -> str:
         spec = query.aggregates[atom.statistic]
         if spec.kind is Weight.SUM and spec.never_negative and spec.hi > 0:
             needed = -(-int(atom.thresholds.min()) // (events * spec.hi))
-            told.append(f"; {text} takes {needed} {plural(query.feed.unit)} or more")
+            units = plural(query.feed.unit) if needed > 1 else query.feed.unit
+            told.append(f"; {text} takes {needed} {units} or more")
     return "".join(told)
 
 

@@ -10,7 +10,8 @@ from stream.events.columns import MAX_STRING_BYTES
 from stream.events.files import misfit
 from stream.model.feeds import FieldType, required_fields
 from stream.replay.findings import OUTSIDE_WINDOWS, UNASKED
-from stream.windows.instants import TIME_END_MS, iso_utc
+from stream.windows.instants import TIME_END_MS
+from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -78,24 +79,26 @@ def why(
     return "; ".join(found) or shown(dict(values))
 
 
-def passed_by(reason: str, time_ms: int, feed: Feed) -> str:
+def passed_by(reason: str, time_ms: int, feed: Feed, timezone: str) -> str:
     """Say why a row that is in order is not used.
 
     Args:
         reason: one of those of ``stream.replay.findings``.
         time_ms: when it is dated.
         feed: what it is an event of.
+        timezone: by whose clock times are told.
     """
+    dated = f"dated {moment_text(time_ms, timezone)}"
     if reason == OUTSIDE_WINDOWS:
-        return f"dated {iso_utc(time_ms)}, when no window runs; is that its time zone?"
+        return f"{dated}, when no window runs; is that its time zone?"
     if reason == UNASKED:
         return "no alarm's WHERE or FILTER is true of it"
-    message = f"dated {iso_utc(time_ms)}"
     if feed.history is not None:
-        message += f", `history` is {' to '.join(map(iso_utc, feed.history))}"
+        span = (moment_text(at_ms, timezone) for at_ms in feed.history)
+        dated += f", `history` is {' to '.join(span)}"
         if time_ms < _EARLY_MS <= feed.history[0]:
-            message += "; are the times seconds? Numbers are milliseconds since 1970"
-    return message
+            dated += "; are the times seconds? Numbers are milliseconds since 1970"
+    return dated
 
 
 def _wrong_types(values: Mapping[str, object], feed: Feed, *, text: bool) -> Iterable[str]:

@@ -144,6 +144,7 @@ class Tally:
             _Use(same[0], tuple(q.id for q in same), Spans(alarms.queries[same[0].id]))
             for same in alike.values()
         ]
+        self._timezone = alarms.timezone
         self._rows = 0
         self._dropped = _Told()
         self._usable = 0
@@ -226,4 +227,4 @@ class Tally:
         return row.place, why(reason, row.values, self.feed, self.queries, text=row.text)
 
     def _why_not(self, reason: str, row_of: Callable[[], Row], time_ms: int) -> tuple[str, str]:
-        return row_of().place, passed_by(reason, time_ms, self.feed)
+        return row_of().place, passed_by(reason, time_ms, self.feed, self._timezone)

@@ -19,7 +19,7 @@ def clock_text(time_ms: int, timezone: str) -> str:
         timezone: IANA name.
 
     Raises:
-        OverflowError: if it lies outside the years 1 to 9999.
+        OverflowError: if it lies outside the years 1 to 9999, in UTC.
         ValueError: there is no such zone.
     """
     local = _local(time_ms, timezone)
@@ -31,7 +31,7 @@ def moment_text(time_ms: int, timezone: str) -> str:
     """Return ``clock_text`` with what the zone calls its time then: ``2024-05-01 10:00 CEST``.
 
     Raises:
-        OverflowError: if it lies outside the years 1 to 9999.
+        OverflowError: if it lies outside the years 1 to 9999, in UTC.
         ValueError: there is no such zone.
     """
     name = _local(time_ms, timezone).tzname() or timezone
@@ -39,4 +39,10 @@ def moment_text(time_ms: int, timezone: str) -> str:
 
 
 def _local(time_ms: int, timezone: str) -> datetime:
-    return (_EPOCH + timedelta(milliseconds=time_ms)).astimezone(load_zone(timezone))
+    """Return an instant by the clock of a zone, or in UTC where that would leave the years."""
+    moment = _EPOCH + timedelta(milliseconds=time_ms)
+    zone = load_zone(timezone)
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        return moment

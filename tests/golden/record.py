@@ -1,8 +1,8 @@
 """The golden records: what a user sees of this version, as text.
 
-``python -m tests.golden.record --write`` writes them, ``--check`` compares. A *group* is a function
-without arguments that returns texts by name; a group's records are one file. Everything that comes
-from the world is injected or replaced in :mod:`tests.golden.surface`, which says what.
+``python -m tests.golden.record --write`` writes them; without it they are compared. A *group* is a
+function without arguments that returns texts by name; a group's records are one file. Everything
+that comes from the world is injected or replaced in :mod:`tests.golden.surface`, which says what.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stream.cli.ledger import ledger
+from stream.cli.main import main as top
 from tests.golden.cases import BAD, FOREIGN_KEYS, GOOD
 from tests.golden.ledgers import (
     dumped,
@@ -189,18 +191,10 @@ def _write_beside(folder: Path, text: str) -> None:
 # --- the command line
 
 
-_TOP = (
-    *("check", "plan", "run", "test", "simulate", "replay", "topics", "grow", "watch"),
-    "ledger",
-)
-_LEDGER = (
-    *("status", "verify", "losses", "export", "accept", "retire", "backup", "compact"),
-    "mark-spent",
-)
 _COMMANDS: tuple[tuple[str, ...], ...] = (
     (),
-    *((name,) for name in _TOP),
-    *(("ledger", "x.yaml", name) for name in _LEDGER),
+    *((name,) for name in top.commands),
+    *(("ledger", "x.yaml", name) for name in ledger.commands),
 )
 
 

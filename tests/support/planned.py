@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 -- a dataclass field
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
@@ -14,12 +14,13 @@ from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.schedule import Schedule
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from stream.model.alarms import Alarms
     from stream.planning.outlook import ScopeOutlook
 
-__all__ = ["Alarm", "Config", "calendars"]
+__all__ = ["Alarm", "Config", "calendars", "due_code"]
 
 HEAD = """\
 timezone: {timezone}
@@ -123,3 +124,23 @@ calendars = st.one_of(
         st.sampled_from([None, Schedule.parse("Mon-Fri 00:00-24:00", "Europe/Berlin")]),
     ),
 )
+
+
+def due_code(lines: Sequence[Mapping[str, Any]]) -> int:
+    """Return the exit code that ``tocsin plan FILE --json`` owes what it printed.
+
+    3 where an alarm gets fewer windows than it asks for, else 0: no alarm is useless, and none of
+    the denials is wanted.
+    """
+    for budget in (line for line in lines if line["record"] == "budget"):
+        if budget["fits"] and budget["worst"] is not None:
+            continue
+        if budget["played"] is None and budget["first_refusal"] is not None:
+            return 3
+        for line in lines:
+            if line["record"] != "alarm" or line["budget"] != budget["budget"]:
+                continue
+            asked, granted = line["windows_asked"], line["windows_granted"]
+            if line["windows_fit"] == 0 or (asked is not None and granted < asked):
+                return 3
+    return 0

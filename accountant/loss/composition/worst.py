@@ -78,7 +78,9 @@ def worst_row(charges: Iterable[RowCharge], *, node_limit: int = NODE_LIMIT) -> 
     expect(several(instance_of(RowCharge)), charges=charges)
     expect(WHOLE, node_limit=node_limit)
     if node_limit < 1:
-        raise ArgumentError("a search expands at least one node")
+        raise ArgumentError(
+            "a search expands at least one node", hint="write node_limit=1 or more, or leave it out"
+        )
     problem = row_problem(costly(charges))
     value, upper_bound, choices = _search(problem, node_limit)
     return WorstRow(

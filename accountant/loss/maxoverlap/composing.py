@@ -182,7 +182,8 @@ def composition_named(composition: str | Composition) -> Composition:
             raise ArgumentError('"rdp" needs a delta: pass Rdp(delta=...)')
         case _:
             raise ArgumentError(
-                f'a composition is "sum", "gdp" or Rdp(delta=...), not {composition!r}'
+                f'a composition is "sum", "gdp" or Rdp(delta=...), not {composition!r}',
+                hint='write composition="sum": of pure losses it is the exact one',
             )
 
 
@@ -197,7 +198,10 @@ def _cost(weight: object, at: int) -> Fraction:
         case Rational():
             cost = Fraction(int(weight.numerator), int(weight.denominator))
         case _:
-            raise ArgumentError(f"weight {at} is a {type(weight).__name__}, not a number")
+            raise ArgumentError(
+                f"weight {at} is a {type(weight).__name__}, not a number",
+                hint="write a flat list of numbers, one per region: [4, Fraction(1, 2)]",
+            )
     if cost < 0:
         raise ArgumentError(f"weight {at} is negative")
     return cost

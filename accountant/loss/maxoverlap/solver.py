@@ -117,7 +117,10 @@ def maximum_overlap(
     if not hasattr(weights, "__len__"):
         raise ArgumentError("weights are a list, one per region", hint="write [4, 4]")
     if len(weights) != len(regions):
-        raise ArgumentError(f"{len(regions)} regions, but {len(weights)} weights")
+        raise ArgumentError(
+            f"{len(regions)} regions, but {len(weights)} weights",
+            hint="give one weight for every region, in their order",
+        )
     if work_limit is not None and work_limit < 0:
         raise ArgumentError("the work limit is not negative")
     if node_limit is not None and node_limit < 0:

@@ -30,7 +30,7 @@ from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.schedule import Schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from zoneinfo import ZoneInfo
 
     from stream.config.alarms.statistics import Counting
@@ -145,9 +145,9 @@ class QueryBuilder:
                 "write conditions that some event in the declared domains meets",
                 offset=parsed.where_offset,
             )
-        return self._finished(query, loc)
+        return self._finished(query, parsed.measures, loc)
 
-    def _finished(self, query: Query, loc: Loc) -> Query | None:
+    def _finished(self, query: Query, measures: Sequence[Measure], loc: Loc) -> Query | None:
         """Return the query with its fingerprint, or ``None`` where its runs cannot be."""
         queued = len(query.domain) * (query.aim.questions - 1) if query.aim.put_back else 0
         if queued > _MOST_QUEUED:
@@ -157,7 +157,7 @@ class QueryBuilder:
             return None
         try:
             self._warn(query, loc)
-            tell_caps(query, self.budget, self.findings, loc)
+            tell_caps(query, measures, self.budget, self.findings, loc)
             return replace(query, fingerprint=fingerprint(query, self.budget))
         except ConfigError as error:  # of a run that cannot be planned
             self.findings.wrong((*loc, "mechanism"), error.message, error.hint)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
+from stream.config.alarms.reduction import Function
 from stream.model.contributions import article, contribution_rule, plural, window_noun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from stream.config.findings import Findings
+    from stream.config.sql.comparisons import Measure
     from stream.config.yamlfile import Loc
     from stream.model.alarms import Budget
     from stream.model.queries import Query
@@ -22,17 +24,22 @@ if TYPE_CHECKING:
 __all__ = ["tell_caps"]
 
 
-def tell_caps(query: Query, budget: Budget, findings: Findings, loc: Loc) -> None:
+def tell_caps(
+    query: Query, measures: Iterable[Measure], budget: Budget, findings: Findings, loc: Loc
+) -> None:
     """Note an alarm's contribution rule, and warn where it contradicts what the SQL seems to ask.
 
     Args:
         query: the alarm.
+        measures: its aggregates, as they are written.
         budget: its unit and caps.
         findings: receives the note and the warnings.
         loc: the alarm.
     """
     at = (*loc, "sql")
     findings.note(at, f"{query.id}: {contribution_rule(query, budget)}")
+    for measure, message, hint in _of_units(query, measures, budget):
+        findings.warn(at, message, hint, offset=measure.offset)
     if budget.unit is not PrivacyUnit.USER:
         return
     for message, hint in (
@@ -41,6 +48,30 @@ def tell_caps(query: Query, budget: Budget, findings: Findings, loc: Loc) -> Non
         *_unreachable(query, budget),
     ):
         findings.warn(at, message, hint)
+
+
+def _of_units(
+    query: Query, measures: Iterable[Measure], budget: Budget
+) -> Iterator[tuple[Measure, str, str]]:
+    """Yield aggregates of the privacy unit's id that count something else than units."""
+    unit, most = query.feed.unit, budget.contribution.events_per_cell
+    units, distinct = plural(unit), f"write COUNT(DISTINCT {unit})"
+    often = f"up to {most} times" if budget.unit is PrivacyUnit.USER else "with every event"
+    for measure in measures:
+        if not measure.of_units:
+            continue
+        if measure.function is not Function.COUNT:
+            yield (
+                measure,
+                f"{measure.text} takes ids for amounts",
+                f"{distinct} to count {units}, or name a field that holds amounts",
+            )
+        elif budget.unit is not PrivacyUnit.USER or most > 1:  # of one event each, see below
+            yield (
+                measure,
+                f"{measure.text} counts events, not {units}: {article(unit)} counts {often}",
+                f"{distinct} if {units} are meant, or COUNT(*) if events are",
+            )
 
 
 def _left_out(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:

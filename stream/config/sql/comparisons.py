@@ -33,6 +33,7 @@ class Measure:
         written: what its COUNT counts, as SQL: the present field, or ``*``.
         suffix: its FILTER as SQL, with a space in front, or "".
         offset: where it stands.
+        of_units: whether it reads the privacy unit's id, as COUNT(DISTINCT) alone is meant to.
     """
 
     function: Function
@@ -45,6 +46,7 @@ class Measure:
     written: str = member(default="*", compare=False)
     suffix: str = member(default="", compare=False)
     offset: int = member(default=0, compare=False)
+    of_units: bool = member(default=False, compare=False)
 
     def unit_on(self, feed: Feed) -> Fraction:
         """Return what one unit of it is in its field's own unit: a granule, or 1 for counts."""

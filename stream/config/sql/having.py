@@ -212,6 +212,7 @@ class HavingReader:
             suffix = f" FILTER({clause.sql(comments=False).strip()})"
         measure = self._call(call)
         present, written = measure.field, call.find(exp.Column)
+        of_units = present == self.feed.unit
         if present in self.present:
             present = None
         return replace(
@@ -224,6 +225,7 @@ class HavingReader:
             written="*" if present is None or written is None else written.sql(comments=False),
             suffix=suffix,
             offset=start(node),
+            of_units=of_units,
         )
 
     def _call(self, node: exp.Expr) -> Measure:

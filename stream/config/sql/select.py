@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from stream.config.sql.bands import BandAsked
-    from stream.config.sql.comparisons import Asked
+    from stream.config.sql.comparisons import Asked, Measure
     from stream.model.feeds import Feed
     from stream.model.filters import Where
 
@@ -115,6 +115,14 @@ class ParsedQuery:
     reader: HavingReader
     notes: tuple[SqlProblem, ...]
     band: BandAsked | None = None
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The aggregates that are compared, once for every way in which they are written."""
+        measures = [asked.measure for asked in self.having.leaves()]
+        if self.band:
+            measures.append(self.band.measure)
+        return tuple({measure.text: measure for measure in measures}.values())
 
 
 def parse_sql(

@@ -201,17 +201,19 @@ def test_the_calls_of_the_table_work(call: str) -> None:
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("call", CALLS)
 def test_a_bad_argument_is_refused_in_a_sentence(call: str, wrong: str) -> None:
-    """Whichever argument it is: taken, or refused with the project's own error."""
+    """Whichever argument it is: taken, or refused with the project's own error and a remedy."""
     called, arguments = CALLS[call]
     for name in arguments:
-        said = ""
+        said, hint = "", "where it is taken"
         try:
             called(**{**arguments, name: WRONG[wrong]})
         except TocsinError as error:
             said = error.message
+            hint = error.hint or ("" if isinstance(error, ArgumentError) else hint)
         except Exception as error:  # noqa: BLE001  # whatever else comes out is what this looks for
             pytest.fail(f"{call}({name}={wrong}): {type(error).__name__}: {error}")
         assert not said.endswith("."), name
+        assert hint, f"{name}: {said}"
 
 
 def test_what_is_said_names_argument_and_remedy_and_no_value() -> None:

@@ -56,6 +56,18 @@ def test_run_refuses_before_anything_is_there(tmp_path: Path) -> None:
     assert tocsin("run", path, "--replay", events(tmp_path)).exit_code == 0
 
 
+def test_check_and_run_refuse_the_same(tmp_path: Path) -> None:
+    """Two alarms of which either gets a window, and not both: denials that are wanted."""
+    path = Path(configuration(tmp_path, unit="user", epsilon_max="2", denials=True))
+    text = path.read_text(encoding="utf-8")
+    alarm = text[text.index("  crowd:") :].replace("crowd", "queue").replace("> 30", "> 20")
+    path.write_text(text + alarm, encoding="utf-8")
+    assert tocsin("check", str(path)).exit_code == 0
+    ran = tocsin("run", str(path), "--replay", events(tmp_path))
+    assert ran.exit_code == 0, ran.stderr
+    assert "1 decided now" in " ".join(ran.stdout.split())
+
+
 def test_not_one_window_is_never_wanted(tmp_path: Path) -> None:
     """A budget that may deny is no good to an alarm that gets no window by itself."""
     path = configuration(tmp_path, unit="user", epsilon_max="1", denials=True)

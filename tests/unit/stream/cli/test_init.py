@@ -64,7 +64,7 @@ def test_every_template_rings_once(template: str, tmp_path: Path) -> None:
     records = json_lines(tocsin(*run, "--json"))
     rang = [line for line in records if "alarm_id" in line]
     assert {line["outcome"] for line in records if "outcome" in line} == {"decided"}
-    said = re.search(r"from (\S+) (\S+) \(UTC\)", made.stdout)
+    said = re.search(r"from (\S+) (\S+) UTC on", made.stdout)
     assert said is not None
     due = (f"{said[1]}T{said[2]}:00.000Z", *TEMPLATES[template].values[:1])
     assert due in {(alarm["window_start"], *alarm["predicate"].values()) for alarm in rang}

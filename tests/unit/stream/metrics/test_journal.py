@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry
 
 from accountant.errors import ArgumentError, ClockError, TocsinError
 from accountant.ledger.journal import START, Entry
-from stream.metrics.journal import JournalFamilies, kind_of
+from stream.metrics.journal import KINDS, JournalFamilies, kind_of
 from tests.support.measured import sample_value
 
 
@@ -23,8 +23,11 @@ def test_every_error_of_the_tree_has_series_before_it_happens() -> None:
     def kinds(base: type[TocsinError]) -> list[str]:
         return [n for s in base.__subclasses__() for n in (s.__name__, *kinds(s))]
 
+    tree = set(kinds(TocsinError))
     assert kind_of(ArgumentError("a call of the library")) == "unexpected"  # nobody's input
-    for kind in (*(set(kinds(TocsinError)) - {"ArgumentError"}), "unexpected"):
+    assert sample_value(registry, "tocsin_refusals_total", kind="ArgumentError") is None
+    assert sorted(KINDS) == sorted({*tree - {"ArgumentError"}, "unexpected"})
+    for kind in KINDS:
         assert sample_value(registry, "tocsin_refusals_total", kind=kind) == 0
         assert sample_value(registry, "tocsin_refused_timestamp_seconds", kind=kind) == 0
     assert sample_value(registry, "tocsin_starts_total") == 0

@@ -113,6 +113,22 @@ RULES = [
         "a person counts in the first room of the window of 90 minutes only",
     ),
     (
+        "SUM(n) > 50",
+        {"group": ""},
+        (
+            "a person counts in the hour, with one event (worth 0 to 50 of n); SUM(n) > 50 takes"
+            " 2 persons or more"
+        ),
+    ),
+    (
+        "SUM(n) > 49",
+        {"group": ""},
+        (
+            "a person counts in the hour, with one event (worth 0 to 50 of n); SUM(n) > 49 takes"
+            " 1 person or more"
+        ),
+    ),
+    (
         "COUNT(*) > 20",
         {"budget": "unit: event, epsilon_max: 4"},
         (
@@ -172,6 +188,36 @@ WARNED = [
         },
         "SUM(n) > 450 can never hold",
     ),
+    (
+        "COUNT(person) > 20",
+        {"group": "", "caps": "{events_per_cell: 3}"},
+        "COUNT(person) counts events, not persons: a person counts up to 3 times",
+    ),
+    (
+        "COUNT(person) FILTER (WHERE n > 1) > 20",
+        {"group": "", "caps": "{events_per_cell: 3}"},
+        "COUNT(person) FILTER(WHERE n > 1) counts events, not persons",
+    ),
+    (
+        "COUNT(person) > 20",
+        {"budget": "unit: event, epsilon_max: 4"},
+        "COUNT(person) counts events, not persons: a person counts with every event",
+    ),
+    ("COUNT(person) > 20", {"group": ""}, "COUNT counts the first event of each person"),
+    (
+        "SUM(person) > 20",
+        {
+            "group": "",
+            "caps": "{events_per_cell: 3}",
+            "fields": "person: {type: integer, clip: [0, 50]}",
+        },
+        "SUM(person) takes ids for amounts",
+    ),
+    (
+        "MEDIAN(person) > 20",
+        {"group": "", "fields": "person: {type: integer, clip: [0, 50]}"},
+        "MEDIAN(person) takes ids for amounts",
+    ),
 ]
 
 
@@ -187,6 +233,17 @@ def test_what_caps_keep_from_counting_is_warned_of(
     assert warning.hint
 
 
+def test_what_counts_another_thing_than_units_is_shown_where_it_stands(tmp_path: Path) -> None:
+    """Of two counts, the one that looks like a count of people is pointed at, and told instead."""
+    having = "COUNT(*) > 20 AND COUNT(person) > 30"
+    report = examined(tmp_path, having, group="", caps="{events_per_cell: 3}")
+    (warning,) = report.warnings
+    lines = (tmp_path / "alarms.yaml").read_text(encoding="utf-8").splitlines()
+    assert lines[warning.line - 1][warning.column - 1 :].startswith("COUNT(person) > 30")
+    assert "write COUNT(DISTINCT person) if persons are meant" in warning.hint
+    assert "COUNT(*) if events are" in warning.hint
+
+
 SILENT = [
     (DISTINCT, {"caps": "{predicates_per_window: 2}"}),
     (DISTINCT, {"group": ""}),
@@ -194,6 +251,8 @@ SILENT = [
     (DISTINCT, {"fields": "room: {domain: [lobby, hall], fixed: true}"}),
     ("COUNT(*) > 20", {"group": "", "caps": "{events_per_cell: 2}"}),
     ("COUNT(*) > 20", {"budget": "unit: event, epsilon_max: 4"}),
+    ("COUNT(n) > 20", {"group": "", "caps": "{events_per_cell: 2}"}),
+    (DISTINCT, {"budget": "unit: event, epsilon_max: 4"}),
     (
         "SUM(n) > 449",
         {

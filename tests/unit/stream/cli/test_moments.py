@@ -1,0 +1,197 @@
+"""Times that people type and read are local: by the clocks of the configuration's `timezone`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from shutil import copytree
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from stream.cli.main import Later, main
+from stream.cli.moments import TIME
+from stream.windows.instants import from_iso_utc
+from tests.support.commands import configuration, json_lines, tocsin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOUR_MS = 3_600_000
+FIVE_MS = from_iso_utc("2024-10-27T05:00:00.000Z")
+ZONE = "Europe/Berlin"
+RECORDED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
+LATE = {"person": "late", "room": "hall", "n": 1, "ts": FIVE_MS + 30 * HOUR_MS}
+
+
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the decided day on which Berlin's clocks go back, and one event too late."""
+    folder = tmp_path_factory.mktemp("berlin")
+    path = Path(configuration(folder, epsilon_max="40"))
+    text = path.read_text(encoding="utf-8").replace("1970-01-01", "2024-10-27")
+    path.write_text(
+        f"timezone: {ZONE}\n" + text.replace("1970-01-02", "2024-10-28"), encoding="utf-8"
+    )
+    people = [{**LATE, "person": f"p{i}", "ts": FIVE_MS + i} for i in range(200)]
+    lines = "".join(f"{json.dumps(event)}\n" for event in [*people, LATE])
+    (folder / "badges.jsonl").write_text(lines, encoding="utf-8")
+    assert tocsin("run", str(path), "--replay", str(folder / "badges.jsonl")).exit_code == 0
+    return folder
+
+
+@pytest.fixture
+def folder(decided: Path, tmp_path: Path) -> Path:
+    """The test's own copy of it."""
+    return Path(copytree(decided, tmp_path / "own"))
+
+
+def _counted(folder: Path, option: str, text: str, *, at: int) -> str:
+    command = ("count", str(folder / "alarms.yaml"), "--replay", str(folder / "badges.jsonl"))
+    lines = json_lines(tocsin(*command, option, text, "--json"))
+    edge = "window_end" if at else "window_start"
+    return _utc(from_iso_utc([line[edge] for line in lines if "complete" in line][at]))
+
+
+def _utc(time_ms: int) -> str:
+    hours, rest = divmod(time_ms - FIVE_MS, HOUR_MS)
+    assert rest == 0
+    return f"{5 + hours:02d}Z"
+
+
+def _told(folder: Path, *arguments: str) -> str:
+    """Return the hour in UTC of the only time that a command tells."""
+    result = tocsin("ledger", str(folder / "alarms.yaml"), *arguments)
+    assert result.exit_code == 0, result.stderr
+    (hour,) = re.findall(r"before 2024-10-27 (\d\d):00 CET", result.stdout)
+    return f"{int(hour) - 1:02d}Z"
+
+
+def _lost(folder: Path, text: str) -> str:
+    command = ("ledger", str(folder / "alarms.yaml"), "losses", "crowd", "--at", text, "--json")
+    return _utc(from_iso_utc(json_lines(tocsin(*command))[0]["at"]))
+
+
+def _grown(folder: Path, text: str) -> str:
+    seen: list[int] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(
+            "stream.cli.grow.more_partitions", lambda *_, at_ms, **__: seen.append(at_ms)
+        )
+        arguments = ("grow", str(folder / "alarms.yaml"), "badges", "--partitions", "4")
+        assert tocsin(*arguments, "--at", text).exit_code == 0
+    return _utc(*seen)
+
+
+READ = {
+    ("count", "--since"): lambda folder, text: _counted(folder, "--since", text, at=0),
+    ("count", "--until"): lambda folder, text: _counted(folder, "--until", text, at=-1),
+    ("ledger losses", "--at"): _lost,
+    ("ledger compact", "--before"): lambda folder, text: _told(folder, "compact", "--before", text),
+    ("ledger archive", "--before"): lambda folder, text: _told(
+        folder, "archive", str(folder / "old"), "--before", text
+    ),
+    ("grow", "--at"): _grown,
+}
+
+
+@pytest.mark.parametrize("option", READ, ids=" ".join)
+def test_an_instant_is_local_unless_it_says_otherwise(
+    folder: Path, option: tuple[str, str]
+) -> None:
+    """Without an offset it is by the clocks of `timezone`; an offset, or Z, wins."""
+    read = READ[option]
+    assert read(folder, "2024-10-27T08:00Z") == "08Z"
+    assert read(folder, "2024-10-27T11:00+02:00") == "09Z"
+    assert read(folder, "2024-10-27T11:00") == "10Z"
+
+
+@pytest.mark.parametrize("option", READ, ids=" ".join)
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("2024-03-31T02:30", "does not exist in Europe/Berlin"),
+        ("2024-10-27T02:30", "is there twice in Europe/Berlin"),
+        ("yesterday", "is not an ISO date or instant"),
+    ],
+)
+def test_what_no_clock_or_two_clocks_show_is_refused(
+    decided: Path, option: tuple[str, str], text: str, said: str
+) -> None:
+    """Exit code 2, the option's name, what is wrong and how an offset is written."""
+    words, name = option
+    command, *rest = words.split()
+    more = {
+        "count": ("--replay", str(decided / "badges.jsonl")),
+        "ledger losses": ("crowd",),
+        "ledger archive": (str(decided / "old"),),
+        "grow": ("badges", "--partitions", "4"),
+    }.get(words, ())
+    result = tocsin(command, str(decided / "alarms.yaml"), *rest, *more, name, text)
+    told = " ".join(result.stderr.split())
+    assert result.exit_code == 2
+    assert said in told
+    assert f"Invalid value for {name}" in told
+    assert "write 2025-03-03, 2025-03-03T08:00 or, with an offset, 2025-03-03T08:00+01:00" in told
+
+
+def _options(command: click.Command, words: str) -> Iterator[tuple[str, click.Option]]:
+    if isinstance(command, Later):
+        command = command.command
+    if isinstance(command, click.Group):
+        for name, one in command.commands.items():
+            yield from _options(one, f"{words} {name}".strip())
+        return
+    yield from ((words, one) for one in command.params if isinstance(one, click.Option))
+
+
+def test_every_option_that_takes_a_time_is_read_so() -> None:
+    """None is left out of the table above, and none speaks of UTC."""
+    options = list(_options(main, ""))
+    assert {(words, one.opts[0]) for words, one in options if one.metavar == TIME} == set(READ)
+    assert [one.opts for _, one in options if re.search(r"UTC|\binstant", one.help or "")] == [
+        ["--at"]
+    ]
+    assert not [one.opts for _, one in options if one.metavar == "ISO"]
+
+
+SHOWN = {
+    "run": (("run", "FILE", "--replay", "EVENTS"), "2024-10-27 06:00"),
+    "count": (("count", "FILE", "--replay", "EVENTS"), "2024-10-27 06:00"),
+    "what is passed by": (
+        ("count", "FILE", "--replay", "EVENTS"),
+        "dated 2024-10-28 12:00 CET, `history` is 2024-10-27 00:00 CEST to 2024-10-28 00:00 CET",
+    ),
+    "status": (("ledger", "FILE", "status"), "2024-10-28 00:00"),
+    "losses": (("ledger", "FILE", "losses", "crowd"), "CET"),
+    "compact": (("ledger", "FILE", "compact", "--before", "2024-10-27T11:00"), "11:00 CET"),
+    "accept": (("ledger", "FILE", "accept"), "in force from 2024-10-28 00:00 CET"),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_a_person_reads_is_local(folder: Path, name: str) -> None:
+    """The time on the spot, its zone, and nothing in the form that records have."""
+    command, said = SHOWN[name]
+    path = folder / "alarms.yaml"
+    if name == "accept":
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace("> 30", "> 31"), encoding="utf-8")
+    places = {"FILE": str(path), "EVENTS": str(folder / "badges.jsonl")}
+    result = tocsin(*(places.get(word, word) for word in command))
+    assert result.exit_code == 0, result.stderr
+    told = " ".join((result.stdout + result.stderr).split())
+    assert said in told
+    assert any(zone in told for zone in (ZONE, "CET", "CEST"))
+    assert not RECORDED.search(told)
+
+
+def test_init_tells_local_times(tmp_path: Path) -> None:
+    """When the alarm of the sample is due is told by the clocks of the zone that was asked for."""
+    result = tocsin(
+        "init", str(tmp_path / "office"), "--template", "office", "--timezone", ZONE, "--yes"
+    )
+    assert result.exit_code == 0, result.stderr
+    assert re.search(r"from 2025-03-\d\d \d\d:\d\d CET on", " ".join(result.stdout.split()))

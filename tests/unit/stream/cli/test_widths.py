@@ -1,0 +1,152 @@
+"""Whatever a command prints fits the terminal: no row is broken, and no word is cut."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from stream.cli.main import main
+from stream.decisions.records import Alarm
+from tests.support.commands import HOUR_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+WIDTHS = (60, 80, 120, 200)
+EDGES = ("┏", "┓", "┡", "┩", "┌", "┐", "├", "┤", "└", "┘", "┃", "│")
+ZONE = "America/Argentina/Buenos_Aires"
+NOON, ONE = "2025-03-03T12:00:00.000Z", "2025-03-03T13:00:00.000Z"
+LAB = "north-wing-laboratory-of-acoustics"
+CONFIG = f"""\
+timezone: {ZONE}
+kafka: {{bootstrap: "localhost:9092"}}
+feeds:
+  badges:
+    topic: building.badges
+    time: ts
+    unit: person
+    fields:
+      person: string
+      room: {{domain: [{LAB}, hall]}}
+      amount: {{type: float, clip: [0, 100], granule: "0.01"}}
+      ts: timestamp
+    history: {{from: 2025-03-03, until: 2025-03-04}}
+budget: {{unit: user, epsilon_max: 400, period: 1d,
+  contribution: {{predicates_per_window: 1, events_per_cell: 2}}}}
+alarms:
+  crowd-in-a-room-of-the-north-wing:
+    sql: |
+      SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
+      HAVING COUNT(DISTINCT person) > 120
+    max_fnr: 0.05
+    tolerance: 9
+    usual: 60
+  takings:
+    sql: |
+      SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
+      HAVING SUM(amount) > 12345.67 AND COUNT(*) FILTER (WHERE amount > 5) > 77
+    max_fnr: 0.05
+    tolerance: {{SUM(amount): 500, "COUNT(*) FILTER (WHERE amount > 5)": 9}}
+"""  # noqa: S608  # the language under test
+START_MS = 1_741_003_200_000  # 2025-03-03T12:00Z
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a configuration, its events and its ledger."""
+    folder = tmp_path_factory.mktemp("wide")
+    (folder / "alarms.yaml").write_text(CONFIG, encoding="utf-8")
+    lines = [
+        {"person": f"p{i}", "room": room, "amount": 99.25, "ts": START_MS + hour * HOUR_MS + i}
+        for i in range(200)
+        for hour in range(4)
+        for room in (LAB, "hall", "hall")
+    ]
+    (folder / "badges.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    _told(folder, 80, "run", "FILE", "--replay", "EVENTS")
+    return folder
+
+
+def _told(folder: Path, width: int, *arguments: str) -> str:
+    """Return what a command prints on a terminal of so many columns."""
+    places = {"FILE": "alarms.yaml", "EVENTS": "badges.jsonl"}
+    words = [str(folder / places[word]) if word in places else word for word in arguments]
+    runner = CliRunner(env={"COLUMNS": str(width)})
+    result = runner.invoke(main, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def _tables(printed: str) -> Iterator[list[str]]:
+    """Yield the lines of every table, titles and captions left out."""
+    lines: list[str] = []
+    for line in printed.splitlines():
+        if line.startswith(("┏", "┌")):
+            lines = []
+        if line.startswith(EDGES):
+            lines.append(line)
+        if line.startswith("└"):
+            yield lines
+
+
+COMMANDS = {
+    "plan": (("plan", "FILE"), 3),
+    "run": (("run", "FILE", "--replay", "EVENTS"), 1),
+    "count": (("count", "FILE", "--replay", "EVENTS"), 4),
+    "status": (("ledger", "FILE", "status"), 1),
+    "losses": (("ledger", "FILE", "losses", "takings"), 1),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_tables_fit(folder: Path, name: str, width: int) -> None:
+    """Every row of every table has both its edges within the terminal, and its words whole."""
+    command, number = COMMANDS[name]
+    printed = _told(folder, width, *command)
+    tables = list(_tables(printed))
+    assert len(tables) == number
+    for lines in tables:
+        assert len({len(line) for line in lines}) == 1
+        assert len(lines[0]) <= width
+        assert all(line.endswith(EDGES) for line in lines)
+    assert "…" not in printed
+    for word in (LAB, "crowd-in-a-room") if name in {"run", "count"} else ():
+        assert _letters(word) in _letters(printed)
+
+
+def _letters(text: str) -> str:
+    return "".join(letter for letter in text if letter.isalpha())
+
+
+@pytest.mark.parametrize("width", [60, 200])
+@pytest.mark.parametrize("command", [("check", "FILE"), ("ledger", "FILE", "verify")])
+def test_commands_without_tables_print_the_same_at_any_width(
+    folder: Path, command: tuple[str, ...], width: int
+) -> None:
+    """What is not a table is left to the terminal, which breaks lines without losing any."""
+    assert _told(folder, width, *command) == _told(folder, 80, *command)
+
+
+def test_alarms_and_denials_are_lines(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`watch` prints one line each, however narrow the terminal."""
+    alarm = Alarm(
+        alarm_id="1",
+        query="takings",
+        predicate={"room": LAB},
+        window_start=NOON,
+        window_end=ONE,
+        mechanism="tslm",
+        max_fnr=0.05,
+        tolerance="9",
+        epsilon="1",
+        ledger="1",
+        sequence=1,
+    )
+    monkeypatch.setattr("stream.cli.watch.follow", lambda *_, **__: (one for one in (alarm,)))
+    told = _told(folder, 60, "watch", "FILE")
+    assert told == f"2025-03-03 09:00 to 2025-03-03 10:00 {ZONE}  takings  {LAB}\n"
