@@ -32,7 +32,8 @@ from stream.custody.archive import problems as archive_problems
 from stream.custody.changes import accept_changes
 from stream.custody.export import write_parquet
 from stream.custody.losses import predicate_losses
-from stream.custody.released import Comparison, Records, compare, published_by
+from stream.custody.published import Records
+from stream.custody.released import Comparison, compare, published_by
 from stream.custody.restoring import records_in
 from stream.decisions.records import epsilon_text
 from stream.model.alarms import require_kafka

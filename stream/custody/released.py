@@ -9,23 +9,19 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from heapq import merge
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from accountant.costs.charges import WindowKey
-from accountant.errors import DataError
 from accountant.ledger.archives import Span
 from accountant.records import StoredDecision
 from accountant.store import decisionchain
 from accountant.store.declaration import made_from
+from stream.custody.published import Number
 from stream.decisions.records import (
-    Alarm,
     alarm_id,
     alarms_digest,
-    decode_alarm,
-    decode_decision,
-    encode,
     epsilon_text,
 )
 from stream.decisions.release import (
@@ -37,27 +33,20 @@ from stream.decisions.release import (
 from stream.windows.instants import from_iso_utc, iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from accountant.ledger.ledger import Ledger
     from accountant.store.tables.decided import DecisionRow
-    from stream.decisions.records import DecisionRecord
+    from stream.custody.published import Records
+    from stream.decisions.records import Alarm, DecisionRecord
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-__all__ = ["Comparison", "Number", "Records", "compare", "published_by"]
+__all__ = ["Comparison", "compare", "published_by"]
 
-_BY_RECORD_ALONE = "the ledger has no row of them: compared with their own records alone"
-_BY_COUNT_ALONE = "nothing tells which rang, as an older version decided them: counted only"
-_WITHOUT_RECORD = "compacted, and their decision records are not shown: counted only"
-
-
-class Number(NamedTuple):
-    """Names a decision: its number in a query of a ledger."""
-
-    ledger: str
-    query: str
-    sequence: int
+_BY_RECORD_ALONE: Final = "the ledger has no row of them: compared with their own records alone"
+_BY_COUNT_ALONE: Final = "nothing tells which rang, as an older version decided them: counted only"
+_WITHOUT_RECORD: Final = "compacted, and their decision records are not shown: counted only"
 
 
 class Comparison(NamedTuple):
@@ -70,51 +59,6 @@ class Comparison(NamedTuple):
 
     problems: list[str]
     notes: list[str]
-
-
-class Records:
-    """Published decisions and alarms, each that differs from the others once."""
-
-    def __init__(self) -> None:
-        self._decisions: defaultdict[Number, list[DecisionRecord]] = defaultdict(list)
-        self._alarms: defaultdict[Number, dict[bytes, Alarm]] = defaultdict(dict)
-        self.unreadable: Counter[str] = Counter()
-
-    def take(self, record: DecisionRecord | Alarm) -> None:
-        """Take one; copies are nothing new."""
-        number = Number(record.ledger, record.query, record.sequence)
-        if isinstance(record, Alarm):
-            self._alarms[number].setdefault(encode(record), record)
-        elif record not in self._decisions[number]:
-            self._decisions[number].append(record)
-
-    def take_decision(self, value: bytes | None) -> None:
-        """Take a record of the decisions topic."""
-        self._read(value, decode_decision, "decision")
-
-    def take_alarm(self, value: bytes | None) -> None:
-        """Take a record of the alarms topic."""
-        self._read(value, decode_alarm, "alarm")
-
-    def numbers(self) -> set[Number]:
-        """Return which decisions the records are about."""
-        return self._decisions.keys() | self._alarms.keys()
-
-    def alarms_of(self, number: Number) -> list[Alarm]:
-        """Return the alarms of a decision, in the order in which they were taken."""
-        return list(self._alarms.get(number, {}).values())
-
-    def decisions_of(self, number: Number) -> list[DecisionRecord]:
-        """Return the records of a decision: one, but for what was altered."""
-        return self._decisions.get(number, [])
-
-    def _read(
-        self, value: bytes | None, decode: Callable[[bytes], DecisionRecord | Alarm], kind: str
-    ) -> None:
-        try:
-            self.take(decode(value or b""))
-        except DataError:
-            self.unreadable[kind] += 1
 
 
 def published_by(ledger: Ledger) -> dict[str, int]:
@@ -217,12 +161,16 @@ class _Comparing:
         decision = made_from(StoredDecision, row, ledger_id=self._ledger.ledger_id)
         number = Number(decision.ledger_id, row.query, row.sequence)
         where = _named(row.query, row.sequence, row.start_ms)
-        whole = row.published and row.sequence <= self._through.get(row.query, 0)
         query = self._alarms.queries.get(row.query)
         query = query if query is not None and query.fingerprint == row.fingerprint else None
         decisions = self._records.decisions_of(number)
         alarms = self._records.alarms_of(number)
-        if whole and not decisions:
+        if any(self._of_another(decision, record) for record in decisions):
+            yield from self._without_rows([number])
+            return
+        if self._whole(row) and not decisions:
+            if self._ledger.upkeep.adopted(row.key):
+                return  # another timeline's left in its place: it has a number of its own
             yield f"{where}: its decision record is missing"
         for record in decisions:
             wrong = sorted(
@@ -233,6 +181,19 @@ class _Comparing:
             if wrong:
                 yield f"{where}: its decision record was altered: {', '.join(wrong)}"
         yield from _altered(alarms, epsilon_text(row.epsilon_units), query, where)
+        yield from self._alarms_of(row, decision, decisions, alarms, where)
+
+    def _alarms_of(
+        self,
+        row: DecisionRow,
+        decision: StoredDecision,
+        decisions: Sequence[DecisionRecord],
+        alarms: Sequence[Alarm],
+        where: str,
+    ) -> Iterator[str]:
+        """Compare which alarms there are with those that a row has, or had."""
+        number = Number(decision.ledger_id, row.query, row.sequence)
+        whole = self._whole(row)
         found = [one.alarm_id for one in alarms]
         if row.alarms or not row.alarm_count:
             yield from _other_ids(found, released_ids(decision), where, whole=whole)
@@ -280,6 +241,20 @@ class _Comparing:
         if many != stated:
             yield f"{where}: {many} alarm(s), and {stated} were released"
         self._beside[number.query, why] += bool(stated)
+
+    def _whole(self, row: DecisionRow) -> bool:
+        """Tell whether all of a decision had left before the records were read."""
+        return row.published and row.sequence <= self._through.get(row.query, 0)
+
+    def _of_another(self, decision: StoredDecision, record: DecisionRecord) -> bool:
+        """Tell whether a record is of a decision that was adopted, under a number of this one."""
+        same = (
+            record.window_start == iso_utc(decision.key.start_ms),
+            record.outcome == decision.outcome.value,
+            record.epsilon_units == decision.epsilon_units,
+            record.alarms == decision.alarm_count,
+        )
+        return not all(same) and not self._unknown(record)
 
     def _unknown(self, record: DecisionRecord) -> bool:
         try:

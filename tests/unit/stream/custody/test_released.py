@@ -14,13 +14,15 @@ from stream.build import open_ledger
 from stream.config.loading import load
 from stream.custody import released
 from stream.custody.archive import archive, moved_in
-from stream.custody.released import Records, compare, published_by
+from stream.custody.published import Records
+from stream.custody.released import compare, published_by
 from stream.decisions.records import Alarm, DecisionRecord, alarm_id, alarms_digest
 from stream.decisions.release import (
     alarm_records,
     decision_record,
     encode_fired,
     encode_released,
+    seen_decision,
 )
 from stream.replay.replay import Replay
 from stream.windows.instants import from_iso_utc, iso_utc
@@ -246,18 +248,44 @@ def test_what_is_still_leaving_is_not_missed(
     assert ["was altered: mechanism" in one for one in told(BOTH - 1)] == [True]
 
 
+@pytest.mark.parametrize("number", [BOTH, 30])
+def test_what_another_timeline_released_is_held_against_its_own_record(
+    changing: Decided, number: int
+) -> None:
+    """In the place of a decision of this one, which never left, under its number or another."""
+    alarms, ledger, records = changing
+    own = [one for one in records if one.sequence == BOTH]
+    beside = [one for one in records if one.sequence != BOTH]
+    decision, alarm = (msgspec.structs.replace(one, sequence=number) for one in own[:2])
+    assert isinstance(decision, DecisionRecord)
+    assert isinstance(alarm, Alarm)
+    digest = alarms_digest([alarm.alarm_id])
+    decision = msgspec.structs.replace(decision, alarms=1, alarms_digest=digest)
+    published = [*beside, decision, alarm]
+    assert _compare(alarms, ledger, published)[0] != []
+    seen = seen_decision(decision, alarms)
+    assert seen is not None
+    assert ledger.upkeep.mark_spent([seen]) == 1
+    problems, notes = _compare(alarms, ledger, published)
+    assert problems == []
+    assert any("1 decision(s) not covered: the ledger has no row" in one for one in notes)
+    assert len(_compare(alarms, ledger, [*beside, decision])[0]) == 1
+
+
 def test_records_that_cannot_be_read_are_counted(
     decided: Decided,
 ) -> None:
     """Whoever may write to a topic may write anything there."""
-    alarms, ledger, _ = decided
+    alarms, ledger, records = decided
     shown = Records()
     shown.take_alarm(b"{}")
     shown.take_decision(None)
+    for number in (0, 2**63):
+        shown.take(msgspec.structs.replace(records[0], sequence=number))
     found = compare(alarms, ledger, shown, through={}, to_the_end=True)
     assert found.problems == [
         "1 published record(s) are no alarm of this version",
-        "1 published record(s) are no decision of this version",
+        "3 published record(s) are no decision of this version",
     ]
 
 
