@@ -13,6 +13,7 @@ from accountant.store.tables.journal import CLOCK_SET
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from accountant.costs.charges import WindowKey
     from accountant.ledger.access import Access
     from accountant.records import SeenDecision
 
@@ -39,6 +40,11 @@ class Upkeep:
         """
         with self._store.read() as tx:
             return adoption.unknown(tx, seen, ledger_id=self._access.ledger_id)
+
+    def adopted(self, key: WindowKey) -> bool:
+        """Tell whether another timeline's decision of a window was taken over as spent."""
+        with self._store.read() as tx:
+            return tx.adopted.of(key) is not None
 
     def last_decided_ms(self) -> int | None:
         """Return when the ledger decided last, by its clock; ``None`` where it never did."""

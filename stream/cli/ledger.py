@@ -27,16 +27,22 @@ from stream.cli.restore import claim, mark_spent, set_clock
 from stream.cli.shared import BAD_INPUT, CONFIG, echo_json, load_alarms
 from stream.cli.suggestions import alarm_names
 from stream.custody.anchors import anchor_line, base_problems, chain_ends, read_anchors
+from stream.custody.archive import moved_in
 from stream.custody.archive import problems as archive_problems
 from stream.custody.changes import accept_changes
 from stream.custody.export import write_parquet
 from stream.custody.losses import predicate_losses
+from stream.custody.published import Records
+from stream.custody.released import Comparison, compare, published_by
+from stream.custody.restoring import records_in
 from stream.decisions.records import epsilon_text
+from stream.model.alarms import require_kafka
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from accountant.ledger.ledger import Ledger
     from accountant.records import QueryStatus
     from stream.model.alarms import Alarms
 
@@ -123,21 +129,39 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
     metavar="DIRECTORY",
     help="Where decisions were moved to: every file there is followed, too.",
 )
+@click.option(
+    "--published",
+    "saved",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.jsonl",
+    help="What `tocsin run --json` printed: compared with what was decided; repeatable.",
+)
+@click.option(
+    "--topics", is_flag=True, help="Compare the decisions and alarms topics with what was decided."
+)
 @click.pass_obj
 def verify(
     load: Callable[[], Alarms],
     anchors: tuple[str, ...],
     trusted: tuple[str, ...],
     folder: Path | None,
+    saved: tuple[Path, ...],
+    *,
+    topics: bool,
 ) -> None:
     """Recompute everything from the charges; say what contradicts them.
 
     Ends with the anchors to note: with them, a later call shows whether anything before was
     changed, dropped or inserted.
     """
+    if saved and topics:
+        raise click.UsageError("--published or --topics: records of one place are compared")
     noted, links = read_anchors(anchors), read_anchors(trusted)
+    notes: list[str] = []
+    alarms = load()
     since = {budget: max(mine.items()) for budget, mine in links.items()}
-    with opened_ledger(load()) as opened:
+    with opened_ledger(alarms) as opened:
         ends = chain_ends(opened)
         unknown = sorted((noted.keys() | links.keys()) - ends.keys())
         if unknown:
@@ -151,6 +175,8 @@ def verify(
         problems += opened.heads.lost()
         if folder is not None:
             problems += archive_problems(opened, folder)
+        if (saved or topics) and not problems:  # nothing is compared with what contradicts itself
+            problems, notes = _compare_published(alarms, opened, saved, folder)
     for problem in problems:
         click.echo(problem, err=True)
     if problems:
@@ -158,6 +184,8 @@ def verify(
     click.echo("ok")
     for budget, (number, _) in since.items():
         click.echo(f"{budget}: read since link {number} only; what came before was not compared")
+    for note in notes:
+        click.echo(note)
     for budget, end in ends.items():
         click.echo(anchor_line(budget, end.head))
 
@@ -302,6 +330,27 @@ def accept(load: Callable[[], Alarms]) -> None:
         click.echo(line)
     if not lines:
         click.echo("nothing has changed")
+
+
+def _compare_published(
+    alarms: Alarms, opened: Ledger, saved: tuple[Path, ...], folder: Path | None
+) -> Comparison:
+    """Compare saved output, or the topics, with what was decided."""
+    through, records = published_by(opened), Records()
+    for path in saved:
+        for record in records_in(path):
+            records.take(record)
+    if not saved:
+        kafka = require_kafka(alarms, hint="give what replays printed: --published FILE.jsonl")
+        from stream.kafka.guard import read_records  # noqa: PLC0415  # imports Kafka's client
+
+        # In the order in which they leave: whose decision is read has its alarms there by then.
+        read_records(kafka, "decisions", 0, records.take_decision)
+        read_records(kafka, "alarms", 0, records.take_alarm)
+    archived = () if folder is None else moved_in(opened, folder)
+    return compare(
+        alarms, opened, records, through=through, archived=archived, to_the_end=not saved
+    )
 
 
 def _others(alarms: Alarms, known: Mapping[str, QueryStatus]) -> str:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
     from accountant.store.tables.decided import ArchiveRow, DecisionRow
 
-__all__ = ["Moved", "archive", "problems"]
+__all__ = ["Moved", "archive", "moved_in", "problems"]
 
 _MARK: Final = b"decisions archive"
 _PART_NAME: Final = ".decisions.part"
@@ -93,6 +93,12 @@ def problems(ledger: Ledger, folder: Path) -> Iterator[str]:
             yield from ledger.reports.archive_problems(name, _decisions_in(path))
         except _UNREADABLE:
             yield f"{name}: it is not an archive that can be read"
+
+
+def moved_in(ledger: Ledger, folder: Path) -> Iterator[DecisionRow]:
+    """Yield the decisions that a ledger moved to a folder where :func:`problems` finds none."""
+    for name in sorted({row.file for row in ledger.archives.kept()}):
+        yield from _decisions_in(folder / name)
 
 
 def _archive(ledger: Ledger, folder: Path, before_ms: int) -> Moved:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from accountant.errors import DataError, LedgerError
 from accountant.units import PrivacyUnit
@@ -11,14 +11,17 @@ from stream.decisions.registration import registration, scopes_of, terms_of
 from stream.decisions.release import seen_decision
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import SeenDecision
+    from stream.decisions.records import Alarm, DecisionRecord
     from stream.model.alarms import Alarms
 
-__all__ = ["published_in", "refuse_moved", "take_over"]
+_Read = TypeVar("_Read")
+
+__all__ = ["published_in", "records_in", "refuse_moved", "take_over"]
 
 
 def refuse_moved(alarms: Alarms, opened: Ledger) -> None:
@@ -75,29 +78,49 @@ def published_in(paths: Sequence[Path], alarms: Alarms) -> list[SeenDecision]:
     return found
 
 
+def records_in(path: Path) -> Iterator[DecisionRecord | Alarm]:
+    """Yield what saved output of ``tocsin run --json`` shows, line by line.
+
+    Raises:
+        DataError: a line is no record of Tocsin.
+    """
+    for _, found in _lines_of(path, decode_decision):
+        yield found
+
+
 def _published_in(path: Path, alarms: Alarms) -> Iterator[SeenDecision]:
+    def read(line: bytes) -> tuple[SeenDecision | None]:
+        return (seen_decision(decode_decision(line), alarms),)
+
+    for place, found in _lines_of(path, read):
+        if not isinstance(found, tuple):
+            continue
+        if found[0] is None:
+            raise DataError(
+                f"{place}: a decision of an older version about an alarm that is not in "
+                "the configuration: what it drew on is not known",
+                hint="run this with the configuration that it was published under",
+            )
+        yield found[0]
+
+
+def _lines_of(path: Path, read: Callable[[bytes], _Read]) -> Iterator[tuple[str, _Read | Alarm]]:
+    """Yield every line's place and what it holds: what ``read`` makes of it, or an alarm."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}", hint="check the path") from None
     for number, line in enumerate(lines, start=1):
+        place = f"{path}:{number}"
         try:
-            seen = seen_decision(decode_decision(line), alarms)
+            yield place, read(line)
         except (DataError, ValueError):
-            _refuse_what_is_no_alarm(line, f"{path}:{number}")
-            continue
-        if seen is None:
-            raise DataError(
-                f"{path}:{number}: a decision of an older version about an alarm that is not in "
-                "the configuration: what it drew on is not known",
-                hint="run this with the configuration that it was published under",
-            )
-        yield seen
+            yield place, _alarm(line, place)
 
 
-def _refuse_what_is_no_alarm(line: bytes, place: str) -> None:
+def _alarm(line: bytes, place: str) -> Alarm:
     try:
-        decode_alarm(line)
+        return decode_alarm(line)
     except DataError:
         raise DataError(
             f"{place}: neither a decision nor an alarm",

@@ -18,7 +18,7 @@ from accountant.units import UNITS_PER_EPSILON
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from fractions import Fraction
 
     from accountant.costs.charges import WindowKey
@@ -27,6 +27,7 @@ __all__ = [
     "Alarm",
     "DecisionRecord",
     "alarm_id",
+    "alarms_digest",
     "decode_alarm",
     "decode_decision",
     "encode",
@@ -81,6 +82,8 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         outcome: ``decided``, or ``denied`` (nothing was drawn).
         reason: why it was denied; ``None`` when decided.
         alarms: how many alarms it released.
+        alarms_digest: hex digest of which (:func:`alarms_digest`); empty in the records of older
+            versions.
         unanswered: predicates that got no answer, as the run of their alarm was spent.
         epsilon: loss charged per cell at worst, as a decimal number in a string; of a run, what
             this window added to its loss.
@@ -100,6 +103,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     outcome: Literal["decided", "denied"]
     reason: str | None
     alarms: int
+    alarms_digest: str = ""
     unanswered: int = 0
     epsilon: str
     epsilon_units: int
@@ -155,6 +159,7 @@ def make_decision(
     *,
     denied: str | None,
     alarms: int,
+    alarms_digest: str,
     unanswered: int = 0,
     epsilon_units: int,
     cells_per_unit: int,
@@ -171,6 +176,7 @@ def make_decision(
         key: query and window.
         denied: the reason for a denial; ``None`` when it was decided.
         alarms: how many alarms it released.
+        alarms_digest: of their ids; empty where they are not known any more.
         unanswered: how many predicates got no answer.
         epsilon_units: loss units charged per cell at worst.
         cells_per_unit: cells of the window that one privacy unit can reach.
@@ -193,6 +199,7 @@ def make_decision(
         outcome="decided" if denied is None else "denied",
         reason=denied,
         alarms=alarms,
+        alarms_digest=alarms_digest,
         unanswered=unanswered,
         epsilon=epsilon_text(epsilon_units),
         epsilon_units=epsilon_units,
@@ -215,6 +222,17 @@ def alarm_id(key: WindowKey, predicate: Mapping[str, str]) -> str:
         [key.query, key.start_ms, key.end_ms, dict(predicate)], order="deterministic"
     )
     return blake2b(canonical, digest_size=16, person=b"tocsin.alarm").hexdigest()
+
+
+def alarms_digest(ids: Iterable[str]) -> str:
+    """Return what stands for the alarms of one decision: BLAKE2b-128 in hex over their ids.
+
+    Each id once, in ascending order, one a line, so that ``sort -u | b2sum -l 128`` gives it, too:
+    copies and their order change nothing, and every retry has the same. Of no alarm, it is the
+    digest of nothing.
+    """
+    lines = "".join(f"{one}\n" for one in sorted(set(ids)))
+    return blake2b(lines.encode(), digest_size=16).hexdigest()
 
 
 def encode(record: Alarm | DecisionRecord) -> bytes:

@@ -12,12 +12,18 @@ import msgspec
 
 from accountant.costs.charges import WindowKey
 from accountant.records import Outcome, SeenDecision
-from stream.decisions.records import DecisionRecord, make_alarm, make_decision
+from stream.decisions.records import (
+    DecisionRecord,
+    alarm_id,
+    alarms_digest,
+    make_alarm,
+    make_decision,
+)
 from stream.model.alarms import cells_per_unit, scope_of
 from stream.windows.instants import from_iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from accountant.records import StoredDecision
     from stream.decisions.records import Alarm
@@ -28,6 +34,8 @@ __all__ = [
     "alarm_records",
     "decision_record",
     "encode_fired",
+    "encode_released",
+    "released_ids",
     "seen_decision",
 ]
 
@@ -73,22 +81,34 @@ def encode_fired(
         _Late(query.domain.predicate(index), *query.calendar.bounds(window))
         for window, index in late
     ]
-    if not others and not unanswered:
-        return msgspec.json.encode(predicates)
-    return msgspec.json.encode(_InRun(predicates, others, unanswered))
+    return _encoded(predicates, others, unanswered)
+
+
+def encode_released(
+    key: WindowKey, released: Sequence[tuple[WindowKey, dict[str, str]]], unanswered: int
+) -> bytes:
+    """Return what :func:`encode_fired` returned of a window, from the alarms that left.
+
+    Args:
+        key: the window.
+        released: window and predicate of each alarm, in the order in which they left.
+        unanswered: how many predicates got no answer.
+    """
+    own = [predicate for each, predicate in released if each == key]
+    late = [
+        _Late(predicate, each.start_ms, each.end_ms) for each, predicate in released if each != key
+    ]
+    return _encoded(own, late, unanswered)
+
+
+def released_ids(decision: StoredDecision) -> list[str]:
+    """Return the ids of a decision's alarms, in the order in which they leave."""
+    return [alarm_id(key, predicate) for key, predicate in _released(decision)]
 
 
 def alarm_records(query: Query, decision: StoredDecision) -> Iterator[Alarm]:
     """Yield the alarms of a decision: those of older windows, then its own by predicate."""
-    if decision.outcome is Outcome.DENIED:
-        return
-    stored = _stored(decision)
-    own = [(decision.key, predicate) for predicate in stored.fired]
-    late = [
-        (WindowKey(end_ms=one.end_ms, query=query.id, start_ms=one.start_ms), one.predicate)
-        for one in stored.late
-    ]
-    for key, predicate in late + own:
+    for key, predicate in _released(decision):
         yield make_alarm(
             key,
             predicate,
@@ -107,10 +127,12 @@ def decision_record(query: Query, alarms: Alarms, decision: StoredDecision) -> D
     A ledger that lost it is put right from the record alone, whatever is configured by then.
     """
     key = decision.key
+    known = bool(decision.alarms) or not decision.alarm_count
     return make_decision(
         key,
         denied=decision.reason,
         alarms=decision.alarm_count,
+        alarms_digest=alarms_digest(released_ids(decision)) if known else "",
         unanswered=_stored(decision).unanswered,
         epsilon_units=decision.epsilon_units,
         cells_per_unit=cells_per_unit(query, alarms.budget),
@@ -165,6 +187,23 @@ def _next_start_ms(query: Query, start_ms: int) -> int:
 
 def _periods_ms(budget: Budget, start_ms: int, end_ms: int) -> tuple[int, ...]:
     return budget.periods.touched(start_ms, end_ms) if budget.periods else ()
+
+
+def _released(decision: StoredDecision) -> list[tuple[WindowKey, dict[str, str]]]:
+    """Return window and predicate of every alarm, those of older windows first."""
+    stored = _stored(decision)
+    query = decision.key.query
+    late = [
+        (WindowKey(end_ms=one.end_ms, query=query, start_ms=one.start_ms), one.predicate)
+        for one in stored.late
+    ]
+    return [*late, *((decision.key, predicate) for predicate in stored.fired)]
+
+
+def _encoded(fired: _Predicates, late: list[_Late], unanswered: int) -> bytes:
+    if not late and not unanswered:
+        return msgspec.json.encode(fired)
+    return msgspec.json.encode(_InRun(fired, late, unanswered))
 
 
 def _stored(decision: StoredDecision) -> _InRun:

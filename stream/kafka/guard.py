@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
@@ -37,6 +37,7 @@ __all__ = [
     "check_ledger",
     "check_unchanged",
     "claim_feeds",
+    "read_records",
     "seen_decisions",
 ]
 
@@ -182,13 +183,6 @@ def seen_decisions(
         LogChangedError: there is no such topic.
     """
     kafka = require_kafka(alarms)
-    with admin_client(kafka) as client:
-        facts = describe(client, [kafka.decisions_topic]).get(kafka.decisions_topic)
-    if facts is None:
-        raise LogChangedError(
-            f"topic {kafka.decisions_topic!r} does not exist, so what was released is not known",
-            hint="correct kafka.decisions_topic, or create it with `tocsin topics FILE --apply`",
-        )
     found: list[SeenDecision] = []
     concerned = {ledger.ledger_id, *others}
 
@@ -197,14 +191,46 @@ def seen_decisions(
         if seen is not None:
             found.append(seen)
 
+    whole_since_ms = read_records(kafka, "decisions", since_ms, take)
+    return Published(found, whole_since_ms)
+
+
+def read_records(
+    kafka: KafkaSettings,
+    kind: Literal["alarms", "decisions"],
+    since_ms: int,
+    take: Callable[[bytes | None], None],
+) -> int:
+    """Hand what was published to ``take``, record by record.
+
+    Args:
+        kafka: names the topic.
+        kind: which topic.
+        since_ms: as in :func:`seen_decisions`.
+        take: told the value of every record.
+
+    Returns:
+        What was published before may be gone from the topic; 0 where it holds all.
+
+    Raises:
+        DependencyError: Kafka cannot be reached.
+        LogChangedError: there is no such topic.
+    """
+    topic = kafka.alarms_topic if kind == "alarms" else kafka.decisions_topic
+    with admin_client(kafka) as client:
+        facts = describe(client, [topic]).get(topic)
+    if facts is None:
+        raise LogChangedError(
+            f"topic {topic!r} does not exist, so what was released is not known",
+            hint=f"correct kafka.{kind}_topic, or create it with `tocsin topics FILE --apply`",
+        )
     try:
-        whole_since_ms = asyncio.run(_read(kafka, facts.partitions, since_ms, take))
+        return asyncio.run(_read(kafka, topic, facts.partitions, since_ms, take))
     except (KafkaError, OSError) as error:
         raise DependencyError(
-            f"the decisions topic cannot be read ({type(error).__name__})",
+            f"the {kind} topic cannot be read ({type(error).__name__})",
             hint="check that Kafka is up and that this user may read the topic",
         ) from error
-    return Published(found, whole_since_ms)
 
 
 def _since_ms(alarms: Alarms, ledger: Ledger) -> int:
@@ -241,7 +267,11 @@ def _seen(value: bytes | None, alarms: Alarms, ledgers: Collection[str]) -> Seen
 
 
 async def _read(
-    kafka: KafkaSettings, partitions: int, since_ms: int, take: Callable[[bytes | None], None]
+    kafka: KafkaSettings,
+    topic: str,
+    partitions: int,
+    since_ms: int,
+    take: Callable[[bytes | None], None],
 ) -> int:
     consumer = AIOKafkaConsumer(
         group_id=None,
@@ -249,7 +279,6 @@ async def _read(
         isolation_level="read_committed",
         **aiokafka_arguments(kafka),
     )
-    topic = kafka.decisions_topic
     async with asyncio.timeout(_SILENT_S) as silent:
         try:
             await consumer.start()

@@ -70,7 +70,9 @@ def test_nobody_can_tell(fresh: Callable[[], Ledger], unit: PrivacyUnit) -> None
     # What lies on the topic is known still; what was never decided so, is not.
     assert moved.upkeep.unknown_decisions(topic) == []
     for other in (
-        *(replace(topic[0], **{name: 99}) for name in ("sequence", "epsilon_units", "end_ms")),
+        replace(topic[0], sequence=99),
+        replace(topic[0], epsilon_units=99),
+        replace(topic[0], end_ms=99),
         replace(topic[0], ledger_id="another"),
     ):
         assert moved.upkeep.unknown_decisions([other]) == [other]

@@ -162,6 +162,7 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
     for words in (
         ("dump", custodian, "badges", str(tmp_path / "log.parquet")),
         ("ledger", custodian, "mark-spent"),
+        ("ledger", custodian, "verify", "--topics"),
         ("ledger", custodian, "claim", "--yes"),
         ("grow", custodian, "badges", "--partitions", "3", "--yes"),
     ):

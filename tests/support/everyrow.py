@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -30,6 +30,7 @@ from tests.support.runs import OTHER, RUN, WHOLE, ask, ring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from enum import StrEnum
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
@@ -231,7 +232,8 @@ def _others(
     if column.nullable and now is not None:
         yield "missing", None
     if _is_word(column):
-        yield from (("another word", one.value) for one in column.read if one.value != now)  # type: ignore[attr-defined]  # a StrEnum
+        words = cast("type[StrEnum]", column.read)
+        yield from (("another word", one.value) for one in words if one.value != now)
     elif column.kind is Kind.TRUTH:
         yield "turned", not now
     elif column.kind is Kind.WHOLES:

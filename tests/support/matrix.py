@@ -13,6 +13,7 @@ from accountant.records import Outcome
 from operators.svt import RunState
 from stream.decisions.release import alarm_records
 from stream.decisions.steps import Step
+from tests.support.commands import tocsin
 from tests.support.hostile import WINDOW_MS
 from tests.support.oracle import add_up, crowd
 from tests.support.waiting import wait_until
@@ -145,7 +146,8 @@ def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str,
     seen = {alarm["alarm_id"] for alarm in alarms}
     assert _alarm_ids(matrix, released) <= seen <= _alarm_ids(matrix, decisions)
 
-    assert ledger.reports.verify() == []
+    compared = tocsin("ledger", str(scenario.config), "verify", "--topics")
+    assert compared.exit_code == 0, compared.stderr
     scope = ledger.reports.status().scopes["user"]
     assert matrix.worst_units <= scope.epsilon_max_units
     redrawn = sum(count - 1 for count in Counter(d["start_ms"] for d in draws).values())

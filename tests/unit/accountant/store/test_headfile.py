@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from accountant.errors import DependencyError, LedgerCorruptError
+from accountant.store import headfile
 from accountant.store.headfile import HeadFile, Noted
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ONE, TWO, THREE = (Noted("id", 'b"\n', f"{number}:00") for number in (1, 2, 3))
 
@@ -94,3 +92,29 @@ def test_a_file_that_cannot_be_written_stops_what_would_leave(tmp_path: Path) ->
     assert caught.value.ledger
     assert "nothing has left" in caught.value.hint
     assert file.noted() == []
+
+
+def test_heads_are_on_the_disk_before_anybody_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written is synced, a new name's folder too, and nothing takes a name before that."""
+    done: list[str] = []
+    file = HeadFile(tmp_path / "heads")
+
+    def fsync(number: int) -> None:
+        where = Path(f"/proc/self/fd/{number}").readlink()
+        done.append(f"{where.name}: {os.fstat(number).st_size} bytes")
+
+    def renamed(part: Path, path: Path) -> None:
+        done.append(f"{part.name} becomes {path.name}")
+        os.replace(part, path)  # noqa: PTH105  # `Path` is what is watched
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(headfile, "sync_directory", lambda path: done.append(f"{path.name}/"))
+    monkeypatch.setattr(Path, "rename", renamed)
+    one, both = file.add([ONE]), file.add([TWO])
+    folder = f"{tmp_path.name}/"
+    assert done == [f"heads: {one} bytes", folder, f"heads: {both} bytes"]
+    done.clear()
+    file.renew(lambda noted: noted)
+    assert done == [f"heads.part: {both} bytes", "heads.part becomes heads", folder]

@@ -274,6 +274,28 @@ def test_decisions_move_to_an_archive(tmp_path: Path, decided: str) -> None:
     assert tocsin("ledger", decided, "verify").exit_code == 0
 
 
+def test_what_was_published_is_compared(tmp_path: Path, decided: str) -> None:
+    """What a replay printed, now and once compacted; an alarm that was dropped is named."""
+    saved = tmp_path / "published.jsonl"
+    printed = tocsin("run", decided, "--replay", events(tmp_path), "--json").stdout
+    saved.write_text(printed, encoding="utf-8")
+    verify = ("ledger", decided, "verify", "--published", str(saved))
+    for _ in range(2):
+        assert tocsin(*verify).stdout.startswith("ok\ncrowd: decisions 1 to 24 compared\nanchor ")
+        tocsin("ledger", decided, "compact")
+    lines = printed.splitlines()
+    kept = [line for line in lines if '"alarm_id"' not in line]
+    assert len(kept) == len(lines) - 1
+    saved.write_text("\n".join(kept), encoding="utf-8")
+    result = tocsin(*verify)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "(number 6): its alarms are not those that it released" in result.stderr
+    saved.write_text("{}\n", encoding="utf-8")
+    assert f"{saved}:1: neither a decision nor an alarm" in tocsin(*verify).stderr
+    assert tocsin(*verify, "--topics").exit_code == 2
+    assert "--published FILE.jsonl" in tocsin("ledger", decided, "verify", "--topics").stderr
+
+
 def test_windows_that_may_still_be_decided_stay_out_of_archives(
     decided: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

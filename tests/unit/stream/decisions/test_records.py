@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +19,7 @@ from stream.decisions.records import (
     Alarm,
     DecisionRecord,
     alarm_id,
+    alarms_digest,
     decode_alarm,
     decode_decision,
     encode,
@@ -52,6 +54,7 @@ def a_decision(*, denied: str | None = None) -> DecisionRecord:
         KEY,
         denied=denied,
         alarms=0 if denied else 2,
+        alarms_digest=alarms_digest([] if denied else ["0f", "1e"]),
         epsilon_units=0 if denied else 266_666_666_667,
         cells_per_unit=1,
         ledger="0f3c",
@@ -150,6 +153,7 @@ def test_denials_cost_nothing() -> None:
             KEY,
             denied="budget",
             alarms=0,
+            alarms_digest=alarms_digest([]),
             epsilon_units=1,
             cells_per_unit=1,
             ledger="l",
@@ -160,7 +164,8 @@ def test_denials_cost_nothing() -> None:
             next_start_ms=KEY.end_ms,
         )
     content = json.loads(encode(a_decision(denied="budget")))
-    for change in ({"alarms": 1}, {"epsilon_units": 1}, {"reason": None}):
+    rang = {"alarms_digest": alarms_digest(["0f"])}
+    for change in ({"alarms": 1}, {"epsilon_units": 1}, {"reason": None}, rang):
         with pytest.raises(jsonschema.ValidationError):
             validate({**content, **change}, "decision")
 
@@ -185,6 +190,31 @@ def test_alarm_ids_differ() -> None:
     assert len(identities) == 7
     # Fixed: subscribers recognise copies across releases of Tocsin.
     assert alarm_id(KEY, {"room": "2.14"}) == "0ceb7aa765b3ba0150958d74f4b51653"
+
+
+def test_records_of_older_versions_are_read() -> None:
+    """Before the digest, and before what charging a decision again takes."""
+    content = json.loads(encode(a_decision()))
+    del content["alarms_digest"]
+    assert decode_decision(json.dumps(content).encode()).alarms_digest == ""
+    for name in ("budget", "periods", "next_start"):
+        del content[name]
+    assert decode_decision(json.dumps(content).encode()).query == KEY.query
+
+
+def test_what_stands_for_alarms_is_had_without_tocsin() -> None:
+    """By ``jq -r .alarm_id | sort -u | b2sum -l 128``; copies and order change nothing."""
+    ids = [alarm_id(KEY, {"room": name}) for name in ("2.14", "2.15", "2.16")]
+    copies = "".join(f"{one}\n" for one in [*reversed(ids), *ids])
+    done = subprocess.run(
+        ["sh", "-c", "sort -u | b2sum -l 128"],
+        input=copies,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{alarms_digest(ids)}  -\n"
+    assert alarms_digest(reversed([*ids, *ids])) == alarms_digest(ids) != alarms_digest(ids[:2])
 
 
 @given(st.integers(0, 10**20))

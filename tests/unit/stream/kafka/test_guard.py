@@ -13,7 +13,7 @@ from accountant.costs.charges import WindowKey
 from accountant.ledger.upkeep import Upkeep
 from stream.build import open_ledger
 from stream.config.loading import load
-from stream.decisions.records import encode, make_decision
+from stream.decisions.records import alarms_digest, encode, make_decision
 from stream.decisions.registration import registration, scopes_of, terms_of
 from stream.kafka import guard
 
@@ -103,6 +103,7 @@ def _decision(end: int, query: str, hours: int, ledger: str = OTHER) -> bytes:
             key,
             denied=None,
             alarms=0,
+            alarms_digest=alarms_digest([]),
             epsilon_units=1,
             cells_per_unit=1,
             ledger=ledger,

@@ -1,0 +1,346 @@
+"""What was published, compared with what was decided: which alarm was altered, removed or added.
+
+The ledger's chain holds which predicates rang, or a digest of it, of every decision that it has
+(``docs/adr/0023-records-say-which-alarms-rang.md``). A decision that another timeline stored, or
+that lies in an archive which is not given, is compared with the digest in its own record alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from heapq import merge
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from accountant.costs.charges import WindowKey
+from accountant.ledger.archives import Span
+from accountant.records import StoredDecision
+from accountant.store import decisionchain
+from accountant.store.declaration import made_from
+from stream.custody.published import Number
+from stream.decisions.records import (
+    alarm_id,
+    alarms_digest,
+    epsilon_text,
+)
+from stream.decisions.release import (
+    decision_record,
+    encode_released,
+    released_ids,
+    seen_decision,
+)
+from stream.windows.instants import from_iso_utc, iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from accountant.ledger.ledger import Ledger
+    from accountant.store.tables.decided import DecisionRow
+    from stream.custody.published import Records
+    from stream.decisions.records import Alarm, DecisionRecord
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
+
+__all__ = ["Comparison", "compare", "published_by"]
+
+_BY_RECORD_ALONE: Final = "the ledger has no row of them: compared with their own records alone"
+_BY_COUNT_ALONE: Final = "nothing tells which rang, as an older version decided them: counted only"
+_WITHOUT_RECORD: Final = "compacted, and their decision records are not shown: counted only"
+
+
+class Comparison(NamedTuple):
+    """What came of it.
+
+    Args:
+        problems: what does not match, one sentence each.
+        notes: what was compared, and what could not be, one sentence each.
+    """
+
+    problems: list[str]
+    notes: list[str]
+
+
+def published_by(ledger: Ledger) -> dict[str, int]:
+    """Return, by query, up to which number everything has left: before records are read."""
+    queries = ledger.reports.status().queries.values()
+    return {one.query: one.sequence - one.unpublished for one in queries}
+
+
+def compare(
+    alarms: Alarms,
+    ledger: Ledger,
+    records: Records,
+    *,
+    through: Mapping[str, int],
+    archived: Iterable[DecisionRow] = (),
+    to_the_end: bool,
+) -> Comparison:
+    """Compare what was published with what a ledger decided.
+
+    Args:
+        alarms: the configuration. Of alarms that it has as they were decided, every field is
+            compared; of others not the mechanism and what it promised.
+        ledger: open.
+        records: what was published.
+        through: up to which number everything had left before the records were read, by query.
+        archived: decisions that lie in archives.
+        to_the_end: whether the records reach up to there, so that none may be missing behind.
+    """
+    comparing = _Comparing(alarms, ledger, records, through)
+    moved: defaultdict[str, list[DecisionRow]] = defaultdict(list)
+    shown = {one.query for one in records.numbers()}
+    for row in archived:
+        if row.query in shown:
+            moved[row.query].append(row)
+    return comparing.all(moved, to_the_end=to_the_end)
+
+
+class _Comparing:
+    def __init__(
+        self, alarms: Alarms, ledger: Ledger, records: Records, through: Mapping[str, int]
+    ) -> None:
+        self._alarms = alarms
+        self._ledger = ledger
+        self._records = records
+        self._through = through
+        self._beside: Counter[tuple[str, str]] = Counter()
+        self._notes: list[str] = []
+
+    def all(
+        self, archived: Mapping[str, Collection[DecisionRow]], *, to_the_end: bool
+    ) -> Comparison:
+        problems = [
+            f"{many} published record(s) are no {kind} of this version"
+            for kind, many in self._records.unreadable.items()
+        ]
+        mine = self._ledger.ledger_id
+        by_query: defaultdict[str, set[int]] = defaultdict(set)
+        others = []
+        for one in self._records.numbers():
+            if one.ledger == mine:
+                by_query[one.query].add(one.sequence)
+            elif one.query in self._alarms.queries:
+                others.append(one)
+        for query in sorted(by_query.keys() | self._through.keys()):
+            shown = by_query[query]
+            problems += self._of_query(query, shown, archived.get(query, ()), to_the_end=to_the_end)
+            others += [Number(mine, query, left) for left in shown]
+        problems += self._without_rows(sorted(others))
+        self._notes += [
+            f"{query}: {many} decision(s) not covered: {why}"
+            for (query, why), many in sorted(self._beside.items())
+        ]
+        return Comparison(problems, self._notes)
+
+    def _of_query(
+        self,
+        query: str,
+        shown: set[int],
+        archived: Collection[DecisionRow],
+        *,
+        to_the_end: bool,
+    ) -> Iterator[str]:
+        """Compare the rows of a query; what is left in ``shown`` has none."""
+        left = self._through.get(query, 0)
+        if not shown:
+            if left:
+                self._notes.append(f"{query}: none of its {left} published decisions is shown")
+            return
+        first, last = min(shown), max(shown)
+        until = max(last, left) if to_the_end else last
+        here = self._ledger.archives.decisions(Span(query, first - 1, until))
+        moved = (row for row in archived if first <= row.sequence <= until)
+        for row in merge(moved, here, key=lambda one: one.sequence):
+            shown.discard(row.sequence)
+            yield from self._of_row(row)
+        behind = f", and not those published behind, up to {left}" if left > until else ""
+        self._notes.append(f"{query}: decisions {first} to {until} compared{behind}")
+
+    def _of_row(self, row: DecisionRow) -> Iterator[str]:
+        decision = made_from(StoredDecision, row, ledger_id=self._ledger.ledger_id)
+        number = Number(decision.ledger_id, row.query, row.sequence)
+        where = _named(row.query, row.sequence, row.start_ms)
+        query = self._alarms.queries.get(row.query)
+        query = query if query is not None and query.fingerprint == row.fingerprint else None
+        decisions = self._records.decisions_of(number)
+        alarms = self._records.alarms_of(number)
+        if any(self._of_another(decision, record) for record in decisions):
+            yield from self._without_rows([number])
+            return
+        if self._whole(row) and not decisions:
+            if self._ledger.upkeep.adopted(row.key):
+                return  # another timeline's left in its place: it has a number of its own
+            yield f"{where}: its decision record is missing"
+        for record in decisions:
+            wrong = sorted(
+                name
+                for name, said in self._said(decision, query, record).items()
+                if getattr(record, name) != said
+            )
+            if wrong:
+                yield f"{where}: its decision record was altered: {', '.join(wrong)}"
+        yield from _altered(alarms, epsilon_text(row.epsilon_units), query, where)
+        yield from self._alarms_of(row, decision, decisions, alarms, where)
+
+    def _alarms_of(
+        self,
+        row: DecisionRow,
+        decision: StoredDecision,
+        decisions: Sequence[DecisionRecord],
+        alarms: Sequence[Alarm],
+        where: str,
+    ) -> Iterator[str]:
+        """Compare which alarms there are with those that a row has, or had."""
+        number = Number(decision.ledger_id, row.query, row.sequence)
+        whole = self._whole(row)
+        found = [one.alarm_id for one in alarms]
+        if row.alarms or not row.alarm_count:
+            yield from _other_ids(found, released_ids(decision), where, whole=whole)
+        elif row.alarms_digest is None:
+            yield from self._counted(found, row.alarm_count, number, where, _BY_COUNT_ALONE)
+        elif not decisions:
+            yield from self._counted(found, row.alarm_count, number, where, _WITHOUT_RECORD)
+        elif row.alarms_digest not in {
+            decisionchain.alarms_digest(encode_released(row.key, _once(alarms), one.unanswered))
+            for one in decisions
+        }:
+            yield f"{where}: its alarms are not those that it released, in their order"
+        elif any(one.alarms_digest not in {"", alarms_digest(found)} for one in decisions):
+            yield f"{where}: its decision record was altered: alarms_digest"
+
+    def _without_rows(self, numbers: Iterable[Number]) -> Iterator[str]:
+        """Compare decisions of which the ledger has no row with their own records."""
+        for number in numbers:
+            decisions = self._records.decisions_of(number)
+            alarms = self._records.alarms_of(number)
+            where = f"number {number.sequence} of {number.query!r}, ledger {number.ledger}"
+            if not decisions:
+                yield f"{where}: {len(alarms)} alarm(s) without a decision"
+                continue
+            record = decisions[0]
+            if any(map(self._unknown, decisions)):
+                yield f"{where}: the ledger knows of no such decision"
+                continue
+            if len(decisions) > 1:
+                yield f"{where}: {len(decisions)} decision records contradict each other"
+            yield from _altered(alarms, record.epsilon, None, where)
+            found = [one.alarm_id for one in alarms]
+            if not record.alarms_digest:
+                yield from self._counted(found, record.alarms, number, where, _BY_COUNT_ALONE)
+                continue
+            self._beside[number.query, _BY_RECORD_ALONE] += 1
+            if alarms_digest(found) != record.alarms_digest:
+                yield f"{where}: its alarms are not those of its record"
+
+    def _counted(
+        self, found: Iterable[str], stated: int, number: Number, where: str, why: str
+    ) -> Iterator[str]:
+        """Compare how many alarms there are, where nothing says which."""
+        many = len(set(found))
+        if many != stated:
+            yield f"{where}: {many} alarm(s), and {stated} were released"
+        self._beside[number.query, why] += bool(stated)
+
+    def _whole(self, row: DecisionRow) -> bool:
+        """Tell whether all of a decision had left before the records were read."""
+        return row.published and row.sequence <= self._through.get(row.query, 0)
+
+    def _of_another(self, decision: StoredDecision, record: DecisionRecord) -> bool:
+        """Tell whether a record is of a decision that was adopted, under a number of this one."""
+        same = (
+            record.window_start == iso_utc(decision.key.start_ms),
+            record.outcome == decision.outcome.value,
+            record.epsilon_units == decision.epsilon_units,
+            record.alarms == decision.alarm_count,
+        )
+        return not all(same) and not self._unknown(record)
+
+    def _unknown(self, record: DecisionRecord) -> bool:
+        try:
+            seen = seen_decision(record, self._alarms)
+        except ValueError:
+            return True
+        return seen is not None and bool(self._ledger.upkeep.unknown_decisions([seen]))
+
+    def _said(
+        self, decision: StoredDecision, query: Query | None, record: DecisionRecord
+    ) -> dict[str, object]:
+        """Return what a decision's record says, as far as that is known."""
+        said: dict[str, object] = {
+            "window_start": iso_utc(decision.key.start_ms),
+            "window_end": iso_utc(decision.key.end_ms),
+            "outcome": decision.outcome.value,
+            "reason": decision.reason,
+            "alarms": decision.alarm_count,
+            "epsilon": epsilon_text(decision.epsilon_units),
+            "epsilon_units": decision.epsilon_units,
+            "fingerprint": decision.fingerprint,
+        }
+        known = bool(decision.alarms) or not decision.alarm_count
+        if known and record.alarms_digest:
+            said["alarms_digest"] = alarms_digest(released_ids(decision))
+        if query is not None:
+            again = decision_record(query, self._alarms, decision)
+            names = ["cells_per_unit"]
+            names += ["budget", "periods", "next_start"] if record.budget else []
+            names += ["unanswered"] if decision.alarms else []
+            said |= {name: getattr(again, name) for name in names}
+        return said
+
+
+def _altered(
+    alarms: Iterable[Alarm], epsilon: str, query: Query | None, where: str
+) -> Iterator[str]:
+    """Name the alarms that no decision writes so, whatever it decided."""
+    for one in alarms:
+        window = _window_of(one)
+        identity = "" if window is None else alarm_id(window, one.predicate)
+        again = msgspec.structs.replace(one, alarm_id=identity, epsilon=epsilon)
+        if query is not None:
+            again = msgspec.structs.replace(
+                again,
+                mechanism=query.mechanism,
+                max_fnr=float(query.aim.max_fnr),
+                tolerance=query.tolerance,
+            )
+        if again != one:
+            wrong = [name for name in one.__struct_fields__ if _differ(one, again, name)]
+            yield f"{where}: alarm {one.alarm_id} was altered: {', '.join(wrong)}"
+
+
+def _differ(one: Alarm, other: Alarm, name: str) -> bool:
+    return bool(getattr(one, name) != getattr(other, name))
+
+
+def _other_ids(
+    found: Iterable[str], released: Iterable[str], where: str, *, whole: bool
+) -> Iterator[str]:
+    there, expected = set(found), set(released)
+    for one in sorted(there - expected):
+        yield f"{where}: alarm {one} was not released"
+    if whole:
+        for one in sorted(expected - there):
+            yield f"{where}: alarm {one} is missing"
+
+
+def _once(alarms: Iterable[Alarm]) -> list[tuple[WindowKey, dict[str, str]]]:
+    """Return window and predicate of each alarm once, in the order of the records."""
+    by_id: dict[str, Alarm] = {}
+    for one in alarms:
+        by_id.setdefault(one.alarm_id, one)
+    windows = ((_window_of(one), one.predicate) for one in by_id.values())
+    return [(window, predicate) for window, predicate in windows if window is not None]
+
+
+def _window_of(alarm: Alarm) -> WindowKey | None:
+    """Return an alarm's window; ``None`` where its times are not ones that Tocsin writes."""
+    try:
+        start_ms, end_ms = from_iso_utc(alarm.window_start), from_iso_utc(alarm.window_end)
+        return WindowKey(end_ms=end_ms, query=alarm.query, start_ms=start_ms)
+    except ValueError:
+        return None
+
+
+def _named(query: str, sequence: int, start_ms: int) -> str:
+    return f"window from {iso_utc(start_ms)} of {query!r} (number {sequence})"

@@ -1,0 +1,326 @@
+"""Every published record is altered and removed, and others are added: all of it is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import pytest
+
+from accountant.costs.charges import WindowKey
+from stream.build import open_ledger
+from stream.config.loading import load
+from stream.custody import released
+from stream.custody.archive import archive, moved_in
+from stream.custody.published import Records
+from stream.custody.released import compare, published_by
+from stream.decisions.records import Alarm, DecisionRecord, alarm_id, alarms_digest
+from stream.decisions.release import (
+    alarm_records,
+    decision_record,
+    encode_fired,
+    encode_released,
+    seen_decision,
+)
+from stream.replay.replay import Replay
+from stream.windows.instants import from_iso_utc, iso_utc
+from tests.support.commands import HOUR_MS, configuration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from accountant.ledger.ledger import Ledger
+    from stream.model.alarms import Alarms
+
+    Record = DecisionRecord | Alarm
+    Decided = tuple[Alarms, Ledger, list[Record]]
+
+LATE: Final = 1 << 60
+BOTH, ONE = 6, 7
+"""Numbers of the decisions in which both rooms rang, and one."""
+
+UNSEEN_WITHOUT_ROWS: Final = {
+    *("alarm mechanism", "alarm max_fnr", "alarm tolerance"),
+    *("decision reason", "decision cells_per_unit", "decision fingerprint"),
+    *("decision budget", "decision periods", "decision next_start", "decision unanswered"),
+}
+"""Where a decision lies in an archive that is not given: what no digest of its own record holds."""
+
+
+def _published(folder: Path) -> tuple[Alarms, Ledger, list[Record]]:
+    """Decide a day in which rooms were full in two hours; return what left."""
+    path = Path(configuration(folder))
+    rooms = {BOTH - 1: ("lab", "hall"), ONE - 1: ("hall",)}
+    lines = [
+        json.dumps({"person": f"p{i}", "room": room, "n": 1, "ts": hour * HOUR_MS + i})
+        for hour, full in rooms.items()
+        for room in full
+        for i in range(200)
+    ]
+    events = folder / "badges.jsonl"
+    events.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    alarms = load(path, environ={})
+    ledger = open_ledger(alarms)
+    records: list[Record] = []
+    for decision in Replay(alarms, ledger, {"badges": [events]}).run():
+        query = alarms.queries[decision.key.query]
+        records.append(decision_record(query, alarms, decision))
+        records += alarm_records(query, decision)
+    return alarms, ledger, records
+
+
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Decided]:
+    """A configuration, its ledger and what left it: for who changes nothing."""
+    alarms, ledger, records = _published(tmp_path_factory.mktemp("decided"))
+    with ledger:
+        yield alarms, ledger, records
+
+
+@pytest.fixture
+def changing(tmp_path: Path) -> Iterator[Decided]:
+    """The same for one test alone."""
+    alarms, ledger, records = _published(tmp_path)
+    with ledger:
+        yield alarms, ledger, records
+
+
+def _compare(
+    alarms: Alarms, ledger: Ledger, shown: Iterable[Record], folder: Path | None = None
+) -> tuple[list[str], list[str]]:
+    records = Records()
+    for one in shown:
+        records.take(one)
+    moved = () if folder is None else moved_in(ledger, folder)
+    through = published_by(ledger)
+    return compare(alarms, ledger, records, through=through, archived=moved, to_the_end=True)
+
+
+def _changed(record: Record, name: str) -> Record:
+    """Return a record with another value in a field, one that its schema takes."""
+    now = getattr(record, name)
+    if name == "outcome":
+        return msgspec.structs.replace(record, outcome="denied", reason="budget")
+    if name in {"window_start", "window_end", "next_start"}:
+        now = iso_utc(from_iso_utc(now) + 1 if now else 0)
+    elif name in {"alarm_id", "alarms_digest", "fingerprint"}:
+        now = "0" * 32
+    elif isinstance(now, str):
+        now = "0.5" if name in {"epsilon", "tolerance"} else f"{now}x"
+    elif isinstance(now, dict):
+        now = {"room": "nowhere"}
+    elif isinstance(now, tuple):
+        now = ("1970-01-01T00:00:00.000Z",)
+    else:
+        now = "x" if now is None else now / 2 if isinstance(now, float) else now + 1
+    return msgspec.structs.replace(record, **{name: now})
+
+
+def _edits(records: Sequence[Record]) -> Iterator[tuple[str, list[Record]]]:
+    """Yield what may be done to published records, each thing alone."""
+    places = {
+        kind: next(
+            at for at, one in enumerate(records) if isinstance(one, kind) and one.sequence == BOTH
+        )
+        for kind in (DecisionRecord, Alarm)
+    }
+    for kind, at in places.items():
+        word = "alarm" if kind is Alarm else "decision"
+        yield f"{word} removed", [*records[:at], *records[at + 1 :]]
+        for name in kind.__struct_fields__:
+            yield f"{word} {name}", [*records[:at], _changed(records[at], name), *records[at + 1 :]]
+    alarm = next(one for one in records if isinstance(one, Alarm) and one.sequence == ONE)
+    key = WindowKey(from_iso_utc(alarm.window_end), alarm.query, from_iso_utc(alarm.window_start))
+    other = {"room": "lab"}
+    moved = msgspec.structs.replace(alarm, predicate=other, alarm_id=alarm_id(key, other))
+    yield "alarm of another room", [moved if one is alarm else one for one in records]
+    yield "alarm added", [*records, moved]
+    yield (
+        "alarm of a window that nobody decided",
+        [
+            *records,
+            msgspec.structs.replace(alarm, sequence=99),
+        ],
+    )
+    yield "window gone", [one for one in records if one.sequence != BOTH]
+
+
+def _unseen(
+    alarms: Alarms, ledger: Ledger, records: Sequence[Record], folder: Path | None = None
+) -> set[str]:
+    return {how for how, shown in _edits(records) if not _compare(alarms, ledger, shown, folder)[0]}
+
+
+def test_every_edit_is_named(changing: Decided, tmp_path: Path) -> None:
+    """While the ledger has its alarms, once it has digests of them, and from an archive's files."""
+    alarms, ledger, records = changing
+    folder = tmp_path / "archive"
+    assert [one.sequence for one in records if isinstance(one, Alarm)] == [BOTH, BOTH, ONE]
+    assert len(list(_edits(records))) > 30
+
+    def check(given: Path | None, unseen: set[str], covered: str) -> None:
+        problems, notes = _compare(alarms, ledger, [*records, *records[::-1]], given)
+        assert problems == []
+        assert notes == ["crowd: decisions 1 to 24 compared", *([covered] if covered else [])]
+        assert _unseen(alarms, ledger, records, given) == unseen
+
+    check(None, set(), "")
+    assert ledger.upkeep.compact("feed:badges", LATE) == 24
+    check(None, set(), "")
+    assert archive(ledger, folder, LATE).decisions == 23
+    check(folder, set(), "")
+    alone = "crowd: 23 decision(s) not covered: the ledger has no row of them: compared with their"
+    check(None, {*UNSEEN_WITHOUT_ROWS, "window gone"}, f"{alone} own records alone")
+
+
+def test_who_only_counts_sees_no_alarm_of_another_room(
+    decided: Decided, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a decision said before it said which alarms it released."""
+
+    def counted(
+        found: Iterable[str], expected: Iterable[str], where: str, **_: bool
+    ) -> Iterator[str]:
+        if len(set(found)) != len(set(expected)):
+            yield where
+
+    monkeypatch.setattr(released, "_other_ids", counted)
+    assert _unseen(*decided) == {"alarm of another room"}
+
+
+def _older(records: Iterable[Record]) -> list[Record]:
+    return [
+        msgspec.structs.replace(one, alarms_digest="", budget="", periods=(), next_start="")
+        if isinstance(one, DecisionRecord)
+        else one
+        for one in records
+    ]
+
+
+def test_records_of_older_versions_are_compared(changing: Decided, tmp_path: Path) -> None:
+    """With what the ledger holds; where it holds nothing, that is said, and alarms are counted."""
+    alarms, ledger, records = changing
+    older = _older(records)
+    assert _compare(alarms, ledger, older)[0] == []
+    assert _unseen(alarms, ledger, older) <= {
+        *("decision alarms_digest", "decision budget", "decision periods", "decision next_start")
+    }
+    ledger.upkeep.compact("feed:badges", LATE)
+    archive(ledger, tmp_path / "archive", LATE)
+    problems, notes = _compare(alarms, ledger, older)
+    assert problems == []
+    assert any("2 decision(s) not covered: nothing tells which rang" in one for one in notes)
+    assert "alarm of another room" in _unseen(alarms, ledger, older)
+    assert "alarm removed" not in _unseen(alarms, ledger, older)
+
+
+def test_a_part_of_what_was_published_is_no_problem(
+    decided: Decided,
+) -> None:
+    """Topics forget their beginnings, alarms later or sooner than decisions."""
+    alarms, ledger, records = decided
+    problems, notes = _compare(alarms, ledger, [one for one in records if one.sequence >= BOTH])
+    assert (problems, notes) == ([], ["crowd: decisions 6 to 24 compared"])
+    problems, notes = _compare(alarms, ledger, [])
+    assert (problems, notes) == ([], ["crowd: none of its 24 published decisions is shown"])
+
+
+def test_what_is_still_leaving_is_not_missed(
+    decided: Decided,
+) -> None:
+    """A decision leaves before its alarms; what nobody released is named all the same."""
+    alarms, ledger, records = decided
+    leaving = [one for one in records if not isinstance(one, Alarm) or one.sequence != BOTH]
+    shown = Records()
+    for one in leaving:
+        shown.take(one)
+
+    def told(through: int) -> list[str]:
+        found = compare(alarms, ledger, shown, through={"crowd": through}, to_the_end=False)
+        return found.problems
+
+    assert told(BOTH - 1) == []
+    assert len(told(BOTH)) == 2
+    (alarm, *_) = [one for one in records if isinstance(one, Alarm)]
+    shown.take(msgspec.structs.replace(alarm, mechanism="other"))
+    assert ["was altered: mechanism" in one for one in told(BOTH - 1)] == [True]
+
+
+@pytest.mark.parametrize("number", [BOTH, 30])
+def test_what_another_timeline_released_is_held_against_its_own_record(
+    changing: Decided, number: int
+) -> None:
+    """In the place of a decision of this one, which never left, under its number or another."""
+    alarms, ledger, records = changing
+    own = [one for one in records if one.sequence == BOTH]
+    beside = [one for one in records if one.sequence != BOTH]
+    decision, alarm = (msgspec.structs.replace(one, sequence=number) for one in own[:2])
+    assert isinstance(decision, DecisionRecord)
+    assert isinstance(alarm, Alarm)
+    digest = alarms_digest([alarm.alarm_id])
+    decision = msgspec.structs.replace(decision, alarms=1, alarms_digest=digest)
+    published = [*beside, decision, alarm]
+    assert _compare(alarms, ledger, published)[0] != []
+    seen = seen_decision(decision, alarms)
+    assert seen is not None
+    assert ledger.upkeep.mark_spent([seen]) == 1
+    problems, notes = _compare(alarms, ledger, published)
+    assert problems == []
+    assert any("1 decision(s) not covered: the ledger has no row" in one for one in notes)
+    assert len(_compare(alarms, ledger, [*beside, decision])[0]) == 1
+
+
+def test_records_that_cannot_be_read_are_counted(
+    decided: Decided,
+) -> None:
+    """Whoever may write to a topic may write anything there."""
+    alarms, ledger, records = decided
+    shown = Records()
+    shown.take_alarm(b"{}")
+    shown.take_decision(None)
+    for number in (0, 2**63):
+        shown.take(msgspec.structs.replace(records[0], sequence=number))
+    found = compare(alarms, ledger, shown, through={}, to_the_end=True)
+    assert found.problems == [
+        "1 published record(s) are no alarm of this version",
+        "3 published record(s) are no decision of this version",
+    ]
+
+
+@pytest.mark.parametrize("unanswered", [0, 3])
+@pytest.mark.parametrize("late", [(), ((3, 1), (4, 0))])
+def test_what_left_is_what_is_stored(
+    decided: Decided,
+    late: tuple[tuple[int, int], ...],
+    unanswered: int,
+) -> None:
+    """Also of runs: alarms of earlier windows leave first, and stand for those."""
+    query = decided[0].queries["crowd"]
+    bounds: Callable[[int], tuple[int, int]] = query.calendar.bounds
+
+    def key(index: int) -> WindowKey:
+        start_ms, end_ms = bounds(index)
+        return WindowKey(end_ms, query.id, start_ms)
+
+    stored = encode_fired(query, [0, 1], late=late, unanswered=unanswered)
+    left = [(key(window), query.domain.predicate(index)) for window, index in late]
+    left += [(key(5), query.domain.predicate(index)) for index in (0, 1)]
+    assert encode_released(key(5), left, unanswered) == stored
+    assert encode_released(key(5), left[1:], unanswered) != stored
+
+
+def test_every_retry_has_the_same_digest(
+    decided: Decided,
+) -> None:
+    """It follows from what is stored, so that who publishes it, and how often, changes nothing."""
+    alarms, ledger, records = decided
+    rang = [one.alarm_id for one in records if isinstance(one, Alarm) and one.sequence == BOTH]
+    for record in records:
+        if isinstance(record, DecisionRecord) and record.sequence == BOTH:
+            key = WindowKey(BOTH * HOUR_MS, "crowd", (BOTH - 1) * HOUR_MS)
+            stored = ledger.decision(key)
+            assert stored is not None
+            assert decision_record(alarms.queries["crowd"], alarms, stored) == record
+            assert record.alarms_digest == alarms_digest(rang)
