@@ -12,22 +12,26 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, get_args
 
+import numpy as np
+
 from accountant.arguments import expect, instance_of
 from accountant.errors import ArgumentError, ConfigError
 from accountant.units import from_loss_units
 from operators.base import CONDITION_KEYS, Maker, Mechanism, Plan, Promise
 from operators.conditions.condition import Aim, Condition, Rule
+from operators.formulas.abreast import Walks, refined_levels
 from operators.formulas.chances import walk_chances
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
 from operators.formulas.treewalk import Rungs, Scale, Walk
 from operators.noise.boundaries import boundaries
 from operators.noise.source import SOURCE
+from operators.single.abreast import Decisions
+from operators.single.adapter import check_statistics
 from operators.single.tslm import MOST_STEPS, error_rates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from operators.base import Decision
@@ -136,6 +140,30 @@ class Probe:
                     break
         return walk.decision()
 
+    def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
+        """Decide many windows; see :class:`operators.single.abreast.DecidesMany`.
+
+        One by one where every level has noise of its own, which is for comparison only.
+        """
+        if any(scale.chain is None for scale in self.scales):
+            return Decisions.of((self.decide(each, noise) for each in statistics), len(statistics))
+        check_statistics(self.condition, statistics[0])
+        walks = Walks(self.condition, self.scales, statistics, noise)
+        order = sorted(range(len(self.scales)), key=lambda at: self.scales[at].charges[-1])
+        for at in order:
+            if (waiting := np.flatnonzero(walks.waiting(at))).size:
+                walks.read(at, 0, waiting)
+        for at in order:
+            going = np.flatnonzero(walks.waiting(at))
+            while going.size:
+                wanted = refined_levels(walks, at, going, self._allowed)
+                finer = wanted > walks.levels(at)[going]
+                going, wanted = going[finer], wanted[finer]
+                for level in np.unique(wanted).tolist():
+                    walks.read(at, level, going[wanted == level])
+                going = going[walks.needed(at, going).any(axis=1)]
+        return walks.decisions()
+
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`.
 
@@ -157,6 +185,26 @@ class Probe:
         readings = range(len(self.scales[at].share.readings))
         return max(self._refined_for(walk, at, literal) for literal in readings)
 
+    def _allowed(
+        self,
+        rates: Reading,
+        read: NDArray[np.int64],
+        true: NDArray[np.int64],
+        false: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        """Return how many cells may stay open by the estimates of equations (22) and (23).
+
+        Args:
+            rates: what the first look at the literal may err.
+            read: cells in which it was read.
+            true: those decided true.
+            false: those decided false.
+        """
+        alpha, beta = float(rates.alpha), float(rates.beta)
+        negatives = np.maximum(0.0, (false - beta * read) / (1 - beta))
+        share = float(self.max_fpr) / len(self.condition.formula.literals)
+        return np.asarray(share * negatives - alpha * true)
+
     def _refined_for(self, walk: Walk, at: int, literal: int) -> int:
         """Search one literal's level: ProBE, Algorithm 3 lines 4 to 8, and Algorithm 4.
 
@@ -164,15 +212,10 @@ class Probe:
         22), negatives at least ``(false - beta read) / (1 - beta)`` (equation 23).
         """
         scale, level = self.scales[at], walk.level(at)
-        rates = scale.first[literal]
         waiting = walk.open_cells(at, literal)
         if not waiting:
             return level
-        read, true, false = walk.tally(at, literal)
-        alpha, beta = float(rates.alpha), float(rates.beta)
-        negatives = max(0.0, (false - beta * read) / (1 - beta))
-        allowed = float(self.max_fpr) / len(self.condition.formula.literals) * negatives
-        allowed -= alpha * true
+        allowed = self._allowed(scale.first[literal], *map(np.asarray, walk.tally(at, literal)))
         if waiting <= allowed:
             return level
         for candidate in range(level + 1, scale.last):

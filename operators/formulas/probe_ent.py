@@ -9,24 +9,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+import numpy as np
+
 from accountant.arguments import expect, instance_of
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import CONDITION_KEYS, Maker, Mechanism, Plan
 from operators.conditions.condition import Aim, Condition
+from operators.formulas.abreast import Walks
 from operators.formulas.chances import walk_chances
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
 from operators.formulas.treewalk import Scale, Walk
 from operators.noise.source import SOURCE
-from operators.single.ladder import Grid, level_of_most_entropy
+from operators.single.adapter import check_statistics
+from operators.single.choosing import level_of_most_entropy, levels_of_most_entropy
+from operators.single.ladder import Grid
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from operators.base import Decision
     from operators.formulas.literals import Share
     from operators.noise.boundaries import Cut
     from operators.noise.source import NoiseSource
+    from operators.single.abreast import Decisions
 
     _Levels: TypeAlias = tuple[Share, tuple[int, ...], tuple[Cut, ...]]
 
@@ -108,6 +113,70 @@ class ProbeEnt:
         """
         return walk_chances(self.condition.formula, self.scales, cell, statistics)
 
+    def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
+        """Decide many windows; see :class:`operators.single.abreast.DecidesMany`.
+
+        The coarsest level that any window reads next is read first: most others come to read it,
+        too, and then go on together.
+        """
+        check_statistics(self.condition, statistics[0])
+        walks = Walks(self.condition, self.scales, statistics, noise)
+        channels = np.full(len(statistics), -1, dtype=np.intp)
+        levels = np.zeros(len(statistics), dtype=np.intp)
+        self._choose(walks, np.arange(len(statistics)), channels, levels)
+        while (waiting := np.flatnonzero(channels >= 0)).size:
+            first = waiting[levels[waiting].argmin()]
+            alike = np.flatnonzero((channels == channels[first]) & (levels == levels[first]))
+            walks.read(int(channels[first]), int(levels[first]), alike)
+            self._choose(walks, alike, channels, levels)
+        return walks.decisions()
+
+    def _choose(
+        self,
+        walks: Walks,
+        windows: NDArray[np.intp],
+        channels: NDArray[np.intp],
+        levels: NDArray[np.intp],
+    ) -> None:
+        """Write down which channel some windows read next (-1: none) and at which level."""
+        channels[windows] = -1
+        dearest = [scale.charges[-1] for scale in self.scales]
+        most = np.iinfo(np.int64).max
+        paid = np.full(len(windows), most, dtype=np.int64)
+        # Least paid, then least to pay at worst, then first: the first of these that pays less.
+        for at in sorted(range(len(self.scales)), key=dearest.__getitem__):
+            charges = np.array((*self.scales[at].charges, 0), dtype=np.int64)
+            own = charges[walks.levels(at)[windows]]
+            own[~walks.needed(at, windows).any(axis=1)] = most
+            better = own < paid
+            channels[windows[better]] = at
+            paid = np.minimum(own, paid)
+        for at in range(len(self.scales)):
+            chosen = windows[channels[windows] == at]
+            present = walks.levels(at)[chosen]
+            for level in np.unique(present).tolist():
+                alike = chosen[present == level]
+                levels[alike] = 0 if level < 0 else self._following_many(walks, at, level, alike)
+
+    def _following_many(
+        self, walks: Walks, at: int, level: int, windows: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        """Return :meth:`following` of windows that stand at one level."""
+        entries = range(level + 2, len(self.scales[at].charges) + 1)
+        likely = [walks.likely_undecided(at, entry - 1, windows) for entry in entries]
+        chosen = levels_of_most_entropy(
+            self._epsilons(at),
+            walks.counts(at, windows),
+            np.count_nonzero(walks.needed(at, windows), axis=1),
+            entries,
+            np.stack(likely, axis=1),
+        )
+        return chosen - 1
+
+    def _epsilons(self, at: int) -> tuple[float, ...]:
+        """Return what a channel costs by its level, first for cells that never read it."""
+        return (0.0, *(units / UNITS_PER_EPSILON for units in self.scales[at].charges))
+
     def following(self, walk: Walk, at: int) -> int:
         """Return the next level to read: the largest expected min-entropy, the coarser on a tie.
 
@@ -115,13 +184,12 @@ class ProbeEnt:
             walk: what has been read so far.
             at: a channel that was read and that some cell needs.
         """
-        scale, level = self.scales[at], walk.level(at)
-        epsilons = (0.0, *(units / UNITS_PER_EPSILON for units in scale.charges))
-        entry = level_of_most_entropy(  # the first one is for cells that never read the channel
+        epsilons = self._epsilons(at)
+        entry = level_of_most_entropy(
             epsilons,
             walk.counts(at),
             walk.needed(at).size,
-            range(level + 2, len(epsilons)),
+            range(walk.level(at) + 2, len(epsilons)),
             lambda entry: walk.likely_undecided(at, entry - 1),
         )
         return entry - 1

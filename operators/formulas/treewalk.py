@@ -17,7 +17,7 @@ import numpy as np
 from accountant.costs.levels import MOST_LEVELS, LevelCosts
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Decision
-from operators.noise.likely import likely_inside, likely_inside_afresh
+from operators.noise.likely import expected_count, likely_inside, likely_inside_afresh
 from operators.single.adapter import check_statistics
 from operators.single.ladder import Ladder
 
@@ -118,6 +118,10 @@ class Scale:
         """Index of the last level."""
         return len(self.units) - 1
 
+    def rate(self, level: int) -> float:
+        """Return the rate of a level, as a float."""
+        return self.units[level] / UNITS_PER_EPSILON
+
 
 class Walk:
     """One window under way: what has been read of every channel, and what that decides.
@@ -211,7 +215,7 @@ class Walk:
             literal: which of its literals.
             candidate: a level beyond the present one.
         """
-        return float(self._likely_inside(at, literal, candidate, self.needed(at)).sum())
+        return float(expected_count(self._likely_inside(at, literal, candidate, self.needed(at))))
 
     def likely_undecided(self, at: int, candidate: int) -> float:
         """Return how many of the cells that need a channel are expected to at a finer level.
@@ -224,7 +228,7 @@ class Walk:
         left = np.zeros(cells.size)
         for literal in range(len(self._scales[at].share.readings)):
             left += self._likely_inside(at, literal, candidate, cells)
-        return float(np.minimum(left, 1).sum())
+        return float(expected_count(np.minimum(left, 1)))
 
     def counts(self, at: int) -> NDArray[np.int64]:
         """Return how many cells are done with a channel, by the level last read of it.
@@ -272,7 +276,7 @@ class Walk:
         if candidate == scale.last:
             return np.zeros(cells.size)
         reading, rungs = scale.share.readings[literal], scale.rungs[literal]
-        coarse, fine = (scale.units[i] / UNITS_PER_EPSILON for i in (self._levels[at], candidate))
+        coarse, fine = scale.rate(self._levels[at]), scale.rate(candidate)
         low, high = -rungs.low[candidate], rungs.high[candidate]
         own = reading.own(self._seen[at][cells], cells)
         likely = likely_inside_afresh if scale.chain is None else likely_inside

@@ -20,6 +20,7 @@ from operators.conditions.condition import Aim, Condition
 from operators.formulas.chances import SharedValue, shared_chances
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
 from operators.noise.source import SOURCE
+from operators.single.abreast import Decisions, steps_of_many
 from operators.single.adapter import check_statistics, of_one_test
 from operators.single.tslm import Tslm
 
@@ -86,22 +87,35 @@ class SharedTslm:
 
         One discrete Laplace per channel and cell, and one coin per literal and cell, are drawn.
         """
-        expect(SOURCE, noise=noise)
         check_statistics(self.condition, statistics)
-        cells = self.condition.cells
+        fired = self._fired(statistics[np.newaxis], noise)[0]
+        return Decision(fired=fired, cost=UniformCost(units=self._units, cells=fired.size))
+
+    def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
+        """Decide many windows; see :class:`operators.single.abreast.DecidesMany`."""
+        check_statistics(self.condition, statistics[0])
+        fired = self._fired(statistics, noise)
+        return Decisions(fired, np.full(fired.shape, self._units, dtype=np.int64))
+
+    @property
+    def _units(self) -> int:
+        return sum(value.units for value in self.values)
+
+    def _fired(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.bool_]:
+        """Return which cells of which windows ring, shape (windows, cells)."""
+        expect(SOURCE, noise=noise)
         holds: dict[str, NDArray[np.bool_]] = {}
         for value in self.values:
-            noisy = value.share.channel.steps(statistics)
-            noisy += noise.discrete_laplace(from_loss_units(value.units), cells)
+            noisy = steps_of_many(value.share.channel, statistics)
+            drawn = noise.discrete_laplace(from_loss_units(value.units), noisy.size)
+            noisy += drawn.reshape(noisy.shape)
             for reading, cut in zip(value.share.readings, value.cuts, strict=True):
                 own = reading.own(noisy)
                 # finest_cut made the coin whole in these units, below one.
-                coins = np.full(cells, int(cut.drop * _ONE), dtype=np.uint64)
-                drops = noise.bernoulli(coins)
+                coins = np.full(noisy.size, int(cut.drop * _ONE), dtype=np.uint64)
+                drops = noise.bernoulli(coins).reshape(noisy.shape)
                 holds[reading.literal] = (own > -cut.shift) | ((own == -cut.shift) & ~drops)
-        fired = self.condition.formula.evaluate_literals(holds)
-        units = sum(value.units for value in self.values)
-        return Decision(fired=fired, cost=UniformCost(units=units, cells=cells))
+        return self.condition.formula.evaluate_literals(holds)
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""

@@ -7,14 +7,16 @@ next, which any rule may choose (``docs/proofs/progressive.md``).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["laplace_at_most", "likely_inside", "likely_inside_afresh"]
+__all__ = ["expected_count", "laplace_at_most", "likely_inside", "likely_inside_afresh"]
+
+_FINEST: Final = 1 << 38  # parts of one that are added up: 2^24 cells, the most, fit int64
 
 
 def likely_inside(
@@ -62,6 +64,19 @@ def likely_inside_afresh(
     weight = 1 / (1 - _spread(coarse) / _spread(fine))
     wide, narrow = (_within(rate, low, high, read) for rate in (coarse, fine))
     return weight * wide + (1 - weight) * narrow
+
+
+def expected_count(likely: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sum of probabilities, to 2^-39 each and the same in whatever order they stand.
+
+    Args:
+        likely: shape (..., cells), in [0, 1].
+
+    Returns:
+        Shape (...).
+    """
+    parts = np.rint(likely * _FINEST).astype(np.int64)
+    return np.asarray(parts.sum(axis=-1) / _FINEST)
 
 
 def laplace_at_most(x: NDArray[np.int64], t: float) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from operators.conditions.atoms import IntegerTest
     from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
+    from operators.single.abreast import Decisions
 
 __all__ = ["CellOperator", "Single", "check_statistics", "of_one_test", "promise_of", "steps_of"]
 
@@ -44,6 +45,15 @@ class CellOperator(Protocol):
 
         Raises:
             ValueError: statistics of another shape or type.
+        """
+        ...
+
+    def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
+        """Decide many windows as :meth:`decide` decides each.
+
+        Args:
+            statistics: shape (windows, cells), int64.
+            noise: the cryptographic source.
         """
         ...
 
@@ -83,6 +93,12 @@ class Single:
         check_statistics(self.condition, statistics)
         atom = self.condition.atoms[self.condition.formula.atoms[0]]
         return self.operator.decide(statistics[atom.statistic], noise)
+
+    def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
+        """Decide many windows; see :class:`operators.single.abreast.DecidesMany`."""
+        check_statistics(self.condition, statistics[0])
+        atom = self.condition.atoms[self.condition.formula.atoms[0]]
+        return self.operator.decide_many(statistics[:, atom.statistic], noise)
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""

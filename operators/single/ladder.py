@@ -7,7 +7,6 @@ the promise for every walk over it. The proof is in ``docs/proofs/progressive.md
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -16,12 +15,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from accountant.costs.minentropy import min_entropy_levels
 from accountant.errors import ConfigError
 from accountant.units import UNITS_PER_EPSILON, from_loss_units, to_loss_units
 from operators.noise.boundaries import Boundaries, Cut, boundaries, finest_cut
 from operators.noise.gradual import GradualNoise
-from operators.noise.likely import likely_inside
+from operators.noise.likely import expected_count, likely_inside
 from operators.noise.mixtures import Answer, intervals, ring_chance
 from operators.search import least
 from operators.single.tslm import theoretical_limit
@@ -35,11 +33,10 @@ if TYPE_CHECKING:
 
     _Following: TypeAlias = Callable[[int, NDArray[np.int64], NDArray[np.int64]], int]
 
-__all__ = ["Grid", "Ladder", "least_rate", "level_of_most_entropy"]
+__all__ = ["Grid", "Ladder", "least_rate"]
 
 _FARTHEST: Final = np.int64(1 << 62)  # no noise carries a step count beyond int64 from here
 _NARROWEST: Final = 10  # the first level is at most the last one divided by this
-_NODES: Final = 1000  # of the min-entropy search: the bracket is closed to a few per cent anyway
 _MOST_LEVELS: Final = 64
 
 
@@ -191,6 +188,11 @@ class Ladder:
         )
 
     @property
+    def costs(self) -> tuple[float, ...]:
+        """Per level, what it costs: epsilon, as a float."""
+        return tuple(each / UNITS_PER_EPSILON for each in self.units)
+
+    @property
     def low(self) -> tuple[int, ...]:
         """Per level, how far below zero a cell goes on."""
         return self.below.shifts
@@ -302,12 +304,31 @@ class Ladder:
             candidate: a finer level.
             read: values of the undecided cells at ``level``, shape (cells,), int64.
         """
-        last = len(self.units) - 1
-        if candidate == last:
-            return 0.0
-        coarse, fine = (self.units[at] / UNITS_PER_EPSILON for at in (level, candidate))
+        return float(self.likely_left(level, candidate, read, np.ones(read.size, dtype=np.bool_)))
+
+    def likely_left(
+        self,
+        level: int,
+        candidate: int,
+        read: NDArray[np.int64],
+        undecided: NDArray[np.bool_],
+    ) -> NDArray[np.float64]:
+        """Return :meth:`likely_undecided` of many windows.
+
+        Args:
+            level: the level read.
+            candidate: a finer level.
+            read: values at ``level``, shape (..., cells), int64.
+            undecided: in which cells they count, shape (..., cells).
+
+        Returns:
+            Shape (...).
+        """
+        if candidate == len(self.units) - 1:
+            return np.zeros(read.shape[:-1])
+        coarse, fine = self.costs[level], self.costs[candidate]
         low, high = -self.low[candidate], self.high[candidate]
-        return float(likely_inside(coarse, fine, low, high, read).sum())
+        return expected_count(undecided * likely_inside(coarse, fine, low, high, read))
 
 
 @lru_cache(maxsize=256)
@@ -330,47 +351,6 @@ def least_rate(steps: int, alpha: Fraction, beta: Fraction) -> tuple[int, Cut]:
     guess = round(theoretical_limit(steps, alpha, beta) * UNITS_PER_EPSILON)
     units = least(fits, 0, max(1, guess))
     return units, cuts[units]
-
-
-def level_of_most_entropy(
-    epsilons: tuple[float, ...],
-    counts: NDArray[np.int64],
-    waiting: int,
-    levels: range,
-    still_waiting: Callable[[int], float],
-) -> int:
-    """Return the level to read next: the largest expected min-entropy, the coarser on a tie.
-
-    What is still undecided there is taken to go on to the last level.
-
-    Args:
-        epsilons: of every level.
-        counts: cells that have stopped at each, shape (levels,).
-        waiting: cells that are undecided.
-        levels: those to choose from, up to the last.
-        still_waiting: how many of them are expected to be undecided at a level.
-
-    Source: MIDE, Algorithm 4.
-    """
-    best, chosen = -math.inf, levels[-1]
-    for level in levels:
-        left = round(still_waiting(level))
-        expected = counts.tolist()
-        expected[level] += waiting - left
-        expected[-1] += left
-        entropy = _expected_entropy(epsilons, tuple(expected))
-        if entropy > best:
-            best, chosen = entropy, level
-    return chosen
-
-
-@lru_cache(maxsize=4096)
-def _expected_entropy(levels: tuple[float, ...], counts: tuple[int, ...]) -> float:
-    """Return the min-entropy that costs would leave, to a few per cent.
-
-    Remembered: windows in which little happens ask for the same one again and again.
-    """
-    return min_entropy_levels(levels, counts, node_limit=_NODES).value
 
 
 @lru_cache(maxsize=256)

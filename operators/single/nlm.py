@@ -6,7 +6,7 @@ is missed up to half of the time: it does NOT keep ``max_fnr``. Proof: ``docs/pr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +19,7 @@ from operators.noise.certified import exp_neg_bounds
 from operators.noise.likely import laplace_at_most
 from operators.noise.source import SOURCE
 from operators.search import least
+from operators.single.abreast import each_by_itself, repeated
 from operators.single.adapter import of_one_test
 from operators.single.tslm import error_rates, theoretical_limit
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.noise.source import NoiseSource
+    from operators.single.abreast import Decisions
 
 __all__ = ["NLM", "Nlm"]
 
@@ -87,6 +89,11 @@ class Nlm:
         drawn = noise.discrete_laplace(self.plan.epsilon, steps.size)
         fired = drawn > ~steps  # z >= -s', without the overflow of negating the lowest integer
         return Decision(fired=fired, cost=UniformCost(units=self.units, cells=self.test.cells))
+
+    def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
+        """Decide many windows; see :func:`operators.single.abreast.each_by_itself`."""
+        wide = replace(self, test=repeated(self.test, len(statistics)))
+        return each_by_itself(wide.decide, statistics, noise)
 
     def chances(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law; see :meth:`operators.single.adapter.CellOperator.chances`."""

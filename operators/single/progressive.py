@@ -7,17 +7,19 @@ where it stopped (``operators.single.ladder``). The proof is in ``docs/proofs/pr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from accountant.arguments import expect, instance_of
 from accountant.costs.levels import LevelCosts
-from accountant.units import UNITS_PER_EPSILON, from_loss_units
+from accountant.units import from_loss_units
 from operators.base import Decision, Mechanism, Plan, Promise
 from operators.conditions.atoms import IntegerTest
 from operators.noise.source import SOURCE
+from operators.single.abreast import each_by_itself, repeated
 from operators.single.adapter import of_one_test
-from operators.single.ladder import Grid, Ladder, level_of_most_entropy
+from operators.single.choosing import level_of_most_entropy, walk_by_entropy
+from operators.single.ladder import Grid, Ladder
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.noise.source import NoiseSource
+    from operators.single.abreast import Decisions
 
 __all__ = ["DPPWLM", "PPWLM", "Dppwlm", "Ppwlm"]
 
@@ -86,6 +89,11 @@ class Ppwlm:
         fired, stopped = self.ladder.walk(values, drops, self.following)
         return Decision(fired=fired, cost=LevelCosts(self.ladder.units, stopped))
 
+    def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
+        """Decide many windows; see :func:`operators.single.abreast.each_by_itself`."""
+        wide = replace(self, test=repeated(self.test, len(statistics)))
+        return each_by_itself(wide.decide, statistics, noise)
+
     def chances(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law; see :meth:`operators.single.adapter.CellOperator.chances`.
 
@@ -113,6 +121,10 @@ class Dppwlm(Ppwlm):
     name: ClassVar[str] = "dppwlm"
     refinement: ClassVar[int] = 3
 
+    def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
+        """Decide many windows; see :func:`operators.single.abreast.walk_by_entropy`."""
+        return walk_by_entropy(self.ladder, self.test, statistics, noise)
+
     def following(self, level: int, read: NDArray[np.int64], counts: NDArray[np.int64]) -> int:
         """Return the next level to read: the largest expected min-entropy, the coarser on a tie.
 
@@ -121,12 +133,11 @@ class Dppwlm(Ppwlm):
             read: its values for the cells still undecided, shape (cells,), at least one.
             counts: cells that have stopped at each level, shape (levels,).
         """
-        units = self.ladder.units
         return level_of_most_entropy(
-            tuple(each / UNITS_PER_EPSILON for each in units),
+            self.ladder.costs,
             counts,
             read.size,
-            range(level + 1, len(units)),
+            range(level + 1, len(self.ladder.units)),
             lambda candidate: self.ladder.likely_undecided(level, candidate, read),
         )
 

@@ -9,7 +9,7 @@ two neighbouring entries satisfy the definition in exact integers. The proof is 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +24,7 @@ from operators.conditions.atoms import IntegerTest
 from operators.noise.certified import exp_neg_bounds
 from operators.noise.source import SOURCE
 from operators.search import least, passing_zero
+from operators.single.abreast import each_by_itself, repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.noise.source import NoiseSource
+    from operators.single.abreast import Decisions
 
 __all__ = [
     "MOST_STEPS",
@@ -138,6 +140,11 @@ class Tslm:
         expect(SOURCE, noise=noise)
         fired = noise.bernoulli(self.law(statistics))
         return Decision(fired=fired, cost=UniformCost(units=self.units, cells=self.test.cells))
+
+    def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
+        """Decide many windows; see :func:`operators.single.abreast.each_by_itself`."""
+        wide = replace(self, test=repeated(self.test, len(statistics)))
+        return each_by_itself(wide.decide, statistics, noise)
 
     def _at(self, steps: NDArray[np.int64]) -> NDArray[np.uint64]:
         index = np.clip(steps, self.lowest, self.lowest + self.probabilities.size - 1)

@@ -28,7 +28,7 @@ from stream.decisions.mechanisms import plans_of
 from stream.model.alarms import cells_per_unit, scope_of
 from stream.model.numbers import number
 from stream.planning.budget import budget_plan
-from stream.simulation.crew import try_out
+from stream.simulation.crew import paying_workers, try_out
 from stream.simulation.history import count_history
 from stream.simulation.outputs import check_output, write_private
 from stream.simulation.report import report
@@ -146,8 +146,7 @@ class _Mechanisms(click.ParamType):
 @click.option(
     "--workers",
     type=click.IntRange(1),
-    default=os.cpu_count() or 1,
-    show_default="processors",
+    show_default="one per processor, where that pays",
     help="Processes.",
 )
 @click.option(
@@ -168,7 +167,7 @@ def simulate(
     mechanisms: tuple[str, ...] | None,
     factors: tuple[Fraction, ...],
     rates: tuple[Fraction, ...] | None,
-    workers: int,
+    workers: int | None,
     limit: int | None,
     force: bool,
 ) -> None:
@@ -189,10 +188,10 @@ def simulate(
     with _bar("counting") as counted_windows:
         counted = count_history(chosen, files, limit=limit, on_windows=counted_windows)
     trying = _Trying.of(chosen, mechanisms, factors, rates)
+    bench = trying.bench(chosen, counted)
+    workers = workers or paying_workers(bench, runs, os.cpu_count() or 1)
     with _bar("deciding") as decided_windows:
-        tried = try_out(
-            trying.bench(chosen, counted), runs, workers=workers, on_draws=decided_windows
-        )
+        tried = try_out(bench, runs, workers=workers, on_draws=decided_windows)
     simulation = trying.results(alarms, counted, tried, runs)
     Console().print(*simulation_tables(simulation), sep="\n")
     if json_file is not None:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from accountant.units import PrivacyUnit, from_loss_units
 from stream.planning.budget import REFERENCE_MS, period_table
 from stream.planning.drawings import Bar, bars_drawing, curve_drawing
+from stream.planning.pages import template_of
 from stream.planning.ringing import PERCENTS
 from stream.planning.ringing_tables import rate_text, threshold_text
 from stream.planning.totals import period_losses
@@ -29,14 +28,6 @@ __all__ = ["plan_page"]
 _WEEK_MS: Final = 7 * 86_400_000
 _MOST_BARS: Final = 24
 _DAYS: Final = 14
-_PAGES: Final = Environment(
-    loader=PackageLoader("stream.planning"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=True,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +63,7 @@ def plan_page(looked: Sequence[ScopeOutlook], worths: Sequence[Worth], alarms: A
         worths: of every alarm.
         alarms: the configuration.
     """
-    return _PAGES.get_template("plan.html").render(
+    return template_of("stream.planning", "plan.html").render(
         file=alarms.file,
         budgets=[_budget(one, alarms) for one in looked],
         alarms=[_alarm(one) for one in worths],

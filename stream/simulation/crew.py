@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from operators.base import Plan
     from stream.simulation.trials import Bench
 
-__all__ = ["Tried", "try_out"]
+__all__ = ["Tried", "paying_workers", "try_out"]
 
+_WORTH_A_PROCESS: Final = 10_000_000  # cells: what one decides while another starts and plans
+_PER_WINDOW: Final = 16  # cells that deciding a window takes as long as, however few it has
 _AHEAD: Final = 4  # tasks handed out per process: none waits for the parent
 _WORKER: dict[str, Trier] = {}  # a spawned process can keep what it was started with nowhere else
 
@@ -48,6 +50,19 @@ class Tried:
 
     plan: Plan | str
     tally: Tally
+
+
+def paying_workers(bench: Bench, runs: int, most: int) -> int:
+    """Return how many processes are worth their start: each reads and plans everything anew.
+
+    Args:
+        bench: what is tried out.
+        runs: draws per window and setting.
+        most: processes, >= 1.
+    """
+    tried = [bench.counted[setting.alarm] for setting in bench.settings]
+    work = sum(runs * each.windows * (each.cells + _PER_WINDOW) for each in tried)
+    return max(1, min(most, work // _WORTH_A_PROCESS))
 
 
 def try_out(

@@ -76,10 +76,16 @@ class CountedAlarm:
 
     def dense(self, window: int) -> NDArray[np.int64]:
         """Return the statistics of one window, shape (statistics, cells), int64."""
-        entries = slice(int(self.ends[window]), int(self.ends[window + 1]))
-        flat = np.zeros(self.statistics * self.cells, dtype=np.int64)
-        flat[self.index[entries]] = self.value[entries]
-        return flat.reshape(self.statistics, self.cells)
+        return np.asarray(self.stacked(window, window + 1)[0])
+
+    def stacked(self, first: int, last: int) -> NDArray[np.int64]:
+        """Return the statistics of some windows, shape (last - first, statistics, cells), int64."""
+        ends = self.ends[first : last + 1]
+        entries = slice(int(ends[0]), int(ends[-1]))
+        flat = np.zeros((last - first, self.statistics * self.cells), dtype=np.int64)
+        windows = np.repeat(np.arange(last - first), np.diff(ends))
+        flat[windows, self.index[entries]] = self.value[entries]
+        return flat.reshape(last - first, self.statistics, self.cells)
 
 
 def count_history(

@@ -6,13 +6,18 @@ The page itself is ``templates/page.html``. Importing this imports matplotlib.
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from operators.registry import ALL
+from stream.planning.pages import template_of
 from stream.simulation.advice import CAVEAT, advice_on
-from stream.simulation.plots import MECHANISM_COLOURS, entropy_plot, loss_plot, rates_plot
+from stream.simulation.plots import (
+    MECHANISM_COLOURS,
+    entropy_plot,
+    false_plot,
+    loss_plot,
+    missed_plot,
+)
 from stream.simulation.results import AUDIENCE
 from stream.simulation.tables import (
     NOTHING_TRUE,
@@ -28,15 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["html_page"]
 
-_PAGES: Final = Environment(
-    loader=PackageLoader("stream.simulation"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=True,
-)
-
 
 def html_page(simulation: Simulation) -> str:
     """Return the whole page.
@@ -44,7 +40,7 @@ def html_page(simulation: Simulation) -> str:
     Args:
         simulation: what was found out.
     """
-    return _PAGES.get_template("page.html").render(
+    return template_of("stream.simulation", "page.html").render(
         file=simulation.alarms.file,
         audience=_sentence(AUDIENCE),
         caveat=CAVEAT,
@@ -89,12 +85,15 @@ class _Figure(NamedTuple):
 
 
 def _figures(results: AlarmResults, at: int) -> list[_Figure]:
-    """Return the drawings of one alarm, the widest first."""
+    """Return the drawings of one alarm."""
     drawn = [
         _Figure.of(
-            rates_plot(results, name=f"rates{at}"),
-            "Misses and false alarms against what they cost. Every dot is a tolerance, a larger dot"
-            " a wider one; bars are 95% intervals.",
+            missed_plot(results, name=f"missed{at}"),
+            "True alarms that were missed, against what they cost. Every dot is a tolerance, a"
+            " larger dot a wider one; bars are 95% intervals.",
+        ),
+        _Figure.of(
+            false_plot(results, name=f"false{at}"), "False alarms that rang, drawn likewise."
         ),
         _Figure.of(
             loss_plot(results, name=f"loss{at}"),

@@ -17,13 +17,14 @@ from operators.registry import ALL
 from stream.simulation.settings import BASELINES, TRIED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
+    from fractions import Fraction
 
     from matplotlib.axes import Axes
 
     from stream.simulation.results import AlarmResults, Measured, Rate
 
-__all__ = ["MECHANISM_COLOURS", "entropy_plot", "loss_plot", "rates_plot"]
+__all__ = ["MECHANISM_COLOURS", "entropy_plot", "false_plot", "loss_plot", "missed_plot"]
 
 MECHANISM_COLOURS: Final = {name: f"--{name}" for name in ALL if name in {*TRIED, *BASELINES}}
 """CSS variable of every mechanism's colour."""
@@ -55,36 +56,26 @@ _STYLE: Final[dict[Any, Any]] = {
     "lines.linewidth": 1.6,
 }
 _DASHES: Final = ("-", "--", ":", "-.")
-_WIDE: Final = (9.2, 4.0)
-_NARROW: Final = (4.9, 4.0)
+_SIZE: Final = (4.1, 3.7)  # inches: words stay legible where a phone scales them to its width
+_COLUMNS: Final = 3  # of a legend
 
 
-def rates_plot(results: AlarmResults, *, name: str) -> str:
-    """Return measured FNR and FPR against the mean realised loss, a line per mechanism.
+def missed_plot(results: AlarmResults, *, name: str) -> str:
+    """Return the measured FNR against the mean realised loss, a line per mechanism.
 
     Args:
         results: of one alarm, at least one setting.
         name: unique on the page.
     """
+    bounds = [one.setting.aim.max_fnr for one in results.measured]
+    return _rates_plot(results, name, "true alarms missed, %", lambda one: one.fnr, bounds)
 
-    def draw(figure: Figure) -> None:
-        left, right = figure.subplots(1, 2)
-        _rates(left, results, lambda one: one.fnr)
-        _rates(right, results, lambda one: one.fpr)
-        left.set_title("true alarms missed, %")
-        right.set_title("false alarms rung, %")
-        aims = [one.setting.aim for one in results.measured]
-        for axes, rates, called in (
-            (left, [aim.max_fnr for aim in aims], "max_fnr"),
-            (right, [aim.max_fpr for aim in aims if aim.max_fpr is not None], "max_fpr"),
-        ):
-            for rate in dict.fromkeys(rates):
-                _bound(axes, float(rate), f"{called} {float(rate):g}")
-            axes.set_xlabel("mean loss of a cell (epsilon)")
-            axes.set_ylim(bottom=0)
-        _legend(figure, 6)
 
-    return _svg(draw, _WIDE, name)
+def false_plot(results: AlarmResults, *, name: str) -> str:
+    """Return the measured FPR likewise; see :func:`missed_plot`."""
+    aims = [one.setting.aim for one in results.measured]
+    bounds = [aim.max_fpr for aim in aims if aim.max_fpr is not None]
+    return _rates_plot(results, name, "false alarms rung, %", lambda one: one.fpr, bounds)
 
 
 def loss_plot(results: AlarmResults, *, name: str) -> str:
@@ -112,9 +103,9 @@ def loss_plot(results: AlarmResults, *, name: str) -> str:
         axes.set_xlabel("realised loss of a cell (epsilon)")
         axes.set_xlim(left=0)
         axes.set_ylim(0, 105)
-        _legend(figure, 3)
+        _legend(figure)
 
-    return _svg(draw, _NARROW, name)
+    return _svg(draw, name)
 
 
 def entropy_plot(results: AlarmResults, *, name: str) -> str:
@@ -137,15 +128,37 @@ def entropy_plot(results: AlarmResults, *, name: str) -> str:
                 label=mechanism,
                 **_look(mechanism, dash),
             )
-        axes.set_title("min-entropy left to an adversary, share of all")
+        axes.set_title("min-entropy left, share of all")
         axes.set_xlabel("tolerance, times the configured one")
         axes.set_xticks(range(len(factors)), [f"{factor:g}" for factor in factors])
         axes.margins(x=0.1)
         lowest = min(one.entropy for one in results.measured)
         axes.set_ylim(max(0.0, lowest - 0.1), 1.02)
-        _legend(figure, 3)
+        _legend(figure)
 
-    return _svg(draw, _NARROW, name)
+    return _svg(draw, name)
+
+
+def _rates_plot(
+    results: AlarmResults,
+    name: str,
+    title: str,
+    rate_of: Callable[[Measured], Rate],
+    bounds: Sequence[Fraction],
+) -> str:
+    """Return a measured rate and what was promised of it."""
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        _rates(axes, results, rate_of)
+        axes.set_title(title)
+        for bound in dict.fromkeys(bounds):
+            _bound(axes, float(bound), f"at most {100 * float(bound):g}%")
+        axes.set_xlabel("mean loss of a cell (epsilon)")
+        axes.set_ylim(bottom=0)
+        _legend(figure)
+
+    return _svg(draw, name)
 
 
 def _rates(axes: Axes, results: AlarmResults, rate_of: Callable[[Measured], Rate]) -> None:
@@ -222,19 +235,19 @@ def _at_configured_tolerance(results: AlarmResults) -> list[Measured]:
     return [nearest[mechanism] for mechanism in MECHANISM_COLOURS if mechanism in nearest]
 
 
-def _legend(figure: Figure, columns: int) -> None:
+def _legend(figure: Figure) -> None:
     """Name every mechanism once, below the panels."""
     once: dict[Any, Any] = {}
     for axes in figure.axes:
         handles, labels = axes.get_legend_handles_labels()
         once.update(zip(labels, handles, strict=True))
     if once:
-        figure.legend(list(once.values()), list(once), loc="outside lower center", ncols=columns)
+        figure.legend(list(once.values()), list(once), loc="outside lower center", ncols=_COLUMNS)
 
 
-def _svg(draw: Callable[[Figure], None], size: tuple[float, float], name: str) -> str:
+def _svg(draw: Callable[[Figure], None], name: str) -> str:
     with rc_context(_STYLE):
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=_SIZE, layout="constrained")
         figure.patch.set_alpha(0)
         draw(figure)
         for axes in figure.axes:

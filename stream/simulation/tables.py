@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 from rich.text import Text
 
 from stream.config.alarms.tolerances import tolerance_text
 from stream.simulation.advice import CAVEAT, advice_on
+from stream.simulation.fitting import FittingTable, Row
 from stream.simulation.results import AUDIENCE
 from stream.windows.shown import clock_text, moment_text
 
@@ -108,19 +107,13 @@ def broken(results: AlarmResults) -> list[str]:
 
 
 def _rates_table(results: AlarmResults) -> RenderableType:
-    table = _settings_table("* as configured; in brackets the 95% interval", results)
-    for heading in ("true missed %", "false rang %", "uncertain\nrang %"):
-        table.add_column(heading, justify="right")
+    headings = _setting_headings(results), ["true missed %", "false rang %", "uncertain\nrang %"]
+    rows = []
     for one in results.measured:
         rang = one.uncertain.value
-        table.add_row(
-            *_setting(one, results),
-            percent(one.fnr),
-            percent(one.fpr),
-            "-" if rang is None else f"{100 * rang:.3g}",
-            style=_style(one),
-        )
-    return table
+        cells = [percent(one.fnr), percent(one.fpr), "-" if rang is None else f"{100 * rang:.3g}"]
+        rows.append(Row(_setting(one, results), cells, _style(one)))
+    return FittingTable(*headings, rows, "* as configured; in brackets the 95% interval")
 
 
 def _costs_table(results: AlarmResults, simulation: Simulation) -> RenderableType:
@@ -129,39 +122,23 @@ def _costs_table(results: AlarmResults, simulation: Simulation) -> RenderableTyp
     caption = "worst: as planned; mean to max: as realised" + (
         f"; dearest {reached}: the sum over the dearest of a window, mean" * by_person
     )
-    table = _settings_table(caption, results)
     headings = ["worst", "mean", "median", "95%", "max"]
     headings += [f"dear-\nest {reached}"] * by_person
-    for heading in [*headings, *["min-\nentr."] * several, "fits"]:
-        table.add_column(heading, justify="right")
+    headings += [*["min-\nentr."] * several, "fits"]
+    rows = []
     for one in results.measured:
         losses = one.losses
         epsilons = [float(one.plan.epsilon), losses.mean]
         epsilons += [losses.quantile(0.5), losses.quantile(0.95), losses.most]
         epsilons += [one.dearest.mean] * by_person
-        table.add_row(
-            *_setting(one, results),
-            *(f"{each:.3g}" for each in epsilons),
-            *[f"{one.entropy:.3f}"] * several,
-            "yes" if one.fits else "no",
-            style=_style(one),
-        )
-    return table
+        cells = [f"{each:.3g}" for each in epsilons]
+        cells += [*[f"{one.entropy:.3f}"] * several, "yes" if one.fits else "no"]
+        rows.append(Row(_setting(one, results), cells, _style(one)))
+    return FittingTable(_setting_headings(results), headings, rows, caption)
 
 
-def _settings_table(caption: str, results: AlarmResults) -> Table:
-    table = Table(
-        caption=caption,
-        caption_justify="left",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-    )
-    table.add_column("mechanism", no_wrap=True)
-    table.add_column("tole-\nrance", justify="right", overflow="fold")
-    if _several_rates(results):
-        table.add_column("max_fnr", justify="right")
-    return table
+def _setting_headings(results: AlarmResults) -> list[str]:
+    return ["mechanism", "tole-\nrance", *["max_fnr"] * _several_rates(results)]
 
 
 def _setting(one: Measured, results: AlarmResults) -> list[str]:

@@ -1,5 +1,8 @@
 """Many draws of one setting over counted windows, and what came of them.
 
+Windows are decided many at once, with the law that the mechanism has for each
+(``operators.single.abreast``).
+
 Whatever is tallied here is private: truth comes from exact statistics.
 """
 
@@ -12,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.costs.levels import level_costs
 from accountant.costs.minentropy import min_entropy_levels
 from accountant.errors import ConfigError
 from accountant.units import UNITS_PER_EPSILON
 from operators.conditions.formula import atom_of
 from operators.registry import create, mechanism_of
+from operators.single.abreast import decide_many
 from stream.simulation.runs import DRAWS_PER_TASK, drawn_run
 from stream.simulation.spread import Spread
 
@@ -26,15 +29,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from operators.base import Decision, Operator, Plan, RunOperator
+    from operators.base import Operator, Plan, RunOperator
     from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
     from stream.simulation.history import CountedAlarm
     from stream.simulation.settings import Setting
 
-__all__ = ["Bench", "Tally", "Task", "Trier", "may_ring", "tasks_of"]
+__all__ = ["Bench", "Tally", "Task", "Trier", "condition_holds", "may_ring", "tasks_of"]
 
-_DRAWS_PER_TASK: Final = 64  # a task ends within about a second, so that Ctrl-C does too
+_DRAWS_PER_TASK: Final = 512  # a task ends within about a second, so that Ctrl-C does too
 _CELLS_PER_TASK: Final = 400_000
 _NODES: Final = 1_000  # of the min-entropy search: the bracket is closed to a few per cent anyway
 
@@ -153,16 +156,16 @@ class Tally:
         true: NDArray[np.bool_],
         granted: NDArray[np.bool_],
     ) -> None:
-        """Count one window's decisions.
+        """Count the decisions of one window, or of several.
 
         Args:
-            fired: shape (cells,), which cells rang.
-            true: shape (cells,), which cells' condition holds.
-            granted: shape (cells,), as ``may_ring``.
+            fired: shape (cells,) or (windows, cells), which cells rang.
+            true: the same shape, which cells' condition holds.
+            granted: the same shape, as ``may_ring``.
         """
         false = ~(granted | true)
         uncertain = granted & ~true
-        self.windows += 1
+        self.windows += fired.size // fired.shape[-1]
         self.true += int(np.count_nonzero(true))
         self.missed += int(np.count_nonzero(true & ~fired))
         self.false += int(np.count_nonzero(false))
@@ -170,18 +173,26 @@ class Tally:
         self.uncertain += int(np.count_nonzero(uncertain))
         self.uncertain_rings += int(np.count_nonzero(uncertain & fired))
 
-    def charge(self, decision: Decision, reached: int) -> None:
-        """Count one window's realised losses.
+    def charge(self, units: NDArray[np.int64], reached: int) -> None:
+        """Count the realised losses of some windows.
 
         Args:
-            decision: of the window.
+            units: shape (windows, cells), in loss units.
             reached: cells that one privacy unit reaches.
         """
-        costs = level_costs(decision.cost)
-        for units, cells in zip(costs.levels, costs.counts, strict=True):
-            self.losses[units] += cells
-        self.dearest[costs.largest_sum_units(reached)] += 1
-        self.entropy += _normalised_entropy(costs.levels, costs.counts)
+        windows, cells = units.shape
+        reached = min(reached, cells)
+        dearest = np.partition(units, cells - reached, axis=1)[:, cells - reached :].sum(axis=1)
+        self.dearest.update(dearest.tolist())
+        levels, at = np.unique(units, return_inverse=True)
+        entries = np.arange(windows)[:, np.newaxis] * levels.size + at.reshape(units.shape)
+        counts = np.bincount(entries.reshape(-1), minlength=windows * levels.size)
+        counts = counts.reshape(windows, levels.size)
+        self.losses.update(dict(zip(levels.tolist(), counts.sum(axis=0).tolist(), strict=True)))
+        for row, times in Counter(map(tuple, counts.tolist())).items():
+            used = [entry for entry, cells in enumerate(row) if cells]
+            on = tuple(levels[used].tolist()), tuple(row[entry] for entry in used)
+            self.entropy += times * _normalised_entropy(*on)
 
     def charge_run(self, units: int, before: tuple[int, int, int, int]) -> None:
         """Count what one run lost, which all its windows and cells share, and how it spreads.
@@ -231,15 +242,14 @@ class Trier:
         if run is not None:
             return self._run_of_windows(task, run(condition, setting.aim))
         operator = self._operator(task.setting)
+        statistics = counted.stacked(task.first, task.last)
+        rows = statistics.transpose(1, 0, 2)
+        true = np.repeat(condition_holds(condition, rows), task.runs, axis=0)
+        granted = np.repeat(may_ring(condition, setting.aim, rows), task.runs, axis=0)
+        decided = decide_many(operator, np.repeat(statistics, task.runs, axis=0), self._noise)
         tally = Tally()
-        for window in range(task.first, task.last):
-            statistics = counted.dense(window)
-            true = condition.truth(statistics)
-            granted = may_ring(condition, setting.aim, statistics)
-            for _ in range(task.runs):
-                decision = operator.decide(statistics, self._noise)
-                tally.count(decision.fired, true=true, granted=granted)
-                tally.charge(decision, reached)
+        tally.count(decided.fired, true=true, granted=granted)
+        tally.charge(decided.units, reached)
         return tally
 
     def _run_of_windows(self, task: Task, operator: RunOperator) -> Tally:
@@ -280,21 +290,41 @@ def may_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> N
     Args:
         condition: of the alarm.
         aim: whose tolerances are granted.
-        statistics: shape (statistics, cells), int64.
+        statistics: shape (statistics, ..., cells), int64.
 
     Returns:
-        Shape (cells,), bool.
+        Shape (..., cells), bool.
     """
-    tolerances = dict(zip(condition.formula.atoms, aim.tolerances, strict=True))
+    return _holds(condition, [2 * each for each in aim.tolerances], statistics)
+
+
+def condition_holds(condition: Condition, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return ``condition.truth`` of many windows, private as the statistics are.
+
+    Args:
+        condition: of the alarm.
+        statistics: shape (statistics, ..., cells), int64.
+
+    Returns:
+        Shape (..., cells), bool.
+    """
+    return _holds(condition, [0 for _ in condition.formula.atoms], statistics)
+
+
+def _holds(
+    condition: Condition, grants: Sequence[int], statistics: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Tell where a condition holds, every literal granted that of its atom."""
+    granted = dict(zip(condition.formula.atoms, grants, strict=True))
     holds: dict[str, NDArray[np.bool_]] = {}
     for literal in condition.formula.literals:
         name = atom_of(literal)
         atom = condition.atoms[name]
         values = statistics[atom.statistic]
         if literal == name:
-            holds[literal] = values >= _moved(atom.thresholds, -2 * tolerances[name])
+            holds[literal] = values >= _moved(atom.thresholds, -granted[name])
         else:
-            holds[literal] = values < _moved(atom.thresholds, 2 * tolerances[name])
+            holds[literal] = values < _moved(atom.thresholds, granted[name])
     return condition.formula.evaluate_literals(holds)
 
 

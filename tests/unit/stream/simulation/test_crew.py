@@ -14,7 +14,7 @@ from accountant.errors import DependencyError
 from operators.base import Plan
 from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
-from stream.simulation.crew import try_out
+from stream.simulation.crew import paying_workers, try_out
 from stream.simulation.history import CountedAlarm
 from stream.simulation.settings import Setting
 from stream.simulation.trials import Bench, tasks_of
@@ -29,7 +29,8 @@ def test_tasks_cover_every_window_and_run_once(cells: int, runs: int) -> None:
     decided = Counter[int]()
     for task in tasks_of(counted, 0, runs):
         assert task.first < task.last
-        assert task.draws <= 64
+        assert task.draws <= 512
+        assert task.draws == 1 or task.draws * cells <= 400_000
         decided.update(dict.fromkeys(range(task.first, task.last), task.runs))
     assert decided == dict.fromkeys(range(11), runs)
 
@@ -60,6 +61,14 @@ def test_results_do_not_depend_on_the_number_of_workers() -> None:
             share = sum(counts) / (2 * number)
             assert abs(counts[0] - counts[1]) < 6 * np.sqrt(2 * number * share * (1 - share))
             assert counts[0] != 0
+
+
+def test_processes_are_started_where_they_pay() -> None:
+    """Little work stays in this process; much is shared out, never to more than there may be."""
+    query = alarm(30)
+    bench = bench_of(query, counted_alarm(near_the_threshold(10, 30)), own(query))
+    assert [paying_workers(bench, runs, 4) for runs in (10, 10_000)] == [1, 1]
+    assert [paying_workers(bench, runs, 4) for runs in (50_000, 10_000_000)] == [2, 4]
 
 
 class Fatal:

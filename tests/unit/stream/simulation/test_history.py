@@ -38,3 +38,4 @@ def test_dense_windows_are_what_was_counted() -> None:
     assert counted.windows == 5
     for window in range(5):
         assert np.array_equal(counted.dense(window), statistics[window])
+        assert np.array_equal(counted.stacked(window, 5), statistics[window:])

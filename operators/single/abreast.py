@@ -1,0 +1,116 @@
+"""Many windows of one query decided at once, as an operator decides each of them.
+
+For trying alarms out: what is stored and released is decided window by window. Every cell of every
+window has noise of its own, and what a window's cells choose together they choose by that window
+alone, so the laws are those of single windows. With the same noise the answers are the same bit for
+bit (``tests/unit/operators/test_abreast.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from accountant.costs.levels import level_costs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+    from operators.base import Decision, Operator
+    from operators.conditions.atoms import IntegerTest
+    from operators.conditions.condition import Channel
+    from operators.noise.source import NoiseSource
+
+    _Decide: TypeAlias = Callable[[NDArray[np.int64], NoiseSource], Decision]
+
+__all__ = [
+    "DecidesMany",
+    "Decisions",
+    "decide_many",
+    "each_by_itself",
+    "repeated",
+    "steps_of_many",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decisions:
+    """The outcome of many windows.
+
+    Args:
+        fired: shape (windows, cells), bool: which cells ring.
+        units: shape (windows, cells), int64: realised loss per cell, in loss units.
+    """
+
+    fired: NDArray[np.bool_]
+    units: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, decisions: Iterable[Decision], windows: int) -> Decisions:
+        """Return what one decision, or one per window, says of so many windows."""
+        every = list(decisions)
+        fired = np.concatenate([each.fired for each in every])
+        units = np.concatenate([level_costs(each.cost).as_array() for each in every])
+        return cls(fired.reshape(windows, -1), units.reshape(windows, -1))
+
+
+@runtime_checkable
+class DecidesMany(Protocol):
+    """An operator that decides many windows for less than one by one."""
+
+    def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
+        """Decide every cell of every window; see :func:`decide_many`."""
+        ...
+
+
+def decide_many(operator: Operator, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
+    """Decide every cell of every window, one by one where the operator knows no faster way.
+
+    Args:
+        operator: of the query.
+        statistics: shape (windows, statistics, cells), int64, at least one window.
+        noise: the cryptographic source.
+
+    Raises:
+        ValueError: statistics of another shape or type.
+    """
+    if isinstance(operator, DecidesMany):
+        return operator.decide_many(statistics, noise)
+    return Decisions.of((operator.decide(each, noise) for each in statistics), len(statistics))
+
+
+def repeated(test: IntegerTest, windows: int) -> IntegerTest:
+    """Return the test of so many windows' cells, one window after the other."""
+    return replace(test, thresholds=np.tile(test.thresholds, windows))
+
+
+def each_by_itself(wide: _Decide, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
+    """Decide the cells of all windows as if they were one window's.
+
+    Args:
+        wide: decides as many cells, each by itself.
+        statistics: shape (windows, cells), int64.
+        noise: the cryptographic source.
+    """
+    return Decisions.of([wide(statistics.reshape(-1), noise)], len(statistics))
+
+
+def steps_of_many(channel: Channel, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a channel's step counts in every cell of every window.
+
+    Args:
+        channel: of the query's condition.
+        statistics: shape (windows, statistics, cells), int64.
+
+    Returns:
+        Shape (windows, cells), int64.
+    """
+    windows = len(statistics)
+    wide = replace(channel, test=repeated(channel.test, windows))
+    return wide.steps(statistics.transpose(1, 0, 2).reshape(statistics.shape[1], -1)).reshape(
+        windows, -1
+    )

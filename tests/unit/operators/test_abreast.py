@@ -1,0 +1,219 @@
+"""Many windows at once are decided as each by itself: bit for bit, given the same noise.
+
+Every window's noise is drawn for that window alone, in one draw a channel; then a window's answers
+and losses are those that the deciding operator gives with its own part of the noise. Two broken
+twins show that this tells: one that lets windows choose levels together, one that shares noise.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pytest
+
+from accountant.costs.levels import level_costs
+from operators.conditions.condition import Aim, Condition, ThresholdAtom
+from operators.conditions.formula import Formula
+from operators.formulas import probe_ent
+from operators.noise.gradual import GradualNoise
+from operators.noise.source import KeyedNoise
+from operators.registry import create
+from operators.single import choosing
+from operators.single.abreast import DecidesMany, Decisions, decide_many
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from operators.base import Operator
+
+CELLS: Final = 13
+WINDOWS: Final = 40
+PER_CELL: Final = ("tslm", "ppwlm", "nlm")
+TOGETHER: Final = ("dppwlm", "probe", "probe-ent")
+
+
+def one(name: str, *, downward: bool = False) -> Operator:
+    """Return a mechanism of one comparison with a threshold of its own in every cell."""
+    thresholds = np.arange(30, 30 + CELLS, dtype=np.int64)
+    text = "NOT a" if downward else "a"
+    condition = Condition(Formula.parse(text), {"a": ThresholdAtom(0, thresholds)}, (1,))
+    aim = Aim(Fraction(1, 20), (7,), first_tolerances=(25,))
+    return create(name, condition, aim, experimental=True)
+
+
+def several(name: str) -> Operator:
+    """Return a mechanism of four comparisons on two channels, one of them read for two."""
+    level = np.full(CELLS, 40, dtype=np.int64)
+    atoms = {
+        "a": ThresholdAtom(0, level),
+        "b": ThresholdAtom(1, level - 19),
+        "c": ThresholdAtom(1, level - 10),
+    }
+    condition = Condition(Formula.parse("(a OR NOT b) AND (b OR c)"), atoms, (1, 3))
+    return create(name, condition, Aim(Fraction(1, 20), (9, 20, 20), first_tolerances=(30, 60, 60)))
+
+
+def windows(statistics: int, *, seed: int = 3) -> NDArray[np.int64]:
+    """Return counts on both sides of the thresholds; in some windows most are far from theirs."""
+    random = np.random.default_rng(seed)
+    spread = random.choice([8, 60, 400, 3_000, 20_000], (WINDOWS, 1, 1))
+    return random.integers(40 - spread, 40 + spread, (WINDOWS, statistics, CELLS), dtype=np.int64)
+
+
+class Streams(KeyedNoise):
+    """One stream for every kind of draw, so that the order of windows alone decides who gets what.
+
+    A gradual noise is drawn once for all windows and cut by window; ``asked`` is how many cells
+    it was drawn for.
+    """
+
+    def __init__(self, *, coin: bool | None = None) -> None:
+        """Start every stream; a coin that is set falls the same way in every cell."""
+        super().__init__(b"streams")
+        self.coin = coin
+        self.streams: dict[object, KeyedNoise] = {}
+        self.drawn: dict[int, NDArray[np.int64]] = {}
+        self.asked: list[int] = []
+        self.window: int | None = None
+
+    def bernoulli(self, thresholds: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Toss coins."""
+        if self.coin is not None:
+            return np.full(thresholds.size, self.coin)
+        stream = self.streams.setdefault("coins", KeyedNoise(b"coins"))
+        return stream.bernoulli(thresholds)
+
+    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
+        """Draw one by one: a stream's variates don't depend on how many are asked for at once."""
+        stream = self.streams.setdefault(t, KeyedNoise(str(t).encode()))
+        draw = KeyedNoise.discrete_laplace
+        return np.concatenate([np.zeros(0, np.int64), *(draw(stream, t, 1) for _ in range(n))])
+
+    def chain(self, own: GradualNoise, cells: int) -> NDArray[np.int64]:
+        """Draw a gradual noise for all windows, or return that of the window at hand."""
+        if self.window is None:
+            self.asked.append(cells)
+            whole = GradualNoise.draw(own, KeyedNoise(str(own.levels).encode()), cells)
+            self.drawn[id(own)] = whole
+            return whole.copy()
+        at = self.window * CELLS
+        return self.drawn[id(own)][:, at : at + CELLS].copy()
+
+
+@pytest.fixture
+def cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let gradual noise be drawn, or cut, by ``Streams``."""
+    plain = GradualNoise.draw
+
+    def draw(own: GradualNoise, noise: Any, cells: int) -> NDArray[np.int64]:
+        if isinstance(noise, Streams):
+            return noise.chain(own, cells)
+        return plain(own, noise, cells)
+
+    monkeypatch.setattr(GradualNoise, "draw", draw)
+
+
+def alike(operator: Operator, counts: NDArray[np.int64], *, coin: bool | None) -> bool:
+    """Decide windows at once, then one by one with the same noise; return whether all agree."""
+    assert isinstance(operator, DecidesMany)
+    at_once = Streams(coin=coin)
+    many = decide_many(operator, counts, at_once)
+    each = Streams(coin=coin)
+    each.drawn = at_once.drawn
+    assert at_once.asked == [counts.shape[0] * CELLS] * len(at_once.drawn)
+    same = True
+    for window, statistics in enumerate(counts):
+        each.window = window
+        decision = operator.decide(statistics, each)
+        same = same and np.array_equal(many.fired[window], decision.fired)
+        same = same and np.array_equal(many.units[window], level_costs(decision.cost).as_array())
+    return same
+
+
+@pytest.mark.usefixtures("cut")
+@pytest.mark.parametrize("name", PER_CELL)
+@pytest.mark.parametrize("downward", [False, True])
+def test_cells_by_themselves_are_decided_alike(name: str, *, downward: bool) -> None:
+    """Mechanisms whose cells know nothing of each other: coins and noise in the windows' order."""
+    assert alike(one(name, downward=downward), windows(1), coin=None)
+
+
+@pytest.mark.usefixtures("cut")
+@pytest.mark.parametrize("name", TOGETHER)
+@pytest.mark.parametrize("coin", [False, True])
+def test_windows_that_choose_levels_choose_alone(name: str, *, coin: bool) -> None:
+    """Mechanisms whose cells choose levels together do so window by window."""
+    assert alike(one(name), windows(1), coin=coin)
+
+
+@pytest.mark.usefixtures("cut")
+@pytest.mark.parametrize("name", ["tslm", "probe", "probe-ent"])
+@pytest.mark.parametrize("coin", [False, True])
+def test_formulas_are_decided_alike(name: str, *, coin: bool) -> None:
+    """Several comparisons, two of them of one channel; windows take their channels in any order."""
+    assert alike(several(name), windows(2), coin=coin)
+
+
+def test_noise_of_each_level_is_drawn_window_by_window() -> None:
+    """``refine: fresh`` knows no faster way: the same draws give the same answers."""
+    condition = Condition(
+        Formula.parse("a"), {"a": ThresholdAtom(0, np.full(CELLS, 40, dtype=np.int64))}, (1,)
+    )
+    aim = Aim(Fraction(1, 20), (7,), first_tolerances=(25,), refine="fresh")
+    operator, counts = create("probe", condition, aim), windows(1)[:8]
+    many = decide_many(operator, counts, KeyedNoise(b"fresh"))
+    noise = KeyedNoise(b"fresh")
+    alone = Decisions.of([operator.decide(each, noise) for each in counts], len(counts))
+    assert np.array_equal(many.fired, alone.fired)
+    assert np.array_equal(many.units, alone.units)
+
+
+@pytest.mark.usefixtures("cut")
+@pytest.mark.parametrize("name", ["dppwlm", "probe-ent"])
+def test_windows_that_choose_together_are_found_out(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broken twin takes one level for all windows that stand together, as if they were one."""
+    right = choosing.levels_of_most_entropy
+
+    def pooled(*arguments: Any) -> NDArray[np.intp]:
+        found = right(*arguments)
+        return np.full_like(found, found.max(initial=0))
+
+    for module in (choosing, probe_ent):
+        monkeypatch.setattr(module, "levels_of_most_entropy", pooled)
+    assert not alike(one(name), windows(1), coin=True)
+
+
+@pytest.mark.usefixtures("cut")
+@pytest.mark.parametrize("name", ["ppwlm", "dppwlm", "probe", "probe-ent"])
+def test_noise_that_windows_share_is_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broken twin draws for one window and uses it in all of them."""
+    plain = Streams.chain
+
+    def shared(self: Streams, own: GradualNoise, cells: int) -> NDArray[np.int64]:
+        if self.window is None:
+            return np.tile(plain(self, own, CELLS), cells // CELLS)
+        return plain(self, own, cells)
+
+    monkeypatch.setattr(Streams, "chain", shared)
+    with pytest.raises(AssertionError):
+        assert alike(one(name), windows(1), coin=True)
+
+
+def test_what_knows_no_faster_way_is_asked_window_by_window() -> None:
+    """An operator that only decides single windows is tried out all the same."""
+
+    class Plainly:
+        """Hands on one window at a time."""
+
+        def __init__(self, operator: Operator) -> None:
+            self.plan, self.decide, self.chances = operator.plan, operator.decide, operator.chances
+
+    counts = windows(1)
+    plain = decide_many(Plainly(one("tslm")), counts, KeyedNoise(b"one"))
+    many = decide_many(one("tslm"), counts, KeyedNoise(b"one"))
+    assert np.array_equal(plain.fired, many.fired)
+    assert np.array_equal(plain.units, many.units)
