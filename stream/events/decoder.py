@@ -24,7 +24,7 @@ from stream.events.records import Record, Records
 from stream.model.feeds import Clock, Codec, required_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -81,13 +81,13 @@ class Batcher:
         self._schema = declared_schema(feed)
         self._time, self._unit = names.index(feed.time), names.index(feed.unit)
         self._id = None if feed.id is None else names.index(feed.id)
-        self._partitions = partitions
         self._people = People(hash_key, partitioner=feed.partitioner, partitions=partitions)
         self._id_hash = KeyedHash(hash_key, purpose=b"tocsin.event")
 
     def route(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
         """Return the partition of each row, shape (n,)."""
-        return self._met(columns)[1]
+        unit, homes = self._met(columns)
+        return homes[unit.number]
 
     def admit(
         self,
@@ -108,10 +108,11 @@ class Batcher:
         Returns:
             The batch, and how many rows were left out because they belong to another partition.
         """
-        unit, home = self._met(columns)
+        unit, homes = self._met(columns)
         misrouted = 0
-        if partition is not None and (self._partitions > 1 or partition > 0):
-            here = home == partition
+        # Most often everybody who was ever met here belongs here: no row is looked at then.
+        if partition is not None and not (at_home := homes == partition).all():
+            here = at_home[unit.number]
             misrouted = len(here) - int(np.count_nonzero(here))
             if misrouted:
                 columns = _filtered(columns, here)
@@ -231,9 +232,9 @@ class _JsonRows:
     ) -> Iterator[_Rows]:
         """Yield all rows, those of messages of so many bytes at a time."""
         start = held = 0
-        sizes: Iterable[int] = map(len, values)
-        if sum(map(len, values)) <= limit:
-            sizes = ()  # nothing to cut
+        sizes = list(map(len, values))
+        if sum(sizes) <= limit:
+            sizes = []  # nothing to cut
         for at, size in enumerate(sizes):
             if held + size > limit and at > start:
                 yield self._between(values, start, at, drops)
@@ -244,7 +245,8 @@ class _JsonRows:
     def _between(
         self, values: Sequence[bytes], start: int, stop: int, drops: dict[str, int]
     ) -> _Rows:
-        parsed, bad = self._parser.parse(values[start:stop])
+        whole = stop - start == len(values)
+        parsed, bad = self._parser.parse(values if whole else values[start:stop])
         count = np.ones(stop - start, dtype=np.int64)
         for at, drop in bad.items():
             count[at] = 0

@@ -8,7 +8,9 @@ fall back on: what such a pair says about one message could depend on its neighb
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +22,7 @@ from stream.events.columns import GOOD, Drop, Parsed, arrow_type
 from stream.model.feeds import FieldType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from stream.model.feeds import Feed
 
@@ -35,8 +37,10 @@ _TYPES: dict[FieldType, Any] = {
     FieldType.TIMESTAMP: _INT64 | datetime | None,
 }
 _INTEGERS = {int, type(None)}
+_WHOLE = {FieldType.INTEGER, FieldType.TIMESTAMP}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_DEPTH = 256
+_AT_ONCE = 4096  # their objects stay in the processor's cache, and their memory is used again
 # A string, or what is left of the message after a quote that nothing closes: linear time.
 _JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _NOT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
@@ -84,22 +88,18 @@ class JsonParser:
             others by its position.
         """
         short = max(map(len, messages), default=0) <= _MAX_DEPTH
+        decode = self._decode if short else self._decode_shallow
         remaining = iter(messages)
-        events: list[Any] = []
         bad: dict[int, Drop] = {}
-        while True:  # goes round again after every message that is refused
-            try:
-                # What came before a message that raises stays in the list.
-                events.extend(map(self._decode if short else self._decode_shallow, remaining))
-                break
-            except msgspec.ValidationError:
-                bad[len(events) + len(bad)] = Drop.WRONG_TYPE
-            except MemoryError:
-                raise
-            except Exception:  # noqa: BLE001 (total: whatever these bytes provoke is about them)
-                bad[len(events) + len(bad)] = Drop.UNDECODABLE
-        columns = tuple(_column(list(map(getter, events)), kind) for getter, kind in self._columns)
-        return Parsed(columns, np.full(len(events), GOOD, dtype=np.uint8)), bad
+        parts = []
+        for start in range(0, max(len(messages), 1), _AT_ONCE):
+            events, refused = _decoded(decode, islice(remaining, _AT_ONCE))
+            bad |= {start + at: drop for at, drop in refused.items()}
+            parts.append(
+                [_column(list(map(getter, events)), kind) for getter, kind in self._columns]
+            )
+        columns = tuple(map(_joined, zip(*parts, strict=True)))
+        return Parsed(columns, np.full(len(messages) - len(bad), GOOD, dtype=np.uint8)), bad
 
     def _decode_shallow(self, message: bytes) -> Any:
         # A nesting too deep for the interpreter's stack would depend on the caller's depth.
@@ -125,7 +125,35 @@ def epoch_ms(value: int | datetime | None) -> int | None:
     return since.days * 86_400_000 + since.seconds * 1_000 + since.microseconds // 1_000
 
 
+def _decoded(
+    decode: Callable[[bytes], Any], messages: Iterator[bytes]
+) -> tuple[list[Any], dict[int, Drop]]:
+    """Return what could be read, and the reason for each of the others by its position."""
+    events: list[Any] = []
+    bad: dict[int, Drop] = {}
+    while True:  # goes round again after every message that is refused
+        try:
+            # What came before a message that raises stays in the list.
+            events.extend(map(decode, messages))
+        except msgspec.ValidationError:
+            bad[len(events) + len(bad)] = Drop.WRONG_TYPE
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 (total: whatever these bytes provoke is about them)
+            bad[len(events) + len(bad)] = Drop.UNDECODABLE
+        else:
+            return events, bad
+
+
+def _joined(parts: Sequence[pa.Array]) -> pa.Array:
+    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+
+
 def _column(values: Sequence[Any], kind: FieldType) -> pa.Array:
+    if kind in _WHOLE:
+        # Twice as fast where none is null or a date: nothing else that is no number was let in.
+        with suppress(TypeError):
+            return pa.array(np.fromiter(values, np.int64, len(values)))
     if kind is FieldType.TIMESTAMP and not set(map(type, values)) <= _INTEGERS:
         values = [value if value.__class__ is int else epoch_ms(value) for value in values]
     return pa.array(values, arrow_type(kind))

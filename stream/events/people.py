@@ -51,7 +51,7 @@ class People:
         self._forget(0)
 
     def units(self, column: pa.Array) -> tuple[Units, NDArray[np.int64]]:
-        """Return the unit of each row, and the partition that its events belong to, shape (n,).
+        """Return the unit of each row, and by a unit's number the partition of its events.
 
         Args:
             column: the units' texts, a ``string`` array without nulls.
@@ -74,7 +74,7 @@ class People:
                 return self._unremembered(named, texts[first])
             number[rows] = named + len(self._lexicon)
             self._remember(new[first])
-        return Units(number, self._roster), self._home[number]
+        return Units(number, self._roster), self._home
 
     def _forget(self, longest: int) -> None:
         """Begin anew, with texts of up to so many bytes; rows that were handed out stay good."""
@@ -94,7 +94,7 @@ class People:
     ) -> tuple[Units, NDArray[np.int64]]:
         """Return what ``units`` does for rows of some different texts."""
         strings = texts.strings()
-        return Units(number, Roster(self._hash(strings))), self._route(strings)[number]
+        return Units(number, Roster(self._hash(strings))), self._route(strings)
 
     def _route(self, strings: ByteStrings) -> NDArray[np.int64]:
         return partitions_of(strings, self._partitioner, self._partitions)

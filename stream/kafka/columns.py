@@ -20,6 +20,7 @@ what the same call had already taken of other partitions.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -41,10 +42,12 @@ __all__ = ["LOG_APPEND_TIME", "Damage", "Fetched", "as_columns", "fetch"]
 LOG_APPEND_TIME: Final = 1
 """How aiokafka says that the broker set a record's timestamp."""
 
-_BLOCK_RECORDS: Final = 1 << 16
+_BLOCK_RECORDS: Final = 1 << 17  # of small events: as many as one fetch of a partition brings
 _BLOCK_BYTES: Final = 1 << 26  # of values: batches may unpack to much more than was fetched
 _BLOCKS: Final = 4
 """Blocks of one call: a fraction of a second's work, and what the partitions of one worker hold."""
+
+_OFFSET, _VALUE = attrgetter("offset"), attrgetter("value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,11 +243,14 @@ class _Block:
         Those of the oldest format have no timestamp.
         """
         records, first = batch.records, batch.records[0]
-        value = [record.value for record in records]
+        value = list(map(_VALUE, records))
         log_append = first.timestamp_type == LOG_APPEND_TIME
         self.value += value
-        self.size += sum(map(len, filter(None, value)))
-        self._offset += [record.offset for record in records]
+        try:
+            self.size += sum(map(len, value))
+        except TypeError:  # a tombstone
+            self.size += sum(map(len, filter(None, value)))
+        self._offset += map(_OFFSET, records)
         if log_append or first.timestamp is None:
             self._alike.append(len(records))
             self._timestamp_ms.append(-1 if first.timestamp is None else first.timestamp)

@@ -43,14 +43,14 @@ class TolerantRecords(_MemoryRecordsPy):  # type: ignore[misc]  # aiokafka ships
         if data is None or len(data) <= _MAGIC_AT or data[_MAGIC_AT] < _VERSION_2:
             return super().next_batch()
         self._cache_next()
-        return _Batch(bytes(data))
+        return _Batch(data)
 
 
 class _Batch:
     """A batch as aiokafka reads it, until a header stops it."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    def __init__(self, data: memoryview) -> None:
+        self._data = data  # of the whole fetch: a copy would cost as much as its checksum
         self._batch = DefaultRecordBatch(data)
 
     def __getattr__(self, name: str) -> Any:

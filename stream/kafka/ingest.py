@@ -33,6 +33,7 @@ from stream.kafka.columns import Fetched, as_columns, fetch
 from stream.kafka.damage import Stopped
 from stream.kafka.guard import check_unchanged
 from stream.kafka.heldback import HeldBack
+from stream.kafka.memory import keep_freed_memory
 from stream.kafka.opening import Assigned, open_partition
 from stream.kafka.places import Bounds, Lookout, Reports
 from stream.kafka.tasks import cancelled, every, first
@@ -135,6 +136,7 @@ class Ingest:
             stack.push_async_callback(probe.stop)
             stack.push_async_callback(consumer.stop)
             stack.enter_context(_rare_collections())
+            keep_freed_memory()
             await consumer.start()
             await probe.start()
             stack.push_async_callback(self._cancel_openings)

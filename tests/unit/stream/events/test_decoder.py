@@ -168,6 +168,38 @@ def test_a_batched_parser_with_a_fallback_is_caught() -> None:
         check()
 
 
+@pytest.mark.parametrize("at_once", [1, 2, 3, 7])
+def test_how_many_messages_are_parsed_at_once_makes_no_difference(
+    monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """Refused messages, dates, nulls and the ends of 64 bits lie on all sides of every cut."""
+    person = b'{"person":"alice","ts":%b}'
+    numbers = [b"1", b"-9223372036854775808", b"9223372036854775807", b"9223372036854775808"]
+    values = [
+        *(person % number for number in numbers),
+        b'{"person":"bob","ts":"2024-05-01T12:00:00Z","n":-9223372036854775808}',
+        b"{",
+        b'{"person":"bob","ts":5,"n":null,"x":1,"b":false}',
+        b'{"person":"\xc3\xa9","ts":6,"n":9223372036854775807}',
+        b'{"person":5,"ts":6}',
+        b"\xff",
+        b'{"person":null,"ts":null,"n":true}',
+        b'{"person":"carol","ts":"2024-05-01T12:00:00.9999"}',
+        b'{"person":"carol","ts":8,"n":0,"x":-0.0,"b":true,"room":"2.14"}',
+    ] * 2
+    records = [at(offset, value) for offset, value in enumerate(values)]
+    whole, dropped = a_decoder(Codec.JSON).decode(records)
+    monkeypatch.setattr("stream.events.json_events._AT_ONCE", at_once)
+    pieces, of_pieces = a_decoder(Codec.JSON).decode(records)
+    assert laid_out(pieces) == laid_out(whole)
+    assert of_pieces == dropped
+    assert pieces.rows.schema == whole.rows.schema
+    assert pieces.rows.to_pylist() == whole.rows.to_pylist()
+    assert dropped == {"bad_time": 4, "undecodable": 4, "wrong_type": 6}
+    singles = [row for one in records for row in laid_out(a_decoder(Codec.JSON).decode([one])[0])]
+    assert laid_out(whole) == singles
+
+
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
