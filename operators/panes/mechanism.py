@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Panes"]
 
 _FAR: Final = 1 << 52  # what a pane says ends here: the sum of any window's panes fits int64
+_FARTHER: Final = 1 << 62  # noise ends here, from where no count leads back below ``_FAR``
 _SLOWEST: Final = Fraction(1, 1 << 40)  # rate of the widest noise that is drawn
 
 
@@ -132,8 +133,8 @@ class Panes:
         self._check(statistics)
         drawn = noise.discrete_laplace(self.rate, statistics.size).reshape(statistics.shape)
         near = np.clip(statistics, -_FAR, _FAR)
-        # Both are far from the ends of int64 but with probability exp(-2^20): the sum is clipped.
-        return np.clip(near + np.clip(drawn, -_FAR, _FAR), -_FAR, _FAR)
+        # What comes out depends on their sum alone, also where that is more than int64 holds.
+        return np.clip(near + np.clip(drawn, -_FARTHER, _FARTHER), -_FAR, _FAR)
 
     def decide(self, question: int, noisy: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which cells of a window fire, from its noisy nodes alone; free, and no draw.

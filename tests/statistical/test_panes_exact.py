@@ -17,7 +17,7 @@ from operators.conditions.comparison import Comparison
 from operators.noise.source import KeyedNoise
 from operators.panes import LaplaceSum, PaneQuestion, Panes, Tree
 from tests.statistical.enumeration import bernoulli_chi_square
-from tests.statistical.panes_law import Window, decided, law_of, mass, worst_ratio
+from tests.statistical.panes_law import GivenNoise, Window, decided, law_of, mass, worst_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,6 +91,18 @@ def test_a_pane_that_moves_by_its_sensitivity_loses_epsilon(apart: int) -> None:
     worst = worst_ratio(*laws)
     assert worst is not None
     assert (1 / Q) ** (apart - 1) < worst <= (1 / Q) ** apart
+
+
+def test_what_is_released_depends_on_count_and_noise_by_their_sum_alone() -> None:
+    """At the ends too, where both saturate: else a neighbour's noise would not be one step away."""
+    far, farther = 2**52, 2**63 - 1
+    counts = [-far, -far - 9, far, 0, -far, far, 5]
+    noises = [far + 10, far + 10, far, -far - 1, farther, -farther, -7]
+    panes = Panes.planned([asked(1, cells=len(counts))])
+    released = panes.release(np.array([counts]), GivenNoise(np.array(noises)))[0].tolist()
+    near = [max(-far, min(far, count)) for count in counts]
+    sums = [count + noise for count, noise in zip(near, noises, strict=True)]
+    assert released == [max(-far, min(far, each)) for each in sums]
 
 
 def test_an_event_of_a_tree_loses_one_noise_of_every_level() -> None:

@@ -1,4 +1,4 @@
-"""Intervals hold what they are said to hold, whatever rounds; and no more than rounding asks for."""
+"""Intervals hold what they should, whatever rounds, and no more than rounding asks for."""
 
 from __future__ import annotations
 
