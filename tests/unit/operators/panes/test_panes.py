@@ -81,6 +81,15 @@ def test_sixty_panes_and_three_thresholds_cost_a_twentieth() -> None:
     assert Panes.planned(hour).plan.epsilon == found[Tree(2, 1)]
 
 
+def test_cumulative_windows_pay_once_for_all_their_steps() -> None:
+    """After 5, 10, ... 60 minutes of every hour: the whole hour's noise is what all steps share."""
+    steps = [asked(panes, 20, step=12) for panes in range(1, 13)]
+    found = {each.tree: each.epsilon for each in alternatives(steps)}
+    assert found[None] == 12 * Panes.planned(steps[:1]).plan.epsilon
+    assert found[Tree(2, 1)] == Panes.planned(steps[-1:]).plan.epsilon
+    assert found[None] > 3 * found[Tree(2, 1)]
+
+
 def test_long_windows_are_cheaper_over_a_tree() -> None:
     """A day of minutes, every minute: sums of panes pay for their levels."""
     found = alternatives([asked(288, 20)])
