@@ -1,10 +1,10 @@
 """Sums of panes released besides the panes: fewer noises in long windows, for every level once.
 
-    level 2  |----------------0----------------|----------------1----------------|
-    level 1  |-------0-------|-------1-------|-------2-------|-------3-------|
-    level 0  |-0-|-1-|-2-|-3-|-4-|-5-|-6-|-7-|-8-|-9-|...
+    level 2  |-------0-------|-------1-------|
+    level 1  |---0---|---1---|---2---|---3---|
+    level 0  |-0-|-1-|-2-|-3-|-4-|-5-|-6-|-7-|
 
-A window of panes 3..9 is node 3 of level 0, nodes 1, 2 and 3 of level 1 where these end with it: at
+A window of panes 1 to 6 is node 1 of level 0, nodes 1 and 2 of level 1 and node 6 of level 0: of
 every level only what the coarser ones leave over at its two ends. An event lies in one node of
 every level. Proof: ``docs/proofs/panes.md``.
 """
