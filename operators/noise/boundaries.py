@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.errors import ArgumentError
 from operators.noise.certified import exp_neg_bounds
+from operators.noise.intervals import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -164,13 +165,13 @@ class _Survivors:
         self._levels = levels
         self._bits = 256 + per_level * len(levels) + 2 * math.ceil(levels[-1])
         self._one = 1 << self._bits
-        self._weights: dict[int, _Interval] = {0: _Interval(self._one, self._one)}
+        self._weights: dict[int, Interval] = {0: Interval(self._one, self._one)}
         self.blur(len(levels) - 1)
 
     def blur(self, level: int) -> None:
         """Go on to this level."""
         self._rate = self._levels[level]
-        self._powers: dict[int, _Interval] = {}
+        self._powers: dict[int, Interval] = {}
         self._q = self._power(1)
 
     def passing(self, shift: int, drop: Fraction) -> Fraction:
@@ -201,12 +202,12 @@ class _Survivors:
         """Remove what ``passing`` counts."""
         edge = -shift
         q, one = self._q, self._one
-        spread = _Interval(one - q.hi, one - q.lo)
+        spread = Interval(one - q.hi, one - q.lo)
         scale = q.over(spread, one).over(spread, one)  # q / (1 - q)^2
         kept, dropped = _dyadic(1 - drop, one), _dyadic(drop, one)
         below, at, above = (scale.times(self._density(edge + side), one) for side in (-1, 0, 1))
         weight = self._weights.get
-        none = _Interval(0, 0)
+        none = Interval(0, 0)
         changed = {
             edge - 1: none.minus(kept.times(at, one)),
             edge: kept.times(weight(edge, none).plus(below), one).minus(dropped.times(above, one)),
@@ -214,52 +215,30 @@ class _Survivors:
         }
         self._weights.update(changed)
 
-    def _density(self, at: int) -> _Interval:
+    def _density(self, at: int) -> Interval:
         total = self._sum({centre: abs(at - centre) for centre in self._weights})
-        spread = _Interval(self._one - self._q.hi, self._one - self._q.lo)
-        norm = _Interval(self._one + self._q.lo, self._one + self._q.hi)
+        spread = Interval(self._one - self._q.hi, self._one - self._q.lo)
+        norm = Interval(self._one + self._q.lo, self._one + self._q.hi)
         return total.times(spread.over(norm, self._one), self._one)
 
-    def _sum(self, distances: dict[int, int]) -> _Interval:
-        total = _Interval(0, 0)
+    def _sum(self, distances: dict[int, int]) -> Interval:
+        total = Interval(0, 0)
         for centre, distance in distances.items():
             power = self._power(distance)
             total = total.plus(self._weights[centre].times(power, self._one))
         return total
 
-    def _power(self, exponent: int) -> _Interval:
+    def _power(self, exponent: int) -> Interval:
         known = self._powers.get(exponent)
         if known is None:
-            known = _Interval(*exp_neg_bounds(self._rate * exponent, self._bits))
+            known = Interval(*exp_neg_bounds(self._rate * exponent, self._bits))
             self._powers[exponent] = known
         return known
 
 
-@dataclass(frozen=True, slots=True)
-class _Interval:
-    """A real number between two integers, in a unit that the caller knows."""
-
-    lo: int
-    hi: int
-
-    def plus(self, other: _Interval) -> _Interval:
-        return _Interval(self.lo + other.lo, self.hi + other.hi)
-
-    def minus(self, other: _Interval) -> _Interval:
-        return _Interval(self.lo - other.hi, self.hi - other.lo)
-
-    def times(self, other: _Interval, one: int) -> _Interval:
-        products = [a * b for a in (self.lo, self.hi) for b in (other.lo, other.hi)]
-        return _Interval(min(products) // one, -(-max(products) // one))
-
-    def over(self, other: _Interval, one: int) -> _Interval:
-        """Divide a number >= 0 by one > 0."""
-        return _Interval(self.lo * one // other.hi, -(-self.hi * one // other.lo))
-
-
-def _dyadic(p: Fraction, one: int) -> _Interval:
+def _dyadic(p: Fraction, one: int) -> Interval:
     scaled = p * one
-    return _Interval(math.floor(scaled), math.ceil(scaled))
+    return Interval(math.floor(scaled), math.ceil(scaled))
 
 
 def _check(levels: Sequence[Fraction], shape: Sequence[Fraction]) -> None:

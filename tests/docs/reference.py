@@ -26,6 +26,7 @@ FOLDER: Final = ROOT / "docs" / "reference"
 PACKAGES: Final = (
     "operators",
     "operators.deciders",
+    "operators.panes",
     "operators.svt",
     "accountant",
     "accountant.errors",

@@ -39,6 +39,7 @@ DESCRIPTORS: Final = (
     "operators.formulas",
     "operators.svt",
     "operators.deciders",
+    "operators.panes",
 )
 """Where mechanisms are described and made: their own names stand there, and nowhere else."""
 

@@ -17,6 +17,7 @@ import pytest
 import accountant
 import operators
 import operators.deciders as bands
+import operators.panes as shared
 import operators.svt as sparse
 from accountant.errors import ArgumentError, TocsinError
 from operators.base import Promise
@@ -38,6 +39,9 @@ PLAN = operators.SvtPlan.of_budget(3 * 10**12, alarms=2, monotone=True)
 RUN = sparse.open_run(PLAN, NOISE)
 TIGHT = bands.planned("tight", bands.Count(), HALF, 50)
 BAND = operators.Band(TIGHT, np.array([205, 205]))
+QUESTION = shared.PaneQuestion(TEST, PROMISE, panes=4)
+PANES = shared.Panes.planned([QUESTION])
+SUM = shared.LaplaceSum(HALF, 4)
 WINDOW = accountant.WindowKey(20, "b", 10)
 COST = accountant.UniformCost(7, 1)
 CHARGE = accountant.Charge(WINDOW, COST, 1, periods=(0,))
@@ -136,6 +140,28 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "TightBand.decide": (
         TIGHT.decide,
         {"statistics": COUNTS, "references": np.array([205, 205]), "noise": NOISE},
+    ),
+    "PaneQuestion": (
+        shared.PaneQuestion,
+        {"test": TEST, "promise": PROMISE, "panes": 4, "step": 1},
+    ),
+    "Panes.planned": (
+        shared.Panes.planned,
+        {"questions": [QUESTION], "tree": shared.Tree(branching=2, levels=2)},
+    ),
+    "Panes.release": (PANES.release, {"statistics": COUNTS, "noise": NOISE}),
+    "Panes.decide": (PANES.decide, {"question": 0, "noisy": COUNTS}),
+    "Panes.chances": (PANES.chances, {"question": 0, "steps": COUNTS[0]}),
+    "Panes.errors": (PANES.errors, {"question": 0}),
+    "LaplaceSum": (shared.LaplaceSum, {"rate": HALF, "terms": 4}),
+    "LaplaceSum.tail": (SUM.tail, {"at": 4}),
+    "LaplaceSum.tails": (SUM.tails, {"at": COUNTS[0]}),
+    "Tree": (shared.Tree, {"branching": 2, "levels": 2}),
+    "Tree.cover": (shared.Tree(2, 2).cover, {"first": 0, "panes": 4}),
+    "Tree.most_nodes": (shared.Tree(2, 2).most_nodes, {"panes": 4, "step": 1}),
+    "alternatives": (
+        shared.alternatives,
+        {"questions": [QUESTION], "counted": 1, "period": 4},
     ),
     "Contribution": (
         accountant.Contribution,
@@ -241,7 +267,7 @@ def test_the_table_has_every_public_function() -> None:
     """A function that is exported is tried: the packages' own lists are compared with the table."""
     exported = {
         name
-        for package in (accountant, operators, sparse, bands)
+        for package in (accountant, operators, sparse, bands, shared)
         for name in package.__all__
         if inspect.isfunction(getattr(package, name))
     }

@@ -1,0 +1,130 @@
+"""The least rate at which a sum of noises keeps a promise, and where its threshold lies then."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.arguments import WHOLE, expect, instance_of
+from accountant.errors import ArgumentError, ConfigError
+from accountant.units import from_loss_units
+from operators.base import Promise
+from operators.conditions.atoms import IntegerTest
+from operators.panes.law import LaplaceSum
+from operators.search import least
+from operators.single.tslm import error_rates, planned_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
+
+__all__ = ["MOST_TERMS", "PaneQuestion", "least_units", "shift_at"]
+
+MOST_TERMS: Final = 600
+"""Most noises in one sum that are planned for."""
+
+_COARSE: Final = 1 << 20  # loss units: the first search goes by floats, in steps of this
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PaneQuestion:
+    """What is asked of every window of one kind: ``statistic <comparison> threshold``, per cell.
+
+    Args:
+        test: of the window's statistic, the sum over its panes; its ``sensitivity`` is how far one
+            neighbour moves the statistic of *one pane* and cell, caps on the pane included.
+        promise: per cell, about the sum of what the panes count.
+        panes: in a window, at most.
+        step: panes from the start of a window to that of the next.
+
+    Raises:
+        ConfigError: a promise that cannot be kept or is met by guessing, or that spans too many
+            steps.
+        ValueError: fewer than one pane or step.
+    """
+
+    test: IntegerTest
+    promise: Promise
+    panes: int
+    step: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the parts."""
+        expect(instance_of(IntegerTest), test=self.test)
+        expect(instance_of(Promise), promise=self.promise)
+        expect(WHOLE, panes=self.panes, step=self.step)
+        error_rates(self.promise)
+        planned_steps(self.test, self.promise.tolerance)
+        if self.panes < 1 or self.step < 1:
+            raise ArgumentError("a window has at least one pane, and the next starts one later")
+
+    @property
+    def overlap(self) -> int:
+        """In how many windows a pane lies at most."""
+        return -(-self.panes // self.step)
+
+
+def least_units(question: PaneQuestion, terms: int) -> int:
+    """Return the least whole loss units per pane and cell that keep the promise.
+
+    Both errors fall as the noise narrows (``docs/proofs/panes.md``), so bisection finds the least;
+    floats only say where to look.
+
+    Args:
+        question: its own number of panes is not read.
+        terms: noises in its window's sum.
+
+    Raises:
+        ConfigError: more than ``MOST_TERMS``.
+    """
+    if terms > MOST_TERMS:
+        raise ConfigError(
+            f"the sum of a window has {terms} noises; at most {MOST_TERMS} are planned for",
+            hint="let windows start and end less often, so that panes are longer, or plan a Tree",
+        )
+    promise, sensitivity = question.promise, question.test.sensitivity
+    alpha, beta = error_rates(promise)
+    return _least_units(terms, 2 * promise.tolerance + 1, alpha, beta, sensitivity)
+
+
+def shift_at(question: PaneQuestion, terms: int, units: int) -> int:
+    """Return the least whole h with ``P[S >= h + 1] <= max_fnr``, certified.
+
+    Args:
+        question: its own number of panes is not read.
+        terms: noises in its window's sum.
+        units: loss of one pane and cell.
+    """
+    _, beta = error_rates(question.promise)
+    law = LaplaceSum(from_loss_units(units) / question.test.sensitivity, terms)
+    return least(_within(law, beta), 0, question.promise.tolerance + 1) - 1
+
+
+@lru_cache(maxsize=4096)
+def _least_units(terms: int, width: int, alpha: Fraction, beta: Fraction, sensitivity: int) -> int:
+    middle = (width + 1) // 2
+
+    def kept(units: int, within: Callable[[LaplaceSum, Fraction], Callable[[int], bool]]) -> bool:
+        law = LaplaceSum(from_loss_units(units) / sensitivity, terms)
+        if alpha == beta:  # of all places for the threshold the middle one is the best
+            return within(law, beta)(middle)
+        missed = least(within(law, beta), 0, middle)
+        return missed <= width and within(law, alpha)(width + 1 - missed)
+
+    coarse = least(lambda times: kept(times * _COARSE, _nearly_within), 0, 1)
+    near = least(lambda units: kept(units, _nearly_within), 0, coarse * _COARSE)
+    return least(lambda units: kept(units, _within), 0, near)
+
+
+def _within(law: LaplaceSum, rate: Fraction) -> Callable[[int], bool]:
+    """Return whether ``P[S >= j]`` is certainly within a rate, as a question about j > 0."""
+    return lambda j: law.tail(j)[1] <= rate
+
+
+def _nearly_within(law: LaplaceSum, rate: Fraction) -> Callable[[int], bool]:
+    log_rate = math.log(rate)
+    return lambda j: math.log(max(law.tails(np.array([j]))[0], 1e-300)) <= log_rate

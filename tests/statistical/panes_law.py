@@ -1,0 +1,116 @@
+"""Windows over shared noisy panes, enumerated: every noise, every window, exact rationals.
+
+The noise of a pane is a discrete Laplace of rational q. What is compared is the probability of an
+outcome *and* of noisy panes inside a box, for two neighbouring inputs: the same box for both, so
+that the ratio of the two is bounded exactly where it is for the whole law.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from operators.noise.source import NoiseSource
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from operators.panes import Panes
+
+    Law = Mapping[Hashable, Fraction]
+
+
+class GivenNoise(NoiseSource):
+    """Hands out chosen discrete Laplaces, and notes at what rate they were asked for."""
+
+    def __init__(self, values: NDArray[np.int64]) -> None:
+        """Keep the values, in the order of draws."""
+        super().__init__()
+        self.values = values
+        self.rates: list[Fraction] = []
+
+    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
+        """Return the next ``n`` values."""
+        self.rates.append(t)
+        drawn, self.values = self.values[:n], self.values[n:]
+        assert drawn.size == n
+        return drawn
+
+
+@dataclass(frozen=True)
+class Window:
+    """One question about some panes.
+
+    Args:
+        question: its number.
+        panes: which of them make up the window.
+    """
+
+    question: int
+    panes: tuple[int, ...]
+
+
+def mass(z: int, q: Fraction) -> Fraction:
+    """Return P[Z = z]."""
+    return (1 - q) / (1 + q) * q ** abs(z)
+
+
+def decided(
+    panes: Panes,
+    windows: tuple[Window, ...],
+    counts: tuple[int, ...],
+    q: Fraction,
+    box: range,
+    *,
+    released: bool = False,
+) -> Law:
+    """Return the law of all decisions together, by the code under test, noisy panes in ``box``.
+
+    Every vector of noises is one cell, so that one release decides them all.
+
+    Args:
+        panes: whose questions have one threshold, repeated for every vector.
+        windows: whose decisions are the outcome, in order.
+        counts: of every pane.
+        q: of the noise.
+        box: values of every noisy pane.
+        released: whether the noisy panes are part of the outcome.
+    """
+    values = np.array(list(product(box, repeat=len(counts))), dtype=np.int64).T
+    statistics = np.repeat(np.array(counts, dtype=np.int64)[:, None], values.shape[1], axis=1)
+    noise = GivenNoise((values - statistics).ravel())
+    noisy = panes.release(statistics, noise)
+    assert noise.rates == [panes.rate]
+    fired = [panes.decide(each.question, noisy[list(each.panes)]) for each in windows]
+    weights = np.abs(values - statistics).sum(axis=0).tolist()
+    seen: dict[Hashable, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    for at, outcome in enumerate(zip(*(each.tolist() for each in fired), strict=True)):
+        key = (outcome, tuple(noisy[:, at].tolist())) if released else outcome
+        seen[key][weights[at]] += 1
+    each = ((1 - q) / (1 + q)) ** len(counts)
+    return {
+        key: each * sum((many * q**far for far, many in found.items()), start=Fraction(0))
+        for key, found in seen.items()
+    }
+
+
+def worst_ratio(one: Law, other: Law) -> Fraction | None:
+    """Return the greatest ratio of two laws, either way; ``None`` where it is infinite."""
+    if one.keys() != other.keys():
+        return None
+    return max(max(one[key] / other[key], other[key] / one[key]) for key in one)
+
+
+def law_of(draws: Iterator[tuple[Fraction, Hashable]]) -> Law:
+    """Add up the probabilities of outcomes."""
+    found: dict[Hashable, Fraction] = defaultdict(Fraction)
+    for probability, outcome in draws:
+        found[outcome] += probability
+    return found

@@ -1,0 +1,93 @@
+"""The tails of a sum of discrete Laplaces, against convolution."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from accountant.errors import ArgumentError
+from operators.noise.certified import exp_neg_bounds
+from operators.panes import LaplaceSum
+
+RATES = (Fraction(1, 3), Fraction(2), Fraction(1, 20))
+
+
+def convolved(
+    rate: Fraction, terms: int, reach: int
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return P[S = s] for s = -reach..reach by floats, each noise cut off at ``reach``."""
+    sizes = np.abs(np.arange(-reach, reach + 1))
+    one = np.exp(-float(rate) * sizes) * np.tanh(float(rate) / 2)
+    law = one
+    for _ in range(terms - 1):
+        law = np.convolve(law, one)[reach:-reach]
+    return law
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("terms", [1, 2, 3, 7])
+def test_bounds_and_floats_are_those_of_a_convolution(rate: Fraction, terms: int) -> None:
+    """On both sides of zero, from the middle far out; the bounds are narrow."""
+    reach = 1500
+    law = convolved(rate, terms, reach)
+    total = LaplaceSum(rate, terms)
+    at = np.array([-40, -3, 0, 1, 2, 9, 40], dtype=np.int64)
+    for each, found in zip(at.tolist(), total.tails(at).tolist(), strict=True):
+        low, high = total.tail(each)
+        assert 0 <= low <= high <= 1
+        assert high - low < Fraction(1, 10**40)
+        assert float(low) == pytest.approx(law[each + reach :].sum(), rel=1e-9, abs=1e-15)
+        assert found == pytest.approx(float(high), rel=1e-11)
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_two_terms_are_what_their_own_formula_says(rate: Fraction) -> None:
+    """P[S = s] in q^s (1 + q^2 + s (1 - q^2)), summed by hand from j on, in rationals."""
+    low, high = (Fraction(bound, 1 << 400) for bound in exp_neg_bounds(rate, 400))
+    for j in (1, 2, 5, 30):
+        tails = []
+        for q in (low, high):
+            at = (1 - q) ** 2 / (1 + q) ** 2 / (1 - q**2)
+            # P[S = s] = at q^s ((1 + q^2) + s (1 - q^2)), summed from j on.
+            first = q**j / (1 - q)
+            mean = first * (j + q / (1 - q))
+            tails.append(at * ((1 + q**2) * first + (1 - q**2) * mean))
+        bounds = LaplaceSum(rate, 2).tail(j)
+        assert bounds[0] <= max(tails)
+        assert bounds[1] >= min(tails)
+        assert abs(bounds[0] - tails[0]) < Fraction(1, 10**45)
+
+
+def test_tails_fall_with_the_rate_and_grow_with_the_terms() -> None:
+    """What bisection, and windows of fewer panes than planned for, rely on."""
+    for j in (1, 2, 8, 40):
+        by_rate = [LaplaceSum(Fraction(n, 10), 4).tail(j) for n in range(1, 15)]
+        assert all(a[0] > b[1] for a, b in pairwise(by_rate))
+        by_terms = [LaplaceSum(Fraction(1, 2), n).tail(j) for n in range(1, 15)]
+        assert all(a[1] < b[0] for a, b in pairwise(by_terms))
+
+
+def test_far_out_the_bounds_hold() -> None:
+    """Deep tails, many terms, fast and slow rates: bounds in order, floats between them."""
+    for rate, terms, at in (
+        (Fraction(1, 1000), 60, 20_001),
+        (Fraction(9, 10), 250, 400),
+        (Fraction(30), 12, 3),
+        (Fraction(1, 10**9), 3, 10**10),
+    ):
+        low, high = LaplaceSum(rate, terms).tail(at)
+        assert 0 < low <= high
+        assert float(high / low) == pytest.approx(1, rel=1e-12)
+        found = LaplaceSum(rate, terms).tails(np.array([at, 2**62, -(2**63)]))
+        assert found[0] == pytest.approx(float(low), rel=1e-9)
+        assert found[1:].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(("rate", "terms"), [(Fraction(0), 1), (Fraction(-1), 1), (Fraction(1), 0)])
+def test_a_sum_has_terms_and_a_rate(rate: Fraction, terms: int) -> None:
+    """Nothing else has a law."""
+    with pytest.raises(ArgumentError, match="at least one term"):
+        LaplaceSum(rate, terms)

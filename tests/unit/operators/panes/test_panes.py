@@ -1,0 +1,154 @@
+"""What panes take and refuse, how questions share them, and when they are worth it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from accountant.errors import ArgumentError, ConfigError
+from operators.base import Promise
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
+from operators.noise.source import SeededSource
+from operators.panes import Alternative, PaneQuestion, Panes, Tree, alternatives
+
+RATE = Fraction(1, 20)
+NOISE = SeededSource(1)
+
+
+def asked(
+    panes: int, tolerance: int, *, step: int = 1, threshold: int = 120, sensitivity: int = 1
+) -> PaneQuestion:
+    """Return a question over two cells."""
+    thresholds = np.array([threshold, threshold], dtype=np.int64)
+    test = IntegerTest(Comparison.GT, thresholds, sensitivity)
+    return PaneQuestion(test, Promise(RATE, tolerance), panes, step)
+
+
+def cheapest(found: tuple[Alternative, ...]) -> tuple[int, int] | None:
+    """Return branching and levels of the first, ``None`` for windows decided alone."""
+    tree = found[0].tree
+    return None if tree is None else (tree.branching, tree.levels)
+
+
+def test_questions_share_the_dearest_of_their_noises() -> None:
+    """An hour, a day and two thresholds: the most demanding is paid, and all promises are kept."""
+    hour, day, sharp = asked(12, 20), asked(60, 20, threshold=500), asked(4, 9, threshold=80)
+    alone = [Panes.planned([each]).units for each in (hour, day, sharp)]
+    shared = Panes.planned([hour, day, sharp])
+    assert shared.units == max(alone)
+    assert shared.cost.worst_units == shared.units
+    for question in range(3):
+        assert all(error <= RATE for error in shared.errors(question))
+    assert shared.shifts[0] < 20  # narrower noise than an hour needs: fewer false alarms, too
+
+
+def test_far_counts_are_decided_as_they_are() -> None:
+    """Windows of released panes ring where they are far above, and only there."""
+    panes = Panes.planned([asked(3, 9)])
+    noisy = panes.release(np.array([[0, 500], [1, 500], [2, 0]], dtype=np.int64), NOISE)
+    assert noisy.dtype == np.int64
+    assert panes.decide(0, noisy).tolist() == [False, True]
+    assert panes.decide(0, noisy[:2]).tolist() == [False, True]  # of fewer panes: kept as well
+
+
+def test_counts_at_the_ends_of_int64_do_not_wrap() -> None:
+    """They saturate, which brings no two further apart."""
+    panes = Panes.planned([asked(3, 9)])
+    ends = np.iinfo(np.int64)
+    far = np.array([[ends.min, ends.max]] * 3, dtype=np.int64)
+    noisy = panes.release(far, NOISE)
+    assert np.abs(noisy).max() <= 2**52
+    assert panes.decide(0, noisy).tolist() == [False, True]
+    assert panes.chances(0, np.array([ends.min, ends.max])).tolist() == [0, 1]
+
+
+def test_a_window_of_its_own_pane_costs_what_tslm_costs() -> None:
+    """TUMBLE is one pane: nothing is shared, and nothing is lost but what rounds."""
+    found = alternatives([asked(1, 20)])
+    assert {each.tree is None for each in found} == {True, False}
+    assert abs(found[0].units - found[1].units) <= 1
+
+
+def test_sixty_panes_and_three_thresholds_cost_a_twentieth() -> None:
+    """A sliding hour of minutes: three thresholds pay once for panes, and 180 times for TSLM."""
+    hour = [asked(60, 20, threshold=threshold) for threshold in (80, 120, 160)]
+    found = {each.tree: each.epsilon for each in alternatives(hour)}
+    assert round(float(found[None]), 2) == 20.2
+    assert found[None] > 20 * min(found.values())
+    assert Panes.planned(hour).plan.epsilon == found[Tree(2, 1)]
+
+
+def test_cumulative_windows_pay_once_for_all_their_steps() -> None:
+    """After 5, 10, ... 60 minutes of every hour: the whole hour's noise is what all steps share."""
+    steps = [asked(panes, 20, step=12) for panes in range(1, 13)]
+    found = {each.tree: each.epsilon for each in alternatives(steps)}
+    assert found[None] == 12 * Panes.planned(steps[:1]).plan.epsilon
+    assert found[Tree(2, 1)] == Panes.planned(steps[-1:]).plan.epsilon
+    assert found[None] > 3 * found[Tree(2, 1)]
+
+
+def test_long_windows_are_cheaper_over_a_tree() -> None:
+    """A day of minutes, every minute: sums of panes pay for their levels."""
+    found = alternatives([asked(288, 20)])
+    assert cheapest(found) == (17, 2)
+    best = Panes.planned([asked(288, 20)], Tree(17, 2))
+    assert 2 * best.plan.epsilon == found[0].epsilon
+    assert all(error <= RATE for error in best.errors(0))
+    plain = next(each for each in found if each.tree == Tree(2, 1))
+    assert found[0].units < 0.75 * plain.units
+    with pytest.raises(ConfigError, match="at most 600"):
+        Panes.planned([asked(1440, 20)])
+    assert alternatives([asked(1440, 20)])[0].epsilon < 2
+
+
+def test_a_person_who_counts_in_every_pane_is_better_off_with_windows() -> None:
+    """Unit `user` without a cap over the period: as many panes as windows, each of them dearer."""
+    hour = [asked(12, 20)]
+    assert cheapest(alternatives(hour, counted=180, period=180)) is None
+    assert cheapest(alternatives(hour, counted=6, period=180)) == (2, 1)
+    windows = next(
+        each for each in alternatives(hour, counted=180, period=180) if each.tree is None
+    )
+    assert windows.epsilon == 180 * Panes.planned([asked(1, 20)]).plan.epsilon
+
+
+@pytest.mark.parametrize(
+    ("questions", "words"),
+    [
+        ([], "at least one question"),
+        ([asked(1, 5), asked(2, 5, sensitivity=2)], "same cells and sensitivity"),
+        ([asked(1, 5, threshold=2**53)], "within 2\\^52"),
+    ],
+)
+def test_questions_that_share_no_panes_are_refused(
+    questions: list[PaneQuestion], words: str
+) -> None:
+    """Other cells, another sensitivity, or a threshold that no sum of panes reaches."""
+    with pytest.raises(ArgumentError, match=words):
+        Panes.planned(questions)
+
+
+def test_noise_that_is_never_drawn_is_refused() -> None:
+    """Sums of trillions of granules: a coarser granule is what helps."""
+    wide = asked(60, 5 * 10**13, sensitivity=10**12)
+    with pytest.raises(ConfigError, match="wider than any") as caught:
+        Panes.planned([wide])
+    assert "granule" in caught.value.hint
+
+
+def test_windows_and_panes_of_another_shape_are_refused() -> None:
+    """More panes than a window has, cells that are not there, no such question, nothing counted."""
+    panes = Panes.planned([asked(2, 9)])
+    three = np.zeros((3, 2), dtype=np.int64)
+    for call, words in (
+        (lambda: panes.decide(0, three), "at most as many"),
+        (lambda: panes.decide(1, three), "no question"),
+        (lambda: panes.release(three[:, :1], NOISE), "one column per cell"),
+        (lambda: asked(0, 5), "at least one pane"),
+        (lambda: alternatives([asked(2, 9)], counted=3, period=2), "at least one pane"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            call()
