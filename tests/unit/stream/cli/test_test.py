@@ -183,7 +183,7 @@ def test_what_has_no_law_is_refused_or_estimated(tmp_path: Path) -> None:
     """With why, and what to do; an estimate says that it is one, and fails beyond doubt only."""
     alarm(
         *(tmp_path, "room", "COUNT(*) > 50 AND AVG(age) > 65"),
-        *("mechanism: probe-ent", "tolerance: {COUNT(*) > 50: 5, AVG(age) > 65: 30}"),
+        *("mechanism: probe", "tolerance: {COUNT(*) > 50: 5, AVG(age) > 65: 30}"),
     )
     test = '{name: t, counts: {lab: [90, 900]}, ring: {lab: ">= 0.9", hall: "<= 0.1"}SAMPLED}'
     refused = tocsin("test", written(tmp_path, test.replace("SAMPLED", "")))
