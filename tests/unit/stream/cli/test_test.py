@@ -194,7 +194,9 @@ def test_what_has_no_law_is_refused_or_estimated(tmp_path: Path) -> None:
     lab, hall = checks(path)
     assert (lab["draws"], hall["draws"]) == (200, 200)
     assert lab["least"] < 0.95 < lab["most"]
-    assert "200 draws (an estimate: " in tocsin("test", path, "-v").stdout
+    shown = tocsin("test", path, "-v").stdout
+    assert "200 draws (an estimate: " in shown
+    assert "alone in its window" not in shown
     wrong = test.replace("SAMPLED", ", sampled: 200").replace(">= 0.9", "<= 0.1")
     lab, hall = checks(written(tmp_path, wrong), code=1)
     assert (lab["passed"], hall["passed"]) == (False, True)
