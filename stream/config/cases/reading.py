@@ -21,7 +21,7 @@ from stream.config.findings import Findings
 from stream.config.loading import examine
 from stream.config.scalars import closest
 from stream.config.yamlfile import load_document
-from stream.windows.instants import instant_ms
+from stream.windows.instants import TIME_END_MS, instant_ms
 from stream.windows.localtime import load_zone
 from stream.windows.shown import clock_text
 
@@ -91,6 +91,9 @@ def _configurations(
     known: dict[str, Alarms] = {}
     for at, name in enumerate(model.alarms):
         loc: Loc = ("alarms", at) if len(model.alarms) > 1 else ("alarms",)
+        if not name.isprintable():
+            findings.wrong(loc, "this is no name of a file", f"write {CASE_EXAMPLES['alarms']}")
+            continue
         report = examine(findings.folder / name, environ=environ)
         findings.errors.extend((*report.errors, *report.open))
         if report.alarms is None:
@@ -245,6 +248,9 @@ class _Reader:
             start_ms = instant_ms(window.start, load_zone(timezone))
         except ValueError as error:
             self._findings.wrong(loc, f"the start {error}", "write start: 2025-03-03T09:00")
+            return 0, 0
+        if start_ms + 2 * calendar.longest_ms >= TIME_END_MS:
+            self._findings.wrong(loc, "the window ends after the year 9999", "name an earlier one")
             return 0, 0
         index = calendar.first_starting_at(start_ms)
         bounds = calendar.bounds(index)

@@ -99,8 +99,9 @@ def judged(case: Case, laws: dict[str, WindowLaw]) -> Verdict:
     """
     law = laws.get(case.query.id) or WindowLaw(case.query)
     laws[case.query.id] = law
+    basis = "" if case.sampled else law.basis  # draws are of whole windows
     if case.given is not None:
-        return Verdict(case, tuple(_rings(case, law, case.given)), law.basis)
+        return Verdict(case, tuple(_rings(case, law, case.given)), basis)
     with _files(case) as files:
         since_ms = min(window.start_ms for window in case.windows)
         until_ms = max(window.end_ms for window in case.windows)
@@ -115,7 +116,8 @@ def judged(case: Case, laws: dict[str, WindowLaw]) -> Verdict:
     checks = list(_dropped(case, read))
     for bounds, window in wanted.items():
         checks += _window(case, law, window, counted[bounds])
-    basis = law.basis if any(window.ring for window in case.windows) else ""
+    if not any(window.ring for window in case.windows):
+        basis = ""
     return Verdict(case, tuple(checks), basis, read)
 
 

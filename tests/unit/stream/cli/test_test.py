@@ -183,7 +183,7 @@ def test_what_has_no_law_is_refused_or_estimated(tmp_path: Path) -> None:
     """With why, and what to do; an estimate says that it is one, and fails beyond doubt only."""
     alarm(
         *(tmp_path, "room", "COUNT(*) > 50 AND AVG(age) > 65"),
-        *("mechanism: probe-ent", "tolerance: {COUNT(*) > 50: 5, AVG(age) > 65: 30}"),
+        *("mechanism: probe", "tolerance: {COUNT(*) > 50: 5, AVG(age) > 65: 30}"),
     )
     test = '{name: t, counts: {lab: [90, 900]}, ring: {lab: ">= 0.9", hall: "<= 0.1"}SAMPLED}'
     refused = tocsin("test", written(tmp_path, test.replace("SAMPLED", "")))
@@ -194,7 +194,9 @@ def test_what_has_no_law_is_refused_or_estimated(tmp_path: Path) -> None:
     lab, hall = checks(path)
     assert (lab["draws"], hall["draws"]) == (200, 200)
     assert lab["least"] < 0.95 < lab["most"]
-    assert "200 draws (an estimate: " in tocsin("test", path, "-v").stdout
+    shown = tocsin("test", path, "-v").stdout
+    assert "200 draws (an estimate: " in shown
+    assert "alone in its window" not in shown
     wrong = test.replace("SAMPLED", ", sampled: 200").replace(">= 0.9", "<= 0.1")
     lab, hall = checks(written(tmp_path, wrong), code=1)
     assert (lab["passed"], hall["passed"]) == (False, True)
