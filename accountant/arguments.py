@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.errors import ArgumentError
+from accountant.errors import ArgumentError, TocsinError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +32,7 @@ __all__ = [
     "instance_of",
     "one_of",
     "or_none",
+    "sentence_of",
     "several",
     "tuple_of",
 ]
@@ -61,6 +62,15 @@ def expect(kind: Kind, /, **given: object) -> None:
     for name, value in given.items():
         if not kind.holds(value):
             raise ArgumentError(f"`{name}` is {kind.wanted}, not {_said(value)}", hint=kind.hint)
+
+
+def sentence_of(error: Exception) -> str:
+    """Return what an error says, without its hint: for whoever adds another.
+
+    Args:
+        error: a refused argument, or any other.
+    """
+    return error.sentence if isinstance(error, TocsinError) else str(error)
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from accountant.arguments import sentence_of
 from accountant.costs.charges import UniformCost
 from accountant.costs.levels import LevelCosts
 from accountant.records import Answer, Outcome
@@ -31,7 +32,7 @@ def costs_problem(charge: ChargeRow) -> str:
         if charge.costs is not None:
             LevelCosts.decode(charge.costs)
     except ValueError as error:
-        return f"{named(charge.key)}: its costs cannot be read: {error}"
+        return f"{named(charge.key)}: its costs cannot be read: {sentence_of(error)}"
     return ""
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.arguments import sentence_of
 from accountant.costs.levels import MOST_CELLS, LevelCosts
 from accountant.costs.minentropy import min_entropy_levels
 from accountant.errors import LedgerError
@@ -241,9 +242,9 @@ class _Sum:
                 try:
                     costs = LevelCosts.decode(charge.costs).as_array()
                 except ValueError as error:
-                    key = charge.key
+                    key, said = charge.key, sentence_of(error)
                     raise LedgerError(
-                        f"window [{key.start_ms}, {key.end_ms}) of {key.query!r}: {error}",
+                        f"window [{key.start_ms}, {key.end_ms}) of {key.query!r}: {said}",
                         hint="run `tocsin ledger verify`",
                     ) from None
                 self.vector = costs if self.vector is None else self.vector + costs

@@ -16,6 +16,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from accountant.arguments import sentence_of
 from accountant.audit import chainchecks, decisionchecks, rowchecks, runchecks
 from accountant.audit.chargechecks import charge_problems, costs_problem, named
 from accountant.audit.wallchecks import wall_of
@@ -55,7 +56,7 @@ def problems(
     try:
         return list(_problems(tx, anchors, since or {}))
     except (ValueError, TypeError, LookupError) as error:
-        return [f"a row cannot even be read: {error}"]
+        return [f"a row cannot even be read: {sentence_of(error)}"]
 
 
 def _problems(

@@ -16,6 +16,8 @@ from functools import lru_cache
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
+from accountant.arguments import sentence_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -153,7 +155,7 @@ class Table(Generic[Record]):
             if not self._unreadable:
                 raise
             named = dict(zip(self._names, stored, strict=True))
-            raise ValueError(self._unreadable.format(error=error, **named)) from None
+            raise ValueError(self._unreadable.format(error=sentence_of(error), **named)) from None
 
     def values(self, record: Record) -> dict[str, Any]:
         """Return a record as it is stored, by column."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.arguments import sentence_of
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units, to_loss_units
 from operators.base import Promise
@@ -243,7 +244,7 @@ def _check_primes(condition: Condition, aim: Aim) -> None:
         if aim.max_fpr is not None:
             condition.formula.prime_implicates()
     except ValueError as error:
-        raise ConfigError(str(error), hint="split the query into several") from error
+        raise ConfigError(sentence_of(error), hint="split the query into several") from error
 
 
 def _check_distances(condition: Condition) -> None:

@@ -53,12 +53,13 @@ def refuse_twice(paths: Mapping[str, Iterable[Path]]) -> None:
         seen: dict[tuple[int, int], Path] = {}
         for path in given:
             facts = path.stat()
-            same = seen.setdefault((facts.st_dev, facts.st_ino), path)
-            if same is not path:
+            same = seen.get((facts.st_dev, facts.st_ino))
+            if same is not None:
                 raise ConfigError(
                     f"{path} is given twice" + ("" if same == path else f", first as {same}"),
                     hint="give it once: every event in it would count twice",
                 )
+            seen[facts.st_dev, facts.st_ino] = path
 
 
 def refuse_strange(path: Path) -> None:

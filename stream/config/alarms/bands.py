@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.arguments import sentence_of
 from accountant.errors import ConfigError
 from operators.base import Band
 from operators.conditions.condition import Aim
@@ -120,8 +121,9 @@ class BandReader:
         try:
             kind = kind_of(measure, feed, self.cap, repeats=self._repeats)
         except ValueError as error:
+            message = f"no decider takes {measure.text}: {sentence_of(error)}"
             hint = "write a fraction of fewer decimals, as 0.9"
-            self._at_sql(f"no decider takes {measure.text}: {error}", hint, measure.offset)
+            self._at_sql(message, hint, measure.offset)
             return None
         if feed_reference is None and self._is_constant(tau, references):
             return None

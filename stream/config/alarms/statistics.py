@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
+from accountant.arguments import sentence_of
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Condition, ThresholdAtom
 from operators.conditions.formula import MOST_ATOMS, Formula
@@ -136,7 +137,7 @@ def assemble(
         formula.prime_implicants()
         formula.prime_implicates()
     except ValueError as error:
-        raise SqlProblem(str(error), "split it into several alarms", -1) from None
+        raise SqlProblem(sentence_of(error), "split it into several alarms", -1) from None
     bounds = {
         name: ThresholdAtom(made.statistic, profiles.over_cells(made.thresholds))
         for name, made in zip(assembler.names, assembler.atoms.values(), strict=True)

@@ -19,6 +19,7 @@ import operators
 import operators.deciders as bands
 import operators.panes as shared
 import operators.svt as sparse
+from accountant.arguments import sentence_of
 from accountant.errors import ArgumentError, TocsinError
 from operators.base import Promise
 from operators.conditions.comparison import Comparison
@@ -278,3 +279,10 @@ def test_the_table_has_every_public_function() -> None:
         "utility_gain",  # of an overlap
     }
     assert exported - set(CALLS) == untried
+
+
+def test_who_tells_a_refusal_in_other_words_leaves_its_hint_out() -> None:
+    """One message has one hint; other errors are told whole."""
+    refused = ArgumentError("a share lies in (0, 1)", hint="write Fraction(1, 2)")
+    assert sentence_of(refused) == "a share lies in (0, 1)"
+    assert sentence_of(ValueError("too large")) == "too large"

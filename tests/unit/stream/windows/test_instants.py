@@ -1,0 +1,62 @@
+"""ISO 8601 read and written: dates, offsets, clocks that skip or repeat, and the ends of time."""
+
+from __future__ import annotations
+
+import pytest
+
+from stream.windows.instants import TIME_END_MS, from_iso_utc, instant_ms, iso_utc
+from stream.windows.localtime import load_zone
+
+BERLIN = load_zone("Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("text", "utc"),
+    [
+        ("2024-05-01", "2024-04-30T22:00:00.000Z"),
+        ("2024-05-01T10:00", "2024-05-01T08:00:00.000Z"),
+        (" 2024-05-01T10:00:00.250 ", "2024-05-01T08:00:00.250Z"),
+        ("2024-05-01 10:00", "2024-05-01T08:00:00.000Z"),
+        ("2024-05-01T10:00Z", "2024-05-01T10:00:00.000Z"),
+        ("2024-05-01T10:00-03:00", "2024-05-01T13:00:00.000Z"),
+        ("2024-10-27T02:30+01:00", "2024-10-27T01:30:00.000Z"),
+        ("2024-03-31T03:00", "2024-03-31T01:00:00.000Z"),
+    ],
+)
+def test_an_instant_is_read(text: str, utc: str) -> None:
+    """By the zone's clocks where it has no offset; what is written back is in UTC."""
+    assert iso_utc(instant_ms(text, BERLIN)) == utc
+    assert from_iso_utc(utc) == instant_ms(text, BERLIN)
+
+
+def test_a_day_begins_where_its_clocks_do() -> None:
+    """In Beirut midnight was skipped on 2024-03-31: the day starts an hour later than midnight."""
+    beirut = load_zone("Asia/Beirut")
+    assert iso_utc(instant_ms("2024-03-31", beirut)) == "2024-03-30T22:00:00.000Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("soon", "is not an ISO date or instant"),
+        ("01.05.2024", "is not an ISO date or instant"),
+        ("2024-05-01T10:00:00.0005", "is finer than a millisecond"),
+        ("1969-12-31T23:59Z", "lies outside the years 1970 to 9999"),
+        ("0001-01-01", "lies outside the years 1970 to 9999"),
+        ("9999-12-31T23:59:59-05:00", "lies outside the years 1970 to 9999"),
+        ("2024-03-31T02:30", "does not exist in Europe/Berlin"),
+        ("2024-10-27T02:30", "is there twice in Europe/Berlin"),
+    ],
+)
+def test_what_is_no_instant_is_refused(text: str, said: str) -> None:
+    """With what is wrong with it."""
+    with pytest.raises(ValueError, match=said):
+        instant_ms(text, BERLIN)
+
+
+def test_only_what_was_written_is_read_back() -> None:
+    """UTC, with milliseconds, and nothing else."""
+    assert from_iso_utc(iso_utc(TIME_END_MS - 1)) == TIME_END_MS - 1
+    for text in ("2024-05-01T08:00:00Z", "2024-05-01T10:00:00.000+02:00", "2024-05-01"):
+        with pytest.raises(ValueError, match=r"does not match|not an instant"):
+            from_iso_utc(text)
