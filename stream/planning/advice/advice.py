@@ -8,7 +8,7 @@ alarms as fit.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from stream.model.fingerprints import fingerprint
 from stream.planning.advice.case import case_of
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from stream.planning.advice.needs import Need
     from stream.planning.advice.search import Candidate
 
-__all__ = ["Advice", "advise", "as_advised"]
+__all__ = ["Advice", "advise", "as_advised", "best_instead"]
+
+_SEARCHED: Final = ("mechanism", "tolerance", "max_fpr", "alarms_per_period")
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +93,17 @@ def as_advised(alarms: Alarms, advice: Sequence[Advice]) -> Alarms:
     return replace(alarms, wanted={})
 
 
+def best_instead(query: Query, alarms: Alarms) -> Candidate | None:
+    """Return the best way to have a written alarm another way; ``None`` where nothing useful is.
+
+    Args:
+        query: with the false rings that are borne.
+        alarms: that it is one of; what the others cost is taken from the budget.
+    """
+    case = case_of(_wanted_instead(query), alarms)
+    return None if isinstance(case, str) else _useful(candidates(case))
+
+
 def _with_cheapest(alarms: Alarms) -> Alarms:
     """Return the configuration with the cheapest way of every wanted alarm beside the others."""
     for query in alarms.wanted.values():
@@ -117,10 +130,9 @@ def _advice(query: Query, standing: Alarms) -> Advice:
         if written is not None and written.keeps and not written.poor:
             return Advice(query, case, written, alternatives=(written,))
         # Looked for is another way altogether, for as few misses as are written.
-        opened = ("mechanism", "tolerance", "max_fpr", "alarms_per_period")
-        case = replace(case, query=replace(query, open=opened, aim=_freed(query)))
+        case = replace(case, query=_wanted_instead(query))
     tried = candidates(case)
-    best = _best([one for one in tried if one.keeps and not one.poor])
+    best = _useful(tried)
     if best is None:
         tried += [one for one in candidates(case, useful=False) if one.poor]
     return Advice(
@@ -134,9 +146,19 @@ def _advice(query: Query, standing: Alarms) -> Advice:
     )
 
 
+def _wanted_instead(query: Query) -> Query:
+    """Return a written alarm as one of which all is open that can be searched."""
+    return replace(query, open=_SEARCHED, aim=_freed(query))
+
+
 def _freed(query: Query) -> Aim:
     """Return the aim of a written alarm without what may change of it."""
     return replace(query.aim, max_fpr=None, questions=1, put_back=False)
+
+
+def _useful(found: Sequence[Candidate]) -> Candidate | None:
+    """Return the best of several, no poor one; ``None`` where none keeps all that is wanted."""
+    return _best([one for one in found if one.keeps and not one.poor])
 
 
 def _best(found: Sequence[Candidate]) -> Candidate | None:

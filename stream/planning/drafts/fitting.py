@@ -18,6 +18,9 @@ from accountant.errors import BudgetError, ConfigError
 from stream.config.alarms.tolerances import aim_with
 from stream.config.loading import examine
 from stream.decisions.mechanisms import price_of
+from stream.model.wanted import FalseRings
+from stream.planning.advice.advice import best_instead
+from stream.planning.advice.words import to_write
 from stream.planning.budget import budget_plan
 from stream.planning.drafts.texts import CONFIGURATION, configuration, last_day, values_text
 from stream.planning.search import smallest
@@ -29,11 +32,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Draft", "drafted"]
 
+_BORNE: Final = FalseRings(Fraction(1), "week")
 _SPANS_DAYS: Final = (1, 7, 14, 28, 56, 112, 224)
 _FEWEST_WINDOWS: Final = 2
 _LONGER: Final = ("30m", "1h", "2h", "4h", "8h", "1d", "2d", "1w")
 _ROUND_FROM: Final = 200
 _LEAST_RATE: Final = 1e-18  # laws are tables in units of 2^-64
+_LEAST_ROOM: Final = 2  # a tolerance of one, twice
 _FIRST_STEPS: Final = 8
 _MOST_STEPS: Final = 5_000  # beyond, an alarm costs next to nothing, and planning it takes long
 
@@ -84,19 +89,19 @@ def drafted(answers: Answers) -> Draft:
         BudgetError: no tolerance of use fits the budget; the hint says what would.
     """
     most = _most(answers)
-    if most < 1:
+    if answers.threshold - answers.usual < _LEAST_ROOM:
         raise ConfigError(
             f"what is usual, {answers.usual}, is too near the threshold, {answers.threshold}",
             hint="an alarm for what is usual says nothing: raise the threshold",
         )
     until, first = _with_windows(answers)
     guess = _FIRST_STEPS * answers.by_one
-    least = smallest(lambda tolerance: _planned(first, tolerance).fits, 0, most, guess)
+    least = smallest(lambda tolerance: _planned(first, tolerance).fits, -1, most, guess)
     if least is None:
         raise BudgetError(
             f"epsilon {answers.epsilon} is not enough to tell {answers.threshold} from the usual"
             f" {answers.usual}: any alarm that it carries would often ring for nothing",
-            hint=_remedies(answers, _planned(first, most)),
+            hint=_remedies(answers, _planned(first, most), _advised(first)),
         )
     tolerance = min(_rounded(least), most)
     alarms = _examined(answers, tolerance, until)
@@ -104,8 +109,15 @@ def drafted(answers: Answers) -> Draft:
 
 
 def _most(answers: Answers) -> int:
-    """Return the largest tolerance of use, or the largest that is looked at."""
-    return min((answers.threshold - answers.usual) // 2, _MOST_STEPS * answers.by_one)
+    """Return the largest tolerance of use, or the largest that is looked at.
+
+    Beyond a third of the threshold an alarm is a poor one (:mod:`stream.planning.usefulness`).
+    """
+    return min(
+        (answers.threshold - answers.usual) // 2,
+        answers.threshold // 3,
+        _MOST_STEPS * answers.by_one,
+    )
 
 
 def _with_windows(answers: Answers) -> tuple[str, Alarms]:
@@ -170,8 +182,24 @@ def _rounded(tolerance: int) -> int:
     return -(-tolerance // step) * step
 
 
-def _remedies(answers: Answers, plan: ScopePlan) -> str:
-    """Return single changes of the answers after which there is a tolerance of use."""
+def _advised(alarms: Alarms) -> str:
+    """Return what the adviser's search finds for the same budget, in words; "" where nothing."""
+    (query,) = alarms.queries.values()
+    best = best_instead(replace(query, false_rings=_BORNE), alarms)
+    if best is None:
+        return ""
+    found = ", ".join(f"{key}: {value}" for key, value in to_write(best).items())
+    return f"with these answers an alarm may have {found}, for false_rings: {_BORNE.text}"
+
+
+def _remedies(answers: Answers, plan: ScopePlan, advised: str) -> str:
+    """Return single changes of the answers after which there is a tolerance of use.
+
+    Args:
+        answers: for which there is none.
+        plan: with the largest tolerance of use.
+        advised: what else an alarm may be, in words; "" where nothing.
+    """
     found = []
     if plan.worst_units is not None:
         found.append(f"--epsilon {epsilon_needed(plan.worst_units)}")
@@ -189,7 +217,8 @@ def _remedies(answers: Answers, plan: ScopePlan) -> str:
         if _would_do(replace(answers, threshold=higher)):
             found.append(f"--threshold {higher}")
             break
-    return f"any of these would do: {', '.join(found)}" if found else "raise --epsilon"
+    changes = f"any of these would do: {', '.join(found)}" if found else "raise --epsilon"
+    return f"{advised}; {changes}" if advised else changes
 
 
 def _would_do(answers: Answers) -> bool:

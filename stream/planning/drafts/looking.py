@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from accountant.errors import DataError
+from stream.events.arrow_frames import check_frames
 from stream.model.feeds import FieldType
 
 if TYPE_CHECKING:
@@ -175,11 +176,9 @@ def rows_of_messages(messages: Iterable[bytes]) -> tuple[list[Any], str]:
         if isinstance(row, dict):
             rows.append(row)
             continue
-        try:
-            rows += pa.ipc.open_stream(message).read_all().slice(0, MOST_ROWS).to_pylist()
-            arrow += 1
-        except (pa.ArrowException, ValueError):
-            rows.append(None)
+        found = _arrow_rows(message)
+        arrow += found is not None
+        rows += [None] if found is None else found
     return rows[:MOST_ROWS], "arrow" if arrow else "json"
 
 
@@ -294,6 +293,27 @@ def _object(line: bytes) -> Any:
     except (ValueError, RecursionError):
         return None
     return found
+
+
+def _arrow_rows(message: bytes) -> list[Any] | None:
+    """Return the first rows of an Arrow message; ``None`` of bytes that are none.
+
+    Arrow's readers believe what a message says of itself, up to a crash: its frames and the buffers
+    of every batch are checked before a value is read.
+    """
+    rows: list[Any] = []
+    try:
+        check_frames(message)
+        options = pa.ipc.IpcReadOptions(use_threads=False)
+        with pa.ipc.open_stream(pa.py_buffer(message), options=options) as reader:
+            for batch in reader:
+                batch.validate(full=True)
+                rows += batch.slice(0, MOST_ROWS - len(rows)).to_pylist()
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001  # whatever these bytes provoke is about them
+        return None
+    return rows
 
 
 def _refused(constant: str) -> Any:

@@ -221,3 +221,24 @@ def test_files_are_replaced_only_by_force(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert values.read_text() == "attic\n\n cellar \n"
     assert '"attic"' in (values.parent / "sample.jsonl").read_text()
+
+
+def test_what_the_search_finds_for_too_little_budget_fits_once_it_is_written(
+    tmp_path: Path,
+) -> None:
+    """The adviser is asked, too: its alarm goes where the draft's tolerance would stand."""
+    refused = asked(tmp_path / "none", "--yes", "--epsilon", "1")
+    assert refused.exit_code == 3
+    said = re.search(r"an alarm may have (.*), for false_rings: ([^;]*);", refused.stderr)
+    assert said is not None
+    assert asked(tmp_path, "--yes", "--epsilon", "4").exit_code == 0
+    file = tmp_path / "alarms.yaml"
+    text = file.read_text(encoding="utf-8").replace('epsilon_max: "4"', 'epsilon_max: "1"')
+    kept = [line for line in text.splitlines() if not re.match(r" +(max_fnr|tolerance):", line)]
+    written = [f"    {each}" for each in (*said[1].split(", "), f"false_rings: {said[2]}")]
+    file.write_text("\n".join([*kept, *written]) + "\n", encoding="utf-8")
+    planned = tocsin("plan", str(file), "--json")
+    assert planned.exit_code == 0, planned.stderr
+    (advice,) = [line for line in json_lines(planned) if line["record"] == "advice"]
+    assert advice["written"]["keeps"]
+    assert advice["best"] is None

@@ -43,8 +43,8 @@ BAD = [
     ("tolerance: 9", "tolerance: ⟦!!python/name:os.system 1", "the tag", "remove"),
     ('metrics: {custodian: "127.0.0.1:9465"}', "metrics: ⟦on", "a mapping belongs here", "key:"),
     (
-        "person: string,",
-        "person: string, ⟦'a\"b': string,",
+        "      person: string\n",
+        "      person: string\n      ⟦'a\"b': string\n",
         "no quotes, backslashes",
         "codec: arrow",
     ),

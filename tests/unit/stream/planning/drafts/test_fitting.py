@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,3 +36,15 @@ def test_a_smaller_tolerance_does_not_fit(name: str, tmp_path: Path) -> None:
     assert fits(draft.answers, draft.tolerance, draft.until, tmp_path)
     assert not fits(draft.answers, draft.tolerance - step, draft.until, tmp_path)
     assert draft.answers.usual <= draft.answers.threshold - 2 * draft.tolerance
+
+
+@pytest.mark.parametrize(
+    ("threshold", "epsilon", "tolerance"), [(2, "90", 0), (3, "60", 1), (120, "2.3", 30)]
+)
+def test_no_tolerance_goes_beyond_a_third_of_the_threshold(
+    threshold: int, epsilon: str, tolerance: int
+) -> None:
+    """There an alarm would be a poor one, whatever is usual."""
+    usual = 60 if threshold > 60 else 0
+    answers = replace(TEMPLATES["office"], threshold=threshold, usual=usual, epsilon=epsilon)
+    assert drafted(answers).tolerance == tolerance

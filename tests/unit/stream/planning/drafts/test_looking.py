@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -82,6 +83,25 @@ def test_messages_are_json_or_arrow() -> None:
     assert (len(rows), codec) == (4, "arrow")
     assert looked_at(rows, codec).unreadable == 1
     assert rows_of_messages([b'{"a": 1}', b"[]"])[1] == "json"
+
+
+def test_whatever_bytes_a_message_holds_it_is_read_or_unreadable() -> None:
+    """Arrow's own reader ends the process over some of these."""
+    sink = pa.BufferOutputStream()
+    table = pa.Table.from_pylist([{"a": 1, "b": "x"}, {"a": 2, "b": "yy"}])
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    sound, chance = bytes(sink.getvalue()), Random(1)
+    broken = []
+    for _ in range(1_500):
+        message = bytearray(sound)
+        for _ in range(chance.randrange(1, 6)):
+            message[chance.randrange(len(message))] = chance.randrange(256)
+        broken += [bytes(message), bytes(message[: chance.randrange(1, len(message))])]
+        broken.append(chance.randbytes(chance.randrange(1, 60)))
+    rows, _ = rows_of_messages([*broken, sound])
+    assert rows[-2:] == table.to_pylist()
+    assert rows.count(None) > 1_500
 
 
 @pytest.mark.parametrize(
