@@ -24,7 +24,7 @@ from stream.counting.partition import PartitionReader, ReadStart
 from stream.events.decoder import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from stream.model.alarms import Alarms
 
@@ -65,17 +65,20 @@ def run() -> dict[str, float]:
     return {name: rate for name, (rate,) in beside([ROOT]).items()}
 
 
-def beside(trees: Sequence[Path], *, rounds: int = ROUNDS) -> dict[str, list[float]]:
+def beside(
+    trees: Sequence[Path], *, rounds: int = ROUNDS, once: Collection[str] = ()
+) -> dict[str, list[float]]:
     """Return the same for each tree, measured in turns; the best of some rounds.
 
     Args:
         trees: checkouts.
         rounds: how often each is measured.
+        once: what is measured in the first round alone, of ``KINDS``.
     """
     found: dict[str, list[float]] = {}
-    for _ in range(rounds):
+    for turn in range(rounds):
         for unit in UNITS:
-            for kind in KINDS:
+            for kind in KINDS if not turn else [kind for kind in KINDS if kind not in once]:
                 for count in ALARMS:
                     best = found.setdefault(f"{unit}_{kind}[{count}]", [0.0] * len(trees))
                     for at, tree in enumerate(trees):

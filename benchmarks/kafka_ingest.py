@@ -7,8 +7,10 @@ settings, on the same topic, in turns with ours.
 
 ``python -m benchmarks kafka_ingest`` measures this tree, by the clock on the wall.
 ``python -m benchmarks.kafka_ingest COMMIT`` measures an earlier commit beside it, and aiokafka and
-librdkafka alone, all on the same topics, in turns, each in a process of its own, by the processor's
-time: a busy machine disturbs that least.
+librdkafka alone, all on the same topics with the same fetches, each in a process of its own, by the
+processor's time: that of all its threads, the kernel's work for them included. A process is a slice
+of a second or two. Readers take turns, every other round backwards, and a ratio is the median of
+those of one round each: what the machine does meanwhile slows neighbours alike.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import confluent_kafka
 import numpy as np
@@ -42,11 +44,11 @@ from stream.logs.lines import Log
 from stream.model.feeds import Partitioner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["beside", "run", "table"]
+__all__ = ["Slice", "beside", "run", "spread", "table", "to_ours"]
 
 PEOPLE = 100_000
 ROOMS_OF_ONE = 3
@@ -61,18 +63,36 @@ CODECS = ("json", "arrow")
 # An earlier commit has the same functions, but they look at the clock on the wall, and so often
 # whether all is read that on a busy machine the looking takes a good part of the processor's time.
 PROGRAM = """\
-import asyncio, sys, time
+import asyncio, os, sys, time
 from pathlib import Path
 from types import SimpleNamespace
 from benchmarks import kafka_ingest
 
 how, bootstrap, directory, codec = sys.argv[1:]
-kafka_ingest.time = SimpleNamespace(perf_counter=time.process_time)
+kernel_s = []
+
+def processor_s():
+    kernel_s.append(os.times().system)
+    return time.process_time()
+
+kafka_ingest.time = SimpleNamespace(perf_counter=processor_s)
 kafka_ingest.LOOK_AGAIN_S = 0.05
 broker = SimpleNamespace(bootstrap=bootstrap)
 system = kafka_ingest.System(broker, Path(directory), f"ingest-{codec}", codec=codec)
-print(asyncio.run(getattr(kafka_ingest, how)(system)))
+print(asyncio.run(getattr(kafka_ingest, how)(system)), kernel_s[-1] - kernel_s[0])
 """
+
+
+class Slice(NamedTuple):
+    """What one process measured.
+
+    Args:
+        events_per_s: by the processor's time.
+        kernel: share of that time that the kernel took for it: fetches received, pages cleared.
+    """
+
+    events_per_s: float
+    kernel: float
 
 
 def run() -> dict[str, float]:
@@ -93,14 +113,14 @@ def run() -> dict[str, float]:
     return results
 
 
-def beside(commit: str, *, rounds: int = ROUNDS) -> dict[str, dict[str, float]]:
-    """Return by codec and reader the events per second of processor time, medians of some rounds.
+def beside(commit: str, *, rounds: int = ROUNDS) -> dict[str, dict[str, list[Slice]]]:
+    """Return by codec and reader what was measured in each round.
 
     Args:
         commit: the earlier one.
         rounds: how often each is measured.
     """
-    taken: dict[str, dict[str, list[float]]] = {}
+    taken: dict[str, dict[str, list[Slice]]] = {}
     with (
         checkout(commit) as old,
         Broker(fast_start=False) as broker,
@@ -115,21 +135,19 @@ def beside(commit: str, *, rounds: int = ROUNDS) -> dict[str, dict[str, float]]:
         for codec in CODECS:
             system = System(broker, Path(folder) / codec, f"ingest-{codec}", codec=codec)
             events = asyncio.run(_produce(system))
-            rates = taken[codec] = {name: [] for name in readers}
+            slices = taken[codec] = {name: [] for name in readers}
             for turn in range(rounds):
-                for name, (tree, how) in readers.items():
+                for name in list(readers)[:: -1 if turn % 2 else 1]:
+                    tree, how = readers[name]
                     directory = Path(folder) / f"{codec}-{turn}-{name}"
-                    seconds = _seconds(tree, how, broker.bootstrap, str(directory), codec)
-                    rates[name].append(events / seconds)
-                    print(f"{codec}, {name}: {rates[name][-1]:,.0f} events/s", file=sys.stderr)
-    return {
-        codec: {name: statistics.median(each) for name, each in rates.items()}
-        for codec, rates in taken.items()
-    }
+                    seconds, kernel_s = _seconds(tree, how, broker.bootstrap, str(directory), codec)
+                    slices[name].append(Slice(events / seconds, kernel_s / seconds))
+                    print(codec, name, slices[name][-1], file=sys.stderr)
+    return taken
 
 
-def _seconds(tree: Path, *arguments: str) -> float:
-    """Return the processor's time that one reader takes in a process of its own."""
+def _seconds(tree: Path, *arguments: str) -> tuple[float, float]:
+    """Return the processor's time of one reader in a process of its own, and the kernel's of it."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *arguments],
         cwd=tree,
@@ -138,7 +156,8 @@ def _seconds(tree: Path, *arguments: str) -> float:
         check=True,
         text=True,
     )
-    return float(done.stdout)
+    seconds, kernel_s = map(float, done.stdout.split())
+    return seconds, kernel_s
 
 
 async def _round(system: System) -> tuple[float, float]:
@@ -302,15 +321,29 @@ def _rooms(people: NDArray[np.int64], generator: np.random.Generator) -> NDArray
     return (people * 7 + generator.integers(0, ROOMS_OF_ONE, len(people))) % 40
 
 
-def table(found: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """Yield what ``beside`` found as a table of Markdown, a line at a time."""
-    yield "| events per second of processor time | JSON | ours to it | Arrow | ours to it |"
-    yield "|---|--:|--:|--:|--:|"
+def to_ours(slices: Mapping[str, Sequence[Slice]], reader: str) -> list[float]:
+    """Return how many times as fast as a reader ours was in each round."""
+    pairs = zip(slices["now"], slices[reader], strict=True)
+    return [ours.events_per_s / other.events_per_s for ours, other in pairs]
+
+
+def spread(ratios: Sequence[float]) -> str:
+    """Return the median of some ratios, and between which they lie."""
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+
+def table(found: Mapping[str, Mapping[str, Sequence[Slice]]]) -> Iterator[str]:
+    """Yield what ``beside`` found as a table of Markdown, a line at a time: medians of rounds."""
+    heads = [f"{name} | of it in the kernel | ours to it" for name in ("JSON", "Arrow")]
+    yield f"| events per second of processor time | {' | '.join(heads)} |"
+    yield f"|---|{'--:|' * 6}"
     for reader in found["json"]:
-        cells = [
-            f"{found[codec][reader]:,.0f} | {found[codec]['now'] / found[codec][reader]:.2f}"
-            for codec in CODECS
-        ]
+        cells = []
+        for codec in CODECS:
+            rates, kernel = zip(*found[codec][reader], strict=True)
+            ratio = spread(to_ours(found[codec], reader))
+            cells.append(f"{statistics.median(rates):,.0f} | {statistics.median(kernel):.0%}")
+            cells.append("" if reader == "now" else ratio)
         yield f"| {reader} | {' | '.join(cells)} |"
 
 

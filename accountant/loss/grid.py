@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from accountant.regions.shapes import Shape
     from accountant.regions.valuesets import ValueSet
 
-__all__ = ["MOST_ENTRIES", "Grid", "Place", "grid_of"]
+__all__ = ["MOST_ENTRIES", "Grid", "Place", "grid_of", "near"]
 
 MOST_ENTRIES = 2**16
 """Combinations of classes that one elimination may look at."""
@@ -69,6 +69,21 @@ class Grid:
 
     order: tuple[int, ...]
     places: Mapping[Shape, Place]
+
+
+@lru_cache(maxsize=512)
+def near(grid: Grid, meeting: Shape) -> frozenset[Shape]:
+    """Return the shapes of a grid, all but some that share no row with ``meeting``.
+
+    A charge of any other shape adds nothing to any row that ``meeting`` holds. Shapes that look at
+    other attributes are not told apart here.
+    """
+    mine = grid.places[meeting]
+    return frozenset(
+        shape
+        for shape, place in grid.places.items()
+        if place.axes != mine.axes or (place.region & mine.inside).any()
+    )
 
 
 @lru_cache(maxsize=256)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountant.costs.levels import LevelCosts
-from accountant.loss.grid import grid_of
+from accountant.loss.grid import grid_of, near
 from accountant.loss.held import Held
 from accountant.loss.rows import LARGEST_SUM, RowLosses
 from accountant.regions.shapes import ANYWHERE, Shape, row_classes
@@ -78,6 +78,11 @@ def worst_loss(
     grid = _grid(frozenset(shapes if meeting is None else shapes | {meeting}), among)
     if grid is None or sum(charge.loss_units for charge in charges) >= LARGEST_SUM:
         return max(above, coarse_loss(charges, within=within, meeting=meeting))
+    if meeting is not None:
+        sharing = near(grid, meeting)
+        charges = [charge for charge in charges if charge.shape in sharing]
+        if sum(charge.loss_units for charge in charges) <= above:
+            return above
     worst, level, grown = above, 0, False
     rows = RowLosses(grid, meeting)
     edges = list(_edges(charges, within))

@@ -84,7 +84,11 @@ def test_the_filter_grants_what_keeping_every_row_grants(
 
 def test_the_report_of_aims_says_what_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every part has its table and an aim a line, reached or missed."""
-    readers = {"now": 300.0, "abc": 100.0, "aiokafka alone": 600.0}
+    of_readers = {"now": (300.0, 330.0), "abc": (100.0, 100.0), "aiokafka alone": (600.0, 600.0)}
+    readers = {
+        name: [kafka_ingest.Slice(rate, 0.25) for rate in (*rates, rates[0])]
+        for name, rates in of_readers.items()
+    }
     rates = {
         f"{unit}_{kind}[{count}]": [200.0, 10.0]
         for unit in alarms.UNITS
@@ -107,7 +111,8 @@ def test_the_report_of_aims_says_what_is_reached(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(aims, "checkout", nullcontext)
     text = "\n".join(aims.report("abc", list(aims.PARTS), 1))
     assert all(f"## {title}" in text for title, _ in aims.PARTS.values())
-    assert "| aiokafka alone | 600 | 0.50 | 600 | 0.50 |" in text
+    cells = "600 | 25% | 0.50 (0.50 to 0.55)"
+    assert f"| aiokafka alone | {cells} | {cells} |" in text
     assert "- JSON, to abc: 3.00; the aim is at least 1.8: reached." in text
     assert "- two workers to one: 1.80; the aim is at least 1.7: reached." in text
     assert "| thresholds | user | abc | 10 | 10 | 10 | 1.00 |" in text

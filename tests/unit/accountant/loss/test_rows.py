@@ -270,6 +270,18 @@ def test_a_grid_for_many_calls_changes_no_result() -> None:
             assert above == alone + 1
 
 
+def test_windows_that_share_no_row_are_left_out() -> None:
+    """Of alarms on rows of their own, one alone is looked at, and what it lost is found."""
+    cells = Grouping("y", ("y",), ((ValueSet.integers(0), ValueSet.integers(1)),))
+    apart = [Shape(Region.where(x=at).canonical, cells.text) for at in range(5)]
+    costs = LevelCosts.of(np.array([3, 4])).encode()
+    held = [Held(0, 10, 4, shape, cells="2 y", costs=costs) for shape in apart]
+    found = grid_of(frozenset(apart))
+    assert found is not None
+    assert all(grid.near(found, shape) == {shape} for shape in apart)
+    assert [worst_loss(held[:3], meeting=shape) for shape in apart] == [4, 4, 4, 0, 0]
+
+
 def test_costs_of_other_cells_count_at_their_worst_wherever_the_region_is() -> None:
     """Where a charge has more or fewer cells than its grouping, no row of its region goes free."""
     cells = Grouping("x", ("x",), ((ValueSet.integers(0),),))
@@ -323,7 +335,15 @@ def looks_late(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(overlap, "_edges", edges)
 
 
-@pytest.mark.parametrize("twin", [off_by_one, one_at_a_time, only_declared, looks_late])
+def only_its_own(patch: pytest.MonkeyPatch) -> None:
+    """Broken twin: takes no other query's windows to share a row with one that is asked for."""
+    patch.setattr(overlap, "near", lambda _grid, meeting: frozenset([meeting]))
+
+
+TWINS = [off_by_one, one_at_a_time, only_declared, looks_late, only_its_own]
+
+
+@pytest.mark.parametrize("twin", TWINS)
 def test_broken_twins_pass_the_wall(
     monkeypatch: pytest.MonkeyPatch, twin: Callable[[pytest.MonkeyPatch], None]
 ) -> None:
