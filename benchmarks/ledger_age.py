@@ -1,19 +1,27 @@
 """What age costs a ledger: a year of hourly alarms, as if decided one after the other.
 
-``python -m benchmarks.ledger_age --write`` puts the figures into ``reports/ledger-age.md``; other
-sizes than a year's are given as numbers of charges.
+``python -m benchmarks.ledger_age --write`` puts the figures into ``reports/ledger-age.md``, in
+place of those of the same database, unit and size alone. A ledger is filled with the very rows that
+deciding its windows would leave (:func:`tests.support.aged.age`), and is measured in a process of
+its own, so that the memory which filling it took does not count.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
+import re
 import resource
 import tempfile
 import time
-from contextlib import contextmanager
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, nullcontext
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import psycopg
 
 from accountant.ledger.ledger import Ledger
 from accountant.units import PrivacyUnit
@@ -26,18 +34,74 @@ from tests.support.postgres import Postgres
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["ALARMS", "HOUR_MS", "YEAR", "main", "measure", "run"]
+__all__ = ["AIMS", "ALARMS", "HOUR_MS", "YEAR", "Figure", "main", "measure", "run", "written"]
 
 ALARMS = 200
 HOUR_MS = 3_600_000
 PERIOD_MS = 24 * HOUR_MS
 YEAR = ALARMS * 24 * 365
 WALL = 10**15
-ADMISSIONS = 51
-SIZES = (YEAR // 16, YEAR // 4, YEAR)
+SIZES = (20_000, 200_000, YEAR)
+DATABASES = ("sqlite", "postgresql")
+AGAIN = 21
 REPORT = Path(__file__).parent / "reports" / "ledger-age.md"
+AIMS: Final = {
+    "admit_p50_ms": 5,
+    "status_p50_ms": 10,
+    "verify_since_yesterday_s": 5,
+    "verify_s": 240,
+    "verify_peak_mb": 500,
+    "compact_s": 120,
+    "compact_longest_s": 1,
+    "archived_mb": 50,
+}
+"""What each figure may be at most for a year's charges."""
+
 _BEGIN = "<!-- figures: `python -m benchmarks.ledger_age --write` writes from here -->"
 _END = "<!-- to here -->"
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+class Figure(NamedTuple):
+    """One measured figure.
+
+    Args:
+        name: with its unit.
+        measured: by the clock, where it is a time.
+        cpu: of it the work of this process and of the database's server; ``None`` where it is none.
+    """
+
+    name: str
+    measured: float
+    cpu: float | None = None
+
+
+class Meter:
+    """Measures calls: by the clock, and in work done.
+
+    Args:
+        server: process id of the database's server; 0 where this process is all there is.
+    """
+
+    def __init__(self, server: int) -> None:
+        self._server = server
+
+    def took(self, call: Callable[[], object]) -> tuple[float, float]:
+        """Return the seconds that a call takes, and the processor's seconds."""
+        began_s, began_cpu_s = time.perf_counter(), self._cpu_s()
+        call()
+        return time.perf_counter() - began_s, self._cpu_s() - began_cpu_s
+
+    def often(self, name: str, calls: Sequence[Callable[[], object]]) -> Iterator[Figure]:
+        """Yield the median and the 99th percentile of some calls, in ms."""
+        whole = self._cpu_s()
+        took_s = sorted(self.took(call)[0] for call in calls)
+        cpu_ms = (self._cpu_s() - whole) * 1000 / len(calls)
+        yield Figure(f"{name}_p50_ms", took_s[len(calls) // 2] * 1000, cpu_ms)
+        yield Figure(f"{name}_p99_ms", took_s[len(calls) * 99 // 100] * 1000)
+
+    def _cpu_s(self) -> float:
+        return time.process_time() + (_server_cpu_s(self._server) if self._server else 0.0)
 
 
 def series(unit: PrivacyUnit) -> list[Series]:
@@ -49,56 +113,59 @@ def series(unit: PrivacyUnit) -> list[Series]:
     ]
 
 
-def measure(url: str, unit: PrivacyUnit, charges: int) -> Iterator[tuple[str, float]]:
-    """Yield what each command takes on a ledger with so many charges, by name.
+def measure(url: str, unit: PrivacyUnit, charges: int, server: int) -> list[Figure]:
+    """Return what each command takes on a ledger with so many charges.
 
-    Seconds of this process's own work stand beside those of the clock: on SQLite they are all of
-    it, and another machine's load is not in them.
+    Args:
+        url: of the ledger, which was filled.
+        unit: of its budget.
+        charges: that it holds.
+        server: as for :class:`Meter`.
     """
-    hours = charges // ALARMS
+    found: list[Figure] = []
     with _opened(url) as ledger:
-        age(ledger, unit, WALL, series(unit), hours)
-    with _opened(url) as ledger:
-        yield "file_mb", _file_mb(url)
-        yield "admit_ms", _admit_ms(ledger, unit, hours)
-        ledger.reports.status()
-        yield "status_ms", min(_took(ledger.reports.status)[0] for _ in range(5)) * 1000
-        noted = _yesterday(ledger)
-        since_s, since_cpu_s = _took(lambda: _none(ledger.reports.verify(since={"s": noted})))
-        yield "verify_since_yesterday_s", since_s
-        yield "verify_since_yesterday_cpu_s", since_cpu_s
-        verify_s, verify_cpu_s = _took(lambda: _none(ledger.reports.verify()))
-        yield "verify_s", verify_s
-        yield "verify_cpu_s", verify_cpu_s
-        yield "verify_peak_mb", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-        before_ms = (hours - 24) * HOUR_MS
+        for figure in _figures(ledger, url, unit, charges // ALARMS, Meter(server)):
+            print(f"{figure.name:32} {figure.measured:12.2f} {figure.cpu or 0:12.2f}", flush=True)
+            found.append(figure)
+    return found
+
+
+def _figures(
+    ledger: Ledger, url: str, unit: PrivacyUnit, hours: int, meter: Meter
+) -> Iterator[Figure]:
+    yield Figure("stored_mb", _stored_mb(url))
+    verify = ledger.reports.verify
+    yield Figure("verify_s", *meter.took(lambda: _none(verify())))
+    yield Figure("verify_peak_mb", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000)
+    noted = _yesterday(ledger)
+    since = meter.took(lambda: _none(verify(since={"s": noted})))
+    yield Figure("verify_since_yesterday_s", *since)
+    first, *others = (one.request(hours) for one in series(unit))
+    ledger.admit("s", [first])  # reads what a process remembers
+    yield from meter.often("admit", [_admitted(ledger, one) for one in others])
+    yield from meter.often("status", [ledger.reports.status] * AGAIN)
+    before_ms = (hours - 24) * HOUR_MS
+    with _transactions(ledger) as spans:
+        took = meter.took(lambda: ledger.upkeep.compact("s", before_ms))
+    yield Figure("compact_s", *took)
+    yield Figure("compact_transactions", len(spans))
+    yield Figure("compact_longest_s", *max(spans))
+    yield from meter.often("compacted_status", [ledger.reports.status] * AGAIN)
+    yield Figure("compacted_mb", _packed_mb(ledger, url, "compacted.db"))
+    with tempfile.TemporaryDirectory() as directory:
+        folder = Path(directory)
         with _transactions(ledger) as spans:
-            compact_s, compact_cpu_s = _took(lambda: ledger.upkeep.compact("s", before_ms))
-        yield "compact_s", compact_s
-        yield "compact_cpu_s", compact_cpu_s
-        yield "compact_transactions", len(spans)
-        yield "compact_longest_ms", max(spans) * 1000
-        yield "compacted_status_ms", min(_took(ledger.reports.status)[0] for _ in range(5)) * 1000
-        yield "compacted_backup_mb", _backup_mb(ledger, url, "compacted.db")
-        with tempfile.TemporaryDirectory() as directory:
-            folder = Path(directory)
-            with _transactions(ledger) as spans:
-                took = _took(lambda: archive(ledger, folder, before_ms))
-            yield "archive_s", took[0]
-            yield "archive_cpu_s", took[1]
-            yield "archive_longest_ms", max(spans) * 1000
-            yield "archive_mb", sum(one.stat().st_size for one in folder.iterdir()) / 1e6
-            yield "verify_archive_cpu_s", _took(lambda: _none(list(problems(ledger, folder))))[1]
-        yield "archived_backup_mb", _backup_mb(ledger, url, "archived.db")
+            took = meter.took(lambda: archive(ledger, folder, before_ms))
+        yield Figure("archive_s", *took)
+        yield Figure("archive_longest_s", *max(spans))
+        yield Figure("archive_mb", sum(one.stat().st_size for one in folder.iterdir()) / 1e6)
+        looked = meter.took(lambda: _none(list(problems(ledger, folder))))
+        yield Figure("verify_archive_s", *looked)
+    yield Figure("archived_mb", _packed_mb(ledger, url, "archived.db"))
 
 
-def _admit_ms(ledger: Ledger, unit: PrivacyUnit, hours: int) -> float:
-    """Return the median time of admitting an hour's window of one alarm, with its commit."""
-    took_s = []
-    for one in series(unit)[:ADMISSIONS]:
-        request = one.request(hours)
-        took_s.append(_took(lambda request=request: ledger.admit("s", [request]))[0])
-    return sorted(took_s)[len(took_s) // 2] * 1000
+def _admitted(ledger: Ledger, request: Any) -> Callable[[], object]:
+    return lambda: ledger.admit("s", [request])
 
 
 def _yesterday(ledger: Ledger) -> tuple[int, bytes]:
@@ -109,46 +176,44 @@ def _yesterday(ledger: Ledger) -> tuple[int, bytes]:
         return number, tx.links.hash_of("s", number) or b""
 
 
-def _took(call: Callable[[], object]) -> tuple[float, float]:
-    """Return the seconds that a call takes, and those that this process worked."""
-    began_s, began_cpu_s = time.perf_counter(), time.process_time()
-    call()
-    return time.perf_counter() - began_s, time.process_time() - began_cpu_s
-
-
 def _none(problems: list[str]) -> None:
     if problems:
         raise RuntimeError(f"the benchmark's ledger does not add up: {problems[:3]}")
 
 
-def _file_mb(url: str) -> float:
+def _stored_mb(url: str) -> float:
+    """Return how much space a ledger takes, with what is free in it."""
     path = url.removeprefix("sqlite:///")
-    if path == url:
-        return 0.0
-    return sum(one.stat().st_size for one in Path(path).parent.glob("ledger.db*")) / 1e6
+    if path != url:
+        return sum(one.stat().st_size for one in Path(path).parent.glob("ledger.db*")) / 1e6
+    with psycopg.connect(url, autocommit=True) as connection:
+        row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
+    return float(row[0] if row else 0) / 1e6
 
 
-def _backup_mb(ledger: Ledger, url: str, name: str) -> float:
-    """Return how large a copy is, which holds no space that is free."""
-    if not url.startswith("sqlite"):
-        return 0.0
-    path = Path(url.removeprefix("sqlite:///")).with_name(name)
-    ledger._store.backup(path)  # noqa: SLF001  # as `tocsin ledger FILE backup` does
-    return path.stat().st_size / 1e6
+def _packed_mb(ledger: Ledger, url: str, name: str) -> float:
+    """Return how much a ledger takes that holds no space which is free."""
+    if url.startswith("sqlite"):
+        path = Path(url.removeprefix("sqlite:///")).with_name(name)
+        ledger._store.backup(path)  # noqa: SLF001  # as `tocsin ledger FILE backup` does
+        return path.stat().st_size / 1e6
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("VACUUM FULL")
+    return _stored_mb(url)
 
 
 @contextmanager
-def _transactions(ledger: Ledger) -> Iterator[list[float]]:
-    """Collect how long (s) each write transaction takes, its commit included."""
-    spans: list[float] = []
+def _transactions(ledger: Ledger) -> Iterator[list[tuple[float, float]]]:
+    """Collect how long (s) each write transaction takes, its commit included, and its own work."""
+    spans: list[tuple[float, float]] = []
     store, began = ledger._store, ledger._store.write  # noqa: SLF001  # measured where they begin
 
     @contextmanager
     def timed() -> Iterator[Any]:
-        began_s = time.perf_counter()
+        began_s, began_cpu_s = time.perf_counter(), time.process_time()
         with began() as tx:
             yield tx
-        spans.append(time.perf_counter() - began_s)
+        spans.append((time.perf_counter() - began_s, time.process_time() - began_cpu_s))
 
     store.write = timed  # type: ignore[method-assign]  # put back below
     try:
@@ -157,29 +222,78 @@ def _transactions(ledger: Ledger) -> Iterator[list[float]]:
         store.write = began  # type: ignore[method-assign]  # as above
 
 
+def _server_cpu_s(server: int) -> float:
+    """Return what a server and its processes have worked, those that ended among them."""
+    ticks = 0
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            values = place.read_text(encoding="utf-8").rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended meanwhile
+        mine, child = place.parent.name == str(server), values[1] == str(server)
+        if mine or child:
+            ticks += sum(map(int, values[11 : 15 if mine else 13]))
+    return ticks / _TICKS_PER_S
+
+
 def _opened(url: str) -> Ledger:
     return Ledger.open(url, clock_ms=lambda: time.time_ns() // 10**6, entropy=os.urandom)
 
 
+def _filled(url: str, unit: PrivacyUnit, charges: int) -> None:
+    with _opened(url) as ledger:
+        age(ledger, unit, WALL, series(unit), charges // ALARMS)
+
+
 def run(
-    sizes: Sequence[int] = SIZES, units: Sequence[PrivacyUnit] = tuple(PrivacyUnit)
-) -> dict[str, float]:
-    """Return every figure by database, unit, size and name, printing each as it is there."""
-    results: dict[str, float] = {}
-    with Postgres(durable=True) as server:
-        for size in sizes:
-            for unit in units:
-                with tempfile.TemporaryDirectory() as directory:
-                    urls = {
-                        "sqlite": f"sqlite:///{directory}/ledger.db",
-                        "postgresql": server.new_database(),
-                    }
-                    for database, url in urls.items():
-                        for name, value in measure(url, unit, size):
-                            label = f"{database}_{unit.value}_{size}_charges_{name}"
-                            results[label] = value
-                            print(f"{label:64} {value:12.2f}", flush=True)
-    return results
+    sizes: Sequence[int] = SIZES,
+    units: Sequence[PrivacyUnit] = tuple(PrivacyUnit),
+    databases: Sequence[str] = DATABASES,
+) -> Iterator[tuple[str, str, list[Figure]]]:
+    """Yield what was measured: of which ledger, when and where, and the figures."""
+    with Postgres(durable=True) if "postgresql" in databases else nullcontext() as server:
+        for size, unit, database in product(sizes, units, databases):
+            title, note = f"{database}, unit {unit.value}, {size:,} charges", report.machine()
+            print(title, flush=True)
+            with tempfile.TemporaryDirectory() as directory:
+                url, pid = f"sqlite:///{directory}/ledger.db", 0
+                if server is not None and database == "postgresql":
+                    url, pid = server.new_database(), server.pid
+                yield title, note, _apart(url, unit, size, pid)
+
+
+def _apart(url: str, unit: PrivacyUnit, size: int, server: int) -> list[Figure]:
+    """Fill a ledger, and measure it in a process of its own."""
+    _filled(url, unit, size)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(measure, url, unit, size, server).result()
+
+
+def written(text: str, title: str, note: str, figures: Sequence[Figure]) -> str:
+    """Return the report with the figures of one ledger: in place of its own, or behind the others.
+
+    Args:
+        text: the report.
+        title: of which ledger.
+        note: when and where.
+        figures: what was measured.
+
+    Raises:
+        ValueError: the report has no place for figures.
+    """
+    head, begin, rest = text.partition(_BEGIN)
+    section, end, tail = rest.partition(_END)
+    if not begin or not end:
+        raise ValueError("no figures section")
+    kept = dict(re.findall(r"^### (.*)\n((?:(?!### ).*\n)*)", section, flags=re.MULTILINE))
+    rows = [f"\n{note}\n", "| what | measured | of it work | aim for a year |", "|---|--:|--:|--:|"]
+    for name, measured, cpu in figures:
+        work = "" if cpu is None else f"{cpu:,.2f}"
+        rows.append(f"| `{name}` | {measured:,.2f} | {work} | {AIMS.get(name, '')} |")
+    kept[title] = "\n".join([*rows, "", ""])
+    whole = "".join(f"### {name}\n{one}" for name, one in kept.items())
+    return f"{head}{begin}\n\n{whole}{end}{tail}"
 
 
 def main() -> None:
@@ -187,22 +301,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("charges", type=int, nargs="*", default=SIZES)
     parser.add_argument("--unit", type=PrivacyUnit, action="append")
+    parser.add_argument("--on", choices=DATABASES, action="append", help="the database")
     parser.add_argument("--write", action="store_true", help=f"write {REPORT.name}")
     options = parser.parse_args()
-    note = report.machine()
-    results = run(options.charges, options.unit or tuple(PrivacyUnit))
-    if options.write:
-        _write(results, note)
-
-
-def _write(results: dict[str, float], note: str) -> None:
-    text = REPORT.read_text(encoding="utf-8")
-    head, _, rest = text.partition(_BEGIN)
-    _, _, tail = rest.partition(_END)
-    table = ["", note, "", "| what | measured |", "|---|--:|"]
-    table += [f"| `{name}` | {value:,.2f} |" for name, value in results.items()]
-    lines = "\n".join([*table, ""])
-    REPORT.write_text(f"{head}{_BEGIN}\n{lines}\n{_END}{tail}", encoding="utf-8")
+    units, databases = options.unit or tuple(PrivacyUnit), options.on or DATABASES
+    for title, note, figures in run(options.charges, units, databases):
+        if options.write:
+            text = REPORT.read_text(encoding="utf-8")
+            REPORT.write_text(written(text, title, note, figures), encoding="utf-8")
 
 
 if __name__ == "__main__":

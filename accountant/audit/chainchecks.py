@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import chain as chained
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from accountant.audit.chargechecks import named
+from accountant.audit.nearby import Found
 from accountant.charging import vouching
 from accountant.store import chain
-from accountant.store.among import listed
 from accountant.store.tables.charged import ENDED, LinkKind
 from accountant.store.tables.windows import window_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from accountant.audit.nearby import Nearby
     from accountant.store.decisions import Stated
     from accountant.store.tables.charged import ChargeRow, LinkRow
     from accountant.store.tables.decided import AdoptedRow, DecisionRow, SequenceRow
@@ -29,10 +29,9 @@ __all__ = [
     "trusted_problems",
 ]
 
-Window: TypeAlias = tuple[str, int, int]
-
-_OF_DECISIONS: Final = {LinkKind.ENDED, LinkKind.DECIDED}
-_OF_WINDOWS: Final = {LinkKind.SERVED, *_OF_DECISIONS}
+_NOTHING: Final = Found(None, None)
+_OF_DECISIONS: Final = (LinkKind.ENDED, LinkKind.DECIDED)
+_OF_WINDOWS: Final = (LinkKind.SERVED, *_OF_DECISIONS)
 
 
 class Place(NamedTuple):
@@ -59,33 +58,36 @@ def trusted_problems(tx: Transaction, scope: ScopeRow, trusted: Place) -> list[s
 
 
 def problems(
-    tx: Transaction, scope: ScopeRow, anchors: Mapping[int, bytes], trusted: Place | None
-) -> Iterator[str]:
-    """Yield what the chain does not vouch for, one sentence each.
+    tx: Transaction,
+    scope: ScopeRow,
+    anchors: Mapping[int, bytes],
+    trusted: Place | None,
+    nearby: Nearby,
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield what the chain does not vouch for, one sentence each, a page of links at a time.
+
+    With it goes how many charges the page ended.
 
     Args:
         tx: sees one snapshot.
         scope: the budget.
         anchors: links noted elsewhere: number and hash.
         trusted: the link from which to follow it; from where it begins without one.
+        nearby: reads what links tell of.
     """
     name = scope.scope
     adopted = {one.digest: one for one in tx.adopted.after(name)}
     begin = Place(scope.base_link, scope.base_hash) if trusted is None else trusted
-    for number, noted in anchors.items():
-        if scope.base_link < number < begin.number and tx.links.hash_of(name, number) != noted:
-            yield f"budget {name!r}: link {number} is not the one that was noted"
-    follower = _Follower(tx, scope, adopted)
-    yield from follower.follow(begin, anchors)
-    if tx.links.last_state(name) != vouching.state_text(tx, scope):
-        yield (
-            f"budget {name!r}: its terms, its queries and their rows, its logs or what compaction "
-            "left are not what its chain vouches for"
-        )
+    follower = _Follower(scope, adopted, nearby, begin, anchors)
+    for links in tx.links.since(name, begin.number):
+        found = list(follower.take(links))
+        yield sum(link.kind is LinkKind.ENDED for link in links), found
+    yield 0, list(follower.end())
+    yield 0, list(_beside(tx, scope, anchors, begin))
     if trusted is None and not scope.base_link:
         # Compaction drops the links of adopted decisions, and keeps these.
-        for digest in sorted(adopted.keys() - follower.adopted):
-            yield f"{named(adopted[digest].key)}: the chain does not tell of its adoption"
+        untold = (adopted[digest].key for digest in sorted(adopted.keys() - follower.adopted))
+        yield 0, [f"{named(key)}: the chain does not tell of its adoption" for key in untold]
 
 
 def told_problems(charge: ChargeRow, told: Sequence[tuple[int, str]]) -> Iterator[str]:
@@ -132,85 +134,106 @@ def decision_problems(
     yield f"{named(last.key)}: no link of the chain tells of its decision"
 
 
+def _beside(
+    tx: Transaction, scope: ScopeRow, anchors: Mapping[int, bytes], begin: Place
+) -> Iterator[str]:
+    """Look at the links that are not followed but were noted, and at the budget as a whole."""
+    name = scope.scope
+    for number, noted in anchors.items():
+        if number == begin.number:
+            there = begin.hash == noted
+        else:
+            followed = not scope.base_link < number < begin.number
+            there = followed or tx.links.hash_of(name, number) == noted
+        if not there:
+            yield f"budget {name!r}: link {number} is not the one that was noted"
+    if tx.links.last_state(name) != vouching.state_text(tx, scope):
+        yield (
+            f"budget {name!r}: its terms, its queries and their rows, its logs or what compaction "
+            "left are not what its chain vouches for"
+        )
+
+
 class _Follower:
     """Compares the hashes of a chain; a link that does not fit is named and taken as it stands.
 
     Args:
-        tx: sees one snapshot.
         scope: the budget.
         adopted: its adopted decisions, by digest.
+        nearby: reads what links tell of.
+        begin: the link behind which the first one comes.
+        anchors: links noted elsewhere: number and hash.
     """
 
-    def __init__(self, tx: Transaction, scope: ScopeRow, adopted: Mapping[str, AdoptedRow]) -> None:
-        self._tx = tx
+    def __init__(
+        self,
+        scope: ScopeRow,
+        adopted: Mapping[str, AdoptedRow],
+        nearby: Nearby,
+        begin: Place,
+        anchors: Mapping[int, bytes],
+    ) -> None:
         self._scope = scope
         self._rows = adopted
+        self._nearby = nearby
+        self._number, self._last = begin
+        self._anchors = anchors
+        self._budget = f"budget {scope.scope!r}"
         self.adopted: set[str] = set()
         """Digests of those that links told of."""
 
-    def follow(self, begin: Place, anchors: Mapping[int, bytes]) -> Iterator[str]:
-        """Yield what does not fit, from a link on."""
-        scope, budget = self._scope, f"budget {self._scope.scope!r}"
-        number, last = begin
-        if anchors.get(number, last) != last:
-            yield f"{budget}: link {number} is not the one that was noted"
-        for links in self._tx.links.since(scope.scope, number):
-            charges, decided = self._told_of(links)
-            for link in links:
-                number += 1
-                if link.link != number:
-                    yield f"{budget}: link {number} of the chain is missing"
-                    number = link.link
-                happened = self._happened(link, charges, decided)
-                first = next(happened, None)
-                if first is None:
-                    yield f"{self._what(link)}: link {number} tells of it, and it is not there"
-                elif not any(_fits(link, last, one) for one in chained([first], happened)):
-                    what = self._what(link)
+    def take(self, links: Sequence[LinkRow]) -> Iterator[str]:
+        """Take the next links, and yield what does not fit."""
+        found = self._nearby.of({one.window for one in links if one.kind in _OF_WINDOWS})
+        for link in links:
+            self._number += 1
+            number = link.link
+            if number != self._number:
+                yield f"{self._budget}: link {self._number} of the chain is missing"
+                self._number = number
+            there = False
+            for happened in self._happened(link, found):
+                there = True
+                if _fits(link, self._last, happened):
+                    break
+            else:
+                what = self._what(link)
+                if there:
                     yield f"{what}: it is not what link {number} of the chain vouches for"
-                if anchors.get(number, link.hash) != link.hash:
-                    yield f"{budget}: link {number} is not the one that was noted"
-                last = link.hash
-        if (number, last) != (scope.chain_link, scope.chain_hash):
-            yield f"{budget}: its chain ends at link {scope.chain_link}, not there"
-        if anchors and max(anchors) > number:
-            yield f"{budget}: link {max(anchors)} was noted, the chain is shorter"
+                else:
+                    yield f"{what}: link {number} tells of it, and it is not there"
+            if self._anchors and self._anchors.get(number, link.hash) != link.hash:
+                yield f"{self._budget}: link {number} is not the one that was noted"
+            self._last = link.hash
+
+    def end(self) -> Iterator[str]:
+        """Say whether it ended where it should."""
+        scope, anchors = self._scope, self._anchors
+        if (self._number, self._last) != (scope.chain_link, scope.chain_hash):
+            yield f"{self._budget}: its chain ends at link {scope.chain_link}, not there"
+        if anchors and max(anchors) > self._number:
+            yield f"{self._budget}: link {max(anchors)} was noted, the chain is shorter"
 
     def _what(self, link: LinkRow) -> str:
         if link.kind is LinkKind.STATE:
             return f"budget {self._scope.scope!r}, its state"
         return named(link.key)
 
-    def _told_of(
-        self, links: Sequence[LinkRow]
-    ) -> tuple[Mapping[Window, ChargeRow], Mapping[Window, Stated]]:
-        """Return the charges and the decisions of the windows that some links tell of."""
-        windows = {one.window for one in links if one.kind in _OF_WINDOWS}
-        if not windows:
-            return {}, {}
-        found = self._tx.charges.among(listed(windows))
-        mine = {one.window: one for one in found if one.scope == self._scope.scope}
-        return mine, self._tx.decisions.stated_among(listed(windows))
-
     def _happened(
-        self,
-        link: LinkRow,
-        charges: Mapping[Window, ChargeRow],
-        decided: Mapping[Window, Stated],
+        self, link: LinkRow, found: Mapping[chain.Window, Found]
     ) -> Iterator[chain.Happening]:
-        """Yield what a link may tell of; nothing where it is not there."""
-        match link.kind:
-            case LinkKind.STATE:
-                if link.told is not None:
-                    yield chain.of_state(link.told)
-            case LinkKind.ADOPTED:
-                digest = link.told or ""
-                self.adopted.add(digest)
-                row = self._rows.get(digest)
-                if row is not None:
-                    yield chain.of_adopted(row)
-            case _:
-                yield from _told_of(link, charges.get(link.window), decided.get(link.window))
+        """Return what a link may tell of; nothing where it is not there."""
+        if link.kind in _OF_WINDOWS:
+            charge, decision = found.get(link.window, _NOTHING)
+            if charge is not None and charge.scope != self._scope.scope:
+                charge = None
+            return _told_of(link, charge, decision)
+        if link.kind is LinkKind.STATE:
+            return iter(() if link.told is None else (chain.of_state(link.told),))
+        digest = link.told or ""
+        self.adopted.add(digest)
+        row = self._rows.get(digest)
+        return iter(() if row is None else (chain.of_adopted(row),))
 
 
 def _told_of(
@@ -222,7 +245,7 @@ def _told_of(
     """
     if link.kind in _OF_DECISIONS and decision is not None:
         if link.kind is LinkKind.DECIDED:
-            yield chain.of_decision(link.key, decision.hash)
+            yield chain.of_decision(link.window, decision.hash)
         elif charge is not None:
             yield chain.of_charge(charge, link.kind, decision.hash)
     if link.kind is not LinkKind.DECIDED and charge is not None:
@@ -231,6 +254,5 @@ def _told_of(
 
 def _fits(link: LinkRow, last: bytes, happened: chain.Happening) -> bool:
     """Say whether a link tells of something, after one with a hash."""
-    key = happened.key  # that of the link would be made and checked for each
-    same = link.window == (key.query, key.start_ms, key.end_ms) and link.told == happened.told
+    same = link.window == happened.window and link.told == happened.told
     return same and chain.hash_after(last, link.link, happened) == link.hash

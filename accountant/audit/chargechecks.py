@@ -8,7 +8,7 @@ from accountant.arguments import sentence_of
 from accountant.costs.charges import UniformCost
 from accountant.costs.levels import LevelCosts
 from accountant.records import Answer, Outcome
-from accountant.store.tables.charged import ENDED, ChargeState
+from accountant.store.tables.charged import ENDED, GRANTED, ChargeState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def _problems(
         yield f"it is {charge.state.value}, yet it has what its cells cost"
     elif settled and readable:
         yield from _settlement_problems(charge)
-    granted = charge.state in {ChargeState.RESERVED, ChargeState.SETTLED}
+    granted = charge.state in GRANTED
     answered = charge.admission is not Answer.PENDING
     if (granted and charge.admission is not Answer.RESERVED) or (
         answered is (charge.state is ChargeState.PENDING)

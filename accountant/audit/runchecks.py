@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from accountant.charging import runs
 from accountant.records import Outcome
-from accountant.store.tables.charged import ChargeRow, ChargeState
+from accountant.store.tables.charged import GRANTED, ChargeRow, ChargeState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def charge_problems(charge: ChargeRow, run: StoredRun | None) -> Iterator[str]:
         return
     if charge.cells_per_unit != 1 or not charge.periods:
         yield "it is in a run, yet not charged for a whole run once"
-    granted = charge.state in {ChargeState.RESERVED, ChargeState.SETTLED}
+    granted = charge.state in GRANTED
     if (held is None and granted) or (held is not None and charge.state is ChargeState.PENDING):
         yield f"it is {charge.state.value} in a run and holds {held} units"
     elif held is not None and not 0 < held <= charge.loss_units:

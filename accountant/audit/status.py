@@ -65,7 +65,7 @@ def export(tx: Transaction) -> Iterator[dict[str, Any]]:
 
 def _scope_status(tx: Transaction, scope: ScopeRow) -> ScopeStatus:
     name = scope.terms.scope
-    reserved = tx.charges.in_state(name, ChargeState.RESERVED)
+    reserved, standings = tx.charges.in_state(name, ChargeState.RESERVED), Standings(tx, scope)
     periods: dict[int, int] = {}
     if scope.terms.unit is PrivacyUnit.USER:
         periods = tx.totals.latest_held(name, PERIODS_SHOWN)
@@ -74,28 +74,27 @@ def _scope_status(tx: Transaction, scope: ScopeRow) -> ScopeStatus:
         spent = scope.settled_worst_units
         if reserved:
             since_ms = min(one.key.start_ms for one in reserved)
-            spent = max(spent, worst_loss(held_now(tx, scope, since_ms)))
+            spent = max(spent, worst_loss(held_now(tx, scope, standings, since_ms)))
     return ScopeStatus(
         scope=name,
         unit=scope.terms.unit,
         epsilon_max_units=scope.terms.epsilon_max_units,
         spent_units=spent,
         periods=periods,
-        reserved_units=_reserved_units(tx, scope, reserved),
+        reserved_units=_reserved_units(scope, standings, reserved),
         reservations=len(reserved),
         pending=len(tx.charges.in_state(name, ChargeState.PENDING)),
         anchor=anchor_text(scope.chain_link, scope.chain_hash),
     )
 
 
-def _reserved_units(tx: Transaction, scope: ScopeRow, reserved: list[ChargeRow]) -> int:
+def _reserved_units(scope: ScopeRow, standings: Standings, reserved: list[ChargeRow]) -> int:
     """Return what the worst-off unit would have lost if nothing but open reservations counted."""
     if scope.terms.unit is PrivacyUnit.USER:
         held: Counter[int] = Counter()
         for charge in reserved:
             held.update(dict.fromkeys(charge.periods, charge.worst_units))
         return max(held.values(), default=0)
-    standings = Standings(tx, scope)
     found = [standings.of(charge) for charge in reserved]
     return worst_loss([one.held for one in found if one is not None])
 

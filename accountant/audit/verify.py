@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from accountant.arguments import sentence_of
 from accountant.audit import chainchecks, decisionchecks, rowchecks, runchecks
 from accountant.audit.chargechecks import charge_problems, costs_problem, named
+from accountant.audit.nearby import Nearby, in_step
 from accountant.audit.wallchecks import wall_of
 from accountant.charging import admission
 from accountant.charging.standing import Standings
@@ -27,11 +28,13 @@ from accountant.store.among import listed
 from accountant.store.tables.charged import OPEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from accountant.audit.chainchecks import Place
+    from accountant.audit.wallchecks import Wall
     from accountant.costs.charges import WindowKey
     from accountant.costs.runs import StoredRun
+    from accountant.store.decisions import Stated
     from accountant.store.tables.charged import ChargeRow
     from accountant.store.tables.pinned import QueryRow, ScopeRow
     from accountant.store.transaction import Transaction
@@ -73,9 +76,11 @@ def _problems(
             trusted = None if untrusted else trusted
         begin_ms = _BEGINNING_MS if trusted is None else _begin_ms(tx, scope, trusted.number)
         from_ms |= {one: begin_ms for one, row in queries.items() if row.scope == scope.scope}
-        yield from _window_problems(tx, scope, queries, runs, begin_ms)
-        noted = anchors.get(scope.scope, {})
-        yield from chainchecks.problems(tx, scope, noted, trusted)
+        nearby, noted = Nearby(tx), anchors.get(scope.scope, {})
+        yield from in_step(
+            _window_problems(tx, scope, queries, runs, begin_ms, nearby=nearby),
+            chainchecks.problems(tx, scope, noted, trusted, nearby),
+        )
         yield from rowchecks.frontier_problems(tx, scope)
         for row in tx.adopted.after(scope.scope):
             yield from rowchecks.adopted_problems(row)
@@ -109,35 +114,72 @@ def _window_problems(
     queries: Mapping[str, QueryRow],
     runs: Mapping[str, StoredRun],
     from_ms: int,
-) -> Iterator[str]:
-    """Look at every charge whose window ends after an instant, in the order of windows."""
+    *,
+    nearby: Nearby,
+) -> Iterator[tuple[int, list[str]]]:
+    """Look at every charge whose window ends after an instant, in the order of windows.
+
+    Yields a page of them at a time: how many they are, and what is wrong with them.
+    """
     wall = wall_of(tx, scope, Standings(tx, scope), from_ms)
-    all_readable, frontier = True, scope.frontier
+    look = _Look(scope, queries, runs, wall)
     for charges in tx.charges.in_order(scope.scope, from_ms):
-        windows = listed(one.window for one in charges)
-        stated, told = tx.decisions.stated_among(windows), tx.links.among(scope.scope, windows)
+        beside = nearby.beside(charges)
+        told = tx.links.among(scope.scope, listed(beside))
+        found: list[str] = []
         for charge in charges:
-            decision, run = stated.get(charge.window), runs.get(charge.query)
-            unreadable = costs_problem(charge)
-            if unreadable:
-                all_readable = False
-                yield unreadable
-            yield from charge_problems(
-                charge, decision, queries[charge.query], readable=not unreadable
-            )
-            yield from chainchecks.told_problems(charge, told.get(charge.window, ()))
-            yield from runchecks.window_problems(charge, decision, run)
-            held = replace(charge, costs=None) if unreadable else charge
-            for line in chain(
-                runchecks.charge_problems(charge, run),
-                wall.take(held),
-                _frontier_problems(frontier, charge),
-            ):
-                yield f"{named(charge.key)}: {line}"
-    yield from wall.end()
-    if all_readable:
-        for pending, _ in admission.answers(tx, scope):
-            yield f"{named(pending.key)}: it is pending, though its answer is determined"
+            found += look.take(charge, beside[charge.window].decision, told.get(charge.window, ()))
+        yield len(charges), found
+    yield 0, list(wall.end())
+    if look.all_readable:
+        why = "it is pending, though its answer is determined"
+        yield 0, [f"{named(one.key)}: {why}" for one, _ in admission.answers(tx, scope)]
+
+
+class _Look:
+    """Looks at charges of one budget, in the order of windows.
+
+    Args:
+        scope: the budget.
+        queries: as they are registered, by name.
+        runs: as they stand, by query.
+        wall: takes what the charges hold.
+    """
+
+    def __init__(
+        self,
+        scope: ScopeRow,
+        queries: Mapping[str, QueryRow],
+        runs: Mapping[str, StoredRun],
+        wall: Wall,
+    ) -> None:
+        self._frontier = scope.frontier
+        self._queries = queries
+        self._runs = runs
+        self._wall = wall
+        self.all_readable = True
+        """Whether what the cells cost could be read, of all charges so far."""
+
+    def take(
+        self, charge: ChargeRow, decision: Stated | None, told: Sequence[tuple[int, str]]
+    ) -> Iterator[str]:
+        """Take the next charge, with its decision and its links, and yield what is wrong."""
+        run = self._runs.get(charge.query)
+        unreadable = costs_problem(charge)
+        if unreadable:
+            self.all_readable = False
+            yield unreadable
+        query = self._queries[charge.query]
+        yield from charge_problems(charge, decision, query, readable=not unreadable)
+        yield from chainchecks.told_problems(charge, told)
+        yield from runchecks.window_problems(charge, decision, run)
+        held = replace(charge, costs=None) if unreadable else charge
+        for line in chain(
+            runchecks.charge_problems(charge, run),
+            self._wall.take(held),
+            _frontier_problems(self._frontier, charge),
+        ):
+            yield f"{named(charge.key)}: {line}"
 
 
 def _frontier_problems(frontier: WindowKey | None, charge: ChargeRow) -> Iterator[str]:

@@ -14,7 +14,7 @@ from accountant.budget.filter import EventFilter
 from accountant.loss.grid import grid_of
 from accountant.loss.overlap import coarse_loss, worst_loss
 from accountant.records import Answer
-from accountant.store.tables.charged import FINAL, ChargeState, PeriodTotal
+from accountant.store.tables.charged import FINAL, GRANTED, PeriodTotal
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class _EventWall:
         standing = self._standings.of(charge)
         if standing is None:
             return
-        if charge.state in {ChargeState.RESERVED, ChargeState.SETTLED}:
+        if charge.state in GRANTED:
             shape = self._standings.shape(charge.query, charge.fingerprint)
             if self._judge.answer(charge.asked, shape) is not Answer.RESERVED:
                 yield "with the windows before it, it passes the wall"

@@ -16,6 +16,7 @@ bounds it); sequential composition over cells (unit ``user``).
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol
 
 from accountant.budget.keeping import Keepers
@@ -66,19 +67,22 @@ class EventFilter:
         self._wall = epsilon_max_units
         self._among = among
         self._standing = sorted(standing, key=_end)
+        self._ends_ms = [_end(one) for one in self._standing]
+        self._sums = list(accumulate((one.held.loss_units for one in self._standing), initial=0))
 
     def answer(self, charge: Charge, shape: Shape) -> Answer:
         """Look at the worst row of the charge's window that its query may cover."""
         span = (charge.key.start_ms, charge.key.end_ms)
-        # Windows that ended before this one starts cannot cover a row of it.
-        near = self._standing[bisect_right(self._standing, span[0], key=_end) :]
         room = self._wall - charge.loss_units
         if room < 0:
             return Answer.REFUSED
-        held = [one.held for one in near]
+        # Windows that ended before this one starts cannot cover a row of it.
+        first = bisect_right(self._ends_ms, span[0])
         # The plain sums are never smaller: where one fits, no cell need be looked at.
-        if sum(one.loss_units for one in held) <= room:
+        if self._sums[-1] - self._sums[first] <= room:
             return Answer.RESERVED
+        near = self._standing[first:]
+        held = [one.held for one in near]
         if worst_instant(held, within=span) <= room:
             return Answer.RESERVED
         if not self._passes(held, span, shape, room):
@@ -91,7 +95,11 @@ class EventFilter:
 
     def hold(self, standing: Standing) -> None:
         """Count a window."""
-        self._standing.insert(bisect_right(self._standing, _end(standing), key=_end), standing)
+        at = bisect_right(self._ends_ms, _end(standing))
+        self._standing.insert(at, standing)
+        self._ends_ms.insert(at, _end(standing))
+        later = (one.held.loss_units for one in self._standing[at:])
+        self._sums[at:] = accumulate(later, initial=self._sums[at])
 
     def _passes(self, held: Sequence[Held], span: tuple[int, int], shape: Shape, room: int) -> bool:
         """Say whether some row that a query may cover lost more than there is room for."""

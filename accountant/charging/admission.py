@@ -180,7 +180,7 @@ def deny(
         tx.charges.add(row)
         tx.links.append(scope.scope, [chain.as_served(row, decided)], scope)
     elif charge.state in ENDED:
-        tx.links.append(scope.scope, [chain.of_decision(key, decided)], scope)
+        tx.links.append(scope.scope, [chain.of_decision(charge.window, decided)], scope)
     else:
         _end(tx, scope, charge, _released(charge), decided)
 

@@ -86,6 +86,7 @@ class Standings:
         self._known = shapes or partial(known_shapes, tx, scope.terms.scope)
         self._one_by_one = 0 if shapes else _ONE_BY_ONE
         self._looked_up: dict[tuple[str, str], Shape] = {}
+        self._covered: dict[tuple[str, str], tuple[Shape, str]] = {}
 
     def judge(
         self,
@@ -176,8 +177,11 @@ class Standings:
         return self._known()
 
     def _standing(self, charge: ChargeRow, units: int, *, is_open: bool) -> Standing:
-        shape = self.shape(charge.query, charge.fingerprint)
-        cells = cells_key(shape.grouping) or f"{charge.query} {charge.fingerprint}"
+        of = (charge.query, charge.fingerprint)
+        if of not in self._covered:
+            shape = self.shape(*of)
+            self._covered[of] = shape, cells_key(shape.grouping) or f"{of[0]} {of[1]}"
+        shape, cells = self._covered[of]
         held = Held(
             charge.start_ms,
             charge.end_ms,
@@ -222,9 +226,8 @@ class Turns:
         return {key.query for key in found if self._before is None or key < self._before}
 
 
-def held_now(tx: Transaction, scope: ScopeRow, since_ms: int) -> list[Held]:
+def held_now(tx: Transaction, scope: ScopeRow, standings: Standings, since_ms: int) -> list[Held]:
     """Return what windows that end after an instant hold: realised, or reserved at worst."""
-    standings = Standings(tx, scope)
     charges = tx.charges.after(scope.terms.scope, since_ms)
     granted = [standings.of(one) for one in charges if one.state is not ChargeState.PENDING]
     found = [*granted, *standings.adopted(since_ms)]

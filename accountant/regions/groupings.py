@@ -57,6 +57,7 @@ class Grouping:
         return text if len(text) <= LONGEST_TEXT else self.name
 
 
+@lru_cache(maxsize=4_096)
 def cells_key(text: str) -> str:
     """Return what equal cells under equal numbers have in common, from a grouping's text.
 

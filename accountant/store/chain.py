@@ -12,14 +12,11 @@ its own where that end came first.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from accountant.costs.charges import WindowKey
+from accountant.store.canonical import hexed, quoted, whole, wholes
 from accountant.store.tables.charged import ENDED, LinkKind, LinkRow
-from accountant.store.tables.windows import window_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HASH_BYTES",
     "Happening",
+    "Window",
     "anchor_text",
     "as_served",
     "extend",
@@ -44,24 +42,25 @@ __all__ = [
 ]
 
 HASH_BYTES = 16
-_ENCODE = json.JSONEncoder(separators=(",", ":")).encode  # made once: that takes half the time
-_NO_WINDOW = WindowKey(end_ms=1, query="", start_ms=0)
+_NO_WINDOW = ("", 0, 1)
+
+Window: TypeAlias = tuple[str, int, int]
+"""A window by its columns: cheaper than its key where there are many."""
 
 
-@dataclass(frozen=True, slots=True)
-class Happening:
+class Happening(NamedTuple):
     """One thing that happened to a window's charge.
 
     Args:
         kind: what.
-        key: the window.
+        window: of the charge.
         text: everything the link vouches for, as canonical JSON.
         told: what cannot be read elsewhere: the digest of an adopted decision; the whole text of a
             state.
     """
 
     kind: LinkKind
-    key: WindowKey
+    window: Window
     text: str
     told: str | None = None
 
@@ -79,37 +78,36 @@ def of_charge(charge: ChargeRow, kind: LinkKind, decided: bytes | None = None) -
         kind: what happened to it.
         decided: the hash of the decision that ended it, if one did.
     """
-    key = charge.key
-    asked: tuple[object, ...] = (
-        *(charge.scope, charge.fingerprint, charge.units, charge.cells, charge.cells_per_unit),
-        *(charge.loss_units, charge.periods),
+    in_run = ',"in a run"' if charge.in_run else ""
+    asked = (
+        f"[{quoted(charge.scope)},{quoted(charge.fingerprint)},{charge.units!r},{charge.cells!r},"
+        f"{charge.cells_per_unit!r},{charge.loss_units!r},{wholes(charge.periods)}{in_run}]"
     )
-    if charge.in_run:
-        asked = (*asked, "in a run")
-    became: tuple[object, ...] = ()
+    became = "[]"
     if kind is LinkKind.ENDED:
-        costs = None if charge.costs is None else blake2b(charge.costs).hexdigest()
+        costs = None if charge.costs is None else blake2b(charge.costs).digest()
+        held = f",{whole(charge.held_units)}" if charge.in_run else ""
         became = (
-            *(charge.admission.value, charge.state.value, charge.settled_units),
-            *(charge.settled_loss_units, costs),
+            f'["{charge.admission}","{charge.state}",{whole(charge.settled_units)},'
+            f"{whole(charge.settled_loss_units)},{hexed(costs)}{held}]"
         )
-        if charge.in_run:
-            became = (*became, charge.held_units)
-    last = () if decided is None else ((decided.hex(),),)
-    return Happening(kind, key, _text(kind, key, asked, became, *last))
+    last = "" if decided is None else f",[{hexed(decided)}]"
+    window = charge.window
+    return Happening(kind, window, _text(kind, window, f"{asked},{became}{last}"))
 
 
-def of_decision(key: WindowKey, decided: bytes) -> Happening:
+def of_decision(window: Window, decided: bytes) -> Happening:
     """Return what a link says about a decision, by its hash, of a charge that had ended before."""
-    return Happening(LinkKind.DECIDED, key, _text(LinkKind.DECIDED, key, (decided.hex(),)))
+    text = _text(LinkKind.DECIDED, window, f"[{hexed(decided)}]")
+    return Happening(LinkKind.DECIDED, window, text)
 
 
 def of_adopted(seen: SeenDecision | AdoptedRow) -> Happening:
     """Return what a link says about a decision of another timeline."""
-    vouched = (seen.scope, seen.digest, seen.loss_units, seen.periods)
-    return Happening(
-        LinkKind.ADOPTED, seen.key, _text(LinkKind.ADOPTED, seen.key, vouched), seen.digest
-    )
+    window = (seen.query, seen.start_ms, seen.end_ms)
+    vouched = f"{quoted(seen.scope)},{quoted(seen.digest)},{seen.loss_units!r}"
+    text = _text(LinkKind.ADOPTED, window, f"[{vouched},{wholes(seen.periods)}]")
+    return Happening(LinkKind.ADOPTED, window, text, seen.digest)
 
 
 def of_state(text: str) -> Happening:
@@ -150,13 +148,13 @@ def extend(scope: str, number: int, last: bytes, happened: Iterable[Happening]) 
     links = []
     for one in happened:
         number, last = number + 1, hash_after(last, number + 1, one)
-        window = window_columns(one.key)
-        links.append(LinkRow(scope, number, one.kind, **window, told=one.told, hash=last))
+        links.append(LinkRow(scope, number, one.kind, *one.window, one.told, last))
     return links
 
 
-def _text(kind: LinkKind, key: WindowKey, *parts: tuple[object, ...]) -> str:
-    return _ENCODE((kind.value, key.query, key.start_ms, key.end_ms, *parts))
+def _text(kind: LinkKind, window: Window, told: str) -> str:
+    query, start_ms, end_ms = window
+    return f'["{kind}",{quoted(query)},{start_ms!r},{end_ms!r},{told}]'
 
 
 def _hash(last: bytes, text: str) -> bytes:

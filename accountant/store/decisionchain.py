@@ -14,13 +14,12 @@ import json
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from accountant.store.canonical import hexed, quoted, whole
 from accountant.store.chain import HASH_BYTES
 
 if TYPE_CHECKING:
     from accountant.costs.runs import StoredRun
     from accountant.store.tables.decided import DecisionRow
-
-_ENCODE = json.JSONEncoder(separators=(",", ":")).encode  # as in accountant.store.chain
 
 __all__ = ["alarms_digest", "begin", "hash_after", "run_digest"]
 
@@ -33,13 +32,12 @@ def begin(query: str) -> bytes:
 def hash_after(last: bytes, row: DecisionRow) -> bytes:
     """Return a decision's hash, from that of the one before it; its own is not looked at."""
     alarms = alarms_digest(row.alarms) if row.alarms_digest is None else row.alarms_digest
-    whole = (
-        *(row.query, row.start_ms, row.end_ms, row.sequence, row.outcome.value, row.reason),
-        *(alarms.hex(), row.alarm_count, row.epsilon_units, row.release_ms, row.decided_at_ms),
-        *(row.fingerprint, row.next_start_ms),
-        None if row.run_digest is None else row.run_digest.hex(),
-    )
-    return _hash(last, _ENCODE(whole))
+    reason = "null" if row.reason is None else quoted(row.reason)
+    window = f"{quoted(row.query)},{row.start_ms!r},{row.end_ms!r},{row.sequence!r}"
+    became = f'"{row.outcome}",{reason},{hexed(alarms)},{row.alarm_count!r},{row.epsilon_units!r}'
+    left = f"{row.release_ms!r},{row.decided_at_ms!r},{quoted(row.fingerprint)}"
+    after = f"{whole(row.next_start_ms)},{hexed(row.run_digest)}"
+    return _hash(last, f"[{window},{became},{left},{after}]")
 
 
 def alarms_digest(alarms: bytes) -> bytes:

@@ -201,15 +201,20 @@ def _quick(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
     A ledger is read a million rows at a time, and calling the type takes longer than all else.
     """
-    if not isinstance(read, type) or not issubclass(read, StrEnum):
-        return read
-    members = {one.value: one for one in read}
+    if isinstance(read, type) and issubclass(read, StrEnum):
+        return _Members(read).__getitem__
+    return read
 
-    def quick(value: Any) -> Any:
-        found = members.get(value)
-        return read(value) if found is None else found
 
-    return quick
+class _Members(dict[str, StrEnum]):
+    """The members of an enumeration by what is stored of them; any other value is an error."""
+
+    def __init__(self, of: type[StrEnum]) -> None:
+        super().__init__((one.value, one) for one in of)
+        self._of = of
+
+    def __missing__(self, value: str) -> StrEnum:
+        return self._of(value)
 
 
 @lru_cache(maxsize=1024)  # thousands of rows name the same period

@@ -16,6 +16,7 @@ from benchmarks import (
     checkouts,
     filter_grants,
     kafka_ingest,
+    ledger_age,
     ledger_scale,
     one_budget,
     report,
@@ -62,6 +63,23 @@ def test_a_readme_without_the_section_is_refused() -> None:
     """Nothing is written into a file that has no place for it."""
     with pytest.raises(ValueError, match="figures"):
         report.replaced("# Benchmarks", "text")
+
+
+def test_a_ledgers_figures_leave_those_of_others_alone() -> None:
+    """What is measured anew takes its own place; what was measured elsewhere stays as it was."""
+    text = ledger_age.REPORT.read_text(encoding="utf-8")
+    before = ledger_age.written(text, "one ledger", "Then.", [ledger_age.Figure("verify_s", 9)])
+    now = [ledger_age.Figure("verify_s", 7, 6), ledger_age.Figure("stored_mb", 1.5)]
+    other = ledger_age.written(before, "another", "Now.", now)
+    assert other.index("### one ledger") < other.index("### another")
+    assert "Then." in other
+    again = ledger_age.written(other, "one ledger", "Now.", now)
+    assert again.count("### one ledger") == 1
+    assert "Then." not in again
+    assert ledger_age.written(again, "one ledger", "Now.", now) == again
+    assert {*text.splitlines()} <= {*again.splitlines()}
+    with pytest.raises(ValueError, match="figures"):
+        ledger_age.written("# A report", "one", "Now.", now)
 
 
 def test_a_large_charge_is_stored_small() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -19,13 +19,17 @@ from accountant.records import Answer
 from accountant.store import rows
 from accountant.store.chain import read_anchor
 from accountant.store.declaration import Table
+from accountant.store.rows import Rows
+from accountant.store.tables import TABLES
 from accountant.store.tables.charged import ChargeRow, LinkRow
 from accountant.units import PrivacyUnit
 from tests.support.aged import age, effort
 from tests.support.exports import replayed
 from tests.support.ledgers import (
+    Clock,
     Series,
     deny,
+    open_ledger,
     requests,
     set_up,
     settle,
@@ -233,6 +237,27 @@ def tampered(ledger: Ledger, change: str) -> Iterator[Transaction]:
         tx.connection.exec_driver_sql(change)
         yield tx
         raise Killed
+
+
+def test_an_aged_ledger_is_one_that_decided(new_url: Callable[[], str], unit: PrivacyUnit) -> None:
+    """What puts a past into a ledger leaves row for row what deciding each window does."""
+    series, past, clock = alarms(unit), 12, Clock(0)
+    with ExitStack() as stack:
+        aged, decided = (
+            stack.enter_context(open_ledger(new_url(), clock, entropy=bytes)) for _ in range(2)
+        )
+        age(aged, unit, WALL, series, past)
+        set_up(decided, unit, WALL, series)
+        for index in range(past):
+            clock.now_ms = series[0].key(index).end_ms
+            decided.admit("s", [one.request(index) for one in series])
+            for one in series:
+                settle(decided, one, index)
+                decided.mark_published(one.key(index))
+        with aged._store.read() as one_tx, decided._store.read() as other_tx:
+            for table in TABLES:
+                one, other = (Rows(tx.connection, table).raw() for tx in (one_tx, other_tx))
+                assert list(one) == list(other), table.name
 
 
 _HELD = {ChargeRow, LinkRow, Held}

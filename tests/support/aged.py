@@ -36,6 +36,9 @@ def age(
 ) -> None:
     """Fill an empty ledger with the first windows of some queries, settled at worst and published.
 
+    The rows are those that admitting, settling and publishing one by one would leave, each as its
+    window ends: ``tests/contracts/test_ledger_age.py`` compares them.
+
     Args:
         ledger: with nothing in it.
         unit: of the budget ``s``.
@@ -82,6 +85,7 @@ def age(
         scope = tx.scopes.get(scope="s")
         assert scope is not None
         serve(tx, scope, [one.request(count - 1) for one in all_series], Past())
+        tx.advance(clock_ms=all_series[0].key(count - 1).end_ms)
 
 
 @dataclass

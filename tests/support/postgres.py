@@ -65,6 +65,11 @@ class Postgres:
         return str(self._server.get_uri())
 
     @property
+    def pid(self) -> int:
+        """Process id of the server, whose children its sessions are."""
+        return int(self._server.get_pid())
+
+    @property
     def programs(self) -> Path:
         """Folder of the server's own tools."""
         return Path(self._server.bin_path)

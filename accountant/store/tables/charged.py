@@ -16,6 +16,7 @@ __all__ = [
     "DRAWN",
     "ENDED",
     "FINAL",
+    "GRANTED",
     "LINKS",
     "OPEN",
     "RUNS",
@@ -50,6 +51,9 @@ OPEN: Final = (ChargeState.PENDING, ChargeState.RESERVED)
 
 FINAL: Final = (ChargeState.SETTLED, ChargeState.SPENT)
 """States of a loss that is never taken back."""
+
+GRANTED: Final = (ChargeState.RESERVED, ChargeState.SETTLED)
+"""States of a charge whose window was let through."""
 
 ENDED: Final = (*FINAL, ChargeState.RELEASED)
 """States that never change again."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from accountant.costs.charges import WindowKey
 from accountant.records import Answer, Outcome
 from accountant.store.chain import (
     HASH_BYTES,
@@ -23,7 +22,7 @@ from accountant.store.chain import (
 from accountant.store.tables.charged import ChargeRow, ChargeState, LinkKind
 from accountant.store.tables.decided import AdoptedRow
 
-KEY = WindowKey(20, "q", 10)
+WINDOW = ("q", 10, 20)
 OPEN = ChargeRow(
     *("q", 10, 20, "s", Answer.RESERVED, ChargeState.RESERVED, "f", 2, 4, 1, 2, None, None, None),
     periods=(0, 10),
@@ -91,13 +90,13 @@ def test_adoptions_are_told_of_in_full() -> None:
         {"loss_units": 4},
         {"periods": (0, 1)},
     ]
-    assert (told.told, told.key) == ("digest", KEY)
+    assert (told.told, told.window) == ("digest", WINDOW)
     assert told.text not in {of_adopted(replace(row, **one)).text for one in others}
 
 
 def test_a_hash_covers_all_before_it() -> None:
     """Splitting what happens changes nothing; changing, dropping or swapping any of it does."""
-    happened = [Happening(LinkKind.SERVED, KEY, f"text {number}") for number in range(4)]
+    happened = [Happening(LinkKind.SERVED, WINDOW, f"text {number}") for number in range(4)]
     start = genesis("s")
     whole = extend("s", 0, start, happened)
     assert [link.link for link in whole] == [1, 2, 3, 4]
