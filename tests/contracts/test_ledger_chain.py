@@ -15,7 +15,7 @@ from accountant.audit import verify
 from accountant.costs.levels import LevelCosts
 from accountant.errors import LedgerCorruptError
 from accountant.records import SeenDecision
-from accountant.store import chain, decisionchain
+from accountant.store import chain, decisionchain, rows
 from accountant.store.chain import read_anchor
 from accountant.store.tables.charged import LINKS, LinkKind
 from accountant.store.tables.decided import ADOPTED, TallyRow
@@ -182,6 +182,19 @@ def test_a_deleted_link_is_named(told: Ledger) -> None:
             found = problems(tx)
         word = "its chain ends at link" if number == int(last) else f"link {number} of the chain is"
         assert word in found
+
+
+def test_every_link_is_compared(told: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first and the last of the chain, and of every page that is read of it, too."""
+    monkeypatch.setattr(rows, "PAGE", 3)
+    last, _ = read_anchor(told.reports.status().scopes["s"].anchor)
+    assert last > 6
+    for number in range(1, last + 1):
+        with tampered(told) as tx:
+            other = "COALESCE(told, '') || 'x'"
+            run(tx, f"UPDATE tocsin_links SET told = {other} WHERE link = {number}")
+            found = problems(tx)
+        assert f"link {number} " in found, number
 
 
 def test_a_chain_cut_short_with_its_head_is_named(told: Ledger) -> None:

@@ -56,6 +56,30 @@ def test_what_a_ledger_does_not_have_is_named(ledger: Ledger) -> None:
         ledger.heads.problems({"s": "nonsense"})
 
 
+def test_a_head_where_the_chain_was_compacted_is_compared(ledger: Ledger) -> None:
+    """Its link is gone, and its hash is kept."""
+    set_up(ledger, PrivacyUnit.EVENT, 100, [A])
+    ledger.admit("s", requests([A], 10 * WINDOWS))
+    noted = {}
+    for index in range(WINDOWS):
+        ledger.mark_published(settle(ledger, A, index).key)
+        number, _, digest = ledger.heads.now()["s"].partition(":")
+        noted[int(number)] = digest
+    assert ledger.upkeep.compact("s", 10 * WINDOWS - 20) > 0
+    (budget,) = ledger.pins.budgets()
+    base = budget.base_link
+    assert ledger.heads.problems({"s": f"{base}:{noted[base]}"}) == []
+    (another,) = ledger.heads.problems({"s": f"{base}:{noted[base + 1]}"})
+    assert another == "budget 's' had another chain than this ledger has"
+
+
+def test_heads_are_keyed(ledger: Ledger) -> None:
+    """Who knows the chain, and not the ledger's secret, does not know its heads."""
+    set_up(ledger, PrivacyUnit.EVENT, 100, [A])
+    guessed = heads.Heads(ledger._access, bytes(32))
+    assert guessed.now() != ledger.heads.now()
+
+
 def test_equal_histories_have_heads_of_their_own(fresh: Callable[[], Ledger]) -> None:
     """Without the key nobody can try costs until a head fits, and each is of its budget."""
     one, other = fresh(), fresh()
