@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from accountant.costs.levels import MOST_LEVELS
 from operators.formulas.treewalk import rounded_costs, still_open
 from operators.noise.likely import expected_count, likely_inside
 from operators.single.abreast import Decisions, steps_of_many
@@ -180,7 +181,7 @@ class Walks:
         for scale, stopped in zip(self._scales, self._stopped, strict=True):
             units += np.array((*scale.charges, 0), dtype=np.int64)[stopped]  # never read: the last
         worst = sum(scale.charges[-1] for scale in self._scales)
-        if np.unique(units).size > self._shape[1]:  # else no window has as many either
+        if np.unique(units).size > MOST_LEVELS:  # else no window has more than it may
             units = np.stack([rounded_costs(each, worst) for each in units])
         return Decisions(self._formula.evaluate_literals(self._possible), units)
 

@@ -116,7 +116,7 @@ def levels_of_most_entropy(
     levels: range,
     still_waiting: NDArray[np.float64],
 ) -> NDArray[np.intp]:
-    """Return every window's :func:`operators.single.ladder.level_of_most_entropy`.
+    """Return every window's :func:`level_of_most_entropy`.
 
     Args:
         epsilons: of every level.

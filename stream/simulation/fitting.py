@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["FittingTable", "Row"]
 
 _WIDEST_NAME: Final = 16  # of a setting's cell: a longer one is folded
-_EDGES: Final = 2  # characters of the box, left and right
+_ENDLESS: Final = 10_000  # columns of a terminal that every table fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,26 +51,21 @@ class FittingTable:
     rows: Sequence[Row]
     caption: str
 
-    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw the tables one below the other."""
-        for columns in self._parts(options.max_width):
+        for columns in self._parts(console, options.max_width):
             yield self._table(columns)
         yield Text(self.caption, style="dim italic")
 
-    def _parts(self, width: int) -> Iterator[range]:
+    def _parts(self, console: Console, width: int) -> Iterator[range]:
         """Yield which columns each table has, as many as fit and at least one."""
-        names = (
-            min(_WIDEST_NAME, _wide(heading, [row.names[at] for row in self.rows]))
-            for at, heading in enumerate(self.names)
-        )
-        room = width - _EDGES - sum(each + 1 for each in names)
-        first = taken = 0
-        for at, heading in enumerate(self.headings):
-            wide = 1 + _wide(heading, [row.cells[at] for row in self.rows])
-            if at > first and taken + wide > room:
-                yield range(first, at)
-                first, taken = at, 0
-            taken += wide
+        first = 0
+        unbounded = console.options.update(max_width=_ENDLESS)
+        for at in range(1, len(self.headings) + 1):
+            wide = console.measure(self._table(range(first, at)), options=unbounded).maximum
+            if at - 1 > first and wide > width:
+                yield range(first, at - 1)
+                first = at - 1
         yield range(first, len(self.headings))
 
     def _table(self, columns: range) -> Table:
@@ -88,7 +83,3 @@ class FittingTable:
         for row in self.rows:
             table.add_row(*row.names, *(row.cells[at] for at in columns), style=row.style)
         return table
-
-
-def _wide(heading: str, cells: Sequence[str]) -> int:
-    return max(len(line) for text in (heading, *cells) for line in text.split("\n"))
