@@ -68,7 +68,10 @@ def alternatives(
     expect(NATURAL, counted=counted)
     expect(or_none(NATURAL), period=period)
     if not questions or counted < 1 or (period is not None and period < counted):
-        raise ArgumentError("some questions, and at least one pane counted of those of the period")
+        raise ArgumentError(
+            "some questions, and at least one pane counted of those of the period",
+            hint="give one question or more, and counted from 1 to period",
+        )
     alone = [to_loss_units(Tslm.priced(each.test, each.promise).epsilon) for each in questions]
     often = [_windows(each, counted, period) for each in questions]
     apart = sum(map(mul, often, alone))

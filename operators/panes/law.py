@@ -49,7 +49,10 @@ class LaplaceSum:
         expect(EXACT, rate=self.rate)
         expect(WHOLE, terms=self.terms)
         if self.rate <= 0 or self.terms < 1:
-            raise ArgumentError("a sum of noises has a rate above 0 and at least one term")
+            raise ArgumentError(
+                "a sum of noises has a rate above 0 and at least one term",
+                hint="write LaplaceSum(rate=Fraction(1, 10), terms=12)",
+            )
 
     def tail(self, at: int) -> tuple[Fraction, Fraction]:
         """Return certified bounds of ``P[S >= at]``, from below and from above.

@@ -153,7 +153,10 @@ class Panes:
         asked, shift = self._asked(question)
         self._check(noisy)
         if noisy.shape[0] > self.terms[question]:
-            raise ArgumentError("a window has at most as many nodes as its question needs")
+            raise ArgumentError(
+                "a window has at most as many nodes as its question needs",
+                hint="give the noisy nodes of Tree.cover, one row for each",
+            )
         return _exact(asked.test).quantise(noisy.sum(axis=0, dtype=np.int64)) >= -shift
 
     def chances(self, question: int, steps: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -192,23 +195,36 @@ class Panes:
     def _asked(self, question: int) -> tuple[PaneQuestion, int]:
         expect(NATURAL, question=question)
         if question >= len(self.questions):
-            raise ArgumentError("there is no question of this number")
+            raise ArgumentError(
+                "there is no question of this number",
+                hint="questions are numbered from 0 in the order they were planned",
+            )
         return self.questions[question], self.shifts[question]
 
     def _check(self, panes: NDArray[np.int64]) -> None:
         expect(INTEGERS, panes=panes)
         if panes.ndim != 2 or panes.shape[1] != self.questions[0].test.cells:
-            raise ArgumentError("panes are int64, one row for each and one column per cell")
+            raise ArgumentError(
+                "panes are int64, one row for each and one column per cell",
+                hint="pass an array of shape (panes, cells): counts.astype(np.int64)",
+            )
 
 
 def _check_alike(questions: Sequence[PaneQuestion]) -> None:
     if not questions:
-        raise ArgumentError("panes answer at least one question")
+        raise ArgumentError(
+            "panes answer at least one question", hint="plan them for one or more questions"
+        )
     kinds = {(each.test.cells, each.test.sensitivity) for each in questions}
     if len(kinds) > 1:
-        raise ArgumentError("questions of the same panes have the same cells and sensitivity")
+        raise ArgumentError(
+            "questions of the same panes have the same cells and sensitivity",
+            hint="plan other panes for other cells",
+        )
     if any((abs(each.test.thresholds.astype(object)) > _FAR).any() for each in questions):
-        raise ArgumentError("thresholds of panes lie within 2^52 of zero")
+        raise ArgumentError(
+            "thresholds of panes lie within 2^52 of zero", hint="count in larger units"
+        )
 
 
 def _limit(question: PaneQuestion) -> float:

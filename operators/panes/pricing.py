@@ -60,7 +60,10 @@ class PaneQuestion:
         error_rates(self.promise)
         planned_steps(self.test, self.promise.tolerance)
         if self.panes < 1 or self.step < 1:
-            raise ArgumentError("a window has at least one pane, and the next starts one later")
+            raise ArgumentError(
+                "a window has at least one pane, and the next starts one later",
+                hint="write panes=1 and step=1, or more of each",
+            )
 
     @property
     def overlap(self) -> int:

@@ -43,7 +43,10 @@ class Tree:
         """Check the parts."""
         expect(WHOLE, branching=self.branching, levels=self.levels)
         if self.branching < 2 or self.levels < 1:
-            raise ArgumentError("a tree has at least two branches and one level")
+            raise ArgumentError(
+                "a tree has at least two branches and one level",
+                hint="write Tree(branching=2, levels=1), or more of each",
+            )
 
     def cover(self, first: int, panes: int) -> tuple[tuple[int, int], ...]:
         """Return the fewest nodes that make up ``panes`` panes from pane ``first`` on.
@@ -60,7 +63,7 @@ class Tree:
         """
         expect(WHOLE, first=first, panes=panes)
         if panes < 1:
-            raise ArgumentError("a window has at least one pane")
+            raise ArgumentError("a window has at least one pane", hint="write panes=1 or more")
         runs = self._runs(self.levels - 1, first, first + panes)
         return tuple((level, index) for level, low, high in runs for index in range(low, high))
 
@@ -77,7 +80,10 @@ class Tree:
         """
         expect(WHOLE, panes=panes, step=step)
         if panes < 1 or step < 1:
-            raise ArgumentError("a window has at least one pane, and the next starts one later")
+            raise ArgumentError(
+                "a window has at least one pane, and the next starts one later",
+                hint="write panes=1 and step=1, or more of each",
+            )
         top = self.levels - 1
         widest = self._width(top)
         return max(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from operators.base import Decision, Operator
+    from operators.base import Decision
     from operators.conditions.atoms import IntegerTest
     from operators.conditions.condition import Channel
     from operators.noise.source import NoiseSource
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     _Decide: TypeAlias = Callable[[NDArray[np.int64], NoiseSource], Decision]
 
 __all__ = [
+    "Decides",
     "DecidesMany",
     "Decisions",
     "decide_many",
@@ -58,6 +59,14 @@ class Decisions:
         return cls(fired.reshape(windows, -1), units.reshape(windows, -1))
 
 
+class Decides(Protocol):
+    """An operator of conditions, or of single cells."""
+
+    def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
+        """Decide every cell of one window."""
+        ...
+
+
 @runtime_checkable
 class DecidesMany(Protocol):
     """An operator that decides many windows for less than one by one."""
@@ -67,12 +76,13 @@ class DecidesMany(Protocol):
         ...
 
 
-def decide_many(operator: Operator, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
+def decide_many(operator: Decides, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
     """Decide every cell of every window, one by one where the operator knows no faster way.
 
     Args:
-        operator: of the query.
-        statistics: shape (windows, statistics, cells), int64, at least one window.
+        operator: of the query, or of single cells.
+        statistics: shape (windows, statistics, cells), or (windows, cells) of single cells, int64,
+            at least one window.
         noise: the cryptographic source.
 
     Raises:

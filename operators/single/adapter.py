@@ -10,6 +10,7 @@ import numpy as np
 from accountant.arguments import INTEGERS, expect
 from accountant.errors import ArgumentError
 from operators.base import Maker, Promise
+from operators.single.abreast import decide_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,15 +46,6 @@ class CellOperator(Protocol):
 
         Raises:
             ValueError: statistics of another shape or type.
-        """
-        ...
-
-    def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
-        """Decide many windows as :meth:`decide` decides each.
-
-        Args:
-            statistics: shape (windows, cells), int64.
-            noise: the cryptographic source.
         """
         ...
 
@@ -98,7 +90,7 @@ class Single:
         """Decide many windows; see :class:`operators.single.abreast.DecidesMany`."""
         check_statistics(self.condition, statistics[0])
         atom = self.condition.atoms[self.condition.formula.atoms[0]]
-        return self.operator.decide_many(statistics[:, atom.statistic], noise)
+        return decide_many(self.operator, statistics[:, atom.statistic], noise)
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""

@@ -18,7 +18,7 @@ from stream.build import open_ledger
 from stream.cli.main import main
 from stream.decisions.mechanisms import plans_of
 from stream.kafka.guard import check_ledger
-from stream.windows.instants import iso_utc
+from stream.windows.shown import moment_text
 from tests.support.hostile import WINDOW_MS
 from tests.support.scenario import Scenario
 from tests.support.waiting import wait_until
@@ -54,7 +54,7 @@ def test_an_older_copy_is_refused_until_the_gap_is_charged(broker: Broker, tmp_p
         refused = scenario.start_worker()
         assert refused.ended() == 2, refused.text()
         assert "tocsin ledger FILE mark-spent" in refused.text()
-        first_lost = iso_utc(sorted(released)[before])
+        first_lost = moment_text(sorted(released)[before], "UTC")
         assert f"window from {first_lost} on, are missing" in refused.text()
         assert _sequence(scenario) == before
 
