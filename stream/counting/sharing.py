@@ -163,8 +163,8 @@ class FeedCounters:
     def _add(self, counter: SharedCounter, rows: Rows) -> NDArray[np.uint8]:
         fates = counter.add(rows)
         if self._on_taken is not None:
-            used = rows if (taken := fates == Fate.USED).all() else rows.take(taken)
+            used = np.flatnonzero(fates == Fate.USED)
             if len(used):
-                hashed = used.unit.roster.hashed[:, 0][used.unit.number]
-                self._on_taken(counter.queries, used.cell, used.time_ms, hashed)
+                hashed = rows.unit.roster.hashed[:, 0][rows.unit.number[used]]
+                self._on_taken(counter.queries, rows.cell[used], rows.time_ms[used], hashed)
         return fates
