@@ -97,12 +97,7 @@ class Walks:
         self._stopped[at, rows, cells] = level
         self._levels[at, windows] = level
         for reading, rungs in zip(scale.share.readings, scale.rungs, strict=True):
-            own = reading.own(values, cells)
-            rings, lost = own >= rungs.high[level], own < -rungs.low[level]
-            if level == scale.last:
-                drops = self._noise.bernoulli(np.full(own.size, rungs.coin, dtype=np.uint64))
-                rings = (own > -rungs.low[level]) | ((own == -rungs.low[level]) & ~drops)
-                lost = ~rings
+            rings, lost = rungs.decided(level, reading.own(values, cells), self._noise)
             sure, possible = self._sure[reading.literal], self._possible[reading.literal]
             undecided = possible[rows, cells] & ~sure[rows, cells]
             sure[rows, cells] |= undecided & rings

@@ -63,6 +63,23 @@ class Rungs:
         # finest_cut made the coin whole in these units, below one.
         return cls(ladder.low, ladder.high, int(ladder.below.drop * _ONE))
 
+    def decided(
+        self, level: int, own: NDArray[np.int64], noise: NoiseSource
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return where a level decides the literal true and where false, both of shape (cells,).
+
+        Args:
+            level: the one that was read.
+            own: the literal's noisy step counts there, shape (cells,).
+            noise: of the coins, which the last level tosses.
+        """
+        low, high = -self.low[level], self.high[level]
+        if level < len(self.low) - 1:
+            return own >= high, own < low
+        drops = noise.bernoulli(np.full(own.size, self.coin, dtype=np.uint64))
+        rings = (own > low) | ((own == low) & ~drops)
+        return rings, ~rings
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scale:
@@ -186,12 +203,7 @@ class Walk:
         self._levels[at] = level
         for reading, rungs in zip(scale.share.readings, scale.rungs, strict=True):
             sure, possible = self._sure[reading.literal], self._possible[reading.literal]
-            own = reading.own(values, cells)
-            rings, lost = own >= rungs.high[level], own < -rungs.low[level]
-            if level == scale.last:
-                drops = self._noise.bernoulli(np.full(cells.size, rungs.coin, dtype=np.uint64))
-                rings = (own > -rungs.low[level]) | ((own == -rungs.low[level]) & ~drops)
-                lost = ~rings
+            rings, lost = rungs.decided(level, reading.own(values, cells), self._noise)
             undecided = possible[cells] & ~sure[cells]
             sure[cells[undecided & rings]] = True
             possible[cells[undecided & lost]] = False

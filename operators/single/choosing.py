@@ -71,9 +71,7 @@ def walk_by_entropy(
             levels,
             np.stack([ladder.likely_left(level, to, read, waiting) for to in levels], axis=1),
         )
-    read = values[last]
-    tied = read == -ladder.low[last]
-    rings = np.where(tied, ~drops, read > -ladder.low[last])
+    rings = ladder.rings_at_last(values[last], drops)
     return Decisions(fired | (undecided & rings), np.array(ladder.units, dtype=np.int64)[stopped])
 
 

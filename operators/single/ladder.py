@@ -254,10 +254,18 @@ class Ladder:
             if not undecided.size:
                 return fired, stopped
             level = following(level, read[~settled], counts)
-        read = values[last, undecided]
-        tied = read == -self.low[last]
-        fired[undecided] = np.where(tied, ~drops[undecided], read > -self.low[last])
+        fired[undecided] = self.rings_at_last(values[last, undecided], drops[undecided])
         return fired, stopped
+
+    def rings_at_last(self, read: NDArray[np.int64], drops: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which cells ring that are undecided up to the last level.
+
+        Args:
+            read: their values there.
+            drops: their coins, of the same shape.
+        """
+        low = -self.low[-1]
+        return np.where(read == low, ~drops, read > low)
 
     def chances(
         self, steps: NDArray[np.int64], levels: Sequence[int] | None = None

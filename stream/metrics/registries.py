@@ -100,12 +100,7 @@ class Metrics:
     ) -> None:
         """Take note of the predicates and ids of rows that windows take.
 
-        Args:
-            feed: which they are of.
-            queries: ids of those that count them, all alike.
-            cell: shape (n,): predicate of each row.
-            time_ms: shape (n,): event times.
-            hashed: shape (n,): hash of each row's unit.
+        Args: those of :meth:`stream.metrics.seen.SeenFamilies.taken`.
         """
         self._custodian.seen.taken(feed, queries, cell=cell, time_ms=time_ms, hashed=hashed)
 
