@@ -77,6 +77,8 @@ class _Generation(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka 
 
     def __init__(self) -> None:
         self.number = 0
+        self.shared_out = False
+        """Whether there has been an assignment, of no partition perhaps."""
 
     def on_partitions_revoked(self, revoked: Sequence[TopicPartition]) -> None:
         """Called before a rebalance: whatever was fetched is not to be believed any more."""
@@ -87,6 +89,7 @@ class _Generation(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka 
         """Called after a rebalance, when the new assignment is already live."""
         del assigned
         self.number += 1
+        self.shared_out = True
 
 
 class Ingest:
@@ -289,6 +292,8 @@ class Ingest:
             self._show(assigned.feed, partition, position, bounds, stand)
         for partition in self._opening:
             self._show(self._feeds[partition.topic], partition, None, None, Stand.UNREACHABLE)
+        if self._listener.shared_out and self._listener.number == generation:
+            self._runtime.metrics.shared_out()
         if self._reports.due(places):
             await self._in_thread(partial(self._runtime.ledger.counts.put_places, places))
             await self._follow_growths()  # as seldom: a count by who does not know is not taken

@@ -69,6 +69,7 @@ class PartitionFamilies(Collector):
     def __init__(self, monotonic_s: Callable[[], float]) -> None:
         self._monotonic_s = monotonic_s
         self._places: dict[tuple[str, int], _Place] = {}
+        self._shared_out = False
         self._lock = Lock()
 
     def lag(self, feed: str, partition: int, records: int) -> None:
@@ -101,15 +102,22 @@ class PartitionFamilies(Collector):
                 offset=offset,
             )
 
+    def shared_out(self) -> None:
+        """Take note that the worker knows its share and has told of each of it; idempotent."""
+        self._shared_out = True
+
     def unassigned(self, feed: str, partition: int) -> None:
         """Forget a partition that another worker reads now, or nobody; idempotent."""
         with self._lock:
             self._places.pop((feed, partition), None)
 
     def moving(self) -> bool:
-        """Tell whether every assigned partition is being read on or at its end."""
+        """Tell whether every assigned partition is being read on or at its end.
+
+        Not before the worker knows which: an event that is sent to a worker that is ready is read.
+        """
         now_s = self._monotonic_s()
-        return all(place.moving(now_s) for _, place in self._now())
+        return self._shared_out and all(place.moving(now_s) for _, place in self._now())
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield both families as of now."""

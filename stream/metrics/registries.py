@@ -147,6 +147,10 @@ class Metrics:
         """
         self._custodian.partitions.held(feed, partition, why, offset)
 
+    def shared_out(self) -> None:
+        """Say that the worker knows its share of partitions and has told of each; idempotent."""
+        self._custodian.partitions.shared_out()
+
     def unassigned(self, feed: str, partition: int) -> None:
         """Remove the series of a partition that this worker does not read any more; idempotent."""
         self._custodian.partitions.unassigned(feed, partition)

@@ -144,7 +144,7 @@ def test_a_refusal_is_seen_after_the_worker_that_it_ended(
             "the next start tells", lambda: (pages.sample(refused, kind=kind) or 0) >= begun_s
         )
         assert pages.public("/healthz") == (200, "alive\n")
-        assert pages.public("/readyz") == (503, "not ready: kafka\n")
+        assert pages.public("/readyz") == (503, "not ready: kafka, partitions\n")
         assert pages.sample("tocsin_refusals_total", kind=kind) == 1
         assert pages.sample("tocsin_refusals_total", kind="DependencyError") == 0
         assert pages.sample("tocsin_starts_total") == 3

@@ -85,7 +85,13 @@ class _Reader:
 
 async def _loop_through_rebalance(*, while_reading: bool) -> None:
     feed: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_margin_ms=0)
-    metrics = SimpleNamespace(lag=lambda *_: None, held=lambda *_: None, appended=lambda *_: None)
+    shared_out: list[bool] = []
+    metrics = SimpleNamespace(
+        lag=lambda *_: None,
+        held=lambda *_: None,
+        appended=lambda *_: None,
+        shared_out=lambda: shared_out.append(rebalanced),
+    )
     counts = SimpleNamespace(put_places=lambda *_: None)
     runtime: Any = SimpleNamespace(
         alarms=SimpleNamespace(feeds={}, queries={}, kafka=object(), file=""),
@@ -133,6 +139,7 @@ async def _loop_through_rebalance(*, while_reading: bool) -> None:
         with contextlib.suppress(asyncio.CancelledError):
             await task
     assert consumer.seeks >= 2
+    assert all(shared_out)  # not before the first assignment
 
 
 @pytest.mark.parametrize("while_reading", [True, False])

@@ -28,8 +28,12 @@ def clock() -> Clock:
 
 @pytest.fixture
 def families(clock: Clock) -> PartitionFamilies:
-    """Nothing assigned yet."""
-    return PartitionFamilies(clock)
+    """Nothing is told yet of what is assigned."""
+    families = PartitionFamilies(clock)
+    assert not families.moving()
+    families.shared_out()
+    assert families.moving()
+    return families
 
 
 def _lag(families: PartitionFamilies, partition: int = 0) -> float | None:

@@ -249,6 +249,7 @@ _PRIVATE_CALLS: dict[str, Callable[[Metrics], None]] = {
     "rows_taken": lambda m: _take(m, cell=0, hour=1),
     "lag": lambda m: m.lag("badges", 0, 7),
     "held": lambda m: m.held("badges", 0, "transaction"),
+    "shared_out": lambda m: m.shared_out(),
     "partial_stored": lambda m: m.partial_stored("crowd", "conflict"),
     "decided": lambda m: m.decided(decided(), 0.2),
     "ledger": lambda m: m.ledger(ledger_status(spent=5, reserved=1)),
@@ -447,10 +448,12 @@ def test_a_worker_is_ready_while_all_that_it_needs_answers() -> None:
         assert set(values.values()) <= {0, 1}
         return {check for check, value in values.items() if not value}
 
-    assert readiness.failing() == [KAFKA, LEDGER]
-    assert shown() == {KAFKA, LEDGER}
+    assert readiness.failing() == [KAFKA, LEDGER, PARTITIONS]
+    assert shown() == {KAFKA, LEDGER, PARTITIONS}
     metrics.answered(KAFKA)
     metrics.ledger(ledger_status())
+    assert readiness.failing() == [PARTITIONS]  # what is sent now may lie before where it reads
+    metrics.shared_out()
     assert readiness.failing() == []
     for why, failing in (("reading", []), ("corrupt", [PARTITIONS]), ("end", [])):
         metrics.held("badges", 0, why)

@@ -54,10 +54,11 @@ def test_probes_answer_in_fixed_words() -> None:
     metrics = fresh_metrics()
     with serve(metrics, addresses()) as at:
         assert _get(at.public, "/healthz") == (200, b"alive\n")
-        assert _get(at.public, "/readyz") == (503, b"not ready: kafka, ledger\n")
+        assert _get(at.public, "/readyz") == (503, b"not ready: kafka, ledger, partitions\n")
         metrics.answered(LEDGER)
-        assert _get(at.public, "/readyz") == (503, b"not ready: kafka\n")
+        assert _get(at.public, "/readyz") == (503, b"not ready: kafka, partitions\n")
         metrics.answered(KAFKA)
+        metrics.shared_out()
         assert _get(at.public, "/readyz?verbose") == (200, b"ready\n")
         metrics.lag("badges", 0, 12_345)
         assert _get(at.public, "/readyz") == (200, b"ready\n")
