@@ -8,12 +8,14 @@ it was told to.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
 import faust
+from aiokafka.errors import KafkaError
 from mode.threads import ServiceThread
 
 from stream.logs.lines import Line
@@ -29,6 +31,7 @@ __all__ = ["ENDED_BY", "App", "host"]
 ENDED_BY: Final = {signal.SIGINT: 1, signal.SIGTERM: 143}
 """Exit codes of what was told to end before it was ready."""
 
+_WATCH_S: Final = 1.0
 _STOP_S: Final = 8.0
 """How long clients may take to say goodbye: less than the 10 s that containers are given."""
 
@@ -72,6 +75,14 @@ def host(
     return 0
 
 
+def _lost_its_group(app: App) -> bool:
+    """Tell whether the task that keeps Faust's consumer in its group has ended."""
+    place: Any = app
+    for name in ("_consumer", "_thread", "_consumer", "_coordinator", "_coordination_task"):
+        place = getattr(place, name, None)  # there is no public way to ask
+    return place is not None and place.done()
+
+
 def _unsaid(*_args: Any, **_kwargs: Any) -> None:
     """Say nothing: the same error comes to ``lost``."""
 
@@ -99,10 +110,23 @@ class _Worker(faust.Worker):  # type: ignore[misc]  # Faust is not followed by m
 
     async def start(self) -> None:
         """Start everything; what fails meanwhile ends the process."""
+        watching = asyncio.create_task(self._watch_group())
         try:
             await super().start()
         except Exception as error:  # noqa: BLE001  # promise 8: fail closed on the unknown
             self._crash(error)
+        finally:
+            watching.cancel()
+
+    async def _watch_group(self) -> None:
+        """End the process should Faust's consumer lose its group for good while everything starts.
+
+        Later Faust hears of it with the next fetch; until then it would wait for ever.
+        """
+        while not self._ready:
+            await asyncio.sleep(_WATCH_S)
+            if _lost_its_group(self.app):
+                self._crash(KafkaError("the group is lost"))
 
     async def on_startup_finished(self) -> None:
         """Called by Faust once everything runs."""

@@ -36,6 +36,7 @@ from stream.kafka.clock import HeldClock
 from stream.kafka.guard import check_feeds, check_unchanged, claim_feeds
 from stream.kafka.host import App, host
 from stream.kafka.ingest import Ingest
+from stream.kafka.nodes import tolerate_no_broker
 from stream.kafka.presence import Presences
 from stream.kafka.publish import Publisher
 from stream.kafka.refusals import note, noting_refusals
@@ -148,6 +149,7 @@ def run(
             Publisher, runtime, witness=partial(Witness.opened, *mine), released=released
         )
         tasks = _Tasks(runtime, identities, publisher, log_check_s, log=log, presences=presences)
+        tolerate_no_broker()
         return host(_app(tasks), log=log, ready=tasks.ready, lost=tasks.lost, reread=reread)
 
 
