@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -101,12 +102,13 @@ def report(commit: str, parts: list[str], rounds: int) -> Iterator[str]:
     yield machine()
     for name in parts:
         title, measured = PARTS[name]
-        before = os.getloadavg()[0]
+        before, began_s = os.getloadavg()[0], time.perf_counter()
         lines = list(measured(commit, rounds))
+        took = f"{(time.perf_counter() - began_s) / 60:.0f} minutes"
         yield f"\n## {title}\n"
         yield (
             f"Load average {before:.1f} before, {os.getloadavg()[0]:.1f} after; {rounds} rounds, "
-            "in turns.\n"
+            f"in turns; {took}.\n"
         )
         yield from lines
 
