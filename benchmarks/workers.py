@@ -105,6 +105,15 @@ def table(taken: Mapping[int, Sequence[Reading]]) -> Iterator[str]:
     for name, found in (("one worker", one), ("`--workers 2`", two)):
         cells = " | ".join(f"{found.processor_ns[taker]:,.0f}" for taker in TAKERS)
         yield f"| {name} | {cells} | {sum(found.processor_ns.values()):,.0f} |"
+    yield ""
+    cores = os.cpu_count() or 1
+    busy = sum(one.processor_ns.values()) * one.events_per_s / 1e9
+    work = one.processor_ns["workers"] / two.processor_ns["workers"]
+    yield (
+        f"One worker and what serves it keep {busy:.2f} of {cores} cores busy: two that do the "
+        f"same work can be {cores / busy:.2f} times as fast here. By what they take of the "
+        f"processor themselves they would be {2 * work:.2f} times as fast with cores to spare."
+    )
 
 
 def _median(found: Sequence[Reading]) -> Reading:
