@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -51,13 +52,11 @@ def ingest(commit: str, rounds: int) -> Iterator[str]:
 def more_workers(commit: str, rounds: int) -> Iterator[str]:
     """Yield what a second worker brings; the commit had none to run."""
     del commit
-    found = workers.run(rounds=rounds)
-    yield "| events per second by the clock | one worker | `--workers 2` | ratio |"
-    yield "|---|--:|--:|--:|"
-    one, two, ratio = found["one_events_per_s"], found["two_events_per_s"], found["two_to_one"]
-    yield f"| JSON, two partitions, ledger in PostgreSQL | {one:,.0f} | {two:,.0f} | {ratio:.2f} |"
+    found = workers.beside(rounds=rounds)
+    yield from workers.table(found)
+    one, two = (statistics.median(each.events_per_s for each in some) for some in found.values())
     yield ""
-    yield _aim("two workers to one", ratio, least=1.7)
+    yield _aim("two workers to one", two / one, least=1.7)
 
 
 def many_alarms(commit: str, rounds: int) -> Iterator[str]:
@@ -103,12 +102,13 @@ def report(commit: str, parts: list[str], rounds: int) -> Iterator[str]:
     yield machine()
     for name in parts:
         title, measured = PARTS[name]
-        before = os.getloadavg()[0]
+        before, began_s = os.getloadavg()[0], time.perf_counter()
         lines = list(measured(commit, rounds))
+        took = f"{(time.perf_counter() - began_s) / 60:.0f} minutes"
         yield f"\n## {title}\n"
         yield (
             f"Load average {before:.1f} before, {os.getloadavg()[0]:.1f} after; {rounds} rounds, "
-            "in turns.\n"
+            f"in turns; {took}.\n"
         )
         yield from lines
 

@@ -18,11 +18,13 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.request import urlopen
 
 import numpy as np
+import psutil
 from kafka import KafkaProducer
 
 from benchmarks.checkouts import ROOT
@@ -38,33 +40,92 @@ from tests.support.procs import children
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
 ROUNDS = 3
 FILLS = 2  # of a million events each
+PATIENCE_S = 300.0
+TAKERS = ("workers", "broker", "database", "who asks them")
+"""Who takes processor time while events are read; the last is this process."""
 READ = 'tocsin_events_total{feed="badges"}'
 
 
-def run(*, rounds: int = ROUNDS) -> dict[str, float]:
-    """Return events per second of one worker and of two, medians of some rounds, and the ratio.
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How some workers read the topic.
+
+    Args:
+        events_per_s: by the clock on the wall.
+        processor_ns: an event, by who took it: of ``TAKERS``.
+    """
+
+    events_per_s: float
+    processor_ns: Mapping[str, float]
+
+
+def run() -> dict[str, float]:
+    """Return events per second of one worker and of two, medians of some rounds, and the ratio."""
+    one, two = (_median(found) for found in beside().values())
+    rates = one.events_per_s, two.events_per_s
+    return {
+        "one_events_per_s": rates[0],
+        "two_events_per_s": rates[1],
+        "two_to_one": rates[1] / rates[0],
+    }
+
+
+def beside(*, rounds: int = ROUNDS) -> dict[int, list[Reading]]:
+    """Return by the number of workers what was measured in each round.
 
     Args:
         rounds: how often each is measured, in turns.
     """
-    rates: dict[int, list[float]] = {1: [], 2: []}
+    taken: dict[int, list[Reading]] = {1: [], 2: []}
     with Broker() as broker, Postgres() as postgres, tempfile.TemporaryDirectory() as folder:
         for turn in range(rounds):
-            for count, found in rates.items():
+            for count, found in taken.items():
                 name = f"workers-{turn}-{count}"
                 system = System(broker, Path(folder) / name, name)
-                found.append(_rate(system, postgres.new_database(), count))
-                print(f"{count} workers: {found[-1]:,.0f} events/s", file=sys.stderr)
-    one, two = (statistics.median(found) for found in rates.values())
-    return {"one_events_per_s": one, "two_events_per_s": two, "two_to_one": two / one}
+                found.append(_reading(system, postgres, count))
+                print(f"{count} workers: {found[-1]}", file=sys.stderr)
+    return taken
 
 
-def _rate(system: System, ledger: str, count: int) -> float:
-    """Return the events per second that so many workers read."""
+def table(taken: Mapping[int, Sequence[Reading]]) -> Iterator[str]:
+    """Yield what ``beside`` found as tables of Markdown, a line at a time: medians of rounds."""
+    one, two = (_median(found) for found in taken.values())
+    ratio = two.events_per_s / one.events_per_s
+    yield "| events per second by the clock | one worker | `--workers 2` | ratio |"
+    yield "|---|--:|--:|--:|"
+    rates = f"{one.events_per_s:,.0f} | {two.events_per_s:,.0f} | {ratio:.2f}"
+    yield f"| JSON, two partitions, ledger in PostgreSQL | {rates} |"
+    yield ""
+    yield f"| processor time in ns an event | {' | '.join(TAKERS)} | all |"
+    yield f"|---|{'--:|' * (len(TAKERS) + 1)}"
+    for name, found in (("one worker", one), ("`--workers 2`", two)):
+        cells = " | ".join(f"{found.processor_ns[taker]:,.0f}" for taker in TAKERS)
+        yield f"| {name} | {cells} | {sum(found.processor_ns.values()):,.0f} |"
+    yield ""
+    cores = os.cpu_count() or 1
+    busy = sum(one.processor_ns.values()) * one.events_per_s / 1e9
+    work = one.processor_ns["workers"] / two.processor_ns["workers"]
+    yield (
+        f"One worker and what serves it keep {busy:.2f} of {cores} cores busy: two that do the "
+        f"same work can be {cores / busy:.2f} times as fast here. By what they take of the "
+        f"processor themselves they would be {2 * work:.2f} times as fast with cores to spare."
+    )
+
+
+def _median(found: Sequence[Reading]) -> Reading:
+    return Reading(
+        statistics.median(one.events_per_s for one in found),
+        {taker: statistics.median(one.processor_ns[taker] for one in found) for taker in TAKERS},
+    )
+
+
+def _reading(system: System, postgres: Postgres, count: int) -> Reading:
+    """Let so many workers read a topic."""
+    ledger = postgres.new_database()
     port = free_port()
     text = system.file.read_text(encoding="utf-8")
     text = text.replace(f"sqlite:///{system.directory}/ledger.db", ledger)
@@ -84,10 +145,41 @@ def _rate(system: System, ledger: str, count: int) -> float:
         before = sum(map(_read, pages))
         _tell(pids, signal.SIGSTOP)
         events = sum(asyncio.run(_produce(system)) for _ in range(FILLS))
+        server = psutil.Process(postgres.pid)
+        broker = [psutil.Process(system.broker.pid)]
+        takers = ([psutil.Process(pid) for pid in pids], broker, [server, *server.children()])
+        taking = dict(zip(TAKERS, (*takers, [psutil.Process()]), strict=True))
+        before_s = {taker: _processor_s(each) for taker, each in taking.items()}
         _tell(pids, signal.SIGCONT)
         began_s = time.perf_counter()
-        wait_until("all is read", lambda: sum(map(_read, pages)) >= before + events, every_s=0.05)
-        return events / (time.perf_counter() - began_s)
+        took_s = _until_read(pages, before, events) - began_s
+        taken_s = {taker: _processor_s(each) - before_s[taker] for taker, each in taking.items()}
+        return Reading(
+            events / took_s, {taker: 1e9 * each / events for taker, each in taken_s.items()}
+        )
+
+
+def _until_read(pages: Sequence[int], before: int, events: int) -> float:
+    """Return when workers had read so many more events, asking them seldom: a page costs them 3 ms.
+
+    Each time about half of what is left is waited for.
+    """
+    began_s = time.perf_counter()
+    while True:
+        read = sum(map(_read, pages)) - before
+        now_s = time.perf_counter()
+        if read >= events:
+            return now_s
+        if now_s - began_s > PATIENCE_S:
+            raise TimeoutError("the workers stand still")
+        left_s = (now_s - began_s) * (events - read) / max(read, 1)
+        time.sleep(min(max(left_s / 2, 0.02), 0.5))
+
+
+def _processor_s(processes: Sequence[psutil.Process]) -> float:
+    """Return the processor time of some processes so far."""
+    times = [process.cpu_times() for process in processes]
+    return sum(each.user + each.system for each in times)
 
 
 def _register(system: System) -> None:

@@ -212,10 +212,13 @@ class Columns:
         for other, made in self._cells:
             if other == domain:
                 return made
-        cell = np.zeros(len(self.batch), np.int64)
-        known = np.ones(len(self.batch), np.bool_)
-        for name, values in zip(domain.fields, domain.values, strict=True):
-            at = _positions(self._rows.column(name), values)
+        places = [
+            _positions(self._rows.column(name), values)
+            for name, values in zip(domain.fields, domain.values, strict=True)
+        ]
+        cell = places[0] if places else np.zeros(len(self.batch), np.int64)
+        known = cell >= 0
+        for at, values in zip(places[1:], domain.values[1:], strict=True):
             known &= at >= 0
             cell *= len(values)
             cell += at

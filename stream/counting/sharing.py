@@ -32,12 +32,11 @@ if TYPE_CHECKING:
     from stream.counting.counter import CellVector
     from stream.counting.projection import Rows
     from stream.events.decoder import Batch
+    from stream.events.units import Units
     from stream.model.alarms import Budget
     from stream.model.queries import Query
 
-    OnTaken = Callable[
-        [Sequence[str], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]], None
-    ]
+    OnTaken = Callable[[Sequence[str], NDArray[np.int64], NDArray[np.int64], Units], None]
 
 __all__ = ["FeedCounters", "SharedCounter"]
 
@@ -101,8 +100,8 @@ class FeedCounters:
         budget: unit, caps and periods.
         whole: as there.
         on_taken: told, batch by batch, of rows that windows take, once for all queries that count
-            them alike: these queries' ids and, each of shape (rows,), cells, event times and
-            hashes of the privacy units (custodian only).
+            them alike: these queries' ids, cells and event times, shape (rows,) each, and privacy
+            units; at least one row (custodian only).
 
     Raises:
         ValueError: as ``WindowCounter``, or the queries read different feeds.
@@ -162,9 +161,11 @@ class FeedCounters:
 
     def _add(self, counter: SharedCounter, rows: Rows) -> NDArray[np.uint8]:
         fates = counter.add(rows)
-        if self._on_taken is not None:
-            used = np.flatnonzero(fates == Fate.USED)
-            if len(used):
-                hashed = rows.unit.roster.hashed[:, 0][rows.unit.number[used]]
-                self._on_taken(counter.queries, rows.cell[used], rows.time_ms[used], hashed)
+        if self._on_taken is not None and len(fates):
+            if int(fates.min()) == Fate.USED:
+                self._on_taken(counter.queries, rows.cell, rows.time_ms, rows.unit)
+            elif len(used := np.flatnonzero(fates == Fate.USED)):
+                self._on_taken(
+                    counter.queries, rows.cell[used], rows.time_ms[used], rows.unit[used]
+                )
         return fates

@@ -98,7 +98,8 @@ def _strings(array: pa.Array, at: pa.Array | None) -> _Coerced:
         raw = raw.take(at) if short else raw.cast(pa.binary_view())
     if raw.type == pa.binary_view():
         raw, long = _copied(raw, at)
-    raw = raw.cast(pa.binary())
+    if raw.type != pa.binary():
+        raw = raw.cast(pa.binary())
     if _ascii(raw):
         return raw.view(pa.string()), _marked(None, long, Drop.TOO_LONG)
     try:
@@ -186,6 +187,8 @@ def _integers(array: pa.Array) -> _Numbers:
 
 
 def _whole_numbers(array: pa.Array) -> _Numbers:
+    if array.type == pa.int64():
+        return array, None
     if array.type != pa.uint64():
         return array.cast(pa.int64()), None
     too_large = pc.fill_null(pc.greater(array, pa.scalar(_INT64_MAX, pa.uint64())), False)

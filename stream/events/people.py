@@ -67,10 +67,11 @@ class People:
         rows = np.flatnonzero(number < 0)
         if len(rows):
             new = texts[rows] if len(rows) < len(texts) else texts
-            named, first = distinct(new)
+            named, first = distinct(new, self._slot_key)
             if len(first) > _MOST:
                 self._forget(0)
-                named, first = (named, first) if new is texts else distinct(texts)
+                if new is not texts:
+                    named, first = distinct(texts, self._slot_key)
                 return self._unremembered(named, texts[first])
             number[rows] = named + len(self._lexicon)
             self._remember(new[first])

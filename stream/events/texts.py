@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from stream.events.grouping import grouped
 from stream.events.hashing import PADDING_BYTES, ByteStrings, spelled
 
 if TYPE_CHECKING:
@@ -123,16 +122,34 @@ class Texts:
         return word
 
 
-def distinct(texts: Texts) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+def distinct(texts: Texts, key: bytes) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
     """Return which text each row has, shape (n,), and the first row of each.
+
+    Every row goes to a place that its text and the key say, and is compared with the first row
+    there. Texts that came to another's place go on to the next one, all rows of a text together.
 
     Args:
         texts: short ones.
+        key: at most 64 bytes; nobody without it can make texts meet.
     """
-    order, fresh = grouped(*texts.words(_words(texts.most)))
+    words = texts.words(_words(texts.most))
+    places = 1 << (2 * len(texts)).bit_length()
+    place = _begins(words, _factors(key, len(words)), places)
+    there = np.empty(places, np.int32)
+    every = rows = np.arange(len(texts), dtype=np.int32)
+    first = every.copy()
+    while len(rows):
+        there[place[::-1]] = rows[::-1]  # of several the first one stays
+        found = there[place]
+        same = words[0][found] == words[0][rows]
+        for word in words[1:]:
+            same &= word[found] == word[rows]
+        first[rows[same]] = found[same]
+        rows, place = rows[~same], (place[~same] + 1) & (places - 1)
+    firsts = np.flatnonzero(first == every)
     number = np.empty(len(texts), np.int64)
-    number[order] = np.cumsum(fresh) - 1
-    return number, order[fresh]
+    number[firsts] = np.arange(len(firsts))
+    return number[first], firsts
 
 
 class Lexicon:
@@ -152,9 +169,7 @@ class Lexicon:
         self._width = _words(longest)
         self.longest = _WORD_BYTES * self._width - 1
         """Bytes of the longest text that may be added."""
-        size = _WORD_BYTES * (self._width + 1)
-        drawn = blake2b(key=key, person=b"tocsin.slots", digest_size=size).digest()
-        self._factors = [factor | np.uint64(1) for factor in np.frombuffer(drawn, "<u8")]
+        self._factors = _factors(key, self._width)
         self._count = 0
         self._entries = [np.zeros(0, np.uint64)] * self._width
         self._slots = np.zeros(0, np.int32)
@@ -224,13 +239,33 @@ class Lexicon:
 
     def _first_slots(self, words: Sequence[NDArray[np.uint64]]) -> NDArray[np.int64]:
         """Return where the search for each text begins."""
-        mixed = words[0] * self._factors[0]
-        for word, factor in zip(words[1:], self._factors[1:], strict=False):
-            mixed ^= mixed >> _HALF
-            mixed ^= word
-            mixed *= factor
+        return _begins(words, self._factors, len(self._slots))
+
+
+def _factors(key: bytes, words: int) -> list[np.uint64]:
+    """Return odd numbers that depend on a key: one for each word, and one more."""
+    size = _WORD_BYTES * (words + 1)
+    drawn = blake2b(key=key, person=b"tocsin.slots", digest_size=size).digest()
+    return [factor | np.uint64(1) for factor in np.frombuffer(drawn, "<u8")]
+
+
+def _begins(
+    words: Sequence[NDArray[np.uint64]], factors: Sequence[np.uint64], slots: int
+) -> NDArray[np.int64]:
+    """Return a slot for each text, the same for the same text.
+
+    Args:
+        words: of the texts.
+        factors: of a key.
+        slots: how many there are, a power of 2.
+    """
+    mixed = words[0] * factors[0]
+    for word, factor in zip(words[1:], factors[1:], strict=False):
         mixed ^= mixed >> _HALF
-        mixed *= self._factors[-1]
-        mixed >>= np.uint64(65 - len(self._slots).bit_length())
-        slots: NDArray[np.int64] = mixed.view(np.int64)
-        return slots
+        mixed ^= word
+        mixed *= factor
+    mixed ^= mixed >> _HALF
+    mixed *= factors[-1]
+    mixed >>= np.uint64(65 - slots.bit_length())
+    begins: NDArray[np.int64] = mixed.view(np.int64)
+    return begins

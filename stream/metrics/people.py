@@ -7,7 +7,8 @@ the number is exact; beyond, the largest of them says how dense hashes lie, to a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["LATEST", "LatestPeople", "People", "PeoplePerWindow"]
+__all__ = ["LATEST", "LatestPeople", "People", "PeoplePerWindow", "Roster", "Units"]
 
 LATEST: Final = 8
 """How many windows of a live feed are held, which is enough to tell a usual one from an odd one."""
@@ -24,6 +25,34 @@ LATEST: Final = 8
 _KEPT: Final = 1_024
 _WINDOWS: Final = 8_192  # 64 MiB of hashes
 _HASHES: Final = 1 << 64
+_SHARE_OF_ROSTER: Final = 4  # fewer rows than such a share are looked at one by one
+
+
+class Roster(Protocol):
+    """Different units. It may grow at its end; what is in it stays as it is."""
+
+    @property
+    def hashed(self) -> NDArray[np.uint64]:
+        """Hashes, shape (d, 2); the first word is what is held here."""
+        ...
+
+    def __hash__(self) -> int:
+        """Tell it from others: by what it is, not by what is in it."""
+        ...
+
+
+class Units(Protocol):
+    """The units of rows."""
+
+    @property
+    def number(self) -> NDArray[np.int64]:
+        """Place of each row's unit in the roster, shape (n,)."""
+        ...
+
+    @property
+    def roster(self) -> Roster:
+        """Different units."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +109,8 @@ class LatestPeople:
     """Counts the different units of the newest ``LATEST`` windows that hold any.
 
     Rows may come twice and in any order; those of windows that are older still are not looked at.
+    A unit that is met again costs next to nothing: of the units of a roster those are remembered, a
+    flag each, that would still change what is held of the window that was added to last.
 
     Args:
         overlap: most windows that contain one instant.
@@ -88,16 +119,30 @@ class LatestPeople:
     def __init__(self, *, overlap: int) -> None:
         self._every = max(overlap, 1)
         self._least: dict[int, NDArray[np.uint64]] = {}
+        self._news: WeakKeyDictionary[Roster, _News] = WeakKeyDictionary()
 
-    def add(
-        self, first: NDArray[np.int64], last: NDArray[np.int64], hashed: NDArray[np.uint64]
-    ) -> None:
-        """Add rows, as ``PeoplePerWindow.add``."""
-        for index, rows in _looked_at(first, last, self._every):
-            if self.oldest is None or index >= self.oldest:
-                self._least[index] = _least(self._least.get(index), hashed[rows])
-                if len(self._least) > LATEST:
-                    del self._least[min(self._least)]
+    def add(self, first: int, last: int, number: NDArray[np.int64], roster: Roster) -> None:
+        """Add rows that the same windows contain.
+
+        Args:
+            first: of these windows.
+            last: of them.
+            number: shape (n,): place of each row's unit in the roster, at least one.
+            roster: units.
+        """
+        index = -(-first // self._every) * self._every
+        if index > last or (self.oldest is not None and index < self.oldest):
+            return
+        least = self._least.get(index)
+        if len(number) < len(roster.hashed) // _SHARE_OF_ROSTER:
+            self._least[index] = _least(least, roster.hashed[number, 0])
+        else:
+            news = self._news.get(roster)
+            if news is None or news.index != index:
+                news = self._news[roster] = _News(index)
+            self._least[index] = news.add(least, number, roster.hashed[:, 0])
+        if len(self._least) > LATEST:
+            del self._least[min(self._least)]
 
     @property
     def oldest(self) -> int | None:
@@ -108,6 +153,51 @@ class LatestPeople:
     def largest(self) -> int:
         """How many are in the fullest window that is held; 0 where none is."""
         return max(map(_size, self._least.values()), default=0)
+
+
+class _News:
+    """Which units of a roster may still change what is held of a window.
+
+    Args:
+        index: the window.
+    """
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self._may = np.zeros(0, np.bool_)
+        self._left = 0
+        self._limit = np.uint64(_HASHES - 1)
+
+    def add(
+        self,
+        least: NDArray[np.uint64] | None,
+        number: NDArray[np.int64],
+        hashed: NDArray[np.uint64],
+    ) -> NDArray[np.uint64]:
+        """Return what is held of the window after some rows.
+
+        Args:
+            least: what was held before; ``None`` where nothing was.
+            number: shape (n,): place of each row's unit in the roster, at least one.
+            hashed: shape (d,): hashes of the roster by now.
+        """
+        joined = len(hashed) - len(self._may)
+        if joined:
+            self._may = np.concatenate([self._may, np.ones(joined, np.bool_)])
+            self._left += joined
+        if least is not None and not self._left:
+            return least
+        before = self._may.copy()
+        self._may[number] = False
+        met = np.flatnonzero(before ^ self._may)
+        if least is not None and not len(met):
+            return least
+        least = _least(least, hashed[met])
+        if len(least) == _KEPT and least[-1] < self._limit:
+            self._limit = least[-1]
+            self._may &= hashed < self._limit
+        self._left = int(np.count_nonzero(self._may))
+        return least
 
 
 def _looked_at(
@@ -124,11 +214,16 @@ def _looked_at(
 
 def _least(before: NDArray[np.uint64] | None, hashed: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the smallest of the hashes kept before and of new ones, ascending."""
-    if before is None:
-        return np.unique(hashed)[:_KEPT]
-    if len(before) == _KEPT:  # nearly all of a crowd's hashes are of no use: not sorted for nothing
-        hashed = hashed[hashed < before[-1]]
-    return np.unique(np.concatenate([before, hashed]))[:_KEPT]
+    if before is not None:
+        if len(before) == _KEPT:  # nearly all of a crowd's hashes are of no use
+            hashed = hashed[hashed < before[-1]]
+            if not len(hashed):
+                return before
+        hashed = np.concatenate([before, hashed])
+    # numpy finds different 64-bit numbers by hashing them, which takes several times as long.
+    ordered = np.sort(hashed)
+    different = ordered[1:][ordered[1:] != ordered[:-1]]
+    return np.concatenate([ordered[:1], different])[:_KEPT]
 
 
 def _size(least: NDArray[np.uint64]) -> int:

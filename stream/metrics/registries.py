@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from accountant.ledger.journal import Entry
     from accountant.records import LedgerStatus, QueryStatus, ScopeStatus, StoredDecision
     from operators.base import Plan
+    from stream.metrics.people import Units
     from stream.model.alarms import Alarms
 
 __all__ = ["Metrics"]
@@ -96,13 +97,13 @@ class Metrics:
         queries: Sequence[str],
         cell: NDArray[np.int64],
         time_ms: NDArray[np.int64],
-        hashed: NDArray[np.uint64],
+        unit: Units,
     ) -> None:
         """Take note of the predicates and ids of rows that windows take.
 
         Args: those of :meth:`stream.metrics.seen.SeenFamilies.taken`.
         """
-        self._custodian.seen.taken(feed, queries, cell=cell, time_ms=time_ms, hashed=hashed)
+        self._custodian.seen.taken(feed, queries, cell=cell, time_ms=time_ms, unit=unit)
 
     def appended(self, feed: str, append_ms: int) -> None:
         """Take note of when a record that was read had arrived; the newest of all is shown.

@@ -5,12 +5,13 @@ The live counterpart of what a replay tells before it spends anything
 different names; where one id is all that a window holds, it is not a person's. Exact and private:
 for the custodian's registry only.
 
-Bounded whatever arrives: of alarms that count the same, a number a predicate and the hashes of
-:mod:`stream.metrics.people`.
+Bounded whatever arrives: of alarms that count the same, a number a predicate and what
+:mod:`stream.metrics.people` holds.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from stream.metrics.people import Roster, Units
     from stream.model.alarms import Alarms
     from stream.windows.calendars import Calendar
 
@@ -61,24 +63,25 @@ class SeenFamilies(Collector):
         *,
         cell: NDArray[np.int64],
         time_ms: NDArray[np.int64],
-        hashed: NDArray[np.uint64],
+        unit: Units,
     ) -> None:
         """Take note of rows that windows take; rows that are read again change nothing.
 
         Args:
-            feed: which they are of.
+            feed: which the rows are of, at least one.
             queries: ids of those that count them, all alike.
             cell: shape (n,): predicate of each row.
             time_ms: shape (n,): event times.
-            hashed: shape (n,): hash of each row's unit.
+            unit: of n rows.
         """
-        first, last = self._calendars[queries[0]].containing(time_ms)
+        stretches = list(_stretches(self._calendars[queries[0]], time_ms))
         with self._lock:
             use = self._uses.get((feed, queries[0]))
             if use is None:
                 use = _Use(self._calendars[queries[0]], self._cells[queries[0]])
                 self._uses |= dict.fromkeys(((feed, query) for query in queries), use)
-            use.add(first, last, cell, hashed)
+            for first, last, rows in stretches:
+                use.add(first, last, cell[rows], unit.number[rows], unit.roster)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield all families as of now."""
@@ -116,19 +119,49 @@ class _Use:
     def __init__(self, calendar: Calendar, cells: int) -> None:
         self.people = LatestPeople(overlap=calendar.overlap)
         self._last = np.full(cells, _NEVER, np.int64)
+        self._least = _NEVER  # no predicate's last window is older
 
     def add(
         self,
-        first: NDArray[np.int64],
-        last: NDArray[np.int64],
+        first: int,
+        last: int,
         cell: NDArray[np.int64],
-        hashed: NDArray[np.uint64],
+        number: NDArray[np.int64],
+        roster: Roster,
     ) -> None:
-        self.people.add(first, last, hashed)
-        np.maximum.at(self._last, cell, last)
+        """Take note of rows that are in all windows from ``first`` to ``last``."""
+        self.people.add(first, last, number, roster)
+        if self._least < last:
+            self._last[cell] = np.maximum(self._last[cell], last)
+            if len(cell) >= len(self._last):  # looking at all of them is no more than was done
+                self._least = int(self._last.min())
 
     def unseen(self) -> tuple[int, int]:
         """Return how many predicates had no event, as ``SINCE`` has it."""
         never = int(np.count_nonzero(self._last == _NEVER))
         oldest = self.people.oldest
         return never, never if oldest is None else int(np.count_nonzero(self._last < oldest))
+
+
+def _stretches(
+    calendar: Calendar, time_ms: NDArray[np.int64]
+) -> Iterator[tuple[int, int, slice | NDArray[np.intp]]]:
+    """Yield the rows that share all windows: the first of these, the last, and where they are.
+
+    Neither falls as times rise: rows share what those at both ends of a stretch of time do.
+    """
+    ends = calendar.containing(np.array([time_ms.min(), time_ms.max()]))
+    if all(early == late for early, late in ends):
+        yield int(ends[0][0]), int(ends[1][0]), slice(None)
+        return
+    first, last = calendar.containing(time_ms)
+    both = first + last
+    change = np.diff(both)
+    if bool((change >= 0).all()):  # as most logs are
+        edges = [0, *(np.flatnonzero(change) + 1).tolist(), len(both)]
+        for start, stop in pairwise(edges):
+            yield int(first[start]), int(last[start]), slice(start, stop)
+        return
+    order = np.argsort(both, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(both[order])) + 1):
+        yield int(first[rows[0]]), int(last[rows[0]]), rows

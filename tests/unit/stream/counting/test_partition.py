@@ -243,8 +243,8 @@ def test_rows_that_windows_take_are_told_once_for_alarms_that_count_alike(alarms
         hash_key=bytes(32),
         on_read=lambda _count: None,
         on_drops=lambda _drops: None,
-        on_taken=lambda queries, cell, time_ms, hashed: told.append(
-            (tuple(queries), cell.tolist(), time_ms.tolist(), len(set(hashed.tolist())))
+        on_taken=lambda queries, cell, time_ms, unit: told.append(
+            (tuple(queries), cell.tolist(), time_ms.tolist(), len({*map(tuple, unit.hashes())}))
         ),
     )
     reader.begin(dict.fromkeys(("crowd", "other", "longer"), 0), ReadStart(whole=True))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stream.events import texts as module
 from stream.events.texts import SHORT_BYTES, Lexicon, Texts, distinct
 
 if TYPE_CHECKING:
@@ -33,14 +34,17 @@ def texts(values: list[bytes]) -> Texts:
 
 
 @settings(deadline=None)
-@given(ANY | EVEN, st.integers(0, 3))
-def test_different_texts_are_told_apart(values: list[bytes], start: int) -> None:
-    """Of any length, with zeros at their ends, and in slices of a column."""
+@given(ANY | EVEN, st.integers(0, 3), st.integers(1, 64))
+def test_different_texts_are_told_apart(values: list[bytes], start: int, places: int) -> None:
+    """Of any length, with zeros at their ends, in slices of a column, and in however few places."""
     column = pa.array(values, pa.binary())[start:]
-    number, first = distinct(Texts.of(column))
+    begins = module._begins
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_begins", lambda *args: begins(*args) % places)
+        number, first = distinct(Texts.of(column), KEY)
     met = column.to_pylist()
     assert [met[at] for at in first[number]] == met
-    assert len(first) == len(set(met))
+    assert first.tolist() == sorted(met.index(text) for text in set(met))
 
 
 @settings(deadline=None)

@@ -16,6 +16,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from accountant.ledger.journal import START, Entry
 from accountant.records import PartialStatus
 from stream.events.columns import Drop
+from stream.events.units import Units
 from stream.metrics.journal import KINDS
 from stream.metrics.readiness import CHECKS, FRESH_S, KAFKA, LEDGER, PARTITIONS
 from stream.metrics.registries import Metrics
@@ -140,7 +141,8 @@ _RELEASED = [decided(), decided("quiet", 1, 0), denied(hour=2), decided(hour=3, 
 def _take(metrics: Metrics, *, cell: int, hour: int) -> None:
     """Let the windows of an hour take one row."""
     one = np.array([1])
-    metrics.rows_taken("badges", ["crowd"], one * cell, one * hour * HOUR_MS, one.astype(np.uint64))
+    unit = Units.of(np.array([[1, 0]], np.uint64))
+    metrics.rows_taken("badges", ["crowd"], one * cell, one * hour * HOUR_MS, unit)
 
 
 def _run(

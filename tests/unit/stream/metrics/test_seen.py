@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from stream.events.units import Roster, Units
+from stream.metrics import people
 from stream.metrics.people import LATEST, LatestPeople
+from stream.metrics.registries import Metrics
 from stream.metrics.seen import SINCE
-from tests.support.measured import HOUR_MS, fresh_metrics, page_text, sample_value
+from stream.windows.calendars import FixedCalendar
+from tests.support.measured import (
+    HOUR_MS,
+    PLANS,
+    fresh_metrics,
+    page_text,
+    sample_value,
+    two_alarms,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stream.metrics.registries import Metrics
+    from numpy.typing import NDArray
 
 _BOTH = ("crowd", "quiet")
 
@@ -26,7 +38,12 @@ def _take(
 ) -> None:
     """Let windows take rows, each an hour, a cell and a person."""
     hour, cell, person = np.array(rows, np.int64).T
-    metrics.rows_taken("badges", queries, cell, hour * HOUR_MS, person.astype(np.uint64))
+    metrics.rows_taken("badges", queries, cell, hour * HOUR_MS, _units(person.astype(np.uint64)))
+
+
+def _units(hashed: NDArray[np.uint64]) -> Units:
+    """Return the units that hashes stand for, which are in their first words."""
+    return Units.of(np.stack([hashed, np.zeros_like(hashed)], axis=1))
 
 
 def _unseen(metrics: Metrics, query: str = "crowd") -> tuple[float | None, ...]:
@@ -105,12 +122,96 @@ def test_a_predicate_that_falls_silent_is_unseen_lately_and_not_since_the_start(
 @pytest.mark.parametrize("overlap", [1, 24])
 def test_memory_is_bounded_whatever_comes(overlap: int) -> None:
     """So many windows are held, each with so many hashes; a crowd is estimated to a tenth."""
-    people = LatestPeople(overlap=overlap)
+    held = LatestPeople(overlap=overlap)
     crowd = np.arange(60_000).astype(np.uint64) * np.uint64(11400714819323198485)
+    some, everybody = _units(crowd[:600]), _units(crowd)
     for first in range(0, 2_400, 24):
-        last = np.full(600, first + overlap - 1)
-        people.add(last - overlap + 1, last, crowd[:600])
-    people.add(np.full(60_000, 2_400), np.full(60_000, 2_399 + overlap), crowd)
-    assert len(people._least) == LATEST
-    assert all(len(hashes) <= 1_024 for hashes in people._least.values())
-    assert abs(people.largest - 60_000) < 9_000  # five times the estimate's spread
+        held.add(first, first + overlap - 1, some.number, some.roster)
+    held.add(2_400, 2_399 + overlap, everybody.number, everybody.roster)
+    assert len(held._least) == LATEST
+    assert all(len(hashes) <= 1_024 for hashes in held._least.values())
+    assert abs(held.largest - 60_000) < 9_000  # five times the estimate's spread
+
+
+def _wrong_figures(seed: int) -> bool:
+    """Tell whether figures of random rows differ from those that sets of all rows give.
+
+    People join a roster from batch to batch, two rosters take turns as two partitions do, windows
+    overlap, rows come late and in any order, and crowds pass what is held of a window.
+    """
+    rng = np.random.default_rng(seed)
+    size, step = ((HOUR_MS, HOUR_MS), (3 * HOUR_MS, HOUR_MS))[seed % 2]
+    alarms = two_alarms()
+    crowd = replace(alarms.queries["crowd"], calendar=FixedCalendar(size, step))
+    metrics = Metrics(replace(alarms, queries={**alarms.queries, "crowd": crowd}), PLANS)
+    overlap = crowd.calendar.overlap
+    rosters = [Roster(), Roster()]
+    windows: dict[int, set[int]] = {}
+    latest = np.full(3, -1)
+    for turn in range(24):
+        roster = rosters[turn % 2]
+        if not turn or rng.random() < 1 / 3:
+            joining = rng.integers(0, 2**64, (int(rng.integers(1, 1_500)), 2), np.uint64)
+            roster.extend(joining)
+        if not len(roster):
+            continue
+        rows = int(rng.integers(1, (20, 3_000)[int(rng.integers(2))]))
+        number = rng.integers(0, len(roster), rows)
+        hour = turn // 2 - rng.integers(0, int(rng.integers(1, 4)), rows) + 20
+        hour = np.sort(hour) if rng.random() < 1 / 2 else hour
+        cell = rng.integers(0, int(rng.integers(1, 4)), rows)
+        metrics.rows_taken("badges", ["crowd"], cell, hour * HOUR_MS, Units(number, roster))
+        for at, where, who in zip(
+            hour.tolist(), cell.tolist(), roster.hashed[number, 0].tolist(), strict=True
+        ):
+            latest[where] = max(latest[where], at)
+            index = -(-(at - overlap + 1) // overlap) * overlap
+            windows.setdefault(index, set()).add(who)
+        held = sorted(windows)[-LATEST:]
+        fullest = max(map(_estimated, (windows[index] for index in held)))
+        never = int(np.count_nonzero(latest < 0))
+        lately = int(np.count_nonzero(latest < held[0])) if len(held) == LATEST else never
+        if (_ids(metrics), _unseen(metrics)) != (fullest, (never, lately)):
+            return True
+    return False
+
+
+def _estimated(hashes: set[int]) -> int:
+    """Return how many hashes there are, to what the 1,024 least say."""
+    if len(hashes) < 1_024:
+        return len(hashes)
+    return round(1_023 * 2**64 / (sorted(hashes)[1_023] + 1))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_figures_are_those_of_all_rows(seed: int) -> None:
+    """What is remembered of a roster saves work and changes no figure."""
+    assert not _wrong_figures(seed)
+
+
+@pytest.mark.parametrize("mistake", ["limit", "window", "joined"])
+def test_remembering_too_much_is_caught(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twins: units above a wrong limit, those of another window, or new ones pass as met."""
+    begin, add = people._News.__init__, people._News.add
+
+    class AnyWindow(int):
+        __hash__, __eq__ = int.__hash__, int.__eq__
+
+        def __ne__(self, _other: object) -> bool:
+            return False
+
+    def begun(self: Any, index: int) -> None:
+        begin(self, AnyWindow(index) if mistake == "window" else index)
+
+    def added(self: Any, least: Any, number: Any, hashed: Any) -> Any:
+        if mistake == "joined":
+            self._may = np.concatenate([self._may, np.zeros(len(hashed) - len(self._may), bool)])
+            self._left += 1
+        found = add(self, least, number, hashed)
+        if mistake == "limit":
+            self._may &= hashed < np.uint64(2**62)
+        return found
+
+    monkeypatch.setattr(people._News, "__init__", begun)
+    monkeypatch.setattr(people._News, "add", added)
+    assert any(_wrong_figures(seed) for seed in range(6))
