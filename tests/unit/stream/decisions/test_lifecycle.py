@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant.costs.charges import WindowKey
 from stream.decisions.lifecycle import Notice, State, fingerprint, step
-from stream.decisions.records import Alarm, DecisionRecord, alarm_id, alarms_digest
 from stream.decisions.templates import problem, render
 from stream.model.lifecycles import EVERY_RING, Lifecycle
-from stream.windows.instants import iso_utc
+from tests.support.published import alarm_of, decision_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-HOUR_MS = 3_600_000
-HALL = {"room": "hall"}
+    from stream.decisions.records import Alarm, DecisionRecord
+
 RING, SILENT, DENIED, UNANSWERED = "R", ".", "D", "u"
 TERMS = [
     Lifecycle(needed, among, resolve_after)
@@ -29,51 +27,22 @@ TERMS = [
 
 
 @cache
-def decided(number: int, what: str, *, ledger: str = "ledger", alarms: int = 0) -> DecisionRecord:
-    """Return the decision of the window of an hour's number."""
-    denied = what == DENIED
-    return DecisionRecord(
-        query="crowd",
-        window_start=iso_utc(number * HOUR_MS),
-        window_end=iso_utc((number + 1) * HOUR_MS),
-        outcome="denied" if denied else "decided",
-        reason="budget" if denied else None,
-        alarms=alarms,
-        alarms_digest=alarms_digest([]),
-        unanswered=int(what == UNANSWERED),
-        epsilon="0",
-        epsilon_units=0,
-        cells_per_unit=1,
-        ledger=ledger,
-        sequence=number,
-        fingerprint="f",
-        next_start=iso_utc((number + 1) * HOUR_MS),
-    )
+def decided(number: int, what: str, *, ledger: str = "ledger") -> DecisionRecord:
+    """Return the decision of a window."""
+    unanswered = int(what == UNANSWERED)
+    return decision_of(number, denied=what == DENIED, unanswered=unanswered, ledger=ledger)
 
 
-def rang(number: int, predicate: dict[str, str] | None = None, ledger: str = "ledger") -> Alarm:
+@cache
+def rang(number: int, room: str = "hall") -> Alarm:
     """Return a ring in that window."""
-    key = WindowKey(query="crowd", start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
-    where = HALL if predicate is None else predicate
-    return Alarm(
-        alarm_id=alarm_id(key, where),
-        query="crowd",
-        predicate=where,
-        window_start=iso_utc(key.start_ms),
-        window_end=iso_utc(key.end_ms),
-        mechanism="tslm",
-        max_fnr=0.05,
-        tolerance="1",
-        epsilon="0",
-        ledger=ledger,
-        sequence=number,
-    )
+    return alarm_of(number, {"room": room})
 
 
 def moved(state: State, number: int, what: str, terms: Lifecycle) -> tuple[State, list[str]]:
     """Return the state after a window of one predicate, and what was said."""
     alarms = [rang(number)] if what == RING else []
-    state, notices = step(state, decided(number, what, alarms=len(alarms)), alarms, terms)
+    state, notices = step(state, decided(number, what), alarms, terms)
     return state, [notice.status for notice in notices]
 
 
@@ -163,10 +132,9 @@ def test_copies_and_other_ledgers_pasts_change_nothing() -> None:
 def test_predicates_do_not_touch_each_other() -> None:
     """One fires while another rings for the first time; each has a mark that stays."""
     terms, state, said = Lifecycle(2, 2, 1), State(), []
-    lab = {"room": "lab"}
-    for number, rooms in enumerate([[HALL], [HALL, lab], [lab], []]):
+    for number, rooms in enumerate([["hall"], ["hall", "lab"], ["lab"], []]):
         alarms = [rang(number, room) for room in rooms]
-        state, notices = step(state, decided(number, RING, alarms=len(rooms)), alarms, terms)
+        state, notices = step(state, decided(number, RING), alarms, terms)
         said.append([(notice.predicate["room"], notice.status) for notice in notices])
         for notice in notices:
             assert notice.fingerprint == fingerprint("crowd", notice.predicate)
@@ -182,7 +150,7 @@ def test_predicates_do_not_touch_each_other() -> None:
 def test_lost_alarms_are_no_silence() -> None:
     """Where the topic does not hold what the decision counts, nothing is resolved for it."""
     state, _ = moved(State(), 0, RING, EVERY_RING)
-    found = step(state, decided(1, SILENT, alarms=1), [], EVERY_RING, whole=False)[1]
+    found = step(state, decided(1, SILENT), [], EVERY_RING, whole=False)[1]
     assert [(notice.status, notice.reason) for notice in found] == [
         ("denied", "incomplete_records"),
         ("ongoing", None),
@@ -195,9 +163,7 @@ def test_templates_say_public_fields_in_local_time() -> None:
         labels={"severity": "page", "where": "{alarm}/{room}"},
         annotations={"summary": "{room} is full at {window_end} {{{status}}}"},
     )
-    _, (notice,) = step(
-        State(), decided(0, RING, alarms=1), [rang(0)], terms, timezone="Asia/Tokyo"
-    )
+    _, (notice,) = step(State(), decided(0, RING), [rang(0)], terms, timezone="Asia/Tokyo")
     assert notice.labels == {"severity": "page", "where": "crowd/hall"}
     assert notice.annotations == {"summary": "hall is full at 1970-01-01 10:00 JST {firing}"}
     _, (denied,) = step(State(), decided(0, DENIED), [], terms)
