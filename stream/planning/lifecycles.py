@@ -109,8 +109,9 @@ def firings(terms: Lifecycle, chance: float, windows: int) -> float | None:
     for number in range(windows):
         now = chance * float(mass[fires].sum())
         total += now
-        ahead = np.bincount(rung, chance * mass, len(mass))
-        ahead += np.bincount(silent, (1 - chance) * mass, len(mass))
+        ahead = np.zeros_like(mass)
+        np.add.at(ahead, rung, chance * mass)
+        np.add.at(ahead, silent, (1 - chance) * mass)
         if float(np.abs(ahead - mass).sum()) < _SETTLED and now == before:
             return total + now * (windows - number - 1)
         mass, before = ahead, now

@@ -108,8 +108,8 @@ class _Deliverer:
         ]
         reading = Reading(self._subscription.kafka, delivery.group, Presence("kafka", self._log))
         try:
-            since_ms = time.time_ns() // 1_000_000 - delivery.read_back_ms
-            await reading.start(since_ms, from_beginning=from_beginning)
+            now_ms = time.time_ns() // 1_000_000
+            await reading.start(now_ms, delivery.read_back_ms, from_beginning=from_beginning)
             self._log.info(Line.DELIVERING)
             async with asyncio.TaskGroup() as tasks:
                 work = [

@@ -4,7 +4,7 @@
 
         read back, in silence            delivered by this process
     ────┬───────────────────────────────┬──────────────────────────▶ decisions
-        └ read_back before now          └ committed: all before it was delivered
+        └ read_back before it, or now   └ committed: all before it was delivered
 
 Reading back finds what fires without keeping a file: the lifecycle is a function of the topics. A
 process that is killed reads on from what it committed, and delivers copies of what it had not.
@@ -12,6 +12,8 @@ process that is killed reads on from what it committed, and delivers copies of w
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Reading"]
 
 _POLL_MS: Final = 500
+_FIRST_S: Final = 60.0  # one record, which is there
 _MOST_RECORDS: Final = 5_000
 
 
@@ -60,11 +63,13 @@ class Reading:
             **aiokafka_arguments(kafka),
         )
 
-    async def start(self, since_ms: int, *, from_beginning: bool) -> None:
+    async def start(self, since_ms: int, read_back_ms: int, *, from_beginning: bool) -> None:
         """Begin to read.
 
         Args:
-            since_ms: states are found from here on, milliseconds since the epoch.
+            since_ms: now, in milliseconds since the epoch.
+            read_back_ms: states are found from so long before now on, or before the first record
+                that was not delivered.
             from_beginning: a group that has delivered nothing begins with the oldest records, not
                 with the next ones.
 
@@ -83,11 +88,15 @@ class Reading:
         consumer.assign(places)
         first = await consumer.beginning_offsets(places)
         ends = await consumer.end_offsets(places)
-        dated = await consumer.offsets_for_times(dict.fromkeys(places, since_ms))
         for place in places:
             known = await consumer.committed(place)
             fresh = first[place] if from_beginning else ends[place]
             self._committed[place] = max(fresh if known is None else known, first[place])
+        since_ms = min([since_ms, *[await self._left_ms(each, ends[each]) for each in places]])
+        dated = await consumer.offsets_for_times(
+            dict.fromkeys(places, max(0, since_ms - read_back_ms))
+        )
+        for place in places:
             found = dated[place].offset if dated.get(place) else ends[place]
             consumer.seek(place, min(self._committed[place], found))
         # Said at once: who is killed before the first window goes on from here, not from later.
@@ -124,6 +133,22 @@ class Reading:
                 hint="check kafka.alarms_topic and decisions_topic, and this user's ACLs",
             )
         return sorted(found)
+
+    async def _left_ms(self, place: TopicPartition, end: int) -> int:
+        """Return when the first record that was not delivered left; a far time where none was."""
+        at = self._committed[place]
+        if at >= end:
+            return sys.maxsize
+        self._consumer.seek(place, at)
+        try:
+            async with asyncio.timeout(_FIRST_S):
+                record = await self._consumer.getone(place)
+        except TimeoutError as error:
+            raise DependencyError(
+                f"topic {place.topic!r} is not read on from offset {at}",
+                hint="check that Kafka is up, and that no transaction is open on the topic",
+            ) from error
+        return int(record.timestamp)
 
     def _take(self, place: TopicPartition, record: Any) -> None:
         value = record.value or b""
