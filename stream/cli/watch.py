@@ -28,7 +28,7 @@ __all__ = ["watch"]
 @click.option(
     "--group",
     metavar="NAME",
-    help="Go on where the consumers of this group stopped; with the documented ACLs, analyst-....",
+    help="Go on where the consumers of this group stopped; analysts' groups begin with analyst-.",
 )
 def watch(file: Path, *, as_json: bool, from_beginning: bool, group: str | None) -> None:
     """Follow the alarms on Kafka, and the windows that were denied, until interrupted."""

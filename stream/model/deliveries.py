@@ -1,20 +1,14 @@
-"""Where alarms are brought: what ``tocsin deliver`` has to know, and nothing that counts."""
+"""Where alarms are brought: targets, and what becomes of what they do not take."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from stream.model.lifecycles import EVERY_RING, Lifecycle
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
-    from stream.logs.settings import LogSettings
-    from stream.model.alarms import KafkaSettings
-
-__all__ = ["Alertmanager", "Broker", "Delivery", "Subscription", "Webhook"]
+__all__ = ["Alertmanager", "Broker", "Delivery", "Webhook"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +85,3 @@ class Delivery:
     alertmanagers: tuple[Alertmanager, ...] = ()
     webhooks: tuple[Webhook, ...] = ()
     brokers: tuple[Broker, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Subscription:
-    """All that ``tocsin deliver`` runs on: no feed, no budget, no ledger.
-
-    Args:
-        kafka: how the two public topics are reached.
-        delivery: where alarms are brought.
-        timezone: in which annotations say times.
-        lifecycles: by alarm; one that is not named rings as it rings.
-        log: how lines are written.
-    """
-
-    kafka: KafkaSettings
-    delivery: Delivery
-    timezone: str
-    lifecycles: Mapping[str, Lifecycle]
-    log: LogSettings
-
-    def lifecycle(self, query: str) -> Lifecycle:
-        """Return the terms of an alarm."""
-        return self.lifecycles.get(query, EVERY_RING)

@@ -23,7 +23,7 @@ from stream.config.scalars import Name, Text  # noqa: TC001  # pydantic reads th
 from stream.config.yamlfile import load_document
 from stream.logs.settings import LogSettings
 from stream.model.alarms import require_kafka
-from stream.model.deliveries import Subscription
+from stream.model.subscriptions import Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from stream.kafka.delivery.pairing import Window
     from stream.kafka.delivery.parcels import Target
     from stream.logs.lines import Log
-    from stream.model.deliveries import Delivery, Subscription
+    from stream.model.deliveries import Delivery
+    from stream.model.subscriptions import Subscription
 
 __all__ = ["deliver", "targets_of"]
 
