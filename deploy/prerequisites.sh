@@ -22,9 +22,12 @@ present() {
         # The broker of the tests runs on Java and its jars come by Maven, or it is an image.
         default-jre-headless) { command -v java >/dev/null 2>&1 && java_is_recent; } || docker_answers ;;
         gcc) command -v gcc >/dev/null 2>&1 ;;
+        kcat) command -v kcat >/dev/null 2>&1 ;;
         libc6-dev) echo '#include <stdio.h>' | cpp >/dev/null 2>&1 ;;
         maven) command -v mvn >/dev/null 2>&1 || docker_answers ;;
+        mosquitto) { command -v mosquitto || [ -x /usr/sbin/mosquitto ]; } >/dev/null 2>&1 ;;
         python3-venv) python3 -c 'import venv, ensurepip' 2>/dev/null ;;
+        prometheus-alertmanager) command -v prometheus-alertmanager >/dev/null 2>&1 ;;
         prometheus) command -v promtool >/dev/null 2>&1 ;;
         spin) command -v spin >/dev/null 2>&1 ;;
         *) echo "prerequisites.sh does not know the command of package $1" >&2; exit 1 ;;

@@ -91,6 +91,11 @@ class _Tocsin(Suggesting):
             help="Show what alarms count, exactly: every window, and what is left out of it.",
         ),
         Later(
+            "deliver",
+            help="Bring alarms to Alertmanagers, webhooks and MQTT, at least once, until told to"
+            " end.",
+        ),
+        Later(
             "dump",
             help="Write what a feed's topic holds to a Parquet file, for replays and simulations.",
         ),

@@ -14,6 +14,8 @@ from stream.cli.shared import echo_json
 from stream.planning.advice.advice import advise, as_advised
 from stream.planning.advice.records import advice_lines
 from stream.planning.advice.words import advice_shown
+from stream.planning.lifecycle_tables import lifecycle_lines, lifecycle_tables
+from stream.planning.lifecycles import steadied
 from stream.planning.lines import plan_lines
 from stream.planning.outlook import outlook
 from stream.planning.ringing_tables import ringing_lines, ringing_tables
@@ -76,15 +78,26 @@ def _show(
     alarms = as_advised(alarms, advice)
     looked = outlook(alarms)
     worth = worths(alarms)
+    steady = steadied(worth)
     if page is not None:
         from stream.planning.page import plan_page  # noqa: PLC0415  # templates only where asked
 
         write_private(page, plan_page(looked, worth, alarms), force=force)
     if as_json:
-        lines = (*plan_lines(looked, alarms), *ringing_lines(worth), *advice_lines(advice))
+        lines = (
+            *plan_lines(looked, alarms),
+            *ringing_lines(worth),
+            *lifecycle_lines(steady),
+            *advice_lines(advice),
+        )
         for line in lines:
             echo_json(line if file is None else {"file": file, **line})
     else:
-        tables = (*plan_tables(looked, alarms), *ringing_tables(worth), *advice_shown(advice))
+        tables = (
+            *plan_tables(looked, alarms),
+            *ringing_tables(worth),
+            *lifecycle_tables(steady),
+            *advice_shown(advice),
+        )
         Console().print(*tables, sep="\n")
     return any(one.lacking for one in advice)

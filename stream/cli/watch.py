@@ -25,12 +25,17 @@ __all__ = ["watch"]
 @click.argument("file", type=CONFIG)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 @click.option("--from-beginning", is_flag=True, help="Start with the oldest records kept.")
-def watch(file: Path, *, as_json: bool, from_beginning: bool) -> None:
+@click.option(
+    "--group",
+    metavar="NAME",
+    help="Go on where the consumers of this group stopped; analysts' groups begin with analyst-.",
+)
+def watch(file: Path, *, as_json: bool, from_beginning: bool, group: str | None) -> None:
     """Follow the alarms on Kafka, and the windows that were denied, until interrupted."""
     alarms = load_alarms(file)
     with (
         suppress(KeyboardInterrupt),
-        closing(follow(alarms, from_beginning=from_beginning)) as found,
+        closing(follow(alarms, from_beginning=from_beginning, group=group)) as found,
     ):
         for record in found:
             click.echo(encode(record) if as_json else _line(record, alarms.timezone))

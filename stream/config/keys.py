@@ -17,6 +17,13 @@ from operators.conditions.condition import Refine, Rule
 from operators.deciders import DECIDER_NAMES
 from operators.registry import DEFAULT, OFFERED
 from stream.config.closed import Closed as _Model
+from stream.config.delivery.keys import (
+    AlertmanagerModel,
+    DeliverModel,
+    LifecycleModel,
+    MqttModel,
+    WebhookModel,
+)
 from stream.config.scalars import (
     Address,
     CellEpsilon,
@@ -250,8 +257,8 @@ class ReferenceModel(_Model):
     feed: Name | None = None
 
 
-class AlarmModel(_Model):
-    """One alarm."""
+class AlarmModel(LifecycleModel):
+    """One alarm, and its lifecycle."""
 
     sql: Annotated[str, BeforeValidator(verbatim), WithJsonSchema(shapes.TEXT)]
     active: Text | None = None
@@ -295,6 +302,7 @@ class FileModel(_Model):
     feeds: dict[Name, FeedModel]
     budget: BudgetModel
     alarms: dict[Name, AlarmModel]
+    deliver: DeliverModel | None = None
 
 
 MODELS: dict[tuple[str, ...], type[BaseModel]] = {
@@ -312,6 +320,10 @@ MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("budget", "contribution"): ContributionModel,
     ("alarms", "*"): AlarmModel,
     ("alarms", "*", "reference"): ReferenceModel,
+    ("deliver",): DeliverModel,
+    ("deliver", "alertmanagers", "*"): AlertmanagerModel,
+    ("deliver", "webhooks", "*"): WebhookModel,
+    ("deliver", "mqtt", "*"): MqttModel,
 }
 """Which model reads which mapping; ``*`` stands for a name the user chose."""
 
@@ -332,5 +344,8 @@ EXAMPLES = {
     "max_fnr": "max_fnr: 0.05",
     "epsilon": 'epsilon: "0.5"',
     "reference": "reference: 200",
+    "url": "url: http://localhost:9093",
+    "secret": "secret: ${WEBHOOK_SECRET}",
+    "broker": "broker: localhost:1883",
 }
 """How a missing key is written."""

@@ -20,6 +20,7 @@ from accountant.units import PrivacyUnit
 from stream.config.alarms.builder import QueryBuilder
 from stream.config.alarms.wanted import OPEN_WORDS
 from stream.config.declarations import build_budget, build_feeds, build_kafka, build_settings
+from stream.config.delivery.building import build_delivery
 from stream.config.explaining import explained
 from stream.config.findings import Findings
 from stream.config.keys import EXAMPLES, MODELS, FileModel
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from zoneinfo import ZoneInfo
 
-__all__ = ["Report", "check", "examine", "load"]
+__all__ = ["Report", "check", "examine", "load", "zone_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +114,12 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
     except ValidationError as error:
         findings.errors.extend(explained(document, error, MODELS, EXAMPLES))
         return None
-    zone = _zone(model, findings)
+    zone = zone_of(model.timezone, findings)
     feeds = build_feeds(model.feeds, zone, findings)
     budget = build_budget(model.budget, zone.key, findings)
     kafka = build_kafka(model.kafka, feeds, findings)
     settings = build_settings(model, path.stem, findings)
+    delivery = build_delivery(model.deliver, findings)
     tables = _tables(model, findings)
     if not model.alarms:
         findings.wrong(("alarms",), "there is no alarm", f"declare one: {EXAMPLES['alarms']}")
@@ -133,6 +135,7 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
         kafka=kafka,
         settings=settings,
         timezone=zone.key,
+        delivery=delivery,
     )
     _refuse_watched_references(alarms, findings)
     _refuse_shares(alarms, findings)
@@ -218,11 +221,12 @@ def _warn_of_ages(alarms: Alarms, findings: Findings) -> None:
             )
 
 
-def _zone(model: FileModel, findings: Findings) -> ZoneInfo:
+def zone_of(name: str, findings: Findings) -> ZoneInfo:
+    """Return the zone that ``timezone`` names; an error goes to ``findings``."""
     try:
-        return load_zone(model.timezone)
+        return load_zone(name)
     except ValueError:
-        near = closest(model.timezone, available_timezones())
+        near = closest(name, available_timezones())
         hint = near if near.startswith("did") else "write an IANA name, as Europe/Berlin or UTC"
         findings.wrong(("timezone",), "not the name of a time zone", hint)
         return load_zone("UTC")

@@ -48,6 +48,7 @@ __all__ = [
     "period_of",
     "shown",
     "verbatim",
+    "whole_of",
     "wrong",
 ]
 
@@ -221,7 +222,8 @@ def _refuse_octal(value: Scalar) -> None:
         raise wrong(f"{shown(value)} begins with 0: YAML takes it as octal", f"write {plain}")
 
 
-def _whole(value: Any) -> int:
+def whole_of(value: Any) -> int:
+    """Return a whole number."""
     found = _exact(value)
     if found.denominator != 1:
         raise wrong(f"{shown(value)} is not a whole number", f"write {round(found)}")
@@ -320,7 +322,7 @@ TopicName = Annotated[str, BeforeValidator(_topic), WithJsonSchema(shapes.NAME)]
 """A Kafka topic."""
 Exact = Annotated[Fraction, PlainValidator(_exact), WithJsonSchema(shapes.EXACT)]
 """A number, read exactly."""
-Whole = Annotated[int, PlainValidator(_whole), WithJsonSchema(shapes.WHOLE)]
+Whole = Annotated[int, PlainValidator(whole_of), WithJsonSchema(shapes.WHOLE)]
 """A whole number."""
 Probability = Annotated[Fraction, PlainValidator(_probability), WithJsonSchema(shapes.EXACT)]
 """A number strictly between 0 and 1."""

@@ -24,7 +24,9 @@ __all__ = ["Watched", "shown_of", "watch"]
 Watched = Alarm | DecisionRecord
 
 
-def watch(alarms: Alarms, *, from_beginning: bool = False) -> Generator[Watched, None, None]:
+def watch(
+    alarms: Alarms, *, from_beginning: bool = False, group: str | None = None
+) -> Generator[Watched, None, None]:
     """Yield every alarm and every denial as they are published, until the caller stops.
 
     A window that was decided without an alarm is not yielded: silence says as much.
@@ -32,6 +34,8 @@ def watch(alarms: Alarms, *, from_beginning: bool = False) -> Generator[Watched,
     Args:
         alarms: the checked configuration.
         from_beginning: start with the oldest retained records instead of the next ones.
+        group: of consumers: goes on where it stopped, and shares the topics with its other members.
+            What was yielded is committed when the next record is asked for.
 
     Raises:
         ConfigError: the configuration has no ``kafka`` section.
@@ -42,12 +46,14 @@ def watch(alarms: Alarms, *, from_beginning: bool = False) -> Generator[Watched,
     require_kafka_there(kafka)
     try:
         with asyncio.Runner() as runner:  # which ends what it waits for when it is interrupted
-            consumer = runner.run(_start(alarms, from_beginning=from_beginning))
+            consumer = runner.run(_start(alarms, from_beginning=from_beginning, group=group))
             try:
                 while True:
                     found = shown_of(kafka, runner.run(consumer.getone()))
                     if found is not None:
                         yield found
+                    if group is not None:
+                        runner.run(consumer.commit())
             finally:
                 runner.run(consumer.stop())
     except (KafkaError, OSError) as error:
@@ -74,12 +80,12 @@ def shown_of(kafka: KafkaSettings, record: Any) -> Watched | None:
     return decision if decision.outcome == "denied" else None
 
 
-async def _start(alarms: Alarms, *, from_beginning: bool) -> AIOKafkaConsumer:
+async def _start(alarms: Alarms, *, from_beginning: bool, group: str | None) -> AIOKafkaConsumer:
     kafka = require_kafka(alarms)
     consumer = AIOKafkaConsumer(
         kafka.alarms_topic,
         kafka.decisions_topic,
-        group_id=None,
+        group_id=group,
         enable_auto_commit=False,
         auto_offset_reset="earliest" if from_beginning else "latest",
         isolation_level="read_committed",

@@ -35,6 +35,9 @@ class Line(StrEnum):
     """Every sentence that a log may hold."""
 
     READY = "ready: this worker counts, decides and publishes"
+    DELIVERING = "ready: this process delivers alarms"
+    UNDELIVERED = "a target does not take a notice; it is kept with the dead letters"
+    INCOMPLETE = "alarms that a decision counts are not on their topic any more"
     CLAIMED = (
         "the feeds are claimed for this ledger; it knows nothing of what another spent on them"
     )

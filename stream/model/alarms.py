@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from accountant.units import Contribution
+    from stream.model.deliveries import Delivery
     from stream.model.feeds import Feed
     from stream.model.queries import Query
     from stream.windows.periods import Periods
@@ -132,6 +133,7 @@ class Alarms:
         timezone: IANA name of the zone in which people are told times.
         wanted: alarms of which the file says what is wanted and not how, by id: `tocsin plan` looks
             for a way, and nothing runs while there are any.
+        delivery: where `tocsin deliver` brings alarms; ``None`` where the file does not say.
     """
 
     file: str
@@ -142,6 +144,7 @@ class Alarms:
     settings: Settings
     timezone: str = "UTC"
     wanted: Mapping[str, Query] = field(default_factory=dict)
+    delivery: Delivery | None = None
 
 
 def scope_of(query: Query, alarms: Alarms) -> str:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from operators.conditions.weights import Weight
+from stream.model.lifecycles import EVERY_RING, Lifecycle
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
@@ -183,6 +184,8 @@ class Query:
         reference: where the references of the band are counted, window by window: those in ``band``
             are 0 then, and the condition is about the distance to them.
         false_rings: how often it may ring for nothing; ``None`` where that is not said.
+        lifecycle: when it begins and ends, read from its decisions: moves none of them, and enters
+            no fingerprint.
         open: keys of the configuration that were left to ``tocsin plan``; what stands here for them
             stands for nothing, and the alarm does not run.
         share: unit ``user``: the part of the budget that is its own in every period; 0 without one.
@@ -213,6 +216,7 @@ class Query:
     usual: NDArray[np.float64] | None = field(default=None, compare=False)
     false_rings: FalseRings | None = None
     open: tuple[str, ...] = ()
+    lifecycle: Lifecycle = field(default=EVERY_RING, compare=False)
 
     @property
     def tolerance(self) -> str | dict[str, str]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stream.planning.ringing import RingLaw
     from stream.windows.calendars import Calendar
 
-__all__ = ["FalseRings", "false_rings", "windows_in_a_week"]
+__all__ = ["FalseRings", "false_chances", "false_rings", "windows_in_a_week"]
 
 _WEEK_MS: Final = 7 * 86_400_000
 _WEEKS: Final = 54
@@ -79,20 +79,12 @@ def false_rings(law: RingLaw, budget: Budget) -> FalseRings | None:
         ``None`` where the alarm does not say what is usual, where no exact law is known, or where
         predicates differ in more ways than are added up.
     """
-    query = law.query
-    if query.usual is None:
-        return None
-    groups, cells, sizes = np.unique(
-        np.stack([law.thresholds.astype(np.float64), law.references, query.usual]),
-        axis=1,
-        return_index=True,
-        return_counts=True,
-    )
-    if groups.shape[1] > _MOST_GROUPS:
+    query, alike = law.query, _alike(law)
+    if query.usual is None or alike is None:
         return None
     chance = exactly = 0.0
     varying: float | None = 0.0
-    for cell, size in zip(cells.tolist(), sizes.tolist(), strict=True):
+    for cell, size in alike:
         usual = float(query.usual[cell])
         here = law.chances(cell, np.array([whole(usual / law.unit)], np.int64))
         if here is None:
@@ -113,12 +105,49 @@ def false_rings(law: RingLaw, budget: Budget) -> FalseRings | None:
     )
 
 
+def false_chances(law: RingLaw) -> list[tuple[int, float]] | None:
+    """Return how many predicates are alike, and how likely each rings falsely where all is usual.
+
+    Args:
+        law: of the alarm.
+
+    Returns:
+        ``None`` as :func:`false_rings` does.
+    """
+    usual, alike = law.query.usual, _alike(law)
+    if usual is None or alike is None:
+        return None
+    granules = [np.array([whole(float(usual[cell]) / law.unit)], np.int64) for cell, _ in alike]
+    if any(law.chances(cell, at) is None for (cell, _), at in zip(alike, granules, strict=True)):
+        return None
+    pairs = zip(alike, granules, strict=True)
+    return [(size, float(_false(law, cell, at)[0])) for (cell, size), at in pairs]
+
+
 def windows_in_a_week(calendar: Calendar) -> int:
     """Return how many active windows begin in the fullest week of the year from 2024 on."""
     edges = [REFERENCE_MS + week * _WEEK_MS for week in range(_WEEKS)]
     active = ActiveWindows(calendar, edges[0], edges[-1])
     numbers = [calendar.first_starting_at(edge) for edge in edges]
     return int(np.diff(active.before(np.array(numbers, np.int64))).max())
+
+
+def _alike(law: RingLaw) -> list[tuple[int, int]] | None:
+    """Return a predicate of each kind that rings alike, with how many there are of it.
+
+    ``None`` where there are too many kinds, or nothing is said to be usual.
+    """
+    if law.query.usual is None:
+        return None
+    groups, cells, sizes = np.unique(
+        np.stack([law.thresholds.astype(np.float64), law.references, law.query.usual]),
+        axis=1,
+        return_index=True,
+        return_counts=True,
+    )
+    if groups.shape[1] > _MOST_GROUPS:
+        return None
+    return list(zip(cells.tolist(), sizes.tolist(), strict=True))
 
 
 def _false(law: RingLaw, cell: int, granules: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -25,6 +25,7 @@ from stream.logs.lines import Line
 from tests.support.commands import tocsin
 from tests.support.processes import Command
 from tests.support.scenario import Scenario
+from tests.support.targets import Inbox
 from tests.support.tree import ROOT
 from tests.support.waiting import wait_until
 
@@ -149,9 +150,11 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
             sensor.send(FEED, key=f"p{person}".encode(), value=json.dumps(event).encode()).get()
         sensor.close()
         wait_until("a decision leaves", lambda: _count(guarded, "tocsin.decisions") > 1)
-        watching = Command.start(tmp_path / "watch", "watch", analyst, "--from-beginning", "--json")
+        words = ("--from-beginning", "--json", "--group", "analyst-watch")
+        watching = Command.start(tmp_path / "watch", "watch", analyst, *words)
         assert watching.process.stdout is not None
         assert b'"query"' in watching.process.stdout.readline()
+        _assert_delivered(guarded, tmp_path)
         worker.process.terminate()
         assert worker.ended() == 0, worker.text()
     finally:
@@ -171,6 +174,26 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
     _assert_no_more(guarded)
     (caution,) = cautions(load(config, environ={}))  # workers may not ask the brokers
     assert "is not known" in caution
+
+
+def _assert_delivered(broker: GuardedBroker, folder: Path) -> None:
+    """An analyst delivers alarms from a file of their own, which names no feed and no ledger."""
+    login = _login(broker, "analyst-anna")
+    with Inbox() as inbox:
+        config = folder / "deliver.yaml"
+        config.write_text(
+            f"kafka:\n  bootstrap: {login['bootstrap_servers']}\n  security:\n"
+            f"    security_protocol: {login['security_protocol']}\n    sasl_mechanism: PLAIN\n"
+            f"    sasl_username: analyst-anna\n    sasl_password: {PASSWORD}\n"
+            f"deliver: {{webhooks: {{own: {{url: {inbox.url}, secret: {PASSWORD * 2}}}}}}}\n",
+            encoding="utf-8",
+        )
+        process = Command.start(folder / "deliver", "deliver", config, "--from-beginning")
+        try:
+            wait_until("an alarm is delivered", lambda: bool(inbox.letters) or not process.alive)
+            assert process.alive, process.text()
+        finally:
+            process.stop()
 
 
 def _count(broker: GuardedBroker, topic: str) -> int:

@@ -36,6 +36,8 @@ _THIRD: Final = frozenset(
         "test_bad_feeds.py",
         "test_batches.py",
         "test_claims.py",
+        "test_consumers.py",
+        "test_deliver.py",
         "test_downtime.py",
         "test_embedded.py",
         "test_ends.py",

@@ -20,6 +20,7 @@ from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
 from stream.config.alarms.usual import usual_of
 from stream.config.alarms.wanted import check_wanted, open_keys, settled
+from stream.config.delivery.building import build_lifecycle
 from stream.config.sql.bands import BAND_SHAPE
 from stream.config.sql.select import SqlProblem, parse_sql
 from stream.model.feeds import Clock, Domain
@@ -111,6 +112,7 @@ class QueryBuilder:
         tables = ThresholdReader(parsed.feed, domain, self.tables, self.findings, loc)
         read = self._read(parsed, model, tables, loc, left_open)
         usual = usual_of(model, parsed, tables)
+        lifecycle = build_lifecycle(model, parsed.group, loc, self.findings)
         if calendar is None or read is None or len(self.findings.errors) > before:
             return None
         query = Query(
@@ -137,6 +139,7 @@ class QueryBuilder:
             usual=usual,
             false_rings=model.false_rings,
             open=left_open,
+            lifecycle=lifecycle,
         )
         if region_of(query).empty:
             self.findings.wrong(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from stream.config.delivery.descriptions import DELIVERY, LIFECYCLE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -27,6 +29,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
         "feeds": "topics of events; a topic belongs to one feed",
         "budget": "what may be lost, and by whom",
         "alarms": "when to ring",
+        "deliver": "where tocsin deliver brings alarms",
     },
     ("kafka",): {
         "bootstrap": "host:port, several separated by commas",
@@ -126,11 +129,13 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
         "publish_delay": "alarms leave this long after window end + grace, at the next tick",
         "decide_timeout": "how long a missing partition may stand still before a window is denied",
         "max_age": "at catch-up, a window older than this is denied",
+        **LIFECYCLE,
     },
     ("alarms", "*", "reference"): {
         "value": "a number, or a public table's value for a group field: usual[shop]",
         "feed": "a public feed that holds nobody's data: the same aggregate of it",
     },
+    **DELIVERY,
     CASES: {
         "alarms": "the configuration that is tested, or a list of them, beside this file",
         "tests": "what goes in, and what is to come out",

@@ -1,0 +1,255 @@
+"""The lifecycle of alarms: a pure function from what is published to firing and resolved.
+
+Guarantee: :func:`step` sees one decision of a query with its alarms, both published before, and the
+configuration. It is post-processing: whoever reads the two topics can compute the same, and it
+costs no privacy.
+
+::
+
+    for: 2           rings   .  R  R  .  D  R  .  .
+    resolve_after: 2 state   .  .  F  F  F  F  F  r
+                                   │     │        └ resolved: silent twice in a row
+                                   │     └ denied: nothing moves, and it is said
+                                   └ firing: rang twice in a row
+
+A window that was denied, and a predicate that got no answer in a window, neither raise nor resolve:
+they are left out of every count. Once resolved, a predicate begins anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+
+from stream.decisions.templates import problem, render
+from stream.windows.instants import from_iso_utc
+from stream.windows.shown import moment_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from stream.decisions.records import Alarm, DecisionRecord
+    from stream.model.lifecycles import Lifecycle
+
+__all__ = ["Cell", "Notice", "State", "fingerprint", "follows", "step"]
+
+Status = Literal["firing", "ongoing", "resolved", "denied"]
+Key = tuple[tuple[str, str], ...]
+
+_UNANSWERED: Final = "unanswered"
+_INCOMPLETE: Final = "incomplete_records"
+
+
+class Notice(msgspec.Struct, frozen=True, kw_only=True):
+    """What one window changed for one predicate, or that it was denied.
+
+    Args:
+        notice_id: 32 hex digits, the same for every copy of this notice.
+        fingerprint: 32 hex digits of alarm and predicate, the same for as long as both exist.
+        status: ``firing`` and ``resolved`` once each in turn; ``ongoing`` after every further
+            window that leaves it firing; ``denied`` of a window without an answer.
+        query: the alarm's name in the configuration.
+        predicate: the group's values by field; empty where the query has no group, and of denials.
+        labels: rendered.
+        annotations: rendered.
+        alarm_id: of the predicate's last ring; empty of a denial.
+        reason: why there was no answer: the decision's own word; ``unanswered`` where the run of
+            the alarm was spent within the window; ``incomplete_records`` where alarms that the
+            decision counts are not on their topic any more. ``None`` otherwise.
+        since: start of the window with which it began to fire; empty of a denial.
+        window_start: ISO 8601 UTC with milliseconds, inclusive.
+        window_end: exclusive.
+        next_start: start of the query's next window; empty in records of older versions.
+        ledger: of the decision.
+        sequence: of the decision.
+    """
+
+    notice_id: str
+    fingerprint: str
+    status: Status
+    query: str
+    predicate: dict[str, str]
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    alarm_id: str = ""
+    reason: str | None = None
+    since: str = ""
+    window_start: str
+    window_end: str
+    next_start: str
+    ledger: str
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What is known of one predicate.
+
+    Args:
+        rings: whether it rang in its last answered windows, newest last.
+        silent: answered windows in a row in which it did not ring, while it fires.
+        since: start of the window with which it began to fire; empty where it does not.
+        alarm_id: of its last ring.
+    """
+
+    rings: tuple[bool, ...] = ()
+    silent: int = 0
+    since: str = ""
+    alarm_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is known of one query: as little as its next windows can need.
+
+    Args:
+        ledger: of its last decision.
+        sequence: of its last decision.
+        start: of its last window.
+        cells: by predicate; those that are as new are not in it.
+    """
+
+    ledger: str = ""
+    sequence: int = -1
+    start: str = ""
+    cells: Mapping[Key, Cell] = field(default_factory=dict)
+
+
+def follows(state: State, decision: DecisionRecord) -> bool:
+    """Tell whether a decision is news: copies, and what another ledger decided again, are not."""
+    if decision.ledger == state.ledger:
+        return decision.sequence > state.sequence
+    return decision.window_start > state.start
+
+
+def step(
+    state: State,
+    decision: DecisionRecord,
+    alarms: Sequence[Alarm],
+    terms: Lifecycle,
+    *,
+    whole: bool = True,
+    timezone: str = "UTC",
+) -> tuple[State, tuple[Notice, ...]]:
+    """Return the state after a window, and what is to be said of it.
+
+    Called once for each decision of a query, in the order of the topic. Copies change nothing.
+
+    Args:
+        state: of this query before.
+        decision: one of its decisions.
+        alarms: those of the decision, copies among them at will.
+        terms: of the lifecycle.
+        whole: whether these are all of its alarms; where not, silence is no answer.
+        timezone: in which templates say times.
+
+    Returns:
+        Notices in the order of predicates, a denial first.
+    """
+    if not follows(state, decision):
+        return state, ()
+    denied = decision.outcome == "denied"
+    answered = not denied and whole and not decision.unanswered
+    rang: dict[Key, Alarm] = {} if denied else {_key(alarm.predicate): alarm for alarm in alarms}
+    said = _Saying(decision, terms, timezone)
+    notices = []
+    if not answered:
+        reason = decision.reason or (_INCOMPLETE if not whole else _UNANSWERED)
+        notices.append(said.notice((), Cell(), "denied", reason))
+    cells: dict[Key, Cell] = {}
+    for key in sorted({*state.cells, *rang}):
+        before = state.cells.get(key, Cell())
+        cell = before
+        if key in rang or answered:
+            cell = _moved(before, rang.get(key), terms, decision.window_start)
+        if cell.since:
+            status: Status = "ongoing" if before.since else "firing"
+            notices.append(said.notice(key, cell, status))
+        elif before.since:
+            notices.append(said.notice(key, before, "resolved"))
+        if cell.since or any(cell.rings):
+            cells[key] = cell
+    after = State(decision.ledger, decision.sequence, decision.window_start, cells)
+    return after, tuple(notices)
+
+
+def fingerprint(query: str, predicate: Mapping[str, str]) -> str:
+    """Return what stands for an alarm and a predicate: 32 hex digits, in every window the same."""
+    return _digest(b"tocsin.lifecycle", [query, dict(predicate)])
+
+
+def _moved(cell: Cell, alarm: Alarm | None, terms: Lifecycle, start: str) -> Cell:
+    """Return a predicate after a window that answered it."""
+    rings = (*cell.rings, alarm is not None)[-terms.among :]
+    last = cell.alarm_id if alarm is None else alarm.alarm_id
+    if not cell.since:
+        return Cell(rings, 0, start if sum(rings) >= terms.needed else "", last)
+    silent = 0 if alarm is not None else cell.silent + 1
+    return Cell() if silent >= terms.resolve_after else Cell(rings, silent, cell.since, last)
+
+
+@dataclass(frozen=True, slots=True)
+class _Saying:
+    """Words the notices of one window."""
+
+    decision: DecisionRecord
+    terms: Lifecycle
+    timezone: str
+
+    def notice(self, key: Key, cell: Cell, status: Status, reason: str | None = None) -> Notice:
+        decision, predicate = self.decision, dict(key)
+        mark = fingerprint(decision.query, predicate)
+        window = [mark, status, decision.window_start, decision.window_end]
+        of_labels = {"alarm": decision.query, **predicate}
+        labels = self.terms.labels
+        if status == "denied":  # of no predicate: what speaks of one cannot be said
+            labels = {name: text for name, text in labels.items() if not problem(text, of_labels)}
+        return Notice(
+            notice_id=_digest(b"tocsin.notice", window),
+            fingerprint=mark,
+            status=status,
+            query=decision.query,
+            predicate=predicate,
+            labels={name: render(text, of_labels) for name, text in labels.items()},
+            annotations=self._told(key, cell, status),
+            alarm_id=cell.alarm_id,
+            reason=reason,
+            since=cell.since,
+            window_start=decision.window_start,
+            window_end=decision.window_end,
+            next_start=decision.next_start,
+            ledger=decision.ledger,
+            sequence=decision.sequence,
+        )
+
+    def _told(self, key: Key, cell: Cell, status: Status) -> dict[str, str]:
+        if status == "denied" or not self.terms.annotations:
+            return {}
+        decision = self.decision
+        fields = {
+            "alarm": decision.query,
+            "status": status,
+            "since": self._local(cell.since),
+            "window_start": self._local(decision.window_start),
+            "window_end": self._local(decision.window_end),
+            "alarm_id": cell.alarm_id,
+            "ledger": decision.ledger,
+            "sequence": str(decision.sequence),
+            **dict(key),
+        }
+        return {name: render(text, fields) for name, text in self.terms.annotations.items()}
+
+    def _local(self, instant: str) -> str:
+        return moment_text(from_iso_utc(instant), self.timezone)
+
+
+def _key(predicate: Mapping[str, str]) -> Key:
+    return tuple(predicate.items())
+
+
+def _digest(kind: bytes, parts: Sequence[object]) -> str:
+    canonical = msgspec.json.encode(parts, order="deterministic")
+    return blake2b(canonical, digest_size=16, person=kind).hexdigest()

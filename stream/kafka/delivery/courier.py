@@ -1,0 +1,148 @@
+"""One courier a target: in order, again and again, and never in another's way."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from stream.kafka.delivery.parcels import AwayError, RefusedError
+from stream.kafka.presence import Presence
+from stream.logs.lines import Line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from stream.kafka.delivery.parcels import DeadLetters, Parcel, Target
+    from stream.logs.lines import Log
+
+__all__ = ["Courier"]
+
+_MOST_WAITING: Final = 10_000  # windows; what a target does not take is in memory until then
+_LONGEST_PAUSE_S: Final = 30.0  # a target that is back is found within half a minute
+
+
+class Courier:
+    """Brings parcels to one target, until it is cancelled.
+
+    At least once: a window counts as delivered after the target has taken each of its parcels, or
+    the dead letters have.
+
+    Args:
+        target: where to.
+        letters: for what the target refuses, or does not take in time.
+        give_up_s: how long a target may be away.
+        log: where its coming and going is said.
+        moved: called whenever ``delivered`` has risen.
+        first_pause_s: between the first two tries; then twice as long each time.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        letters: DeadLetters,
+        give_up_s: float,
+        log: Log,
+        moved: Callable[[], None],
+        *,
+        first_pause_s: float = 1.0,
+    ) -> None:
+        self.delivered = 0
+        self._target = target
+        self._letters = letters
+        self._give_up_s = give_up_s
+        self._log = log
+        self._presence = Presence(target.name, log)
+        self._moved = moved
+        self._first_pause_s = first_pause_s
+        self._waiting: deque[tuple[int, tuple[Parcel, ...]]] = deque()
+        self._news = asyncio.Event()
+        self._missed_since_s: float | None = None
+        self._refresh_at_s = 0.0
+
+    def remember(self, parcels: Sequence[Parcel]) -> None:
+        """Take note of parcels that were delivered before."""
+        for parcel in parcels:
+            if self._target.wants(parcel.notice):
+                self._target.remember(parcel)
+
+    def put(self, number: int, parcels: Sequence[Parcel]) -> None:
+        """Take the parcels of a window; numbers rise by one."""
+        wanted = tuple(parcel for parcel in parcels if self._target.wants(parcel.notice))
+        self._waiting.append((number, wanted))
+        self._news.set()
+
+    async def run(self) -> None:
+        """Deliver until cancelled; the target is parted from then."""
+        try:
+            while True:
+                await self._wait()
+                while self._waiting:
+                    number, parcels = self._waiting[0]
+                    units = [parcels] if self._target.together else [(one,) for one in parcels]
+                    for unit in units:
+                        if unit:
+                            await self._bring(unit)
+                    self._waiting.popleft()
+                    self.delivered = number
+                    self._moved()
+                    await self._refresh()
+                await self._refresh()
+        finally:
+            await self._target.close()
+
+    async def _wait(self) -> None:
+        """Wait for a window, or until it is time to say again what holds."""
+        self._news.clear()
+        if self._waiting:
+            return
+        try:
+            async with asyncio.timeout(max(0.0, self._refresh_at_s - time.monotonic())):
+                await self._news.wait()
+        except TimeoutError:
+            return
+
+    async def _refresh(self) -> None:
+        if time.monotonic() < self._refresh_at_s:
+            return
+        try:
+            await self._target.refresh()
+        except (AwayError, RefusedError) as error:
+            self._presence.missed(error)
+            self._refresh_at_s = time.monotonic() + self._first_pause_s
+        else:
+            self._answered()
+            self._refresh_at_s = time.monotonic() + self._target.resend_s
+
+    async def _bring(self, unit: Sequence[Parcel]) -> None:
+        pause_s = self._first_pause_s
+        while True:
+            try:
+                await self._target.send(unit)
+            except RefusedError as error:
+                await self._bury(unit, str(error))
+                return
+            except AwayError as error:
+                self._presence.missed(error)
+                now_s = time.monotonic()
+                if self._missed_since_s is None:
+                    self._missed_since_s = now_s
+                away_s = now_s - self._missed_since_s
+                if away_s >= self._give_up_s or len(self._waiting) > _MOST_WAITING:
+                    await self._bury(unit, f"not taken for {away_s:.0f} s")
+                    return
+            else:
+                self._answered()
+                return
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _answered(self) -> None:
+        self._missed_since_s = None
+        self._presence.found()
+
+    async def _bury(self, unit: Sequence[Parcel], why: str) -> None:
+        self._log.error(Line.UNDELIVERED, dependency=self._target.name, alarms=len(unit))
+        for parcel in unit:
+            await self._letters.keep(self._target.name, parcel, why)

@@ -1,0 +1,190 @@
+"""``tocsin deliver``: alarms to where people are told of them, at least once.
+
+A window's place is committed once every target has it, or the dead letters have. A target that is
+away delays no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+from aiokafka.errors import KafkaError
+
+from accountant.errors import DependencyError
+from stream.decisions.lifecycle import State, step
+from stream.kafka.clients import KAFKA_AWAY
+from stream.kafka.delivery.courier import Courier
+from stream.kafka.delivery.parcels import DeadLetters, Parcel, ends_ms
+from stream.kafka.delivery.reading import Reading
+from stream.kafka.presence import Presence
+from stream.kafka.reach import require_kafka_there
+from stream.logs.lines import Line
+
+if TYPE_CHECKING:
+    from stream.kafka.delivery.pairing import Window
+    from stream.kafka.delivery.parcels import Target
+    from stream.logs.lines import Log
+    from stream.model.deliveries import Delivery
+    from stream.model.subscriptions import Subscription
+
+__all__ = ["deliver", "targets_of"]
+
+_COMMIT_S: Final = 1.0  # a killed process delivers again what it delivered in the last second
+
+
+def deliver(subscription: Subscription, log: Log, *, from_beginning: bool = False) -> None:
+    """Deliver alarms until the process is told to end, by SIGTERM or SIGINT.
+
+    Args:
+        subscription: where from and where to.
+        log: where targets' coming and going is said.
+        from_beginning: a group that has delivered nothing begins with the oldest records.
+
+    Raises:
+        DataError: a record of the topics is not an alarm, or a decision, of this version.
+        DependencyError: Kafka cannot be reached, or the client of a target is not installed.
+    """
+    require_kafka_there(subscription.kafka)
+    try:
+        asyncio.run(_Deliverer(subscription, log).run(from_beginning=from_beginning))
+    except (*KAFKA_AWAY, KafkaError) as error:
+        raise DependencyError(
+            f"the alarms and decisions topics at {subscription.kafka.bootstrap} cannot be read "
+            f"({type(error).__name__})",
+            hint="check that Kafka is up, and the user's ACLs on both topics and its group",
+        ) from error
+
+
+def targets_of(delivery: Delivery) -> list[Target]:
+    """Return the targets of a configuration; clients are imported where they are needed.
+
+    Raises:
+        DependencyError: the client of a target is not installed.
+    """
+    found: list[Target] = []
+    if delivery.alertmanagers or delivery.webhooks:
+        from stream.kafka.delivery import web  # noqa: PLC0415  # half a second
+
+        found += [web.AlertmanagerTarget(one) for one in delivery.alertmanagers]
+        found += [web.WebhookTarget(one) for one in delivery.webhooks]
+    if delivery.brokers:
+        from stream.kafka.delivery.mqtt import MqttTarget  # noqa: PLC0415  # an extra
+
+        found += [MqttTarget(one) for one in delivery.brokers]
+    return found
+
+
+class _Deliverer:
+    """One process: its states, its couriers and how far they are."""
+
+    def __init__(self, subscription: Subscription, log: Log) -> None:
+        self._subscription = subscription
+        self._log = log
+        delivery = subscription.delivery
+        self._targets = targets_of(delivery)
+        self._letters = DeadLetters(delivery.dead_letters)
+        self._states: dict[str, State] = {}
+        self._number = 0
+        self._undelivered: deque[tuple[int, dict[Any, int]]] = deque()
+        self._couriers: list[Courier] = []
+
+    async def run(self, *, from_beginning: bool) -> None:
+        """Deliver until told to end.
+
+        Raises:
+            DataError: a record is not of this version.
+            DependencyError: a topic is not there.
+            KafkaError: Kafka cannot be reached at the start.
+            OSError: the disk takes no dead letters.
+        """
+        delivery, moved = self._subscription.delivery, asyncio.Event()
+        give_up_s = delivery.give_up_ms / 1000
+        self._couriers = [
+            Courier(target, self._letters, give_up_s, self._log, moved.set)
+            for target in self._targets
+        ]
+        reading = Reading(self._subscription.kafka, delivery.group, Presence("kafka", self._log))
+        try:
+            now_ms = time.time_ns() // 1_000_000
+            await reading.start(now_ms, delivery.read_back_ms, from_beginning=from_beginning)
+            self._log.info(Line.DELIVERING)
+            async with asyncio.TaskGroup() as tasks:
+                work = [
+                    tasks.create_task(self._follow(reading)),
+                    tasks.create_task(self._commit(reading)),
+                    *(tasks.create_task(courier.run()) for courier in self._couriers),
+                ]
+                await _told()
+                self._log.info(Line.STOPPING)
+                for task in work:
+                    task.cancel()
+            await self._commit_once(reading)
+        except BaseExceptionGroup as group:
+            raise _first(group) from None
+        finally:
+            await reading.stop()
+
+    async def _follow(self, reading: Reading) -> None:
+        while True:
+            for window, before in await reading.read():
+                self._take(window, before=before)
+
+    def _take(self, window: Window, *, before: bool) -> None:
+        query = window.decision.query
+        if not window.whole:
+            self._log.warning(Line.INCOMPLETE)
+        self._states[query], notices = step(
+            self._states.get(query, State()),
+            window.decision,
+            window.alarms,
+            self._subscription.lifecycle(query),
+            whole=window.whole,
+            timezone=self._subscription.timezone,
+        )
+        parcels = [
+            Parcel(notice, window.published_ms, ends_ms(notice, window.published_ms))
+            for notice in notices
+        ]
+        if before:
+            for courier in self._couriers:
+                courier.remember(parcels)
+            return
+        self._number += 1
+        self._undelivered.append((self._number, window.safe))
+        for courier in self._couriers:
+            courier.put(self._number, parcels)
+
+    async def _commit(self, reading: Reading) -> None:
+        while True:
+            await asyncio.sleep(_COMMIT_S)
+            await self._commit_once(reading)
+
+    async def _commit_once(self, reading: Reading) -> None:
+        """Commit the place of the last window that every target has."""
+        done = min((courier.delivered for courier in self._couriers), default=0)
+        safe = None
+        while self._undelivered and self._undelivered[0][0] <= done:
+            _, safe = self._undelivered.popleft()
+        if safe is not None and not await reading.commit(safe):
+            self._undelivered.appendleft((done, safe))
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return what ended the tasks: the others ended because of it."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+async def _told() -> None:
+    """Return once the process is told to end."""
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    await told.wait()

@@ -1,0 +1,186 @@
+"""MQTT: a retained state a predicate, and what Home Assistant finds by itself.
+
+::
+
+    tocsin/status                      online | offline (said by the broker where we are gone)
+    tocsin/alarms/ALARM/VALUE/VALUE    {"state": "ON", "status": "firing", ...}, retained, QoS 1
+    tocsin/denied/ALARM                the last window without an answer, retained, QoS 1
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from accountant.errors import DependencyError
+from stream.kafka.delivery.parcels import AwayError, body
+
+try:
+    import aiomqtt
+except ImportError as error:
+    raise DependencyError(
+        "MQTT needs a client that is not installed", hint="pip install 'tocsin[deliver]'"
+    ) from error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stream.decisions.lifecycle import Notice
+    from stream.kafka.delivery.parcels import Parcel
+    from stream.model.deliveries import Broker
+
+__all__ = ["MqttTarget", "escaped", "topic_of"]
+
+_PATIENCE_S: Final = 10.0
+_SPECIAL: Final = re.compile(r"[%+#/\x00-\x1f\x7f]")
+
+
+def escaped(value: str) -> str:
+    """Return a value as one level of a topic, each with a level of its own.
+
+    ``%``, ``+``, ``#``, ``/`` and control characters are written as ``%`` and two hex digits; an
+    empty value is ``%``.
+    """
+    return _SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", value) or "%"
+
+
+def topic_of(first: str, notice: Notice) -> str:
+    """Return the topic of a notice's state.
+
+    Args:
+        first: level of all topics.
+        notice: of a predicate, or a denial.
+    """
+    kind = "denied" if notice.status == "denied" else "alarms"
+    values = map(escaped, notice.predicate.values())
+    return "/".join((first, kind, escaped(notice.query), *values))
+
+
+class MqttTarget:
+    """One broker; what is retained there is written again after every connection.
+
+    Args:
+        settings: where it is.
+    """
+
+    together = False
+    resend_s = 5.0
+    """Between two words of being online: within them, a broker that was restarted is noticed."""
+
+    def __init__(self, settings: Broker) -> None:
+        self.name = f"mqtt-{settings.name}"
+        self._settings = settings
+        self._client: aiomqtt.Client | None = None
+        self._standing: dict[str, Parcel] = {}
+        self._announced: set[str] = set()
+
+    def wants(self, _notice: Notice) -> bool:
+        """Take all."""
+        return True
+
+    def remember(self, parcel: Parcel) -> None:
+        """Keep the last state of every topic, to write it again."""
+        self._standing[topic_of(self._settings.topics, parcel.notice)] = parcel
+
+    async def send(self, parcels: Sequence[Parcel]) -> None:
+        """Publish the states; the broker has acknowledged them then."""
+        client = await self._connected()
+        for parcel in parcels:
+            await self._state(client, parcel)
+            self.remember(parcel)
+
+    async def refresh(self) -> None:
+        """Say that we are here."""
+        await self._publish(await self._connected(), self._status, b"online")
+
+    async def close(self) -> None:
+        """Say goodbye."""
+        if self._client is not None:
+            try:
+                await self._publish(self._client, self._status, b"offline")
+            except AwayError:
+                return
+            await self._part()
+
+    @property
+    def _status(self) -> str:
+        return f"{self._settings.topics}/status"
+
+    async def _connected(self) -> aiomqtt.Client:
+        if self._client is not None:
+            return self._client
+        settings = self._settings
+        client = aiomqtt.Client(
+            settings.address[0],
+            settings.address[1],
+            username=settings.username or None,
+            password=settings.password or None,
+            will=aiomqtt.Will(self._status, b"offline", qos=1, retain=True),
+            tls_context=ssl.create_default_context(cafile=settings.cafile)
+            if settings.cafile
+            else None,
+            timeout=_PATIENCE_S,
+        )
+        try:
+            await client.__aenter__()
+        except (aiomqtt.MqttError, OSError) as error:
+            raise AwayError(type(error).__name__) from error
+        self._client = client
+        self._announced.clear()
+        await self._publish(client, self._status, b"online")
+        for parcel in self._standing.values():
+            await self._state(client, parcel)
+        return client
+
+    async def _state(self, client: aiomqtt.Client, parcel: Parcel) -> None:
+        notice = parcel.notice
+        topic = topic_of(self._settings.topics, notice)
+        denied = notice.status == "denied"
+        if self._settings.discovery and not denied and topic not in self._announced:
+            await self._announce(client, topic, notice)
+            self._announced.add(topic)
+        state = "OFF" if notice.status == "resolved" else "ON"
+        told = body(parcel) if denied else {"state": state, **body(parcel)}
+        await self._publish(client, topic, msgspec.json.encode(told))
+
+    async def _announce(self, client: aiomqtt.Client, topic: str, notice: Notice) -> None:
+        """Tell Home Assistant of a sensor."""
+        place = f"{self._settings.discovery}/binary_sensor/tocsin_{notice.fingerprint}/config"
+        told = {
+            "name": ", ".join(notice.predicate.values()) or notice.query,
+            "unique_id": f"tocsin_{notice.fingerprint}",
+            "device_class": "problem",
+            "state_topic": topic,
+            "value_template": "{{ value_json.state }}",
+            "json_attributes_topic": topic,
+            "availability_topic": self._status,
+            "device": {
+                "identifiers": [f"tocsin_{notice.query}"],
+                "name": notice.query,
+                "manufacturer": "Tocsin",
+            },
+        }
+        await self._publish(client, place, msgspec.json.encode(told))
+
+    async def _publish(self, client: aiomqtt.Client, topic: str, content: bytes) -> None:
+        """Publish what is retained, and wait for the acknowledgement.
+
+        Raises:
+            AwayError: it did not come.
+        """
+        try:
+            await client.publish(topic, content, qos=1, retain=True)
+        except (aiomqtt.MqttError, OSError, ValueError) as error:
+            await self._part()
+            raise AwayError(type(error).__name__) from error
+
+    async def _part(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            try:
+                await client.__aexit__(None, None, None)
+            except (aiomqtt.MqttError, OSError):
+                return

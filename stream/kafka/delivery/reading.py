@@ -1,0 +1,174 @@
+"""The two public topics, from where states can be found again, and how far they were delivered.
+
+::
+
+        read back, in silence            delivered by this process
+    ────┬───────────────────────────────┬──────────────────────────▶ decisions
+        └ read_back before it, or now   └ committed: all before it was delivered
+
+Reading back finds what fires without keeping a file: the lifecycle is a function of the topics. A
+process that is killed reads on from what it committed, and delivers copies of what it had not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from accountant.errors import DependencyError
+from stream.decisions.records import decode_alarm, decode_decision
+from stream.kafka.clients import FETCH, KAFKA_AWAY, aiokafka_arguments
+from stream.kafka.delivery.pairing import Pairing
+from stream.kafka.headers import tolerate_headers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stream.kafka.delivery.pairing import Window
+    from stream.kafka.presence import Presence
+    from stream.model.alarms import KafkaSettings
+
+__all__ = ["Reading"]
+
+_POLL_MS: Final = 500
+_FIRST_S: Final = 60.0  # one record, which is there
+_MOST_RECORDS: Final = 5_000
+
+
+class Reading:
+    """Reads both topics as one process.
+
+    Args:
+        kafka: how they are reached.
+        group: whose offsets say how far was delivered.
+        presence: told whether Kafka answers.
+    """
+
+    def __init__(self, kafka: KafkaSettings, group: str, presence: Presence) -> None:
+        self._kafka = kafka
+        self._presence = presence
+        self._pairing = Pairing()
+        self._committed: dict[TopicPartition, int] = {}
+        self._alarms: list[TopicPartition] = []
+        self._consumer = AIOKafkaConsumer(
+            group_id=group,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",  # what retention took is gone; what follows it is not
+            isolation_level="read_committed",
+            **FETCH,
+            **aiokafka_arguments(kafka),
+        )
+
+    async def start(self, since_ms: int, read_back_ms: int, *, from_beginning: bool) -> None:
+        """Begin to read.
+
+        Args:
+            since_ms: now, in milliseconds since the epoch.
+            read_back_ms: states are found from so long before now on, or before the first record
+                that was not delivered.
+            from_beginning: a group that has delivered nothing begins with the oldest records, not
+                with the next ones.
+
+        Raises:
+            DependencyError: a topic is not there, or may not be read.
+        """
+        tolerate_headers()
+        consumer = self._consumer
+        await consumer.start()
+        client = consumer._client  # noqa: SLF001  # the consumer would ask for all topics, or none
+        await client.set_topics([self._kafka.decisions_topic, self._kafka.alarms_topic])
+        places = []
+        for topic in (self._kafka.decisions_topic, self._kafka.alarms_topic):
+            places += [TopicPartition(topic, number) for number in self._partitions(topic)]
+        self._alarms = [place for place in places if place.topic == self._kafka.alarms_topic]
+        consumer.assign(places)
+        first = await consumer.beginning_offsets(places)
+        ends = await consumer.end_offsets(places)
+        for place in places:
+            known = await consumer.committed(place)
+            fresh = first[place] if from_beginning else ends[place]
+            self._committed[place] = max(fresh if known is None else known, first[place])
+        since_ms = min([since_ms, *[await self._left_ms(each, ends[each]) for each in places]])
+        dated = await consumer.offsets_for_times(
+            dict.fromkeys(places, max(0, since_ms - read_back_ms))
+        )
+        for place in places:
+            found = dated[place].offset if dated.get(place) else ends[place]
+            consumer.seek(place, min(self._committed[place], found))
+        # Said at once: who is killed before the first window goes on from here, not from later.
+        await self.commit(self._committed)
+
+    async def read(self) -> list[tuple[Window, bool]]:
+        """Return the windows that are whole now, and of each whether it was delivered before."""
+        batches = await self._consumer.getmany(timeout_ms=_POLL_MS, max_records=_MOST_RECORDS)
+        for place, records in batches.items():
+            for record in records:
+                self._take(place, record)
+        give_up = not batches and self._pairing.blocked and await self._at_ends()
+        return list(self._judged(give_up=give_up))
+
+    async def commit(self, offsets: Mapping[Any, int]) -> bool:
+        """Say how far was delivered, and tell whether Kafka heard."""
+        try:
+            await self._consumer.commit(dict(offsets))
+        except KAFKA_AWAY as error:
+            self._presence.missed(error)
+            return False
+        self._presence.found()
+        return True
+
+    async def stop(self) -> None:
+        """Part from Kafka."""
+        await self._consumer.stop()
+
+    def _partitions(self, topic: str) -> list[int]:
+        found = self._consumer.partitions_for_topic(topic)
+        if not found:
+            raise DependencyError(
+                f"topic {topic!r} is not there, or may not be read",
+                hint="check kafka.alarms_topic and decisions_topic, and this user's ACLs",
+            )
+        return sorted(found)
+
+    async def _left_ms(self, place: TopicPartition, end: int) -> int:
+        """Return when the first record that was not delivered left; a far time where none was."""
+        at = self._committed[place]
+        if at >= end:
+            return sys.maxsize
+        self._consumer.seek(place, at)
+        try:
+            async with asyncio.timeout(_FIRST_S):
+                record = await self._consumer.getone(place)
+        except TimeoutError as error:
+            raise DependencyError(
+                f"topic {place.topic!r} is not read on from offset {at}",
+                hint="check that Kafka is up, and that no transaction is open on the topic",
+            ) from error
+        return int(record.timestamp)
+
+    def _take(self, place: TopicPartition, record: Any) -> None:
+        value = record.value or b""
+        if place.topic == self._kafka.alarms_topic:
+            self._pairing.alarm(place, record.offset, decode_alarm(value))
+        else:
+            decision = decode_decision(value)
+            self._pairing.decision(place, record.offset, record.timestamp, decision)
+
+    def _judged(self, *, give_up: bool) -> Iterator[tuple[Window, bool]]:
+        for window in self._pairing.windows(give_up=give_up):
+            place, offset = window.place
+            yield window, offset < self._committed.get(place, 0)
+
+    async def _at_ends(self) -> bool:
+        """Tell whether all alarms were read that are there now."""
+        try:
+            ends = await self._consumer.end_offsets(self._alarms)
+            return all(
+                [await self._consumer.position(place) >= ends[place] for place in self._alarms]
+            )
+        except (*KAFKA_AWAY, KafkaError):
+            return False

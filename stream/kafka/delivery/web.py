@@ -1,0 +1,216 @@
+"""Targets that are web servers: Alertmanager's API v2, and webhooks with signed bodies."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+import time
+from typing import TYPE_CHECKING, Final
+
+import aiohttp
+import msgspec
+
+from stream.kafka.delivery.parcels import AwayError, RefusedError, body
+from stream.windows.instants import from_iso_utc, iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from stream.decisions.lifecycle import Notice
+    from stream.kafka.delivery.parcels import Parcel
+    from stream.model.deliveries import Alertmanager, Webhook
+
+__all__ = ["AlertmanagerTarget", "WebhookTarget", "signature"]
+
+_PATIENCE: Final = aiohttp.ClientTimeout(total=10.0)
+_LATER: Final = frozenset({408, 425, 429})
+_NEVER_S: Final = 1e9
+_MOMENT_MS: Final = 60_000  # longer than Alertmanager waits before it tells anybody
+_DENIED: Final = "TocsinWindowDenied"
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class _Poster:
+    """Posts JSON to one address."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._session: aiohttp.ClientSession | None = None
+
+    async def post(self, content: bytes, headers: Mapping[str, str]) -> None:
+        """Return once the server has taken it.
+
+        Raises:
+            AwayError: no answer, or one that says later.
+            RefusedError: an answer that says never.
+        """
+        if self._session is None:
+            self._session = aiohttp.ClientSession(timeout=_PATIENCE)
+        sent = {"Content-Type": "application/json", **headers}
+        try:
+            async with self._session.post(
+                self._url, data=content, headers=sent, allow_redirects=False
+            ) as answer:
+                status = answer.status
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise AwayError(type(error).__name__) from error
+        if status in _LATER or status >= 500:
+            raise AwayError(f"answer {status}")
+        if not 200 <= status < 300:
+            raise RefusedError(f"answer {status}")
+
+    async def close(self) -> None:
+        """Close the connection."""
+        if self._session is not None:
+            await self._session.close()
+
+
+class AlertmanagerTarget:
+    """Alerts with an end: they lapse when no window is heard of, and are renewed while they fire.
+
+    Args:
+        settings: where it is.
+        now_ms: the wall clock.
+    """
+
+    together = True
+
+    def __init__(self, settings: Alertmanager, now_ms: Callable[[], int] = _now_ms) -> None:
+        self.name = f"alertmanager-{settings.name}"
+        self.resend_s = settings.resend_ms / 1000
+        self._poster = _Poster(f"{settings.url}/api/v2/alerts")
+        self._now_ms = now_ms
+        self._standing: dict[str, Parcel] = {}
+
+    def wants(self, _notice: Notice) -> bool:
+        """Take all."""
+        return True
+
+    def remember(self, parcel: Parcel) -> None:
+        """Say it again at the next refresh, as long as it stands."""
+        notice = parcel.notice
+        if notice.status in {"firing", "ongoing"}:
+            self._standing[notice.fingerprint] = parcel
+        elif notice.status == "resolved":
+            self._standing.pop(notice.fingerprint, None)
+
+    async def send(self, parcels: Sequence[Parcel]) -> None:
+        """Post the alerts of a window at once."""
+        now_ms = self._now_ms()
+        # What has ended by itself before it could be delivered is said all the same, for a moment.
+        until_ms = now_ms + _MOMENT_MS
+        alerts = [self._alert(parcel, max(parcel.ends_ms, until_ms)) for parcel in parcels]
+        await self._poster.post(msgspec.json.encode(alerts), {})
+        for parcel in parcels:
+            self.remember(parcel)
+
+    async def refresh(self) -> None:
+        """Post what fires: an Alertmanager that was restarted has forgotten it."""
+        now_ms = self._now_ms()
+        self._standing = {
+            mark: parcel for mark, parcel in self._standing.items() if parcel.ends_ms > now_ms
+        }
+        if self._standing:
+            alerts = [self._alert(one, one.ends_ms) for one in self._standing.values()]
+            await self._poster.post(msgspec.json.encode(alerts), {})
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._poster.close()
+
+    def _alert(self, parcel: Parcel, ends_ms: int) -> dict[str, object]:
+        notice, now_ms = parcel.notice, self._now_ms()
+        start_ms = from_iso_utc(notice.since or notice.window_start)
+        if notice.status == "resolved":
+            ends_ms = min(parcel.published_ms, now_ms)
+        annotations = {
+            "window_start": notice.window_start,
+            "window_end": notice.window_end,
+            **({"alarm_id": notice.alarm_id} if notice.alarm_id else {}),
+            **notice.annotations,
+        }
+        return {
+            "labels": _labels(notice),
+            "annotations": annotations,
+            "startsAt": iso_utc(min(start_ms, ends_ms)),
+            "endsAt": iso_utc(ends_ms),
+        }
+
+
+class WebhookTarget:
+    """Notices as JSON, signed as Standard Webhooks have it.
+
+    Args:
+        settings: where it is, and the secret.
+        now_ms: the wall clock.
+    """
+
+    together = False
+    resend_s = _NEVER_S
+
+    def __init__(self, settings: Webhook, now_ms: Callable[[], int] = _now_ms) -> None:
+        self.name = f"webhook-{settings.name}"
+        self._poster = _Poster(settings.url)
+        self._secret = settings.secret
+        self._now_ms = now_ms
+
+    def wants(self, notice: Notice) -> bool:
+        """Take what is new: nobody wants to be told in every window."""
+        return notice.status != "ongoing"
+
+    def remember(self, _parcel: Parcel) -> None:
+        """Forget it: the receiver remembers."""
+
+    async def send(self, parcels: Sequence[Parcel]) -> None:
+        """Post each by itself."""
+        for parcel in parcels:
+            content, stamp = msgspec.json.encode(body(parcel)), str(self._now_ms() // 1000)
+            mark = parcel.notice.notice_id
+            headers = {
+                "webhook-id": mark,
+                "webhook-timestamp": stamp,
+                "webhook-signature": signature(self._secret, mark, stamp, content),
+            }
+            await self._poster.post(content, headers)
+
+    async def refresh(self) -> None:
+        """Say nothing again."""
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._poster.close()
+
+
+def signature(secret: bytes, mark: str, stamp: str, content: bytes) -> str:
+    """Return what proves that a body is ours: ``v1,`` and HMAC-SHA-256 in base64.
+
+    Args:
+        secret: that both sides know.
+        mark: the header ``webhook-id``.
+        stamp: the header ``webhook-timestamp``, in seconds.
+        content: the body as it is sent.
+    """
+    signed = b".".join((mark.encode(), stamp.encode(), content))
+    return "v1," + base64.b64encode(hmac.digest(secret, signed, hashlib.sha256)).decode()
+
+
+def _labels(notice: Notice) -> dict[str, str]:
+    """Return what an alert is known by: the same for as long as it fires."""
+    if notice.status == "denied":
+        reason = notice.reason or ""
+        named = {"alertname": _DENIED, "alarm": notice.query, "reason": reason}
+    else:
+        named = {"alertname": notice.query, "fingerprint": notice.fingerprint}
+    fields = {_label(name): value for name, value in notice.predicate.items()}
+    return {**fields, **notice.labels, **named}
+
+
+def _label(name: str) -> str:
+    """Return a field's name as Alertmanager takes it."""
+    plain = re.sub(r"[^a-zA-Z0-9_]", "_", name)
+    return plain if not plain[:1].isdigit() else f"_{plain}"

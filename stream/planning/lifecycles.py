@@ -1,0 +1,233 @@
+"""What ``for``, ``of`` and ``resolve_after`` do to misses and false rings, before any data is read.
+
+Given the counts, answers of different windows are independent wherever each window is decided by
+noise of its own, as by ``tslm``: figures are then exact, from a chain over what a lifecycle
+remembers. Where windows share noise, as those of a run, they are bounds that hold whatever depends
+on what (:func:`_any_missed`, :func:`_any_false`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from operators.registry import mechanism_of
+from stream.planning.false_rings import false_chances
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from stream.model.lifecycles import Lifecycle
+    from stream.model.queries import Query
+    from stream.planning.worth import Worth
+
+__all__ = ["Steadied", "firings", "reaches", "steadied"]
+
+_MOST_STATES: Final = 5_000
+_SETTLED: Final = 1e-13
+
+
+@dataclass(frozen=True, slots=True)
+class Steadied:
+    """What a lifecycle makes of one alarm.
+
+    Args:
+        query: the alarm.
+        terms: of its lifecycle.
+        independent: whether windows are, given the counts; where not, the figures are bounds.
+        miss: of one window, at most.
+        missed: of a condition that lasts ``among`` windows, at most: it does not fire in them.
+        cut: while a condition lasts, how likely ``resolve_after`` windows in a row resolve it.
+        false: a false ring in one window, at most: where all is as usual, if that is said, else as
+            promised below the tolerance; ``None`` where nothing is.
+        fired: it fires falsely within ``among`` windows, at most; ``None`` likewise.
+        usual: whether ``false`` is of what is usual.
+        rings_week: false rings expected in the fullest week; ``None`` where that is not known.
+        fired_week: times that it fires falsely in it; ``None`` where that is not known.
+    """
+
+    query: str
+    terms: Lifecycle
+    independent: bool
+    miss: float
+    missed: float
+    cut: float
+    false: float | None
+    fired: float | None
+    usual: bool
+    rings_week: float | None
+    fired_week: float | None
+
+
+def steadied(worths: Sequence[Worth]) -> tuple[Steadied, ...]:
+    """Return what lifecycles do, of each alarm whose lifecycle is more than every ring.
+
+    Args:
+        worths: of all alarms.
+    """
+    return tuple(_of(one) for one in worths if not one.query.lifecycle.every_ring)
+
+
+def reaches(needed: int, among: int, chance: float) -> float:
+    """Return how likely at least ``needed`` of ``among`` independent windows ring.
+
+    Args:
+        needed: rings.
+        among: windows.
+        chance: of one.
+    """
+    terms = (
+        comb(among, rings) * chance**rings * (1 - chance) ** (among - rings)
+        for rings in range(needed, among + 1)
+    )
+    return min(1.0, sum(terms))
+
+
+def firings(terms: Lifecycle, chance: float, windows: int) -> float | None:
+    """Return how often one predicate is expected to fire in so many windows, begun in silence.
+
+    Args:
+        terms: of the lifecycle.
+        chance: to ring in a window, independently of others.
+        windows: answered ones.
+
+    Returns:
+        ``None`` where a lifecycle remembers too much to add up.
+    """
+    moves = _moves(terms)
+    if moves is None:
+        return None
+    rung, silent, fires = moves
+    mass: NDArray[np.float64] = np.zeros(len(rung))
+    mass[0] = 1.0
+    total = before = 0.0
+    for number in range(windows):
+        now = chance * float(mass[fires].sum())
+        total += now
+        ahead = np.zeros_like(mass)
+        np.add.at(ahead, rung, chance * mass)
+        np.add.at(ahead, silent, (1 - chance) * mass)
+        if float(np.abs(ahead - mass).sum()) < _SETTLED and now == before:
+            return total + now * (windows - number - 1)
+        mass, before = ahead, now
+    return total
+
+
+def _of(worth: Worth) -> Steadied:
+    query = worth.query
+    terms = query.lifecycle
+    miss, usual = float(query.aim.max_fnr), worth.false
+    false = _promised(query) if usual is None else usual.chance
+    independent = mechanism_of(query.mechanism).run is None
+    if independent:
+        missed = 1 - reaches(terms.needed, terms.among, 1 - miss)
+        cut = miss**terms.resolve_after
+    else:
+        missed, cut = _any_missed(terms, miss), miss
+    fired = None
+    if false is not None:
+        fired = (
+            reaches(terms.needed, terms.among, false) if independent else _any_false(terms, false)
+        )
+    rings = None if usual is None else usual.week
+    return Steadied(
+        query.id,
+        terms,
+        independent,
+        miss,
+        missed,
+        cut,
+        false,
+        fired,
+        usual is not None,
+        rings,
+        _fired_week(worth, independent=independent),
+    )
+
+
+def _promised(query: Query) -> float | None:
+    """Return the promised bound on false rings; conditions of several comparisons need it said."""
+    if query.aim.max_fpr is not None:
+        return float(query.aim.max_fpr)
+    return float(query.aim.max_fnr) if len(query.texts) == 1 else None
+
+
+def _any_missed(terms: Lifecycle, miss: float) -> float:
+    """Bound misses however windows depend on each other: so many misses on average, by Markov."""
+    return min(1.0, terms.among * miss / (terms.among - terms.needed + 1))
+
+
+def _any_false(terms: Lifecycle, false: float) -> float:
+    """Bound false firing likewise."""
+    return min(1.0, terms.among * false / terms.needed)
+
+
+def _fired_week(worth: Worth, *, independent: bool) -> float | None:
+    """Return how often an alarm fires falsely in a week where all is as usual."""
+    terms, usual, law = worth.query.lifecycle, worth.false, worth.law
+    if usual is None or law is None:
+        return None
+    if not independent:
+        return usual.week / terms.needed  # no ring counts towards two firings
+    chances = false_chances(law)
+    if chances is None:
+        return None
+    total = 0.0
+    for size, chance in chances:
+        often = firings(terms, chance, usual.windows)
+        if often is None:
+            return None
+        total += size * often
+    return total
+
+
+def _moves(
+    terms: Lifecycle,
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]] | None:
+    """Return what a lifecycle remembers, as a chain that begins with its state 0.
+
+    A state is what rang in the last windows, or for how many windows it has been silent while it
+    fires: ``stream.decisions.lifecycle`` moves alike, which the tests compare.
+
+    Returns:
+        Shape (states,) each: where a ring leads, where silence leads, whether a ring makes it fire;
+        ``None`` where there are too many states.
+    """
+    first: tuple[bool, ...] | int = ()
+    states: dict[tuple[bool, ...] | int, int] = {first: 0}
+    rung: list[int] = []
+    silent: list[int] = []
+    fires: list[bool] = []
+    for state in (queue := [first]):
+        for rings, leads in ((True, rung), (False, silent)):
+            following = _after(state, terms, rings=rings)
+            if following not in states:
+                if len(states) == _MOST_STATES:
+                    return None
+                states[following] = len(states)
+                queue.append(following)
+            leads.append(states[following])
+        fires.append(isinstance(state, tuple) and isinstance(_after(state, terms, rings=True), int))
+    return np.array(rung), np.array(silent), np.array(fires)
+
+
+def _after(
+    state: tuple[bool, ...] | int, terms: Lifecycle, *, rings: bool
+) -> tuple[bool, ...] | int:
+    if isinstance(state, int):
+        quiet = 0 if rings else state + 1
+        return () if quiet == terms.resolve_after else quiet
+    window = (*state, rings)[-terms.among :]
+    if sum(window) >= terms.needed:
+        return 0
+    kept = window[1:] if len(window) == terms.among else window
+    if terms.needed == terms.among and not all(kept):  # silence begins a new row
+        kept = kept[len(kept) - kept[::-1].index(False) :]
+    while kept and not kept[0]:
+        kept = kept[1:]
+    return kept

@@ -1,0 +1,45 @@
+"""The page about delivery: its file is read, its figures are the planner's, its tables complete."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from stream.config.delivery.descriptions import DELIVERY, LIFECYCLE
+from stream.config.delivery.reading import read_subscription
+from stream.decisions.lifecycle import Notice
+from stream.decisions.templates import FIELDS
+from stream.planning.lifecycles import reaches
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = (ROOT / "docs" / "guide" / "delivery.md").read_text(encoding="utf-8")
+
+
+def test_the_file_without_feeds_is_read(tmp_path: Path) -> None:
+    """As printed, with its two variables."""
+    (text,) = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
+    path = tmp_path / "deliver.yaml"
+    path.write_text(text, encoding="utf-8")
+    environ = {"KAFKA_PASSWORD": "x", "WEBHOOK_SECRET": "sixteen bytes or more"}
+    found = read_subscription(path, environ=environ)
+    terms = found.lifecycle("fire-code")
+    assert (terms.needed, terms.among, terms.resolve_after) == (2, 3, 2)
+    assert found.delivery.group == "analyst-deliver"
+
+
+def test_the_figures_are_the_planners() -> None:
+    """Three in a row miss 0.143, two of three 0.007, and two silent windows are one in 400."""
+    assert f"probability {1 - reaches(3, 3, 0.95):.3f}" in PAGE
+    assert f"`of: [2, 3]` with {1 - reaches(2, 3, 0.95):.3f}" in PAGE
+    assert f"once in {round(1 / 0.05**2)} windows" in PAGE
+
+
+def test_every_key_and_field_has_its_place() -> None:
+    """Keys of lifecycles, of deliver and of its targets; fields of notices and of templates."""
+    words = set(re.findall(r"`{?([a-z_]+)}?`", PAGE))
+    for keys in (LIFECYCLE, *DELIVERY.values()):
+        assert set(keys) - {"url", "resend"} <= words
+    assert set(Notice.__struct_fields__) | set(FIELDS) <= words

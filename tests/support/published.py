@@ -1,0 +1,66 @@
+"""Records of the two public topics, as a worker writes them, without a worker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accountant.costs.charges import WindowKey
+from stream.decisions.records import Alarm, DecisionRecord, alarm_id, alarms_digest
+from stream.windows.instants import iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["HOUR_MS", "alarm_of", "decision_of"]
+
+HOUR_MS = 3_600_000
+
+
+def decision_of(
+    number: int,
+    *,
+    denied: bool = False,
+    unanswered: int = 0,
+    alarms: Sequence[Alarm] = (),
+    ledger: str = "ledger",
+    query: str = "crowd",
+) -> DecisionRecord:
+    """Return the decision of the hour of a number, which is its number in the ledger, too."""
+    return DecisionRecord(
+        query=query,
+        window_start=iso_utc(number * HOUR_MS),
+        window_end=iso_utc((number + 1) * HOUR_MS),
+        outcome="denied" if denied else "decided",
+        reason="budget" if denied else None,
+        alarms=len(alarms),
+        alarms_digest=alarms_digest(alarm.alarm_id for alarm in alarms),
+        unanswered=unanswered,
+        epsilon="0",
+        epsilon_units=0,
+        cells_per_unit=1,
+        ledger=ledger,
+        sequence=number,
+        fingerprint="f",
+        budget="user",
+        next_start=iso_utc((number + 1) * HOUR_MS),
+    )
+
+
+def alarm_of(
+    number: int, predicate: Mapping[str, str], *, ledger: str = "ledger", query: str = "crowd"
+) -> Alarm:
+    """Return a ring in the hour of a number."""
+    key = WindowKey(query=query, start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
+    return Alarm(
+        alarm_id=alarm_id(key, predicate),
+        query=query,
+        predicate=dict(predicate),
+        window_start=iso_utc(key.start_ms),
+        window_end=iso_utc(key.end_ms),
+        mechanism="tslm",
+        max_fnr=0.05,
+        tolerance="1",
+        epsilon="0",
+        ledger=ledger,
+        sequence=number,
+    )

@@ -1,0 +1,115 @@
+"""Decisions and alarms find each other in whatever order the two topics are read."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stream.kafka.delivery.pairing import Pairing
+from tests.support.published import alarm_of, decision_of
+
+if TYPE_CHECKING:
+    from stream.kafka.delivery.pairing import Window
+
+ROOMS = ("hall", "lab", "roof")
+DECISIONS, ALARMS = "decisions", "alarms"
+
+
+class Logs:
+    """Two topics of one partition each, as a publisher that may crash writes them."""
+
+    def __init__(self, seed: int) -> None:
+        draw = random.Random(seed)
+        self.decisions, self.alarms, self.windows = [], [], []
+        for number in range(6):
+            rooms = draw.sample(ROOMS, draw.randrange(4))
+            alarms = [alarm_of(number, {"room": room}) for room in rooms]
+            decision = decision_of(number, alarms=alarms)
+            self.windows.append((number, {alarm.alarm_id for alarm in alarms}))
+            sent = draw.randrange(len(alarms) + 1)  # where it crashed, the first time
+            for part in (alarms[:sent], alarms) if draw.random() < 0.5 else (alarms,):
+                self.decisions.append(decision)
+                self.alarms += part
+
+    def read(self, seed: int) -> list[Window]:
+        """Read both in a drawn order; return what comes out, after every record."""
+        draw, pairing, found = random.Random(seed), Pairing(), []
+        at = {DECISIONS: 0, ALARMS: 0}
+        while at[DECISIONS] < len(self.decisions) or at[ALARMS] < len(self.alarms):
+            topic = draw.choice((DECISIONS, ALARMS))
+            offset = at[topic]
+            if topic == DECISIONS and offset < len(self.decisions):
+                pairing.decision(topic, offset, 0, self.decisions[offset])
+            elif topic == ALARMS and offset < len(self.alarms):
+                pairing.alarm(topic, offset, self.alarms[offset])
+            else:
+                continue
+            at[topic] += 1
+            found += pairing.windows()
+        return found
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_window_comes_out_once_with_all_its_alarms(seed: int) -> None:
+    """In order, whatever was written twice, and however the topics are read."""
+    logs = Logs(seed)
+    found = logs.read(seed + 1)
+    assert [
+        (window.decision.sequence, {alarm.alarm_id for alarm in window.alarms}) for window in found
+    ] == logs.windows
+    assert all(window.whole for window in found)
+
+
+def taken_for_delivered(seed: int) -> list[int]:
+    """Return windows that, read again after an earlier one, lie before its safe place."""
+    logs = Logs(seed)
+    again = {one.decision.sequence: one for one in logs.read(seed + 2)}
+    return [
+        number
+        for window in logs.read(seed + 1)
+        for number, _ in logs.windows
+        if number > window.decision.sequence and again[number].place[1] < window.safe[DECISIONS]
+    ]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_nothing_after_what_is_safe_is_taken_for_delivered(seed: int) -> None:
+    """Killed after any window, a process finds all later ones beyond what it committed."""
+    assert not taken_for_delivered(seed)
+
+
+def test_committing_how_far_one_has_read_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A decision that waits for its alarms lies before what was read."""
+    monkeypatch.setattr(Pairing, "_safe", lambda self: dict(self._next))
+    assert any(taken_for_delivered(seed) for seed in range(40))
+
+
+def test_lost_alarms_do_not_hold_a_query_for_ever() -> None:
+    """A decision without its alarms waits, until it is known that they will not come."""
+    pairing = Pairing()
+    alarm = alarm_of(0, {"room": "hall"})
+    pairing.decision(DECISIONS, 0, 0, decision_of(0, alarms=[alarm]))
+    assert not list(pairing.windows(give_up=True)), "it may be on its way"
+    pairing.decision(DECISIONS, 1, 0, decision_of(1))
+    assert pairing.blocked
+    assert not list(pairing.windows())
+    first, second = pairing.windows(give_up=True)
+    assert (first.whole, second.whole) == (False, True)
+    pairing.alarm(ALARMS, 0, alarm)
+    assert not list(pairing.windows())
+
+
+def test_queries_do_not_wait_for_each_other() -> None:
+    """What is missing of one holds its own place, and nobody's answer."""
+    pairing = Pairing()
+    late = alarm_of(0, {"room": "hall"}, query="late")
+    pairing.decision(DECISIONS, 0, 0, decision_of(0, query="late", alarms=[late]))
+    pairing.decision(DECISIONS, 1, 0, decision_of(0))
+    (window,) = pairing.windows()
+    assert window.decision.query == "crowd"
+    assert window.safe == {DECISIONS: 0}
+    pairing.alarm(ALARMS, 0, late)
+    (window,) = pairing.windows()
+    assert window.safe == {DECISIONS: 2, ALARMS: 1}

@@ -1,0 +1,144 @@
+"""What targets are sent: alerts that end, letters that are signed, topics that are escaped."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from stream.decisions.lifecycle import State, step
+from stream.kafka.delivery.mqtt import escaped, topic_of
+from stream.kafka.delivery.parcels import AwayError, Parcel, RefusedError
+from stream.kafka.delivery.web import AlertmanagerTarget, WebhookTarget
+from stream.model.deliveries import Alertmanager, Webhook
+from stream.model.lifecycles import EVERY_RING
+from stream.windows.instants import from_iso_utc
+from tests.support.published import HOUR_MS, alarm_of, decision_of
+from tests.support.targets import Inbox
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stream.decisions.lifecycle import Notice
+
+NOW_MS = 3 * HOUR_MS
+SECRET = b"a secret of many bytes"
+
+
+def told(rooms: Sequence[Sequence[str]], *, denied: int = -1) -> list[list[Notice]]:
+    """Return the notices of windows in which these rooms ring."""
+    state, found = State(), []
+    for number, ringing in enumerate(rooms):
+        alarms = [alarm_of(number, {"room-id": room}) for room in ringing]
+        decision = decision_of(number, denied=number == denied, alarms=alarms)
+        state, notices = step(state, decision, alarms, EVERY_RING)
+        found.append(list(notices))
+    return found
+
+
+def posted(rooms: Sequence[Sequence[str]], *, denied: int = -1) -> list[list[dict[str, Any]]]:
+    """Return the alerts that an Alertmanager is sent: window by window, then again."""
+    with Inbox() as inbox:
+
+        async def work() -> None:
+            target = AlertmanagerTarget(Alertmanager("main", inbox.url, 1000), lambda: NOW_MS)
+            for notices in told(rooms, denied=denied):
+                await target.send([Parcel(one, NOW_MS - 5, 4 * HOUR_MS) for one in notices])
+            await target.refresh()
+            await target.close()
+
+        asyncio.run(work())
+        return inbox.at("/api/v2/alerts")  # type: ignore[return-value]
+
+
+def test_an_alert_keeps_its_labels_and_ends_when_it_is_resolved() -> None:
+    """The same labels throughout; what fires ends in the future, what is resolved has ended."""
+    first, second, third = posted([["hall"], ["hall"], []])
+    labels = [alerts[0]["labels"] for alerts in (first, second, third)]
+    assert labels[0] == labels[1] == labels[2]
+    assert labels[0]["room_id"] == "hall"
+    assert labels[0]["alertname"] == "crowd"
+    ends = [from_iso_utc(alerts[0]["endsAt"]) for alerts in (first, second, third)]
+    assert ends == [4 * HOUR_MS, 4 * HOUR_MS, NOW_MS - 5]
+    assert {alerts[0]["startsAt"] for alerts in (first, second, third)} == {
+        "1970-01-01T00:00:00.000Z"
+    }
+
+
+def test_what_fires_is_said_again_and_a_denial_has_a_name_of_its_own() -> None:
+    """An Alertmanager that forgot is told what fires; a denied window renews it and is an alert."""
+    *_, denied, again = posted([["hall"], []], denied=1)
+    assert [alert["labels"]["alertname"] for alert in denied] == ["TocsinWindowDenied", "crowd"]
+    assert denied[0]["labels"] == {
+        "alertname": "TocsinWindowDenied",
+        "alarm": "crowd",
+        "reason": "budget",
+    }
+    assert [alert["labels"]["alertname"] for alert in again] == ["crowd"]
+
+
+@pytest.mark.parametrize(
+    ("status", "raised"),
+    [
+        (200, None),
+        (204, None),
+        (301, RefusedError),
+        (400, RefusedError),
+        (429, AwayError),
+        (503, AwayError),
+    ],
+)
+def test_an_answer_says_whether_to_try_again(status: int, raised: type[Exception] | None) -> None:
+    """Later, never, or taken; and a port that is closed is later."""
+    (notice,), *_ = told([["hall"]])
+
+    async def send(url: str) -> None:
+        target = WebhookTarget(Webhook("pager", url, SECRET), lambda: NOW_MS)
+        try:
+            await target.send([Parcel(notice, 0, 0)])
+        finally:
+            await target.close()
+
+    with Inbox({"/x": status}) as inbox:
+        if raised is None:
+            asyncio.run(send(f"{inbox.url}/x"))
+        else:
+            with pytest.raises(raised):
+                asyncio.run(send(f"{inbox.url}/x"))
+        ((_, headers, content),) = inbox.letters
+    signed = f"{notice.notice_id}.{NOW_MS // 1000}.".encode() + content
+    proof = base64.b64encode(hmac.new(SECRET, signed, hashlib.sha256).digest()).decode()
+    assert headers["webhook-signature"] == f"v1,{proof}"
+    assert json.loads(content)["status"] == "firing"
+    with pytest.raises(AwayError):
+        asyncio.run(send(f"{inbox.url}/x"))
+
+
+@pytest.mark.parametrize(
+    ("value", "level"),
+    [
+        ("hall", "hall"),
+        ("a/b", "a%2Fb"),
+        ("+", "%2B"),
+        ("#", "%23"),
+        ("50%", "50%25"),
+        ("", "%"),
+        ("\0\n", "%00%0A"),
+        ("Küche 2", "Küche 2"),
+    ],
+)
+def test_a_value_is_one_level_of_a_topic(value: str, level: str) -> None:
+    """No value reaches into another's topic, and no two values share one."""
+    assert escaped(value) == level
+
+
+def test_topics_tell_predicates_and_denials_apart() -> None:
+    """One a predicate, one an alarm for denials."""
+    fires, denied = told([["a/b"], []], denied=1)
+    assert topic_of("tocsin", fires[0]) == "tocsin/alarms/crowd/a%2Fb"
+    assert topic_of("tocsin", denied[0]) == "tocsin/denied/crowd"

@@ -1,0 +1,124 @@
+"""What plans say of lifecycles: against every sequence of windows, and the lifecycle itself."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stream.decisions.lifecycle import State, step
+from stream.model.lifecycles import Lifecycle
+from stream.planning.lifecycles import firings, reaches
+from tests.support.commands import configuration, json_lines, tocsin
+from tests.support.published import alarm_of, decision_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LONGEST = 6
+TERMS = [
+    Lifecycle(needed, among, resolve_after)
+    for needed, among in ((1, 1), (2, 2), (3, 3), (1, 3), (2, 3), (2, 4), (3, 5))
+    for resolve_after in (1, 2, 3)
+]
+
+
+def fired(terms: Lifecycle, past: Sequence[bool]) -> int:
+    """Return how often a predicate fires in these windows."""
+    state, count = State(), 0
+    for number, ring in enumerate(past):
+        alarms = [alarm_of(number, {"room": "hall"})] if ring else []
+        state, notices = step(state, decision_of(number, alarms=alarms), alarms, terms)
+        count += sum(notice.status == "firing" for notice in notices)
+    return count
+
+
+def expected(terms: Lifecycle, chance: float, windows: int) -> float:
+    """Return the mean over every sequence."""
+    return sum(
+        fired(terms, past) * chance ** sum(past) * (1 - chance) ** (windows - sum(past))
+        for past in product((False, True), repeat=windows)
+    )
+
+
+@pytest.mark.parametrize("terms", TERMS, ids=lambda t: f"{t.needed}of{t.among}r{t.resolve_after}")
+def test_the_chain_fires_as_often_as_the_lifecycle(terms: Lifecycle) -> None:
+    """The mean number of times it fires, over every sequence of six windows."""
+    assert firings(terms, 0.3, LONGEST) == pytest.approx(expected(terms, 0.3, LONGEST), abs=1e-12)
+
+
+def test_a_chain_of_other_terms_is_noticed() -> None:
+    """One window more to resolve, one ring fewer to fire: another number."""
+    right = expected(Lifecycle(2, 3, 2), 0.3, LONGEST)
+    for terms in (Lifecycle(2, 3, 1), Lifecycle(2, 4, 2), Lifecycle(3, 3, 2)):
+        found = firings(terms, 0.3, LONGEST)
+        assert found is not None
+        assert abs(found - right) > 1e-3
+
+
+def test_a_long_week_is_added_up_as_it_settles() -> None:
+    """Ten thousand windows are a thousand times ten once nothing changes any more."""
+    terms = Lifecycle(2, 3, 2)
+    long, longer = firings(terms, 0.05, 5_000), firings(terms, 0.05, 10_000)
+    assert long is not None
+    assert longer is not None
+    step_ = firings(terms, 0.05, 5_001)
+    assert step_ is not None
+    assert longer - long == pytest.approx(5_000 * (step_ - long), rel=1e-6)
+    assert firings(Lifecycle(500, 1_000), 0.5, 10) is None, "too much to remember"
+
+
+def test_reaching_is_a_binomial_tail() -> None:
+    """Two of three, three of three, anything of one."""
+    assert reaches(2, 3, 0.5) == pytest.approx(0.5)
+    assert reaches(3, 3, 0.95) == pytest.approx(0.95**3)
+    assert reaches(1, 1, 0.2) == pytest.approx(0.2)
+
+
+def planned(folder: Path, lines: str, **settings: str) -> dict[str, object]:
+    """Return what a plan says of the lifecycle of an alarm."""
+    path = Path(configuration(folder, **settings))  # type: ignore[arg-type]
+    path.write_text(path.read_text(encoding="utf-8") + lines, encoding="utf-8")
+    found = json_lines(tocsin("plan", str(path), "--json"))
+    (line,) = [line for line in found if line["record"] == "lifecycle"]
+    shown = tocsin("plan", str(path)).stdout
+    assert "what lifecycles do" in shown
+    assert ("share noise" in shown) is not line["independent"]
+    return line
+
+
+def test_a_plan_says_what_for_does(tmp_path: Path) -> None:
+    """Three in a row of an alarm that misses one in twenty miss 0.143; usual counts tell a week."""
+    line = planned(tmp_path, "    for: 3\n    resolve_after: 2\n    usual: 20\n")
+    assert line["independent"] is True
+    assert line["miss"] == {
+        "window": 0.05,
+        "lasting": pytest.approx(1 - 0.95**3),
+        "ends_early": pytest.approx(0.0025),
+    }
+    week = line["week"]
+    assert isinstance(week, dict)
+    assert 0 < week["fires"] < week["rings"]
+
+
+def test_of_runs_a_plan_gives_bounds(tmp_path: Path) -> None:
+    """Windows of a run share their threshold's noise: nothing is multiplied."""
+    line = planned(
+        tmp_path,
+        "    of: [2, 3]\n    mechanism: svt\n    alarms_per_period: 2\n",
+        unit="user",
+        epsilon_max="40",
+    )
+    assert line["independent"] is False
+    assert line["miss"] == {"window": 0.05, "lasting": pytest.approx(0.075), "ends_early": 0.05}
+
+
+def test_without_a_lifecycle_nothing_is_said(tmp_path: Path) -> None:
+    """A plan of alarms that ring as they ring is as it was."""
+    path = configuration(tmp_path)
+    assert not [
+        line for line in json_lines(tocsin("plan", path, "--json")) if line["record"] == "lifecycle"
+    ]
+    assert "lifecycles" not in tocsin("plan", path).stdout
