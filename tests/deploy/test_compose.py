@@ -262,7 +262,7 @@ def test_the_image_is_built_from_what_the_context_sends() -> None:
 
 
 def test_the_configuration_that_compose_runs_is_sound(tmp_path: Path) -> None:
-    """`tocsin check` finds nothing wrong with the secrets in place, and names those that are not."""
+    """`tocsin check` is content with the secrets in place, and names those that are not there."""
     shutil.copytree(ROOT / "deploy" / "tocsin", tmp_path / "tocsin")
     file = tmp_path / "tocsin" / "alarms.yaml"
     text = file.read_text(encoding="utf-8")
