@@ -46,7 +46,7 @@ check: $(DEV)  ## linters, types, import directions and the measures of the layo
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
-	$(BIN)/mypy --strict -p deploy.kafka
+	$(BIN)/mypy --strict -p deploy.kafka -p deploy.grafana -p deploy.image
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.house.measures
 

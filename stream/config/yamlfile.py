@@ -2,25 +2,27 @@
 
 The file is composed into nodes and never constructed into Python objects: scalars keep their
 *text*, so that ``0.05`` is read exactly and ``no`` stays a word, and every key, value and character
-inside a value can be pointed at. Environment variables are put into scalar values here:
-``${NAME}`` and ``${NAME:-default}`` (``$${`` writes a plain ``${``); keys are left alone.
+inside a value can be pointed at. Environment variables and files are put into scalar values here:
+``${NAME}``, ``${NAME:-default}`` and ``${file:PATH}`` (``$${`` writes a plain ``${``); keys are
+left alone.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 
 from accountant.errors import ConfigError
 from stream.config.reading import read_whole
+from stream.config.variables import REFERENCE, SecretFileError, read_secret
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Mapping
-    from pathlib import Path
 
 __all__ = ["Document", "Loc", "Scalar", "Tree", "load_document", "quoted"]
 
@@ -28,7 +30,6 @@ _TAG = "tag:yaml.org,2002:"
 _KINDS = frozenset(
     ("null", "bool", "int", "float", "str", "timestamp", "value", "merge", "map", "seq")
 )
-_VARIABLE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\})?")
 _HINT = "check indentation, quotes and colons here and on the line before"
 _HINTS = {
     "another document": "a configuration is one document: remove `---` and what follows",
@@ -50,7 +51,7 @@ class Scalar:
     """One scalar value.
 
     Args:
-        text: its text, environment variables put in.
+        text: its text, environment variables and files put in.
         kind: what plain YAML takes it for: ``str``, ``int``, ``float``, ``bool``, ``null``, ...
         shown: its text as it stands in the file; the only one an error may repeat.
         origin: per character of ``text`` its place in ``shown``; ``None`` where they are the same.
@@ -267,7 +268,7 @@ class _Reader:
         parts: list[str] = []
         origin: list[int] = []
         at = 0
-        for match in _VARIABLE.finditer(value):
+        for match in REFERENCE.finditer(value):
             parts.append(value[at : match.start()])
             origin.extend(range(at, match.start()))
             put = self._substitute(node, match)
@@ -279,11 +280,13 @@ class _Reader:
         return Scalar(text="".join(parts), kind=kind, shown=value, origin=tuple(origin))
 
     def _substitute(self, node: yaml.ScalarNode, match: re.Match[str]) -> str:
-        name, default = match.group(1), match.group(2)
-        if match.group(0) == "$${":
+        name, default, path = match["name"], match["default"], match["path"]
+        if match[0] == "$${":
             return "${"
+        if path is not None:
+            return self._secret(node, path)
         if name is None:
-            hint = "write ${NAME} or ${NAME:-default}; $${ for a plain ${"
+            hint = "write ${NAME}, ${NAME:-default} or ${file:PATH}; $${ for a plain ${"
             self._wrong(node, "`${` does not begin the name of a variable", hint)
             return ""
         value = self.environ.get(name, "")
@@ -294,6 +297,14 @@ class _Reader:
             self._wrong(node, f"the environment variable {name} is not set", hint)
             return ""
         return default
+
+    def _secret(self, node: yaml.ScalarNode, path: str) -> str:
+        try:
+            return read_secret(Path(self.file).parent, path)
+        except SecretFileError as error:
+            hint = "put the value alone into it; a relative path begins beside this file"
+            self._wrong(node, f"the file {path} {error}", hint)
+            return ""
 
     def _wrong(self, node: yaml.Node, message: str, hint: str) -> None:
         self.errors.append(self._error(node, message, hint))

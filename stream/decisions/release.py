@@ -35,6 +35,7 @@ __all__ = [
     "decision_record",
     "encode_fired",
     "encode_released",
+    "released_alarms",
     "released_ids",
     "seen_decision",
 ]
@@ -103,12 +104,12 @@ def encode_released(
 
 def released_ids(decision: StoredDecision) -> list[str]:
     """Return the ids of a decision's alarms, in the order in which they leave."""
-    return [alarm_id(key, predicate) for key, predicate in _released(decision)]
+    return [alarm_id(key, predicate) for key, predicate in released_alarms(decision)]
 
 
 def alarm_records(query: Query, decision: StoredDecision) -> Iterator[Alarm]:
     """Yield the alarms of a decision: those of older windows, then its own by predicate."""
-    for key, predicate in _released(decision):
+    for key, predicate in released_alarms(decision):
         yield make_alarm(
             key,
             predicate,
@@ -189,7 +190,7 @@ def _periods_ms(budget: Budget, start_ms: int, end_ms: int) -> tuple[int, ...]:
     return budget.periods.touched(start_ms, end_ms) if budget.periods else ()
 
 
-def _released(decision: StoredDecision) -> list[tuple[WindowKey, dict[str, str]]]:
+def released_alarms(decision: StoredDecision) -> list[tuple[WindowKey, dict[str, str]]]:
     """Return window and predicate of every alarm, those of older windows first."""
     stored = _stored(decision)
     query = decision.key.query

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from aiokafka import AIOKafkaProducer
 
 from stream.decisions.records import encode
-from stream.decisions.release import alarm_records, decision_record
+from stream.decisions.release import alarm_records, decision_record, released_alarms
 from stream.decisions.steps import Step
 from stream.kafka.clients import aiokafka_arguments
 from stream.model.alarms import require_kafka
@@ -108,7 +108,9 @@ class Publisher:
                 await self._send(producer, decision, tick_ms)
                 self._runtime.step(Step.AFTER_PUBLISH, decision.key)
                 await self._in_thread(partial(ledger.mark_published, decision.key))
-                self._runtime.metrics.published(decision, self._delay_s(decision))
+                self._runtime.metrics.published(
+                    decision, self._delay_s(decision), released_alarms(decision)
+                )
         finally:
             await self._in_thread(lambda: turn.__exit__(None, None, None))
 

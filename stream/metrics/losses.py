@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from accountant.audit.realised import Realised
     from stream.model.feeds import Domain
 
-__all__ = ["MOST_PREDICATES", "LossFamilies", "dearest", "predicate_label"]
+__all__ = ["MOST_PREDICATES", "LossFamilies", "dearest", "label_of", "predicate_label"]
 
 MOST_PREDICATES: Final = 20
 """Predicates of one query that have a series of their own."""
@@ -119,7 +119,12 @@ def dearest(costs: NDArray[np.int64], most: int = MOST_PREDICATES) -> list[int]:
 
 def predicate_label(domain: Domain, cell: int) -> str:
     """Return a predicate as a label, its field's values joined; no two cells have the same."""
-    values = list(domain.predicate(cell).values())
+    return label_of(domain.predicate(cell))
+
+
+def label_of(predicate: Mapping[str, str]) -> str:
+    """Return the label of ``{field: value}``, fields in the order of the group-by."""
+    values = list(predicate.values())
     if len(values) > 1:
         values = [value.replace("\\", "\\\\").replace(",", "\\,") for value in values]
     return ", ".join(values) or "(all)"
@@ -176,8 +181,8 @@ _BY_QUERY_AND: Final[tuple[tuple[str, str, str, Callable[[_Loss], dict[str, floa
     ),
     (
         "tocsin_predicates_by_epsilon",
-        "Predicates of the query whose realised loss is at most `le`.",
-        "le",
+        "Predicates of the query whose realised loss is at most `at_most`.",
+        "at_most",
         lambda loss: loss.within,
     ),
 )

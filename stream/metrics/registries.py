@@ -19,13 +19,14 @@ from stream.metrics.series import Custodian, Public, Registry
 from stream.model.feeds import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
     from prometheus_client import CollectorRegistry
 
     from accountant.audit.realised import Realised
+    from accountant.costs.charges import WindowKey
     from accountant.ledger.journal import Entry
     from accountant.records import LedgerStatus, QueryStatus, ScopeStatus, StoredDecision
     from operators.base import Plan
@@ -171,18 +172,26 @@ class Metrics:
         if decision.reason is not None:
             self._custodian.denied.labels(decision.key.query, decision.reason).inc()
 
-    def published(self, decision: StoredDecision, cut_to_alarm_s: float | None) -> None:
+    def published(
+        self,
+        decision: StoredDecision,
+        cut_to_alarm_s: float | None,
+        rang: Iterable[tuple[WindowKey, Mapping[str, str]]] = (),
+    ) -> None:
         """Take note of a decision that has left: the only method that moves public series.
 
         Args:
             decision: as released.
             cut_to_alarm_s: seconds from the window's cut to its release; ``None`` in replays. It
                 slips by a tick when the work took long, so the custodian alone sees it.
+            rang: window and predicate of every alarm that left with it.
         """
         query = decision.key.query
         self._public.decisions.labels(query, str(decision.outcome)).inc()
         self._public.alarms.labels(query).inc(decision.alarm_count)
         self._public.window_end.labels(query).set(decision.key.end_ms / 1000)
+        for key, predicate in rang:
+            self._public.rang.rang(query, predicate, key.end_ms)
         if cut_to_alarm_s is not None:
             self._custodian.cut_to_alarm_seconds.observe(cut_to_alarm_s)
 

@@ -16,6 +16,7 @@ from accountant.records import Outcome, PartialStatus
 from stream.metrics.journal import JournalFamilies
 from stream.metrics.losses import LossFamilies
 from stream.metrics.partitions import PartitionFamilies
+from stream.metrics.rang import RangFamilies
 from stream.metrics.seen import SeenFamilies
 from stream.metrics.shares import RecentShare
 from stream.model.reasons import DENIALS, DROPS
@@ -70,6 +71,8 @@ class Public:
             ["query"],
             registry=registry,
         )
+        self.rang = RangFamilies({query.id: query.domain for query in alarms.queries.values()})
+        registry.register(self.rang)
         plan_epsilon = Gauge(
             "tocsin_plan_epsilon",
             "Privacy loss of one cell of one window at worst, from configuration.",

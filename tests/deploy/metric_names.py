@@ -7,7 +7,7 @@ from functools import cache
 
 from tests.support.tree import ROOT
 
-__all__ = ["documented", "grouped_by", "used_in"]
+__all__ = ["documented", "grouped_by", "public", "used_in"]
 
 _PAGE = ROOT / "docs" / "custodian" / "metrics.md"
 _ROW = re.compile(
@@ -26,6 +26,13 @@ def documented() -> dict[str, frozenset[str]]:
         for suffix in _SERIES.get(kind, ("",)):
             found[name + suffix] = labels | ({"le"} if suffix == "_bucket" else frozenset())
     return found
+
+
+@cache
+def public() -> frozenset[str]:
+    """Return the names that the page says anybody may see."""
+    page = _PAGE.read_text(encoding="utf-8")
+    return frozenset(re.findall(r"^\| `(tocsin_\w+)` \| public \|", page, flags=re.MULTILINE))
 
 
 def used_in(expression: str) -> set[str]:

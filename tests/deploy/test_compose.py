@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -66,45 +68,174 @@ def test_the_database_cannot_be_reached_from_outside(compose: dict[str, Any]) ->
     assert all(compose["networks"][name]["internal"] for name in postgres["networks"])
 
 
-def test_no_secret_stands_in_the_file(compose: dict[str, Any]) -> None:
-    """Passwords and tokens come from the environment, and compose refuses to start without them."""
-    for secret in compose["secrets"].values():
-        assert secret["environment"].startswith("TOCSIN_")
+def test_no_secret_stands_in_the_file_or_in_an_environment(compose: dict[str, Any]) -> None:
+    """Each is a file that `deploy/secrets.sh` makes, and that git ignores."""
+    for name, secret in compose["secrets"].items():
+        assert secret == {"file": f"./secrets/{name}"}
     for service in compose["services"].values():
         for key, value in service.get("environment", {}).items():
-            if re.search(r"PASSWORD|TOKEN", key):
-                assert value.startswith("/run/secrets/") or re.fullmatch(r"\$\{\w+:\?.+\}", value)
-    example = (ROOT / "deploy" / "example.env").read_text(encoding="utf-8")
-    names = {secret["environment"] for secret in compose["secrets"].values()}
-    assert set(re.findall(r"^(\w+)=$", example, flags=re.MULTILINE)) == names
+            if re.search(r"PASSWORD|TOKEN|SECRET", key):
+                assert value.startswith("/run/secrets/")
+    assert "secrets/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert "${" not in COMPOSE.read_text(encoding="utf-8")
 
 
-def test_our_containers_run_without_root_or_a_writable_disk(compose: dict[str, Any]) -> None:
-    """The worker drops every capability, writes to memory only, and is nobody's root."""
-    ours = [s for s in compose["services"].values() if s["image"].startswith(OWN_IMAGE)]
-    assert len(ours) == 2
-    for service in ours:
+def test_secrets_are_made_once_and_for_the_owner(compose: dict[str, Any], tmp_path: Path) -> None:
+    """Every file that compose mounts, of letters and digits; a second run changes none."""
+    folder = tmp_path / "secrets"
+    script = str(ROOT / "deploy" / "secrets.sh")
+    subprocess.run(["sh", script, str(folder)], check=True)
+    made = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    assert set(made) == set(compose["secrets"])
+    assert all(re.fullmatch(r"[0-9a-f]{48}", text) for text in made.values())
+    assert len(set(made.values())) == len(made)
+    assert folder.stat().st_mode & 0o077 == 0
+    subprocess.run(["sh", script, str(folder)], check=True)
+    assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == made
+
+
+def test_everybody_has_their_own_secrets_only(compose: dict[str, Any]) -> None:
+    """Nobody but the broker has two passwords of Kafka; analysts' containers have none of data."""
+    for name, service in compose["services"].items():
+        given = {
+            each if isinstance(each, str) else each["source"] for each in service.get("secrets", [])
+        }
+        assert given <= set(compose["secrets"])
+        if name != "kafka":
+            assert len([each for each in given if each.startswith("kafka_")]) <= 1
+        if service["networks"] == ["analysts"]:
+            assert given <= {"grafana_public_password"}
+
+
+def test_sensors_analysts_and_the_custodian_share_no_network(compose: dict[str, Any]) -> None:
+    """What meets on a network is the broker and the worker, which ask who is there."""
+    services = compose["services"]
+    on = {
+        network: {name for name, service in services.items() if network in service["networks"]}
+        for network in compose["networks"]
+    }
+    assert on["sensors"] == {"kafka"}
+    assert on["analysts"] & on["custodian"] == {"kafka", "tocsin"}
+    assert on["analysts"] == {"kafka", "tocsin", "prometheus-public", "grafana-public"}
+    assert "postgres" not in on["analysts"] | on["custodian"] | on["sensors"]
+
+
+def test_the_broker_lets_nobody_in_without_a_name(compose: dict[str, Any]) -> None:
+    """Every listener but the controller's own, on loopback, asks for SASL; no ACL means no."""
+    settings = _properties()
+    protocols = dict(
+        each.split(":") for each in settings["listener.security.protocol.map"].split(",")
+    )
+    assert protocols.pop("CONTROLLER") == "PLAINTEXT"
+    assert set(protocols.values()) == {"SASL_PLAINTEXT"}
+    listeners = dict(each.split("://") for each in settings["listeners"].split(","))
+    assert listeners.pop("CONTROLLER").startswith("localhost:")
+    assert listeners.keys() == protocols.keys()
+    assert settings["allow.everyone.if.no.acl.found"] == "false"
+    published = {port.rpartition(":")[2] for port in compose["services"]["kafka"]["ports"]}
+    hosts = {at for name, at in listeners.items() if name.startswith("HOST_")}
+    assert {at.removeprefix(":") for at in hosts} == published
+    script = (ROOT / "deploy" / "kafka" / "settings.sh").read_text(encoding="utf-8")
+    (named,) = re.findall(r"for listener in ([a-z_ ]+);", script)
+    assert set(named.split()) == {name.lower() for name in listeners}
+
+
+def test_a_password_that_would_be_a_setting_is_refused(tmp_path: Path) -> None:
+    """Quotes or spaces in a secret could name another user; nothing is printed of it."""
+    (tmp_path / "kafka_admin").write_text('x" user_eve="y', encoding="utf-8")
+    done = subprocess.run(
+        ["sh", str(ROOT / "deploy" / "kafka" / "settings.sh")],
+        env={"PATH": os.environ["PATH"], "SECRETS": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "eve" not in done.stderr
+
+
+def test_the_printed_commands_are_those_that_compose_runs(compose: dict[str, Any]) -> None:
+    """The page on privacy has deploy/kafka/acls.sh word by word."""
+    page = (ROOT / "docs" / "custodian" / "privacy.md").read_text(encoding="utf-8")
+    (printed,) = re.findall(r"```sh\n(acls\(\) .*?)```", page, flags=re.DOTALL)
+    script = (ROOT / "deploy" / "kafka" / "acls.sh").read_text(encoding="utf-8")
+    head, _, commands = script.partition("set -eu\n")
+    assert all(line.startswith("#") for line in head.splitlines())
+    assert commands == printed
+    assert compose["services"]["acls"]["entrypoint"][-1].endswith("/acls.sh")
+
+
+@pytest.mark.parametrize(("code", "seen"), [(0, 0), (2, 0), (3, 0), (4, 4), (70, 70), (143, 143)])
+def test_what_starting_over_does_not_help_is_not_started_again(
+    tmp_path: Path, compose: dict[str, Any], code: int, seen: int
+) -> None:
+    """A refusal ends with 0 and a line that says so, which `on-failure` leaves alone."""
+    fake = tmp_path / "tocsin"
+    fake.write_text(f'#!/bin/sh\necho "ran $*"\nexit {code}\n', encoding="utf-8")
+    fake.chmod(0o755)
+    serving = _serve(tmp_path)
+    said, told = serving.communicate(timeout=PATIENCE_S)
+    assert (said, serving.returncode) == ("ran run it\n", seen)
+    assert ("is not started again" in told) == (code in (2, 3))
+    worker = compose["services"]["tocsin"]
+    assert (worker["restart"], worker["entrypoint"]) == ("on-failure", ["serve.sh"])
+
+
+def test_what_ends_a_container_ends_tocsin_in_order(tmp_path: Path) -> None:
+    """SIGTERM is handed on, and what tocsin says at its end is waited for."""
+    fake = tmp_path / "tocsin"
+    fake.write_text(
+        "#!/bin/sh\ntrap 'sleep 0.2; echo ended; exit 2' TERM\necho begun\n"
+        "while :; do sleep 0.05; done\n",
+        encoding="utf-8",
+    )
+    fake.chmod(0o755)
+    serving = _serve(tmp_path)
+    assert serving.stdout is not None
+    assert serving.stdout.readline() == "begun\n"
+    serving.terminate()
+    said, _ = serving.communicate(timeout=PATIENCE_S)
+    assert said == "ended\n"
+    assert serving.returncode == 0
+
+
+def test_containers_run_without_rights_or_a_writable_disk(compose: dict[str, Any]) -> None:
+    """Each drops every capability, writes to memory and volumes only, and has limits."""
+    for name, service in compose["services"].items():
         assert service["read_only"] is True
+        assert service["init"] is True
         assert service["cap_drop"] == ["ALL"]
+        assert ("cap_add" in service) == (name == "postgres")
         assert service["security_opt"] == ["no-new-privileges:true"]
+        for limit in ("mem_limit", "cpus", "pids_limit"):
+            assert service[limit]
+    ours = [s for s in compose["services"].values() if s["image"].startswith(OWN_IMAGE)]
+    assert len(ours) == 3
     dockerfile = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
     assert re.search(r"^USER [1-9]\d*:[1-9]\d*$", dockerfile, flags=re.MULTILINE)
     assert "--require-hashes -r /src/requirements/run.lock" in dockerfile
 
 
 def test_what_runs_for_long_is_watched(compose: dict[str, Any]) -> None:
-    """Every service but the one that makes topics and ends has a health check."""
+    """Every service but those that do one thing and end has a health check."""
+    ends = {"acls", "topics", "custodian"}
     for name, service in compose["services"].items():
-        assert ("healthcheck" in service) == (name != "topics"), name
+        assert (service["restart"] == "no") == (name in ends)
+        own = service["image"].startswith(OWN_IMAGE)
+        checked = service.get("healthcheck", {"disable": not own})
+        assert ("disable" not in checked or not checked["disable"]) == (name not in ends), name
     # A worker's page of metrics answers whatever happens: only /readyz says whether it can work.
-    assert "/readyz" in compose["services"]["tocsin"]["healthcheck"]["test"][-1]
+    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
+    (check_line,) = re.findall(r"^HEALTHCHECK .*\n.*$", dockerfile, flags=re.MULTILINE)
+    assert "/readyz" in check_line
 
 
-def test_kafka_stamps_records_itself_and_creates_no_topic(compose: dict[str, Any]) -> None:
+def test_kafka_stamps_records_itself_and_creates_no_topic() -> None:
     """LogAppendTime is the broker's default, and a misspelt topic is an error."""
-    settings = compose["services"]["kafka"]["environment"]
-    assert settings["KAFKA_LOG_MESSAGE_TIMESTAMP_TYPE"] == "LogAppendTime"
-    assert settings["KAFKA_AUTO_CREATE_TOPICS_ENABLE"] == "false"
+    settings = _properties()
+    assert settings["log.message.timestamp.type"] == "LogAppendTime"
+    assert settings["auto.create.topics.enable"] == "false"
 
 
 def test_everything_that_is_mounted_exists(compose: dict[str, Any]) -> None:
@@ -130,12 +261,37 @@ def test_the_image_is_built_from_what_the_context_sends() -> None:
         assert (ROOT / source).exists()
 
 
-def test_the_configuration_that_compose_runs_is_sound() -> None:
-    """`tocsin check` finds nothing wrong with both secrets set, and asks for them otherwise."""
-    file = ROOT / "deploy" / "tocsin" / "alarms.yaml"
-    secrets = {"TOCSIN_DB_PASSWORD": "0a1b", "TOCSIN_CUSTODIAN_TOKEN": "2c3d"}
-    assert check(file, environ=secrets) == []
-    assert {error.file for error in check(file, environ={})} == {str(file)}
+def test_the_configuration_that_compose_runs_is_sound(tmp_path: Path) -> None:
+    """`tocsin check` is content with the secrets in place, and names those that are not there."""
+    shutil.copytree(ROOT / "deploy" / "tocsin", tmp_path / "tocsin")
+    file = tmp_path / "tocsin" / "alarms.yaml"
+    text = file.read_text(encoding="utf-8")
+    names = set(re.findall(r"\$\{file:/run/secrets/(\w+)\}", text))
+    assert names == {"db_password", "custodian_token", "kafka_password"}
+    file.write_text(text.replace("/run/secrets", str(tmp_path)), encoding="utf-8")
+    errors = check(file, environ={})
+    assert {error.file for error in errors} == {str(file)}
+    assert len(errors) == len(names)
+    for name in names:
+        (tmp_path / name).write_text("0a1b\n", encoding="utf-8")
+    assert check(file, environ={}) == []
+
+
+def _serve(folder: Path) -> subprocess.Popen[str]:
+    """Start what a worker's container runs, with another tocsin in front."""
+    return subprocess.Popen(
+        ["sh", str(ROOT / "deploy" / "serve.sh"), "run", "it"],
+        env={"PATH": f"{folder}:{os.environ['PATH']}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _properties() -> dict[str, str]:
+    text = (ROOT / "deploy" / "kafka" / "server.properties").read_text(encoding="utf-8")
+    lines = (line.split("=", 1) for line in text.splitlines() if line[:1] not in ("", "#"))
+    return {key: value for key, value in lines}  # noqa: C416  lists of two are not pairs
 
 
 def _schema(file: Path) -> int:

@@ -1,58 +1,86 @@
-"""The provisioned dashboard: its expressions parse and name metrics that exist."""
+"""The dashboards: built from code, each for its audience, over metrics that exist."""
 
 from __future__ import annotations
 
 import json
-import subprocess
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from tests.deploy.metric_names import documented, grouped_by, used_in
+from deploy.grafana.build import FOLDER, texts
+from tests.deploy.metric_names import documented, grouped_by, public, used_in
+from tests.deploy.promtool import promtool
 from tests.support.tree import ROOT
-from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 GRAFANA = ROOT / "deploy" / "grafana"
+DASHBOARDS: dict[str, dict[str, Any]] = {path: json.loads(text) for path, text in texts().items()}
+every_dashboard = pytest.mark.parametrize("path", DASHBOARDS)
 
 
-@pytest.fixture(scope="module")
-def dashboard() -> dict[str, Any]:
-    """The dashboard's JSON."""
-    loaded: dict[str, Any] = json.loads(
-        (GRAFANA / "dashboards" / "tocsin.json").read_text(encoding="utf-8")
-    )
-    return loaded
+def targets(path: str) -> list[dict[str, Any]]:
+    """Return every query of every panel."""
+    return [target for panel in DASHBOARDS[path]["panels"] for target in panel.get("targets", [])]
 
 
-@pytest.fixture(scope="module")
-def targets(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every query of every panel."""
-    return [target for panel in dashboard["panels"] for target in panel.get("targets", [])]
+def filled_in(expression: str) -> str:
+    """Return an expression with Grafana's variables filled in, all alarms and predicates chosen."""
+    values = {"$__rate_interval": "5m", "$__range": "1d", "$alarm": ".*", "$predicate": ".*"}
+    for name, value in values.items():
+        expression = expression.replace(name, value)
+    assert "$" not in expression
+    return expression
 
 
-def test_every_panel_names_documented_metrics_and_labels(targets: list[dict[str, Any]]) -> None:
+def test_what_is_committed_is_what_the_code_writes() -> None:
+    """After a change: `python -m deploy.grafana.build`."""
+    found = {str(path.relative_to(FOLDER)): path for path in FOLDER.rglob("*.json")}
+    assert set(found) == set(texts())
+    for path, text in texts().items():
+        assert found[path].read_text(encoding="utf-8") == text
+
+
+def test_analysts_see_nothing_but_the_public_page() -> None:
+    """Panels, choices and marks of the alarms' dashboard name public metrics only."""
+    text = texts()["public/alarms.json"]
+    assert used_in(text)
+    assert used_in(text) <= public()
+    # The custodian's would be caught.
+    assert not used_in(texts()["custodian/custodian.json"]) <= public()
+
+
+@every_dashboard
+def test_every_panel_names_documented_metrics_and_labels(path: str) -> None:
     """A panel over a metric that nothing serves would stay empty for ever."""
-    assert targets
-    for target in targets:
+    assert targets(path)
+    for target in targets(path):
         names = used_in(target["expr"])
         assert names
         assert names <= set(documented())
         labels = frozenset[str]().union(*(documented()[name] for name in names))
         assert grouped_by(target["expr"]) <= labels
-        assert all(
-            f"{{{{{label}}}}}" not in target["legendFormat"] or label in labels
-            for label in _legend(target["legendFormat"])
-        )
+        assert set(_legend(target["legendFormat"])) <= labels
+        for name, selected in re.findall(r"(tocsin_\w+)\{([^}]*)\}", target["expr"]):
+            assert set(re.findall(r"(\w+)=", selected)) <= documented()[name]
 
 
-def test_every_metric_is_shown(targets: list[dict[str, Any]]) -> None:
-    """What is measured can be seen: each documented metric is on the dashboard or in an alert."""
+@every_dashboard
+def test_a_choice_of_alarm_reaches_every_panel_that_can_follow_it(path: str) -> None:
+    """Where a metric has the label, its panel selects by the variable."""
+    for target in targets(path):
+        for name, selected in re.findall(r"(tocsin_\w+)(\{[^}]*\})?", target["expr"]):
+            for label, variable in (("query", "$alarm"), ("predicate", "$predicate")):
+                assert (label in documented()[name]) == (f'{label}=~"{variable}"' in selected)
+
+
+def test_every_metric_is_shown() -> None:
+    """What is measured can be seen: each documented metric is on a dashboard or in an alert."""
     alerts = (GRAFANA.parent / "alerts.yml").read_text(encoding="utf-8")
-    shown = used_in(alerts).union(*(used_in(target["expr"]) for target in targets))
+    shown = used_in(alerts).union(*map(used_in, texts().values()))
     buckets = {name for name in documented() if name.endswith("_bucket")}
     parts = {
         bucket.removesuffix("_bucket") + end for bucket in buckets for end in ("_sum", "_count")
@@ -60,27 +88,23 @@ def test_every_metric_is_shown(targets: list[dict[str, Any]]) -> None:
     assert set(documented()) - parts <= shown
 
 
-def test_every_expression_parses(targets: list[dict[str, Any]], tmp_path: Path) -> None:
-    """Promtool reads each expression, as a recording rule with Grafana's variable filled in."""
+@every_dashboard
+def test_every_expression_parses(path: str, tmp_path: Path) -> None:
+    """Promtool reads each expression, as a recording rule with Grafana's variables filled in."""
+    marks = [each["expr"] for each in DASHBOARDS[path]["annotations"]["list"]]
     rules = [
-        {"record": f"panel:{number}", "expr": target["expr"].replace("$__rate_interval", "5m")}
-        for number, target in enumerate(targets)
+        {"record": f"panel:{number}", "expr": filled_in(expression)}
+        for number, expression in enumerate([t["expr"] for t in targets(path)] + marks)
     ]
     file = tmp_path / "rules.yml"
     file.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}), "utf-8")
-    done = subprocess.run(
-        ["promtool", "check", "rules", str(file)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "$" not in file.read_text(encoding="utf-8")
+    assert promtool("check", "rules", str(file)) == ""
 
 
-def test_panels_have_their_own_place_and_number(dashboard: dict[str, Any]) -> None:
+@every_dashboard
+def test_panels_have_their_own_place_and_number(path: str) -> None:
     """No two panels share an id or a cell of the grid, and each says what it shows."""
+    dashboard = DASHBOARDS[path]
     cells: set[tuple[int, int]] = set()
     for panel in dashboard["panels"]:
         place = panel["gridPos"]
@@ -97,21 +121,46 @@ def test_panels_have_their_own_place_and_number(dashboard: dict[str, Any]) -> No
     assert len(set(ids)) == len(ids)
 
 
-def test_what_is_provisioned_fits_together(targets: list[dict[str, Any]]) -> None:
-    """The panels ask the data source that is provisioned, from the folder that is mounted."""
-    folder = GRAFANA / "provisioning"
-    sources = yaml.safe_load((folder / "datasources" / "prometheus.yml").read_text("utf-8"))
-    uids = {source["uid"] for source in sources["datasources"]}
-    assert {target["datasource"]["uid"] for target in targets} == uids
-    providers = yaml.safe_load((folder / "dashboards" / "tocsin.yml").read_text("utf-8"))
+@every_dashboard
+def test_the_data_source_is_a_choice(path: str) -> None:
+    """No panel names one Prometheus: the same file serves wherever it is put."""
+    dashboard = DASHBOARDS[path]
+    names = [each["name"] for each in dashboard["templating"]["list"]]
+    assert names == ["datasource", "alarm", "predicate"]
+    asked = [
+        *targets(path),
+        *dashboard["annotations"]["list"],
+        *dashboard["templating"]["list"][1:],
+    ]
+    assert {each["datasource"]["uid"] for each in asked} == {"${datasource}"}
+
+
+@pytest.mark.parametrize(
+    ("service", "prometheus", "folder", "home"),
+    [
+        ("grafana-public", "prometheus-public", "dashboards/public", "alarms.json"),
+        ("grafana-custodian", "prometheus-custodian", "dashboards", "custodian/custodian.json"),
+    ],
+)
+def test_what_is_provisioned_fits_together(
+    service: str, prometheus: str, folder: str, home: str
+) -> None:
+    """Each Grafana asks the Prometheus of its audience, and has its audience's dashboards only."""
+    provisioning = GRAFANA / "provisioning"
+    sources = yaml.safe_load((provisioning / "datasources" / "prometheus.yml").read_text("utf-8"))
+    (source,) = sources["datasources"]
+    assert source["url"] == "http://$TOCSIN_PROMETHEUS:9090"
+    providers = yaml.safe_load((provisioning / "dashboards" / "tocsin.yml").read_text("utf-8"))
     path = providers["providers"][0]["options"]["path"]
-    compose = yaml.safe_load((GRAFANA.parents[1] / "docker-compose.yml").read_text("utf-8"))
-    grafana = compose["services"]["grafana"]
-    assert f"./deploy/grafana/dashboards:{path}:ro" in grafana["volumes"]
-    assert grafana["environment"]["GF_AUTH_ANONYMOUS_ENABLED"] == "false"
-    home = grafana["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
-    assert home == f"{path}/tocsin.json"
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
+    grafana = compose["services"][service]
+    assert f"./deploy/grafana/{folder}:{path}:ro" in grafana["volumes"]
+    assert (GRAFANA / folder / home).is_file()
+    environment = grafana["environment"]
+    assert environment["TOCSIN_PROMETHEUS"] == prometheus
+    assert environment["GF_AUTH_ANONYMOUS_ENABLED"] == "false"
+    assert environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"] == f"{path}/{home}"
 
 
 def _legend(text: str) -> list[str]:
-    return [part.split("}}")[0] for part in text.split("{{")[1:]]
+    return re.findall(r"\{\{(\w+)\}\}", text)

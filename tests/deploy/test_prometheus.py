@@ -27,6 +27,17 @@ def test_the_scrape_configuration_is_valid(tmp_path: Path) -> None:
     assert promtool("check", "config", str(tmp_path / "prometheus.yml")) == ""
 
 
+def test_an_analysts_prometheus_scrapes_the_public_page_alone() -> None:
+    """The same job as the custodian's for the public page, no rules, no token."""
+    assert promtool("check", "config", str(DEPLOY / "prometheus-public.yml")) == ""
+    public, custodian = (
+        yaml.safe_load((DEPLOY / name).read_text(encoding="utf-8"))
+        for name in ("prometheus-public.yml", "prometheus.yml")
+    )
+    assert public["scrape_configs"] == custodian["scrape_configs"][:1]
+    assert "rule_files" not in public
+
+
 def test_a_broken_rule_does_not_pass(tmp_path: Path) -> None:
     """Promtool is really asked: an expression that does not parse is an error."""
     text = (DEPLOY / "alerts.yml").read_text(encoding="utf-8")

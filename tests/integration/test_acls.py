@@ -1,7 +1,8 @@
 """The ACLs of ``docs/custodian/privacy.md``, set by its own commands, are enough and no more.
 
-A broker that refuses whatever it was not told, everybody logged in with SASL, and the real command
-lines of the custodian, a worker and an analyst.
+A broker with the settings of ``docker-compose.yml``, which refuses whatever it was not told,
+everybody logged in with SASL on a listener of their own, and the real command lines of the
+custodian, a worker and an analyst.
 """
 
 from __future__ import annotations
@@ -14,8 +15,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.errors import KafkaError
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import (
+    GroupAuthorizationFailedError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+)
 
 from deploy.kafka.broker import Broker
 from deploy.kafka.runtime import HOST, fetch_jars, free_port, java
@@ -35,65 +40,91 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-PAGE = (ROOT / "docs" / "custodian" / "privacy.md").read_text(encoding="utf-8")
-(SCRIPT,) = re.findall(r"```sh\n(acls\(\) .*?)```", PAGE, flags=re.DOTALL)
+DEPLOY = ROOT / "deploy"
 FEED = "building.badges"
-PEOPLE = ("admin", "tocsin", "sensor-lobby", "analyst-anna", "custodian")
-PASSWORD = "let-me-in"  # noqa: S105  # of a broker that lives for one test
-LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+LISTENERS = {
+    "admin": "WORKERS",
+    "tocsin": "WORKERS",
+    "custodian": "CUSTODIAN",
+    "sensor-lobby": "SENSORS",
+    "bridge": "HOST_SENSORS",
+    "analyst-anna": "ANALYSTS",
+    "deliver": "HOST_ANALYSTS",
+}
 TOOL_VERSION = "3.9.1"
 """Of kafka-acls, which speaks to later brokers too: later ones are not on Maven Central."""
 TOOL = """\
 #!/bin/sh
 exec "{java}" -XX:TieredStopAtLevel=1 -Xshare:auto -cp '{libs}/*' kafka.admin.AclCommand "$@"
 """
+TAKEN = re.compile(
+    r"^(listener\.name\.|sasl\.|authorizer|allow\.everyone|super\.users|inter\.broker)"
+)
 
 
 class GuardedBroker(Broker):
-    """A broker with a second listener, on which everybody logs in and may do what ACLs allow."""
+    """A broker that takes from the composed one who may log in where, and who may do what.
 
-    guarded_port = 0
+    Args:
+        secrets: the folder of passwords.
+    """
+
+    def __init__(self, secrets: Path) -> None:
+        super().__init__()
+        self.secrets = secrets
+        self.guarded: dict[str, int] = {}
 
     def _settings(self) -> dict[str, str]:
-        """Return the settings of a broker, with that listener and an authorizer."""
-        self.guarded_port = self.guarded_port or free_port()
-        known = " ".join(f'user_{name}="{PASSWORD}"' for name in PEOPLE)
+        """Return the settings of a broker, and those listeners beside the one of tests."""
+        script = str(DEPLOY / "kafka" / "settings.sh")
+        told = subprocess.run(
+            ["sh", script],
+            env={**os.environ, "SECRETS": str(self.secrets)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        given = dict(line.split("=", 1) for line in told.splitlines() if line[:1] not in ("", "#"))
         settings = super()._settings()
-        guarded = f"GUARDED://{HOST}:{self.guarded_port}"
-        for key in ("listeners", "advertised.listeners"):
-            settings[key] += f",{guarded}"
-        settings["listener.security.protocol.map"] += ",GUARDED:SASL_PLAINTEXT"
-        return {
-            **settings,
-            "sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.guarded.plain.sasl.jaas.config": f"{LOGIN} {known};",
-            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            "allow.everyone.if.no.acl.found": "false",
-            # The other listener is the broker's own, and the test's to look from.
-            "super.users": "User:admin;User:ANONYMOUS",
-        }
+        protocols = given["listener.security.protocol.map"].split(",")
+        for listener in (name for name in protocols if not name.startswith("CONTROLLER")):
+            name = listener.split(":")[0]
+            port = self.guarded.setdefault(name, free_port())
+            for key in ("listeners", "advertised.listeners"):
+                settings[key] += f",{name}://{HOST}:{port}"
+            settings["listener.security.protocol.map"] += f",{listener}"
+        return {**settings, **{key: given[key] for key in given if TAKEN.match(key)}}
+
+    def password(self, name: str) -> Path:
+        """Return the file of somebody's password."""
+        return self.secrets / f"kafka_{name}"
+
+    def address(self, name: str) -> str:
+        """Return where somebody connects."""
+        return f"{HOST}:{self.guarded[LISTENERS[name]]}"
 
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]:
-    """A broker with the feed's topic and the ACLs of the page."""
+    """A broker with the ACLs of the page, set by the composed administrator's command."""
     folder = tmp_path_factory.mktemp("acls")
-    with GuardedBroker() as broker:
-        (folder / "admin.properties").write_text(
-            "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
-            f'sasl.jaas.config={LOGIN} username="admin" password="{PASSWORD}";\n',
-            encoding="utf-8",
-        )
+    secrets = folder / "secrets"
+    subprocess.run(["sh", str(DEPLOY / "secrets.sh"), str(secrets)], check=True)
+    for name in ("sensor-lobby", "analyst-anna"):
+        (secrets / f"kafka_{name}").write_text("letMeIn\n", encoding="utf-8")
+    with GuardedBroker(secrets) as broker:
         tool = folder / "kafka-acls.sh"
         tool.write_text(TOOL.format(java=java(), libs=fetch_jars(TOOL_VERSION)), encoding="utf-8")
         tool.chmod(0o755)
+        kafka = DEPLOY / "kafka"
         done = subprocess.run(
-            ["bash", "-e", "-c", SCRIPT],
-            cwd=folder,
+            ["sh", str(kafka / "admin.sh"), "sh", str(kafka / "acls.sh")],
             env={
                 **os.environ,
-                "PATH": f"{folder}:{os.environ['PATH']}",
-                "BOOTSTRAP": f"{HOST}:{broker.guarded_port}",
+                "ADMIN": str(folder / "admin.properties"),
+                "SECRETS": str(secrets),
+                "KAFKA_ACLS": str(tool),
+                "BOOTSTRAP": broker.address("admin"),
             },
             capture_output=True,
             text=True,
@@ -105,26 +136,23 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]
 
 def _login(broker: GuardedBroker, name: str) -> dict[str, Any]:
     return {
-        "bootstrap_servers": f"{HOST}:{broker.guarded_port}",
+        "bootstrap_servers": broker.address(name),
         "security_protocol": "SASL_PLAINTEXT",
         "sasl_mechanism": "PLAIN",
         "sasl_plain_username": name,
-        "sasl_plain_password": PASSWORD,
+        "sasl_plain_password": broker.password(name).read_text(encoding="utf-8").strip(),
     }
 
 
 def _configured(broker: GuardedBroker, folder: Path, name: str) -> Path:
     """Write the configuration as one of them has it; all share the ledger."""
     scenario = Scenario(broker, folder / name, "tocsin", f"sqlite:///{folder}/l.db", topic=FEED)
-    login = _login(broker, name)
-    names = {"sasl_plain_username": "sasl_username", "sasl_plain_password": "sasl_password"}
-    security = "".join(
-        f"    {names.get(key, key)}: {value}\n"
-        for key, value in login.items()
-        if key != "bootstrap_servers"
+    security = (
+        "    security_protocol: SASL_PLAINTEXT\n    sasl_mechanism: PLAIN\n"
+        f"    sasl_username: {name}\n    sasl_password: ${{file:{broker.password(name)}}}\n"
     )
     text = scenario.config.read_text(encoding="utf-8").replace(
-        broker.bootstrap, f"{HOST}:{broker.guarded_port}"
+        broker.bootstrap, broker.address(name)
     )
     text = text.replace("kafka:\n", f"kafka:\n  security:\n{security}")
     scenario.config.write_text(text, encoding="utf-8")
@@ -149,6 +177,7 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
             event = {"person": f"p{person}", "event": f"e{person}", "room": "lab", "ts": now_ms}
             sensor.send(FEED, key=f"p{person}".encode(), value=json.dumps(event).encode()).get()
         sensor.close()
+        _send(guarded, "bridge", FEED)
         wait_until("a decision leaves", lambda: _count(guarded, "tocsin.decisions") > 1)
         words = ("--from-beginning", "--json", "--group", "analyst-watch")
         watching = Command.start(tmp_path / "watch", "watch", analyst, *words)
@@ -171,6 +200,7 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
     ):
         done = tocsin(*words)
         assert done.exit_code == 0, (words, done.output)
+    _assert_alarms_are_handed_on(guarded)
     _assert_no_more(guarded)
     (caution,) = cautions(load(config, environ={}))  # workers may not ask the brokers
     assert "is not known" in caution
@@ -196,6 +226,38 @@ def _assert_delivered(broker: GuardedBroker, folder: Path) -> None:
             process.stop()
 
 
+def _assert_alarms_are_handed_on(broker: GuardedBroker) -> None:
+    """Deliver reads both topics in its own group and keeps its place; nobody takes the other's."""
+    consumer = _subscribed(broker, "deliver", "deliver")
+    try:
+        wait_until("a decision is read", lambda: bool(consumer.poll(timeout_ms=500)))
+        consumer.commit()
+    finally:
+        consumer.close()
+    for name, group in (
+        ("deliver", "analyst-anna"),
+        ("deliver", "tocsin-decide"),
+        ("analyst-anna", "deliver"),
+    ):
+        consumer = _subscribed(broker, name, group)
+        try:
+            with pytest.raises(GroupAuthorizationFailedError):
+                consumer.poll(timeout_ms=20_000)
+        finally:
+            consumer.close(autocommit=False)
+
+
+def _subscribed(broker: GuardedBroker, name: str, group: str) -> KafkaConsumer:
+    return KafkaConsumer(
+        "tocsin.alarms",
+        "tocsin.decisions",
+        **_login(broker, name),
+        group_id=group,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+    )
+
+
 def _count(broker: GuardedBroker, topic: str) -> int:
     """Return how many records a topic holds, by who may see everything."""
     consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap)
@@ -214,18 +276,39 @@ def _assert_no_more(broker: GuardedBroker) -> None:
         ("custodian", "tocsin.decisions"),
         ("custodian", FEED),
         ("sensor-lobby", "tocsin.alarms"),
+        ("bridge", "tocsin.decisions"),
+        ("deliver", "tocsin.alarms"),
+        ("deliver", FEED),
+        ("tocsin", FEED),
     ):
         with pytest.raises(KafkaError):
             _send(broker, name, topic)
-    for topic in (FEED, "tocsin.ledgers", "tocsin.doorbell"):
+    for name in ("analyst-anna", "deliver"):
+        for topic in (FEED, "tocsin.ledgers", "tocsin.doorbell"):
+            with pytest.raises(KafkaError):
+                _end(broker, name, topic)
+    for name in ("sensor-lobby", "bridge"):
+        transactional = KafkaProducer(**_login(broker, name), transactional_id="sensor", acks="all")
         with pytest.raises(KafkaError):
-            _end(broker, "analyst-anna", topic)
-    transactional = KafkaProducer(
-        **_login(broker, "sensor-lobby"), transactional_id="sensor", acks="all"
-    )
-    with pytest.raises(KafkaError):
-        transactional.init_transactions()
-    transactional.close(timeout=1)
+            transactional.init_transactions()
+        transactional.close(timeout=1)
+        consumer = KafkaConsumer(**_login(broker, name), request_timeout_ms=8_000)
+        consumer.assign([TopicPartition(FEED, 0)])
+        consumer.seek(TopicPartition(FEED, 0), 0)
+        with pytest.raises(TopicAuthorizationFailedError):
+            consumer.poll(timeout_ms=20_000)
+        consumer.close()
+    for name in LISTENERS:
+        strangers: tuple[dict[str, Any], ...] = (
+            {"security_protocol": "PLAINTEXT"},
+            {**_login(broker, name), "sasl_plain_password": "letMeOut"},
+        )
+        for stranger in strangers:
+            with pytest.raises(KafkaError):
+                KafkaAdminClient(
+                    **{**stranger, "bootstrap_servers": broker.address(name)},
+                    bootstrap_timeout_ms=1_500,
+                )
 
 
 def _send(broker: GuardedBroker, name: str, topic: str) -> None:

@@ -45,7 +45,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
         "security_protocol": "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL",
         "sasl_mechanism": "as PLAIN or SCRAM-SHA-512",
         "sasl_username": "who the clients are",
-        "sasl_password": "best from the environment: ${NAME}",
+        "sasl_password": "best from a file: ${file:PATH}",
         "ssl_cafile": "file of the authorities that sign the brokers' certificates",
         "ssl_certfile": "file of the clients' certificate",
         "ssl_keyfile": "file of the clients' key",
@@ -92,7 +92,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
     },
     ("feeds", "*", "punctuation"): {
         "every": "the grid of the marks",
-        "key": "16 bytes or more that authenticate the marks, best from the environment: ${NAME}",
+        "key": "16 bytes or more that authenticate the marks, best from a file: ${file:PATH}",
     },
     ("budget",): {
         "unit": "what one neighbour differs in: one person's events of a period, or one event",

@@ -1,8 +1,8 @@
 """How single values are written, as JSON Schema: what an editor can tell of them while one types.
 
 A shape takes whatever the reader takes, and refuses what is plainly something else; how values go
-together is said by ``tocsin check``. Any value may come from the environment, so that every shape
-takes a text with ``${`` in it.
+together is said by ``tocsin check``. Any value may come from the environment or a file, so that
+every shape takes a text with ``${`` in it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 Shape = dict[str, Any]
 
 VARIABLE: Final[Shape] = {
-    "description": "from the environment: ${NAME} or ${NAME:-default}",
+    "description": "from the environment: ${NAME} or ${NAME:-default}; from a file: ${file:PATH}",
     "type": "string",
     "pattern": r"\$\{",
 }

@@ -82,6 +82,7 @@ def test_the_exact_names_are_kept() -> None:
         ("tocsin_decisions_total", "public"),
         ("tocsin_alarms_total", "public"),
         ("tocsin_window_end_timestamp_seconds", "public"),
+        ("tocsin_predicate_rang_timestamp_seconds", "public"),
         ("tocsin_plan_epsilon", "public"),
         ("tocsin_budget_epsilon_max", "public"),
         ("tocsin_build_info", "public"),
@@ -164,7 +165,8 @@ def _run(
     metrics.appended("badges", sum(reads))
     metrics.journal({"ClockError": Entry(len(reads), sum(reads))})
     for decision in _RELEASED:
-        metrics.published(decision, seconds[0] if seconds else None)
+        rang = [(decision.key, {"room": f"r{n + 1}"}) for n in range(decision.alarm_count)]
+        metrics.published(decision, seconds[0] if seconds else None, rang)
 
 
 def _check_public_pages_agree(kind: type[Metrics]) -> None:
@@ -220,6 +222,15 @@ class _Places(Metrics):
         self.public.register(self._custodian.seen)
 
 
+class _Ahead(Metrics):
+    """Broken twin: a predicate is shown to ring as soon as somebody is there."""
+
+    def rows_taken(self, *args: Any, **kwargs: Any) -> None:
+        super().rows_taken(*args, **kwargs)
+        (cell,) = kwargs["cell"] if kwargs else args[2]
+        self._public.rang.rang("crowd", {"room": f"r{cell + 1}"}, 9 * HOUR_MS)
+
+
 class _LateSeries(Metrics):
     """Broken twin: a public series appears once an event was dropped."""
 
@@ -238,7 +249,7 @@ class _Behind(Metrics):
             self.answered(KAFKA)
 
 
-@pytest.mark.parametrize("twin", [_Leaky, _Places, _LateSeries, _Behind])
+@pytest.mark.parametrize("twin", [_Leaky, _Places, _Ahead, _LateSeries, _Behind])
 def test_a_public_page_that_depends_on_events_is_caught(twin: type[Metrics]) -> None:
     """Likewise a public counter of events, a series that appears late, readiness that counts."""
     with pytest.raises(AssertionError):
@@ -289,7 +300,7 @@ def test_every_public_series_exists_from_the_start() -> None:
     before = series()
     _run(metrics, reads=[1], drops={"late": 2}, seconds=[1.0])
     assert series() == before
-    assert len(before) == 2 * (2 + 1 + 1 + 1) + 2
+    assert len(before) == 2 * (2 + 1 + 1 + 1 + 3) + 2
 
 
 def test_public_values_follow_from_configuration_and_decisions() -> None:

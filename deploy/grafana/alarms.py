@@ -1,0 +1,159 @@
+"""What anybody may see: which predicate rang for which window, and where a window was denied."""  # noqa: INP001  # a script's neighbour, no package
+
+from __future__ import annotations
+
+from typing import Any
+
+from deploy.grafana.panels import Annotation, Panel, Row, Variable, dashboard
+
+__all__ = ["alarms"]
+
+CHOSEN = 'query=~"$alarm"'
+RANG = f'tocsin_predicate_rang_timestamp_seconds{{{CHOSEN}, predicate=~"$predicate"}}'
+WINDOW = f"tocsin_window_end_timestamp_seconds{{{CHOSEN}}}"
+DECISIONS = f"tocsin_decisions_total{{{CHOSEN}}}"
+DENIED = f'tocsin_decisions_total{{{CHOSEN}, outcome="denied"}}'
+
+LAST_RANG = f"max by (query, predicate) ({RANG})"
+LAST_WINDOW = f"max by (query) ({WINDOW})"
+PREDICATE = "{{query}}: {{predicate}}"
+
+VARIABLES = (
+    Variable("alarm", "alarm", "label_values(tocsin_plan_epsilon, query)"),
+    Variable(
+        "predicate",
+        "predicate",
+        f"label_values(tocsin_predicate_rang_timestamp_seconds{{{CHOSEN}}}, predicate)",
+    ),
+)
+ANNOTATIONS = (
+    # A worker that starts anew shows 0 again: only a later window is an alarm.
+    Annotation(
+        "rang",
+        f"({LAST_RANG} > 0) unless ({LAST_RANG} <= max by (query, predicate) ({RANG} offset 1m))",
+        f"{PREDICATE} rang",
+        "red",
+    ),
+    Annotation(
+        "denied",
+        f"sum by (query) (increase({DENIED}[1m])) > 0",
+        "{{query}}: a window was denied",
+        "orange",
+    ),
+)
+PARTS = (
+    Row("What rings"),
+    Panel(
+        "stat",
+        "Ringing in the last window",
+        "Predicates that rang for the window published last, and when it ended. Where that window "
+        "was denied nothing is known, and nothing is shown here: see the denials below.",
+        ((f"1000 * ({LAST_RANG} == on (query) group_left () ({LAST_WINDOW} > 0))", PREDICATE),),
+        width=8,
+        unit="dateTimeAsIso",
+        steps=(("red", None),),
+        instant=True,
+        nothing="nothing rings",
+    ),
+    Panel(
+        "state-timeline",
+        "Which predicate rang, and when",
+        "Red from the release of a window that the predicate rang for to the next window's.",
+        (
+            (
+                (
+                    f"({LAST_RANG} == bool on (query) group_left () {LAST_WINDOW}) "
+                    f"* ({LAST_RANG} > bool 0)"
+                ),
+                PREDICATE,
+            ),
+        ),
+        width=16,
+        most=1,
+        steps=(("transparent", None), ("red", 1)),
+        words={"0": "silent", "1": "rang"},
+    ),
+    Panel(
+        "bargauge",
+        "Since a predicate last rang",
+        "End of the last window that it rang for, within the time shown, also where workers were "
+        "started anew since. Of an alarm with more than 200 predicates, those 200 that rang last.",
+        (
+            (
+                f"sort(time() - (max by (query, predicate) (max_over_time({RANG}[$__range])) > 0))",
+                PREDICATE,
+            ),
+        ),
+        width=8,
+        unit="s",
+        instant=True,
+        nothing="none has rung",
+    ),
+    Panel(
+        "timeseries",
+        "Alarms per hour",
+        "Alarms published, by alarm.",
+        ((f"sum by (query) (increase(tocsin_alarms_total{{{CHOSEN}}}[1h]))", "{{query}}"),),
+        width=8,
+    ),
+    Panel(
+        "stat",
+        "Last window published",
+        "How long ago the last published window of each alarm ended.",
+        ((f"time() - ({LAST_WINDOW} > 0)", "{{query}}"),),
+        width=8,
+        unit="s",
+        nothing="none yet",
+    ),
+    Row("Silence, and what is not known"),
+    Panel(
+        "timeseries",
+        "Windows per hour, decided and denied",
+        "A decided window without an alarm is silence that holds to within max_fnr. A denied one "
+        "says nothing: no alarm does not mean no danger.",
+        ((f"sum by (query, outcome) (increase({DECISIONS}[1h]))", "{{query}}: {{outcome}}"),),
+        width=12,
+    ),
+    Panel(
+        "timeseries",
+        "Share of windows denied",
+        "Of those published within the last day.",
+        (
+            (
+                (
+                    f"sum by (query) (increase({DENIED}[1d])) / "
+                    f"(sum by (query) (increase({DECISIONS}[1d])) > 0)"
+                ),
+                "{{query}}",
+            ),
+        ),
+        width=12,
+        unit="percentunit",
+        most=1,
+    ),
+    Row("What is promised"),
+    Panel(
+        "bargauge",
+        "Planned epsilon per window",
+        "What one cell of one window costs at worst, as `tocsin plan` prints it; the wall beside.",
+        (
+            (f"max by (query) (tocsin_plan_epsilon{{{CHOSEN}}})", "{{query}}"),
+            ("max(tocsin_budget_epsilon_max)", "epsilon_max"),
+        ),
+        width=16,
+    ),
+    Panel(
+        "stat",
+        "Workers, by version",
+        "Workers that answer the public scrape.",
+        (("count by (version) (tocsin_build_info)", "{{version}}"),),
+        width=8,
+    ),
+)
+
+
+def alarms() -> dict[str, Any]:
+    """Return the dashboard for analysts, over released values and configuration alone."""
+    return dashboard(
+        "tocsin-alarms", "Tocsin: alarms", PARTS, variables=VARIABLES, annotations=ANNOTATIONS
+    )

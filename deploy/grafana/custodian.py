@@ -1,0 +1,461 @@
+"""What the custodian sees: spending, health, drops and realised losses; never for analysts."""  # noqa: INP001  # a script's neighbour, no package
+
+from __future__ import annotations
+
+from typing import Any
+
+from deploy.grafana.panels import Panel, Row, Variable, dashboard
+
+__all__ = ["custodian"]
+
+VARIABLES = (
+    Variable("alarm", "alarm", "label_values(tocsin_plan_epsilon, query)"),
+    Variable(
+        "predicate",
+        "predicate",
+        'label_values(tocsin_predicate_epsilon{query=~"$alarm"}, predicate)',
+    ),
+)
+PARTS = (
+    Row("Budget"),
+    Panel(
+        "gauge",
+        "Budget spent in this period",
+        (
+            "Loss of the worst-off privacy unit against epsilon_max, reservations included: "
+            "of the period that it is now, and of the worst there was."
+        ),
+        (
+            (
+                (
+                    "max by (scope) (tocsin_budget_period_spent_epsilon) / "
+                    "scalar(max(tocsin_budget_epsilon_max))"
+                ),
+                "{{scope}} now",
+            ),
+            (
+                (
+                    "max by (scope) (tocsin_budget_spent_epsilon) / "
+                    "scalar(max(tocsin_budget_epsilon_max))"
+                ),
+                "{{scope}} at worst",
+            ),
+        ),
+        width=8,
+        unit="percentunit",
+        most=1,
+        steps=(("green", None), ("orange", 0.75), ("red", 0.9)),
+    ),
+    Panel(
+        "timeseries",
+        "Epsilon: spent, reserved and the wall",
+        "Spent includes reserved; the ledger never lets it pass the wall.",
+        (
+            ("max by (scope) (tocsin_budget_spent_epsilon)", "spent {{scope}}"),
+            ("max by (scope) (tocsin_budget_reserved_epsilon)", "reserved {{scope}}"),
+            ("max(tocsin_budget_epsilon_max)", "epsilon_max"),
+        ),
+        width=8,
+    ),
+    Panel(
+        "bargauge",
+        "Planned epsilon per window",
+        "What one cell of one window costs at worst, as `tocsin plan` prints it.",
+        (('max by (query) (tocsin_plan_epsilon{query=~"$alarm"})', "{{query}}"),),
+        width=8,
+    ),
+    Row("Released: alarms and decisions"),
+    Panel(
+        "timeseries",
+        "Alarms per hour",
+        "Alarms published, by query.",
+        (('sum by (query) (increase(tocsin_alarms_total{query=~"$alarm"}[1h]))', "{{query}}"),),
+        width=8,
+    ),
+    Panel(
+        "timeseries",
+        "Decisions per hour",
+        "Windows published, decided or denied.",
+        (
+            (
+                'sum by (query, outcome) (increase(tocsin_decisions_total{query=~"$alarm"}[1h]))',
+                "{{query}} {{outcome}}",
+            ),
+        ),
+        width=8,
+    ),
+    Panel(
+        "stat",
+        "Last window published",
+        "How long ago the last published window of each query ended.",
+        (
+            (
+                'time() - max by (query) (tocsin_window_end_timestamp_seconds{query=~"$alarm"})',
+                "{{query}}",
+            ),
+        ),
+        width=8,
+        unit="s",
+    ),
+    Row("Health (custodian)"),
+    Panel(
+        "timeseries",
+        "Windows denied per hour",
+        "By reason; docs/custodian/operations.md says what each asks for.",
+        (
+            (
+                'sum by (query, reason) (increase(tocsin_denied_total{query=~"$alarm"}[1h]))',
+                "{{query}}: {{reason}}",
+            ),
+        ),
+        width=8,
+    ),
+    Panel(
+        "timeseries",
+        "From cut to alarm",
+        "Time from a window's cut to its release, live feeds only.",
+        (
+            (
+                (
+                    "histogram_quantile(0.5, sum by (le) "
+                    "(rate(tocsin_cut_to_alarm_seconds_bucket[$__rate_interval])))"
+                ),
+                "median",
+            ),
+            (
+                (
+                    "histogram_quantile(0.99, sum by (le) "
+                    "(rate(tocsin_cut_to_alarm_seconds_bucket[$__rate_interval])))"
+                ),
+                "99 %",
+            ),
+        ),
+        width=8,
+        unit="s",
+    ),
+    Panel(
+        "timeseries",
+        "Time to decide a window",
+        "Reserve, draw and store.",
+        (
+            (
+                (
+                    "histogram_quantile(0.5, sum by (le) "
+                    "(rate(tocsin_decision_seconds_bucket[$__rate_interval])))"
+                ),
+                "median",
+            ),
+            (
+                (
+                    "histogram_quantile(0.99, sum by (le) "
+                    "(rate(tocsin_decision_seconds_bucket[$__rate_interval])))"
+                ),
+                "99 %",
+            ),
+        ),
+        width=8,
+        unit="s",
+    ),
+    Panel(
+        "timeseries",
+        "Events read per second",
+        "Records, by feed; an Arrow record may carry many events.",
+        (("sum by (feed) (rate(tocsin_events_total[$__rate_interval]))", "{{feed}}"),),
+        width=6,
+        unit="cps",
+    ),
+    Panel(
+        "timeseries",
+        "Events dropped per second",
+        "Exact counts: not for analysts.",
+        (
+            (
+                "sum by (feed, reason) (rate(tocsin_events_dropped_total[$__rate_interval]))",
+                "{{feed}}: {{reason}}",
+            ),
+        ),
+        width=6,
+        unit="cps",
+    ),
+    Panel(
+        "timeseries",
+        "Share of events dropped",
+        "Of the last 15 minutes; above a half, an alert. Exact: not for analysts.",
+        (("max by (feed) (tocsin_events_dropped_share)", "{{feed}}"),),
+        width=6,
+        unit="percentunit",
+        most=1,
+    ),
+    Panel(
+        "timeseries",
+        "Ingest lag",
+        "Records still to read, by partition.",
+        (("max by (feed, partition) (tocsin_ingest_lag_records)", "{{feed}}/{{partition}}"),),
+        width=6,
+    ),
+    Panel(
+        "timeseries",
+        "Partial counts stored per hour",
+        "One per partition and window; a conflict denies the window.",
+        (
+            (
+                (
+                    "sum by (query, status) "
+                    '(increase(tocsin_partials_stored_total{query=~"$alarm"}[1h]))'
+                ),
+                "{{query}}: {{status}}",
+            ),
+        ),
+        width=5,
+    ),
+    Panel(
+        "timeseries",
+        "Decisions waiting to leave",
+        "Stored and not yet published.",
+        (('max by (query) (tocsin_unpublished_decisions{query=~"$alarm"})', "{{query}}"),),
+        width=5,
+    ),
+    Panel(
+        "stat",
+        "Ledger sequence",
+        "Number of each alarm's last decision in the ledger.",
+        (('max by (query) (tocsin_ledger_sequence{query=~"$alarm"})', "{{query}}"),),
+        width=5,
+    ),
+    Panel(
+        "stat",
+        "Workers, by version",
+        "Workers that answer the public scrape.",
+        (("count by (version) (tocsin_build_info)", "{{version}}"),),
+        width=4,
+    ),
+    Panel(
+        "stat",
+        "Alarms left in a run",
+        "Alarms that each alarm's newest run of windows can still give (svt only).",
+        (('max by (query) (tocsin_run_alarms_left{query=~"$alarm"})', "{{query}}"),),
+        width=5,
+    ),
+    Panel(
+        "stat",
+        "Ready",
+        (
+            "1 while the worst-off worker can do its work as far as this goes: what /readyz "
+            "says, by check."
+        ),
+        (("min by (check) (tocsin_ready)", "{{check}}"),),
+        width=6,
+        most=1,
+    ),
+    Panel(
+        "timeseries",
+        "Partitions, by state",
+        (
+            "1 for the state that a partition is in; anything but reading and end holds its "
+            "windows back."
+        ),
+        (
+            (
+                "max by (feed, partition, state) (tocsin_ingest_state) == 1",
+                "{{feed}}/{{partition}}: {{state}}",
+            ),
+        ),
+        width=12,
+    ),
+    Panel(
+        "stat",
+        "Since the newest event",
+        "By the broker's append time, so that what is read again after a restart counts as old.",
+        (("time() - (max by (feed) (tocsin_last_event_timestamp_seconds) > 0)", "{{feed}}"),),
+        width=6,
+        unit="s",
+    ),
+    Panel(
+        "stat",
+        "Since the last decided window",
+        "When the ledger last decided a window of the alarm, by whichever worker.",
+        (
+            (
+                'time() - (max by (query) (tocsin_decided_timestamp_seconds{query=~"$alarm"}) > 0)',
+                "{{query}}",
+            ),
+        ),
+        width=6,
+        unit="s",
+    ),
+    Panel(
+        "stat",
+        "Oldest window overdue by",
+        "Since when the oldest undecided window should have left; 0 where none is late.",
+        (
+            (
+                (
+                    "clamp_min(time() - (max by (query) "
+                    '(tocsin_window_due_timestamp_seconds{query=~"$alarm"}) > 0), 0)'
+                ),
+                "{{query}}",
+            ),
+        ),
+        width=6,
+        unit="s",
+    ),
+    Panel(
+        "stat",
+        "Since the last denial",
+        "By alarm and reason, as the ledger remembers it; nothing where there was none.",
+        (
+            (
+                (
+                    "time() - (max by (query, reason) "
+                    '(tocsin_denied_timestamp_seconds{query=~"$alarm"}) > 0)'
+                ),
+                "{{query}}: {{reason}}",
+            ),
+        ),
+        width=6,
+        unit="s",
+    ),
+    Panel(
+        "stat",
+        "Since a worker was stopped",
+        "By kind of error, as the ledger remembers it; nothing where there was none.",
+        (("time() - (max by (kind) (tocsin_refused_timestamp_seconds) > 0)", "{{kind}}"),),
+        width=6,
+        unit="s",
+    ),
+    Panel(
+        "timeseries",
+        "Starts and refusals",
+        "Totals of all workers that ever used this ledger: steps say when.",
+        (
+            ("max(tocsin_starts_total)", "starts"),
+            ("max by (kind) (tocsin_refusals_total) > 0", "{{kind}}"),
+        ),
+        width=6,
+    ),
+    Panel(
+        "timeseries",
+        "Predicates unseen",
+        (
+            "Share of an alarm's predicates without an event in the latest eight windows that"
+            " hold any, and since the worker's start."
+        ),
+        (
+            (
+                (
+                    'min by (feed, query, since) (tocsin_predicates_unseen{query=~"$alarm"}) / on '
+                    "(feed, query) group_left max by (feed, query) "
+                    '(tocsin_predicates{query=~"$alarm"})'
+                ),
+                "{{feed}}/{{query}}, since {{since}}",
+            ),
+        ),
+        width=12,
+        unit="percentunit",
+        most=1,
+    ),
+    Panel(
+        "timeseries",
+        "Ids in one window",
+        "Different ids in the fullest of the latest eight windows, over all workers.",
+        (('sum by (feed, query) (tocsin_window_ids{query=~"$alarm"})', "{{feed}}/{{query}}"),),
+        width=12,
+    ),
+    Row("Realised losses (custodian; never for analysts)"),
+    Panel(
+        "timeseries",
+        "Dearest predicate against the wall",
+        (
+            "What each query's dearest predicate has really lost: in the present budget "
+            "period, or at the latest instant under unit event."
+        ),
+        (
+            ('max by (query) (tocsin_expost_epsilon_max{query=~"$alarm"})', "{{query}}"),
+            ("max(tocsin_budget_epsilon_max)", "epsilon_max"),
+        ),
+        width=8,
+    ),
+    Panel(
+        "timeseries",
+        "Min-entropy, normalised",
+        (
+            "Share of the uncertainty about a predicate that the realised losses leave at "
+            "least: 1 is all of it. In all workers' readings, the least."
+        ),
+        (('min by (query) (tocsin_min_entropy_normalised{query=~"$alarm"})', "{{query}}"),),
+        width=8,
+        unit="percentunit",
+        most=1,
+    ),
+    Panel(
+        "bargauge",
+        "Dearest predicates",
+        (
+            "What the 20 dearest predicates of each query have really lost. Dear ones lie "
+            "near the threshold."
+        ),
+        (
+            (
+                (
+                    "sort_desc(max by (query, predicate) "
+                    '(tocsin_predicate_epsilon{query=~"$alarm", predicate=~"$predicate"}))'
+                ),
+                "{{query}}: {{predicate}}",
+            ),
+        ),
+        width=8,
+        instant=True,
+    ),
+    Panel(
+        "bargauge",
+        "Predicates by realised loss",
+        "How many predicates lost at most so much epsilon, all queries together.",
+        (
+            (
+                (
+                    "sort(sum by (at_most) (max by (query, at_most) "
+                    '(tocsin_predicates_by_epsilon{query=~"$alarm"})))'
+                ),
+                "{{at_most}}",
+            ),
+        ),
+        width=8,
+        instant=True,
+    ),
+    Panel(
+        "timeseries",
+        "Windows waiting for an answer",
+        "Whether they fit depends on what earlier windows turn out to cost.",
+        (("max by (scope) (tocsin_budget_pending_windows)", "{{scope}}"),),
+        width=5,
+    ),
+    Panel(
+        "timeseries",
+        "Min-entropy in nats",
+        "And the width of the bracket that it is known to lie in.",
+        (
+            ('min by (query) (tocsin_min_entropy_nats{query=~"$alarm"})', "{{query}}"),
+            (
+                'max by (query) (tocsin_min_entropy_bracket_nats{query=~"$alarm"})',
+                "{{query}}: width of the bracket",
+            ),
+        ),
+        width=6,
+    ),
+    Panel(
+        "stat",
+        "Realised losses are complete",
+        (
+            "0: charges of the period were compacted, or some are still to be unpacked after "
+            "a restart."
+        ),
+        (('max by (query) (tocsin_expost_complete{query=~"$alarm"})', "{{query}}"),),
+        width=5,
+        most=1,
+    ),
+)
+
+
+def custodian() -> dict[str, Any]:
+    """Return the custodian's dashboard, for a Prometheus that scrapes both pages."""
+    return dashboard("tocsin-custodian", "Tocsin: custodian", PARTS, variables=VARIABLES)

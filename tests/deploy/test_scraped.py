@@ -1,0 +1,245 @@
+"""The dashboards' expressions, asked of a real Prometheus that scraped two workers' pages.
+
+The pages are those of the workers' own registries and server; what moves them is told here: a first
+alarm, a first denial, a worker that starts anew, and a partition that is lost.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.error import URLError
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+import pytest
+import yaml
+from prometheus_client import generate_latest
+
+from accountant.ledger.journal import START, Entry
+from deploy.kafka.runtime import free_port
+from stream.metrics.readiness import KAFKA
+from stream.metrics.server import serve
+from stream.windows.calendars import FixedCalendar
+from stream.windows.periods import Periods
+from tests.deploy.test_grafana import DASHBOARDS, filled_in
+from tests.support.measured import (
+    HOUR_MS,
+    MICRO,
+    PredicateLosses,
+    addresses,
+    decided,
+    denied,
+    fresh_metrics,
+    ledger_status,
+)
+from tests.support.waiting import PATIENCE_S, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from stream.metrics.registries import Metrics
+
+HOUR = int(time.time() * 1000) // HOUR_MS
+"""The last full hour ends with it."""
+
+TARGETS = 4
+"""Two pages of two workers."""
+
+DAYS = Periods(FixedCalendar(24 * HOUR_MS, 24 * HOUR_MS))
+RINGING = "Ringing in the last window"
+
+
+class Prometheus:
+    """A running Prometheus that scrapes once a second.
+
+    Args:
+        url: of its API.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def ask(self, expression: str) -> list[tuple[dict[str, str], float]]:
+        """Return the labels and values of an instant query."""
+        asked = f"{self.url}/api/v1/query?{urlencode({'query': expression})}"
+        with urlopen(asked, timeout=PATIENCE_S) as answer:  # noqa: S310  always http
+            found = json.load(answer)["data"]["result"]
+        return [(each["metric"], float(each["value"][1])) for each in found]
+
+    def scrape_again(self) -> None:
+        """Wait until every target was scraped after now."""
+        now_s = time.time()
+        wait_until("all targets are scraped again", lambda: self._oldest_s() > now_s)
+
+    def _oldest_s(self) -> float:
+        try:
+            scraped_s = [value for _, value in self.ask("timestamp(up) and up == 1")]
+            return min(scraped_s) if len(scraped_s) == TARGETS else 0
+        except (URLError, ConnectionError):
+            return 0
+
+
+@contextmanager
+def _prometheus(folder: Path, public: list[int], custodian: list[int]) -> Iterator[Prometheus]:
+    """Run one over these ports of this machine."""
+    jobs = [
+        {
+            "job_name": name,
+            "static_configs": [{"targets": [f"127.0.0.1:{port}" for port in ports]}],
+        }
+        for name, ports in (("tocsin-public", public), ("tocsin-custodian", custodian))
+    ]
+    config = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": jobs}
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    address = f"127.0.0.1:{free_port()}"
+    command = ["prometheus", f"--config.file={folder / 'prometheus.yml'}"]
+    command += [f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address={address}"]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([*command, "--log.level=error"], stdout=log, stderr=log)
+    try:
+        yield Prometheus(f"http://{address}")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _live(metrics: Metrics, times: int) -> None:
+    """Go through a worker's private life, and show the ledger that all workers read."""
+    metrics.events_read("badges", 40 * times)
+    metrics.events_dropped("badges", {"late": times})
+    metrics.appended("badges", HOUR * HOUR_MS)
+    metrics.held("badges", 0, "end")
+    metrics.lag("badges", 0, 0)
+    metrics.held("badges", 1, "reading" if times == 1 else "unreachable", 5)
+    metrics.answered(KAFKA)
+    metrics.partial_stored("crowd", "stored")
+    metrics.decided(decided(), 0.01)
+    metrics.decided(denied(reason="budget"), 0.01)
+    today = HOUR // 24
+    status = ledger_status(
+        spent=MICRO * times,
+        reserved=MICRO,
+        cursor_ms=(HOUR - 1) * HOUR_MS,
+        periods={today: MICRO},
+        decided_at_ms=HOUR * HOUR_MS,
+        denied_at_ms={"budget": HOUR * HOUR_MS},
+    )
+    crowd = replace(status.queries["crowd"], alarms_left=4)
+    metrics.ledger(replace(status, queries={**status.queries, "crowd": crowd}))
+    metrics.realised(PredicateLosses(crowd=[3, 0, 1]))
+    metrics.journal({START: Entry(times, HOUR * HOUR_MS), "ClockError": Entry(1, HOUR * HOUR_MS)})
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """Two workers from before their first decision on; then an alarm, a denial, one starts anew."""
+    one, other = fresh_metrics(periods=DAYS), fresh_metrics(periods=DAYS)
+    with ExitStack() as stack:
+        first = stack.enter_context(serve(one, addresses()))
+        going = stack.enter_context(ExitStack())
+        second = going.enter_context(serve(other, addresses()))
+        prometheus = stack.enter_context(
+            _prometheus(
+                tmp_path_factory.mktemp("prometheus"),
+                [first.public[1], second.public[1]],
+                [first.custodian[1], second.custodian[1]],
+            )
+        )
+        for metrics in (one, other):
+            _live(metrics, 1)
+        prometheus.scrape_again()
+        rings = decided("crowd", HOUR, alarms=1)
+        one.published(rings, 2.5, [(rings.key, {"room": "r2"})])
+        other.published(denied("quiet", HOUR), 2.5)
+        for metrics in (one, other):
+            _live(metrics, 2)
+        prometheus.scrape_again()
+        going.close()
+        anew = fresh_metrics(periods=DAYS)
+        _live(anew, 2)
+        ports = {
+            f"{audience}_address": ("127.0.0.1", port)
+            for audience, (_, port) in (("public", second.public), ("custodian", second.custodian))
+        }
+        stack.enter_context(serve(anew, replace(addresses(), **ports)))
+        prometheus.scrape_again()
+        yield prometheus
+
+
+def _panels() -> dict[str, list[str]]:
+    """Return the expressions of every panel, by the dashboard's file and the panel's title."""
+    return {
+        f"{path}: {panel['title']}": [filled_in(target["expr"]) for target in panel["targets"]]
+        for path, dashboard in DASHBOARDS.items()
+        for panel in dashboard["panels"]
+        if panel["type"] != "row"
+    }
+
+
+def test_every_panel_has_data(told: Prometheus) -> None:
+    """Each expression has a value after a first alarm and a first denial; none is below zero."""
+    for title, expressions in _panels().items():
+        for expression in expressions:
+            found = told.ask(expression)
+            assert found, (title, expression)
+            assert all(value >= 0 for _, value in found), (title, found)
+
+
+def test_the_room_that_rang_is_named(told: Prometheus) -> None:
+    """One room of one alarm, with its window's end, also though a worker has forgotten it."""
+    (expression,) = _panels()[f"public/alarms.json: {RINGING}"]
+    assert told.ask(expression) == [
+        ({"query": "crowd", "predicate": "r2"}, HOUR * HOUR_MS),
+    ]
+    (when,) = _panels()["public/alarms.json: Which predicate rang, and when"]
+    rings = {(each["query"], each["predicate"]) for each, value in told.ask(when) if value}
+    assert rings == {("crowd", "r2")}
+
+
+def test_a_first_denial_is_not_taken_for_silence(told: Prometheus) -> None:
+    """Of the two alarms one was decided and one was not; shares and increases say which."""
+    (windows,) = _panels()["public/alarms.json: Windows per hour, decided and denied"]
+    moved = {(e["query"], e["outcome"]) for e, value in told.ask(windows) if value > 0}
+    assert moved == {("crowd", "decided"), ("quiet", "denied")}
+    (share,) = _panels()["public/alarms.json: Share of windows denied"]
+    assert {e["query"]: value for e, value in told.ask(share)} == {"crowd": 0, "quiet": 1}
+
+
+def test_marks_are_set_by_an_alarm_and_a_denial_and_by_no_restart(told: Prometheus) -> None:
+    """What is drawn on the time axis names the room; a worker that forgot rings nothing."""
+    marks = {
+        each["name"]: [found for found, _ in told.ask(filled_in(each["expr"]))]
+        for each in DASHBOARDS["public/alarms.json"]["annotations"]["list"]
+    }
+    assert marks["rang"] == [{"query": "crowd", "predicate": "r2"}]
+    assert marks["denied"] == [{"query": "quiet"}]
+
+
+def test_a_lost_partition_is_seen(told: Prometheus) -> None:
+    """The custodian reads which, from the worker that lost it."""
+    (states,) = _panels()["custodian/custodian.json: Partitions, by state"]
+    assert {(e["partition"], e["state"]) for e, _ in told.ask(states)} >= {("1", "unreachable")}
+
+
+@pytest.mark.parametrize("page", ["public", "custodian"])
+def test_a_page_has_no_lint(page: str) -> None:
+    """`promtool check metrics` finds nothing: names, units, types, helps, and no `le` on gauges."""
+    metrics = fresh_metrics(periods=DAYS)
+    _live(metrics, 1)
+    text = generate_latest(getattr(metrics, page))
+    assert _linted(text) == ""
+    broken = text.replace(b'{at_most="', b'{le="').replace(b"# HELP tocsin_build_info", b"# HELP x")
+    assert _linted(broken) != ""
+
+
+def _linted(page: bytes) -> str:
+    done = subprocess.run(
+        ["promtool", "check", "metrics"], input=page, capture_output=True, check=False
+    )
+    return (done.stdout + done.stderr).decode()
