@@ -130,6 +130,8 @@ class Alarms:
         kafka: ``None`` when only replays are configured.
         settings: ledger, metrics, tick.
         timezone: IANA name of the zone in which people are told times.
+        panes: what no alarm is and windows of alarms are decided from, by id: each is counted,
+            charged and settled as an alarm is.
         wanted: alarms of which the file says what is wanted and not how, by id: `tocsin plan` looks
             for a way, and nothing runs while there are any.
     """
@@ -142,6 +144,12 @@ class Alarms:
     settings: Settings
     timezone: str = "UTC"
     wanted: Mapping[str, Query] = field(default_factory=dict)
+    panes: Mapping[str, Query] = field(default_factory=dict)
+
+    @property
+    def running(self) -> Mapping[str, Query]:
+        """All that the ledger knows of: alarms, in the order of the file, and their panes."""
+        return {**self.queries, **self.panes} if self.panes else self.queries
 
 
 def scope_of(query: Query, alarms: Alarms) -> str:

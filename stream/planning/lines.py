@@ -44,7 +44,7 @@ def plan_lines(looked: Sequence[ScopeOutlook], alarms: Alarms) -> Iterator[dict[
 
 
 def _alarm_line(alarm: AlarmPlan, plan: ScopePlan, alarms: Alarms) -> dict[str, object]:
-    query = alarms.queries[alarm.query]
+    query = alarms.running[alarm.query]
     return {
         "record": "alarm",
         "alarm": alarm.query,

@@ -61,7 +61,7 @@ def outlook(alarms: Alarms) -> tuple[ScopeOutlook, ...]:
     plans = plans_of(alarms)
     looked: list[ScopeOutlook] = []
     for plan in budget_plan(alarms, plans).scopes:
-        queries = [alarms.queries[alarm.query] for alarm in plan.alarms]
+        queries = [alarms.running[alarm.query] for alarm in plan.alarms]
         whole = played(plan, queries, alarms.budget)
         looked.append(
             ScopeOutlook(
@@ -88,7 +88,7 @@ def starving(alarms: Alarms, planned: BudgetPlan) -> Iterator[str]:
         planned: of its budgets.
     """
     for plan in planned.scopes:
-        queries = [alarms.queries[alarm.query] for alarm in plan.alarms]
+        queries = [alarms.running[alarm.query] for alarm in plan.alarms]
         whole = None if plan.fits else played(plan, queries, alarms.budget)
         for name, windows in {} if whole is None else whole.fewer.items():
             if not windows.granted:
