@@ -291,6 +291,11 @@ class PaneOperator(Operator, Protocol):
         """
         ...
 
+    @property
+    def errors(self) -> tuple[Fraction, Fraction]:
+        """Certified upper bounds of the worst miss and the worst false alarm of a window."""
+        ...
+
 
 class Decider(Protocol):
     """What answers ``ABS(aggregate - reference) < tau`` for every cell."""

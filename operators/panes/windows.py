@@ -18,6 +18,8 @@ from operators.single.abreast import Decisions
 from operators.single.adapter import check_statistics, promise_of, steps_of
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from numpy.typing import NDArray
 
     from operators.base import Plan
@@ -88,6 +90,11 @@ class PaneWindows:
         (asked,) = self.panes.questions
         undivided = replace(asked.test, sensitivity=1)
         return self.panes.chances(0, steps_of(undivided, cell, statistics[self._row]))
+
+    @property
+    def errors(self) -> tuple[Fraction, Fraction]:
+        """Certified upper bounds of the worst miss and the worst false alarm of a window."""
+        return self.panes.errors(0)
 
     @property
     def _row(self) -> int:

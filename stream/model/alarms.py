@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
@@ -28,6 +28,7 @@ __all__ = [
     "Overrun",
     "Settings",
     "cells_per_unit",
+    "each_for_itself",
     "has_runs",
     "require_kafka",
     "scope_of",
@@ -150,6 +151,14 @@ class Alarms:
     def running(self) -> Mapping[str, Query]:
         """All that the ledger knows of: alarms, in the order of the file, and their panes."""
         return {**self.queries, **self.panes} if self.panes else self.queries
+
+
+def each_for_itself(alarms: Alarms) -> Alarms:
+    """Return the configuration for who counts the windows of alarms exactly: without panes."""
+    if not alarms.panes:
+        return alarms
+    queries = {name: replace(query, panes="") for name, query in alarms.queries.items()}
+    return replace(alarms, queries=queries, panes={})
 
 
 def scope_of(query: Query, alarms: Alarms) -> str:

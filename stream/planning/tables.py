@@ -59,6 +59,7 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
     shown: list[RenderableType] = []
     for one in looked:
         shown += [Fitting(_costs_table(one.plan, alarms)), _verdict(one)]
+        shown += [Text(share.text) for share in one.panes]
         if one.totals is not None:
             shown.append(Text(_totals_text(one.totals)))
         if one.runs:
