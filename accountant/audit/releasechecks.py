@@ -55,7 +55,8 @@ class Hashes:
         if one.sequence == base and one.hash != base_hash:
             yield f"{named(one.key)}: its decision is not what the budget's state vouches for"
         self._last = one
-        self._in_run = one if one.run_digest is not None else self._in_run
+        if one.run_digest is not None and not decisionchain.is_noisy(one.run_digest):
+            self._in_run = one
         yield from self._panes.take(one)
 
     def end(self, query: QueryRow | None, run: StoredRun | None) -> Iterator[str]:
@@ -83,7 +84,7 @@ class Hashes:
     def _run_problems(self, query: QueryRow, run: StoredRun | None) -> Iterator[str]:
         yield from self._panes.end(query)
         left = self._in_run
-        if left is None or self._panes.kept:
+        if left is None:
             return
         if run is not None:
             found = decisionchain.run_digest(run, self._tx.ledger().hash_key)
