@@ -169,9 +169,7 @@ def _obstacles(query: Query, alarms: Alarms) -> Iterator[tuple[str, str, str]]:
         yield "sql", why, f"let windows meet, or {_OTHERWISE}"
     pane = _pane([calendar])
     if _too_fine(pane, tick_ms):
-        why = (
-            f"its windows are made of {_length(pane)} ms each, finer than the tick of {tick_ms} ms"
-        )
+        why = f"its panes are {_length(pane)} ms long, finer than the tick of {tick_ms} ms"
         yield "sql", why, f"let windows begin and end on multiples of {tick_ms} ms"
     try:
         _units(query, pane)
