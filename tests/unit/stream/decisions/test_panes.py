@@ -6,11 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant.records import Outcome
+from accountant.costs.noisy import Noisy
+from accountant.ledger.ledger import Ledger
+from accountant.records import BudgetTerms, LogIdentity, Outcome
+from accountant.store.tables.windows import window_columns
+from accountant.units import PrivacyUnit
 from operators.noise.source import NoiseSource
+from stream.custody.changes import accept_changes
 from stream.decisions.mechanisms import panes_of
 from stream.decisions.steps import Step
 from stream.planning.panes import pane_shares
+from tests.support.archived import move_all
+from tests.support.ledgers import TOPIC_ID, Series, registration, settle
 from tests.support.paned import alarm, configured, opened, replayed, rows
 
 if TYPE_CHECKING:
@@ -21,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.costs.charges import WindowKey
-    from accountant.ledger.ledger import Ledger
     from stream.model.alarms import Alarms
 
 SLIDING = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '3' MINUTE)"
@@ -48,6 +54,22 @@ def stored(ledger: Ledger, alarms: Alarms) -> dict[tuple[str, int, int], bytes]:
     """Return every pane that the ledger keeps."""
     (panes,) = alarms.panes
     return {row.window: row.counts for row in ledger.noisy.between(panes, 0, 1 << 62)}
+
+
+@pytest.fixture
+def ledger_path(tmp_path: Path) -> Path:
+    """Return where a ledger with a query of one budget lies."""
+    path = tmp_path / "ledger.db"
+    with ledger_at(path) as ledger:
+        ledger.pins.register_budget(BudgetTerms("s", PrivacyUnit.EVENT, 100, ""))
+        ledger.pins.register_log(LogIdentity("feed", "cluster", TOPIC_ID, "rooms", 2))
+        ledger.pins.register_query(registration(Series("panes-1", 10, 10)))
+    return path
+
+
+def ledger_at(path: Path) -> Ledger:
+    """Open a ledger."""
+    return Ledger.open(f"sqlite:///{path}", clock_ms=lambda: 1_000_000, entropy=NoiseSource().token)
 
 
 @pytest.mark.parametrize("at", KILLED_AT, ids=str)
@@ -146,6 +168,79 @@ def test_a_window_whose_panes_are_gone_is_denied(tmp_path: Path) -> None:
         ("critical", "pane_gone"),
         ("critical", "not_admitted"),
     ]
+
+
+def test_a_pane_that_is_settled_again_keeps_its_first_draw(ledger_path: Path) -> None:
+    """Two workers drew, one stored: the other is given what is there, and its draw is dropped."""
+    window = Series("panes-1", 10, 10)
+    with ledger_at(ledger_path) as ledger:
+        ledger.admit("s", [window.request(0)])
+        first = settle(ledger, window, 0, noisy=Noisy(b"first", 0))
+        assert settle(ledger, window, 0, noisy=Noisy(b"second", 0)) == first
+        (row,) = ledger.noisy.between("panes-1", 0, 10)
+        assert row.counts == b"first"
+        assert ledger.reports.verify() == []
+
+
+def test_stored_panes_that_were_changed_are_found(ledger_path: Path) -> None:
+    """A pane drawn again in its row's place, one that is gone, one that nothing decided."""
+    window = Series("panes-1", 10, 10)
+    with ledger_at(ledger_path) as ledger:
+        ledger.admit("s", [window.request(0), window.request(1)])
+        for index in range(2):
+            settle(ledger, window, index, noisy=Noisy(f"noisy {index}".encode(), 0))
+        with ledger._store.write() as tx:
+            tx.noisy.change(window_columns(window.key(0)), counts=b"again")
+        (changed,) = ledger.reports.verify()
+        assert "are not as its decision left them" in changed
+        with ledger._store.write() as tx:
+            tx.noisy.drop(**window_columns(window.key(0)))
+        (gone,) = ledger.reports.verify()
+        assert "its noisy counts are gone" in gone
+        with ledger._store.write() as tx:
+            tx.noisy.drop(query="panes-1")
+        assert ledger.reports.verify() == [
+            "the noisy counts of 'panes-1' are gone, and nothing has ended them"
+        ]
+
+
+def test_compacting_and_archiving_leave_the_panes_that_are_read(tmp_path: Path) -> None:
+    """Their decisions stay, which vouch for them; all else may go, and the replay goes on."""
+    alarms = configured(tmp_path, *TWO, until="00:20")
+    events = rows(tmp_path, (1,) * 20)
+    with opened(alarms) as ledger:
+        going = replayed(alarms, ledger, events)
+        some = [next(going) for _ in range(30)]
+        going.close()
+        until_ms = max(one.key.end_ms for one in some)
+        assert ledger.upkeep.compact("feed:doors", until_ms) > 0
+        assert move_all(ledger, until_ms) > 0
+        assert ledger.reports.verify() == []
+        assert stored(ledger, alarms)
+        rest = list(replayed(alarms, ledger, events))
+        assert {one.outcome for one in rest} == {Outcome.DECIDED}
+        assert ledger.reports.verify() == []
+
+
+def test_an_accepted_change_ends_the_panes_that_were_stored(tmp_path: Path) -> None:
+    """No window is made of panes of two rates: those across are denied, later ones decided."""
+    events = rows(tmp_path, (1,) * 20)
+    alarms = configured(tmp_path, *TWO, until="00:20")
+    with opened(alarms) as ledger:
+        going = replayed(alarms, ledger, events)
+        assert len([next(going) for _ in range(20)]) == 20
+        going.close()
+    sharper = configured(
+        tmp_path, *(one.replace("tolerance: 2", "tolerance: 1") for one in TWO), until="00:20"
+    )
+    with opened(sharper) as ledger:
+        assert len(accept_changes(sharper, ledger, now_ms=0)) == 3
+        assert stored(ledger, sharper) == {}
+        rest = list(replayed(sharper, ledger, events))
+        assert ledger.reports.verify() == []
+    reasons = {one.reason for one in rest}
+    assert reasons == {"pane_gone", None}
+    assert {one.outcome for one in rest if one.key.query in sharper.panes} == {Outcome.DECIDED}
 
 
 FIGURES = [(1, "0.112", 0.337), (4, "0.225", 1.347), (12, "0.390", 4.041), (60, "0.852", 20.204)]
