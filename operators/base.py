@@ -38,6 +38,7 @@ __all__ = [
     "Maker",
     "Mechanism",
     "Operator",
+    "PaneOperator",
     "Plan",
     "Promise",
     "RunOperator",
@@ -264,6 +265,38 @@ class RunOperator(Operator, Protocol):
         ...
 
 
+class PaneOperator(Operator, Protocol):
+    """A mechanism whose windows are decided from noisy panes that they share."""
+
+    def release(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
+        """Return the noisy counts of one pane, shape (cells,): at most once stored for each.
+
+        Args:
+            statistics: shape (1, cells), int64: what the pane counts.
+            noise: the cryptographic source.
+
+        Raises:
+            ValueError: statistics of another shape or type.
+        """
+        ...
+
+    def fired(self, noisy: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which cells of a window ring, shape (cells,): free, and without a draw.
+
+        Args:
+            noisy: shape (panes, cells), int64: what was released of the window's panes.
+
+        Raises:
+            ValueError: more panes than it has, or of another shape or type.
+        """
+        ...
+
+    @property
+    def errors(self) -> tuple[Fraction, Fraction]:
+        """Certified upper bounds of the worst miss and the worst false alarm of a window."""
+        ...
+
+
 class Decider(Protocol):
     """What answers ``ABS(aggregate - reference) < tau`` for every cell."""
 
@@ -368,6 +401,8 @@ class Mechanism:
         bands: for bands; a mechanism with this takes nothing else.
         run: where windows share a run, makes the operator that goes on with one.
         sketch: the same by floats, with terms that are right but for rounding: to search with.
+        panes: where windows are decided from shared noisy panes, makes the operator that releases
+            these and decides from them; what an alarm loses is then the loss of its panes alone.
         first_phase: whether it looks twice, first with wider tolerances.
         promised: whether it keeps ``max_fnr``; what does not is for experiments, and never for a
             configuration.
@@ -387,6 +422,7 @@ class Mechanism:
     bands: Callable[[Condition, Band], Operator] | None = None
     run: Callable[[Condition, Aim], RunOperator] | None = None
     sketch: Callable[[Condition, Aim], RunOperator] | None = None
+    panes: Callable[[Condition, Aim], PaneOperator] | None = None
     first_phase: bool = False
     promised: bool = True
     definition: Callable[[Condition, Aim], Mapping[str, object]] = lambda _condition, _aim: {}
@@ -396,7 +432,7 @@ class Mechanism:
     @property
     def by_window(self) -> bool:
         """Whether it decides conditions, each window for itself."""
-        return self.run is None and self.bands is None
+        return self.run is None and self.bands is None and self.panes is None
 
     def operator(self, condition: Condition, aim: Aim, band: Band | None = None) -> Operator:
         """Plan the operator of one query.

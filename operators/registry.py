@@ -10,6 +10,7 @@ from operators.deciders.mechanism import DECIDER
 from operators.formulas.probe import PROBE
 from operators.formulas.probe_ent import PROBE_ENT
 from operators.formulas.tslm import TSLM
+from operators.panes.windows import PANES
 from operators.single.nlm import NLM
 from operators.single.progressive import DPPWLM, PPWLM
 from operators.svt.mechanism import SVT
@@ -40,6 +41,7 @@ ALL: Final[Mapping[str, Mechanism]] = {
         PROBE,
         PROBE_ENT,
         SVT,
+        PANES,
         DECIDER,
         NLM,
     )

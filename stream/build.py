@@ -97,7 +97,7 @@ def assemble(
     """
     ledger.heads.check()
     budgets = [terms_of(alarms, scope) for scope in scopes_of(alarms)]
-    queries = [registration(q, alarms, first_start_ms[q.id]) for q in alarms.queries.values()]
+    queries = [registration(q, alarms, first_start_ms[q.id]) for q in alarms.running.values()]
     # What is refused leaves no trace: a new budget beside the old one would stay for good.
     public = sorted(public_feeds(alarms))
     ledger.pins.refuse_changes(budgets, identities.values(), queries, public, files)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accountant.audit import chainchecks
+from accountant.audit import chainchecks, noisychecks
 from accountant.audit.chargechecks import named
 from accountant.store import decisionchain
 from accountant.store.archives import hash_before
@@ -35,6 +35,7 @@ class Hashes:
         self._anew = anew
         self._last: DecisionRow | None = None
         self._in_run: DecisionRow | None = None
+        self._panes = noisychecks.Panes(tx, kept.query)
 
     def take(self, one: DecisionRow) -> Iterator[str]:
         """Take the next decision."""
@@ -54,7 +55,9 @@ class Hashes:
         if one.sequence == base and one.hash != base_hash:
             yield f"{named(one.key)}: its decision is not what the budget's state vouches for"
         self._last = one
-        self._in_run = one if one.run_digest is not None else self._in_run
+        if one.run_digest is not None and not decisionchain.is_noisy(one.run_digest):
+            self._in_run = one
+        yield from self._panes.take(one)
 
     def end(self, query: QueryRow | None, run: StoredRun | None) -> Iterator[str]:
         """Say whether anything vouches for the last of them, and what it left is as it left it.
@@ -79,6 +82,7 @@ class Hashes:
         yield from self._run_problems(query, run)
 
     def _run_problems(self, query: QueryRow, run: StoredRun | None) -> Iterator[str]:
+        yield from self._panes.end(query)
         left = self._in_run
         if left is None:
             return

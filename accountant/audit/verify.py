@@ -86,6 +86,9 @@ def _problems(
             yield from rowchecks.adopted_problems(row)
     for query, run in runs.items():  # a run is added up as a whole
         from_ms[query] = min(from_ms.get(query, _BEGINNING_MS), run.opened_start_ms)
+    for query in queries:  # and so are the panes that are kept
+        if (pane_ms := tx.noisy.first_start_ms(query)) is not None:
+            from_ms[query] = min(from_ms.get(query, _BEGINNING_MS), pane_ms)
     yield from decisionchecks.problems(tx, queries, runs, from_ms)
     for layouts in tx.layouts().values():
         yield from layouts.problems()

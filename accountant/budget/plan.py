@@ -182,10 +182,12 @@ def _scope_plan(terms: BudgetTerms, alarms: Sequence[AlarmCost]) -> ScopePlan:
     sharing = None
     exact = not endless
     if event:
+        # What costs nothing shares nothing: windows over noisy panes.
+        charged = [one for one in alarms if one.epsilon_units]
         sharing = sharing_of(
-            [Covering(one.query, one.shape, one.overlap * one.epsilon_units) for one in alarms]
+            [Covering(one.query, one.shape, one.overlap * one.epsilon_units) for one in charged]
         )
-        exact = _attained(sharing, alarms, most)
+        exact = _attained(sharing, charged, most)
     # Endless alarms run until the wall is reached; that they start at all is what can be promised.
     fits = kept_of(loads, alarms) <= wall
     return ScopePlan(

@@ -193,6 +193,7 @@ def supersede(tx: Transaction, charge: ChargeRow) -> None:
 def withdraw(tx: Transaction, scope: ScopeRow, query: QueryRow) -> None:
     """Give back what is open of a query whose configuration is no longer in force."""
     tx.runs.drop(query=query.query)
+    tx.noisy.drop(query=query.query)
     # Answers wait for the last of them: one given in between would be taken back by the next.
     for charge in _open(tx, query):
         _store(tx, charge, _released(charge, Answer.MISSED))

@@ -5,7 +5,7 @@ says why that is so when
 
 - it has left, and its charge was compacted: no run and no window to come counts it;
 - no link of the chain tells of its window any more;
-- it is neither the last of its query nor one of its query's open run;
+- it is neither the last of its query nor one of its query's open run, nor of a pane that is kept;
 - its window ended by an instant that callers give, beyond every ``max_age``;
 - all of its query before it go, too: what stays follows on what is kept of them.
 
@@ -121,11 +121,15 @@ def last_to_move(tx: Transaction, kept: SequenceRow, before_ms: int) -> int:
     if last is None:
         return moved
     until = min(kept.base_sequence, last.sequence - 1)
+    pane_ms = tx.noisy.first_start_ms(query)
     stays = tx.archives.first_to_stay(
         query,
         moved,
         before_ms=before_ms,
-        run_from_ms=_LAST if run is None else run.opened_start_ms,
+        run_from_ms=min(
+            _LAST if run is None else run.opened_start_ms,
+            _LAST if pane_ms is None else pane_ms,
+        ),
     )
     return max(moved, until if stays is None else min(until, stays - 1))
 

@@ -24,6 +24,7 @@ from accountant.ledger.counts import Counts
 from accountant.ledger.growths import Growths
 from accountant.ledger.heads import Heads
 from accountant.ledger.journal import Journal
+from accountant.ledger.noisy import NoisyCounts
 from accountant.ledger.pins import Pins
 from accountant.ledger.progress import Progress
 from accountant.ledger.reports import Reports
@@ -31,8 +32,10 @@ from accountant.ledger.upkeep import Upkeep
 from accountant.ledger.writers import Writers
 from accountant.records import Answer, Outcome, StoredDecision
 from accountant.store import decisionchain
+from accountant.store.declaration import made_from
 from accountant.store.store import Store
 from accountant.store.tables.charged import OPEN, ChargeState
+from accountant.store.tables.decided import NoisyRow
 from accountant.store.tables.pinned import LedgerRow
 from accountant.store.tables.windows import window_columns
 
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from accountant.costs.charges import CellCosts, WindowKey
+    from accountant.costs.noisy import Noisy
     from accountant.costs.runs import RunAfter, StoredRun
     from accountant.records import Request
     from accountant.store.tables.pinned import ScopeRow
@@ -56,11 +60,11 @@ class Ledger:
         hash_key: for caps and duplicates; secret.
 
     What is not said to a window stands in parts of its own: ``pins`` for what is registered,
-    ``counts`` for partials and marks, ``growths`` for partitions that are added, ``progress`` for
-    how far many queries are, ``reports`` for status, realised losses and verification, ``upkeep``
-    for what a custodian changes, ``archives`` for decisions that move elsewhere, ``journal`` for
-    starts and what ended them, ``heads`` and ``writers`` for what is noted elsewhere of the chains
-    and of those who release.
+    ``counts`` for partials and marks, ``noisy`` for what panes released, ``growths`` for partitions
+    that are added, ``progress`` for how far many queries are, ``reports`` for status, realised
+    losses and verification, ``upkeep`` for what a custodian changes, ``archives`` for decisions
+    that move elsewhere, ``journal`` for starts and what ended them, ``heads`` and ``writers`` for
+    what is noted elsewhere of the chains and of those who release.
     """
 
     def __init__(self, access: Access, hash_key: bytes) -> None:
@@ -71,6 +75,7 @@ class Ledger:
         self.hash_key = hash_key
         self.pins = Pins(access)
         self.counts = Counts(access)
+        self.noisy = NoisyCounts(access)
         self.growths = Growths(access)
         self.progress = Progress(access)
         self.reports = Reports(access)
@@ -237,6 +242,7 @@ class Ledger:
         next_start_ms: int,
         release_ms: int,
         run: RunAfter | None = None,
+        noisy: Noisy | None = None,
     ) -> StoredDecision:
         """Store a window's decision and its cost, once: an existing decision is returned as it is.
 
@@ -250,6 +256,8 @@ class Ledger:
             next_start_ms: start of the query's next window.
             release_ms: it leaves no earlier than this.
             run: what became of the run that it was decided in; stored with the decision.
+            noisy: what a pane leaves to the windows over it; stored with the decision, and what no
+                window reads any more is dropped.
 
         Raises:
             ConfigChangedError: another configuration is in force for this window.
@@ -275,6 +283,11 @@ class Ledger:
                 tx.runs.drop(query=key.query)
                 tx.runs.add(after)
                 run_digest = decisionchain.run_digest(after, self.hash_key)
+            if noisy is not None:
+                left = made_from(NoisyRow, noisy, **window_columns(key), fingerprint=fingerprint)
+                tx.noisy.drop_before(key.query, noisy.kept_from_ms)
+                tx.noisy.add(left)
+                run_digest = decisionchain.noisy_digest(left, self.hash_key)
             decision, kept = self._conclude(
                 tx,
                 key,

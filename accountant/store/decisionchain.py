@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import json
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from accountant.store.canonical import hexed, quoted, whole
 from accountant.store.chain import HASH_BYTES
 
 if TYPE_CHECKING:
     from accountant.costs.runs import StoredRun
-    from accountant.store.tables.decided import DecisionRow
+    from accountant.store.tables.decided import DecisionRow, NoisyRow
 
-__all__ = ["alarms_digest", "begin", "hash_after", "run_digest"]
+__all__ = ["alarms_digest", "begin", "hash_after", "is_noisy", "noisy_digest", "run_digest"]
+
+_NOISY_BYTES: Final = HASH_BYTES + 4
 
 
 def begin(query: str) -> bytes:
@@ -54,7 +56,24 @@ def run_digest(run: StoredRun, hash_key: bytes) -> bytes:
         *(run.query, run.fingerprint, run.periods, run.open_units, run.alarm_units, run.left),
         *(run.alarms_rung, run.opened_start_ms, run.last_start_ms, run.state.hex()),
     )
-    keyed = blake2b(digest_size=HASH_BYTES, key=hash_key, person=b"tocsin.run")
+    return _keyed(whole, hash_key, b"tocsin.run")
+
+
+def noisy_digest(row: NoisyRow, hash_key: bytes) -> bytes:
+    """Return what stands for the noisy counts that a decision left; keyed, for the same reason."""
+    whole = (*row.window, row.fingerprint, row.kept_from_ms, row.counts.hex())
+    return _keyed(whole, hash_key, b"tocsin.noisy", size=_NOISY_BYTES)
+
+
+def is_noisy(digest: bytes | None) -> bool:
+    """Tell whether a decision left noisy counts: their digests are longer than a run's."""
+    return digest is not None and len(digest) == _NOISY_BYTES
+
+
+def _keyed(
+    whole: tuple[Any, ...], hash_key: bytes, person: bytes, *, size: int = HASH_BYTES
+) -> bytes:
+    keyed = blake2b(digest_size=size, key=hash_key, person=person)
     keyed.update(json.dumps(whole, separators=(",", ":")).encode())
     return keyed.digest()
 

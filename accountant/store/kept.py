@@ -1,4 +1,4 @@
-"""What alarms keep of their budget: shares with what was drawn of them, and runs."""
+"""What alarms keep from window to window: shares of their budget, runs, noisy counts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from accountant.store.tables.charged import (
     PeriodTotal,
     ShareRow,
 )
+from accountant.store.tables.decided import NOISY, NoisyRow
 from accountant.store.tables.pinned import QUERIES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-__all__ = ["Runs", "Shares", "Started"]
+__all__ = ["NoisyCounts", "Runs", "Shares", "Started"]
 
 
 class Started(NamedTuple):
@@ -54,6 +55,23 @@ class Runs(Rows[StoredRun]):
         """Return those of the queries of a budget."""
         found = self._connection.execute(_started(), {"scope": scope})
         return [Started(query, tuple(json.loads(at)), *rest) for query, at, *rest in found]
+
+
+class NoisyCounts(Rows[NoisyRow]):
+    """Noisy counts of panes: private, and of few windows of a query at a time."""
+
+    def between(self, query: str, start_ms: int, end_ms: int) -> list[NoisyRow]:
+        """Return those of a query's panes that lie in a span, in their order."""
+        return self._read(_inside(), query=query, start_ms=start_ms, end_ms=end_ms)
+
+    def first_start_ms(self, query: str) -> int | None:
+        """Return where the first of a query's starts; ``None`` without any."""
+        first: int | None = self._connection.scalar(_first(), {"query": query})
+        return first
+
+    def drop_before(self, query: str, start_ms: int) -> None:
+        """Let those of a query go that start before an instant."""
+        self._connection.execute(_forgotten(), {"query": query, "start_ms": start_ms})
 
 
 class Shares:
@@ -93,6 +111,27 @@ class Shares:
         """Add to what a query with a share holds in some periods."""
         rows = (DrawnRow(query, at, one.held, one.final) for at, one in sorted(change.items()))
         self._drawn.add_up(rows, "held_units", "final_units")
+
+
+@cache
+def _inside() -> Any:
+    columns = table_of(NOISY).c
+    mine = (columns.query == sa.bindparam("query"), columns.start_ms >= sa.bindparam("start_ms"))
+    within = columns.end_ms <= sa.bindparam("end_ms")
+    return sa.select(table_of(NOISY)).where(*mine, within).order_by(columns.start_ms)
+
+
+@cache
+def _first() -> Any:
+    columns = table_of(NOISY).c
+    return sa.select(sa.func.min(columns.start_ms)).where(columns.query == sa.bindparam("query"))
+
+
+@cache
+def _forgotten() -> Any:
+    table = table_of(NOISY)
+    early = table.c.start_ms < sa.bindparam("start_ms")
+    return table.delete().where(table.c.query == sa.bindparam("query"), early)
 
 
 @cache

@@ -11,7 +11,7 @@ from accountant.store.archives import Archives
 from accountant.store.charges import Charges, Totals
 from accountant.store.decisions import Adopted, Decisions, Sequences
 from accountant.store.finals import Finals
-from accountant.store.kept import Runs, Shares
+from accountant.store.kept import NoisyCounts, Runs, Shares
 from accountant.store.links import Links
 from accountant.store.partials import Marks, Partials
 from accountant.store.queries import Queries, Shapes
@@ -20,7 +20,7 @@ from accountant.store.schema import table_of
 from accountant.store.tables import TABLES
 from accountant.store.tables.charged import CHARGES, LINKS, RUNS
 from accountant.store.tables.counted import MARKS, PARTIALS, PLACES
-from accountant.store.tables.decided import ADOPTED, ARCHIVES, DECISIONS, TALLIES
+from accountant.store.tables.decided import ADOPTED, ARCHIVES, DECISIONS, NOISY, TALLIES
 from accountant.store.tables.journal import JOURNAL
 from accountant.store.tables.pinned import FILES, GROWTHS, LEDGER, LOGS, QUERIES, SCOPES, SHAPES
 from accountant.store.tables.writers import WRITERS
@@ -54,6 +54,7 @@ class Transaction:
         self.queries = Queries(connection, QUERIES)
         self.shapes = Shapes(connection, SHAPES)
         self.runs = Runs(connection, RUNS)
+        self.noisy = NoisyCounts(connection, NOISY)
         self.kept_shares = Shares(connection)
         self.partials = Partials(connection, PARTIALS)
         self.marks = Marks(connection, MARKS)

@@ -257,6 +257,8 @@ class Aim:
         alarms: alarms of one run of a sparse vector, after which it is spent.
         questions: how often a sparse vector asks a cell of one window while it doesn't ring.
         put_back: whether it asks again with the next window's cells, instead of at once.
+        panes: of how many panes a window is made, where these share noise with other windows.
+        pane_units: loss units of one pane that others have planned for; never less than needed.
     """
 
     max_fnr: Fraction
@@ -268,6 +270,8 @@ class Aim:
     alarms: int = 10
     questions: int = 1
     put_back: bool = False
+    panes: int = 1
+    pane_units: int = 0
 
     def __post_init__(self) -> None:
         """Check what the parts are; mechanisms say what they can keep."""
@@ -275,6 +279,7 @@ class Aim:
         expect(or_none(EXACT), max_fpr=self.max_fpr)
         expect(WHOLES, tolerances=self.tolerances, first_tolerances=self.first_tolerances)
         expect(WHOLE, alarms=self.alarms, questions=self.questions)
+        expect(WHOLE, panes=self.panes, pane_units=self.pane_units)
         expect(one_of(*get_args(Rule)), apportion=self.apportion)
         expect(one_of(*get_args(Refine)), refine=self.refine)
 

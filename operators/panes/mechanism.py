@@ -70,12 +70,15 @@ class Panes:
     shifts: tuple[int, ...]
 
     @classmethod
-    def planned(cls, questions: Sequence[PaneQuestion], tree: Tree = PLAIN) -> Panes:
+    def planned(
+        cls, questions: Sequence[PaneQuestion], tree: Tree = PLAIN, *, least: int = 0
+    ) -> Panes:
         """Find the least whole number of loss units that keeps every promise.
 
         Args:
             questions: at least one; of the same cells and the same sensitivity.
             tree: which sums of panes are released besides the panes.
+            least: no fewer loss units than this, as other questions need them.
 
         Raises:
             ConfigError: more noises in a sum than are planned for, or noise wider than is drawn.
@@ -83,9 +86,10 @@ class Panes:
         """
         expect(several(instance_of(PaneQuestion)), questions=questions)
         expect(instance_of(Tree), tree=tree)
+        expect(NATURAL, least=least)
         _check_alike(questions)
         terms = tuple(tree.most_nodes(each.panes, each.step) for each in questions)
-        units = max(map(least_units, questions, terms))
+        units = max(least, *map(least_units, questions, terms))
         epsilon = from_loss_units(units)
         if epsilon / questions[0].test.sensitivity < _SLOWEST:
             raise ConfigError(

@@ -100,7 +100,7 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
                 "alarm": name,
                 "budget": budget,
                 "next": iso_utc(cursor_ms),
-                "configured": name in alarms.queries,
+                "configured": name in alarms.running,
                 **shown,
             }
         )
@@ -207,11 +207,11 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
     budget period, over the alarm's own windows.
     """
     alarms = load()
-    query = alarms.queries.get(alarm)
+    query = alarms.running.get(alarm)
     if query is None:
         raise LedgerError(
             f"the configuration has no alarm {alarm!r}",
-            hint=f"it has {', '.join(alarms.queries)}",
+            hint=f"it has {', '.join(alarms.running)}",
         )
     at_ms = None if at is None else past_ms(at, alarms.timezone, "--at", wall_clock_ms())
     with opened_ledger(alarms) as opened:
@@ -269,7 +269,7 @@ def retire(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
     spent. Its name cannot be used again.
     """
     alarms = load()
-    if alarm in alarms.queries:
+    if alarm in alarms.running:
         raise LedgerError(
             f"alarm {alarm!r} is in the configuration",
             hint="remove it first, and restart the workers",
@@ -354,7 +354,7 @@ def _compare_published(
 
 
 def _others(alarms: Alarms, known: Mapping[str, QueryStatus]) -> str:
-    return ", ".join(q.query for q in known.values() if q.query not in alarms.queries)
+    return ", ".join(q.query for q in known.values() if q.query not in alarms.running)
 
 
 ledger.add_command(mark_spent)

@@ -205,7 +205,7 @@ def _show_replay(alarms: Alarms, replaying: Replay) -> None:
     console = Console()
     rang: list[Alarm] = []
     for decision in replaying.earlier(_EARLIER_SHOWN):
-        rang += alarm_records(alarms.queries[decision.key.query], decision)
+        rang += alarm_records(alarms.running[decision.key.query], decision)
     with (
         ReplayView(
             console,
@@ -216,7 +216,7 @@ def _show_replay(alarms: Alarms, replaying: Replay) -> None:
         closing(replaying.run()) as decisions,
     ):
         for decision in decisions:
-            fresh = list(alarm_records(alarms.queries[decision.key.query], decision))
+            fresh = list(alarm_records(alarms.running[decision.key.query], decision))
             rang += fresh
             view.decided(fresh, denied=decision.reason is not None)
     console.print(alarms_table(rang, alarms.timezone, console.width))
@@ -233,7 +233,7 @@ def _sentence(summary: ReplaySummary) -> str:
 
 
 def _echo_records(alarms: Alarms, decision: StoredDecision) -> None:
-    query = alarms.queries[decision.key.query]
+    query = alarms.running[decision.key.query]
     _print_record(decision_record(query, alarms, decision))
     for alarm in alarm_records(query, decision):
         _print_record(alarm)

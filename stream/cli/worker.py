@@ -113,6 +113,6 @@ def _sections(alarms: Alarms) -> dict[str, object]:
                 query.max_age_ms,
                 query.reference and query.reference.timeout_ms,
             )
-            for query in alarms.queries.values()
+            for query in alarms.running.values()
         },
     }

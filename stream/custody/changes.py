@@ -27,7 +27,7 @@ def accept_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
     """
     registered = {row.query: row.fingerprint for row in opened.pins.queries()}
     lines: list[str] = []
-    for query in alarms.queries.values():
+    for query in alarms.running.values():
         if registered.get(query.id, query.fingerprint) == query.fingerprint:
             continue
         cursor_ms = opened.cursor(query.id)
@@ -52,7 +52,7 @@ def orphans(alarms: Alarms, status: LedgerStatus) -> list[str]:
     return [
         query.query
         for query in status.queries.values()
-        if not query.retired and query.scope in budgets and query.query not in alarms.queries
+        if not query.retired and query.scope in budgets and query.query not in alarms.running
     ]
 
 

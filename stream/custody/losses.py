@@ -73,7 +73,7 @@ def predicate_losses(
         at_ms = ledger.reports.realised(query.id, cells=cells).instant_ms
     scope = scope_of(query, alarms)
     charges = [] if at_ms is None else ledger.reports.final_charges(scope, at_ms, at_ms + 1)
-    known = {one.id: _RowsOf(one) for one in alarms.queries.values()}
+    known = {one.id: _RowsOf(one) for one in alarms.running.values()}
     asked = known[query.id]
     losses = loss_by_predicate(
         [_row_charge(charge, known.get(charge.key.query)) for charge in charges],

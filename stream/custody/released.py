@@ -120,7 +120,7 @@ class _Comparing:
         for one in self._records.numbers():
             if one.ledger == mine:
                 by_query[one.query].add(one.sequence)
-            elif one.query in self._alarms.queries:
+            elif one.query in self._alarms.running:
                 others.append(one)
         for query in sorted(by_query.keys() | self._through.keys()):
             shown = by_query[query]
@@ -161,7 +161,7 @@ class _Comparing:
         decision = made_from(StoredDecision, row, ledger_id=self._ledger.ledger_id)
         number = Number(decision.ledger_id, row.query, row.sequence)
         where = _named(row.query, row.sequence, row.start_ms)
-        query = self._alarms.queries.get(row.query)
+        query = self._alarms.running.get(row.query)
         query = query if query is not None and query.fingerprint == row.fingerprint else None
         decisions = self._records.decisions_of(number)
         alarms = self._records.alarms_of(number)

@@ -30,7 +30,7 @@ def refuse_moved(alarms: Alarms, opened: Ledger) -> None:
     Raises:
         ConfigChangedError: one moved.
     """
-    opened.pins.refuse_moved([registration(q, alarms, 0) for q in alarms.queries.values()])
+    opened.pins.refuse_moved([registration(q, alarms, 0) for q in alarms.running.values()])
 
 
 def take_over(alarms: Alarms, opened: Ledger, seen: Sequence[SeenDecision]) -> int:

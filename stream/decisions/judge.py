@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.records import Answer, Request
 from accountant.units import to_loss_units
-from stream.decisions.mechanisms import operator_of, run_of
+from stream.decisions.mechanisms import as_charged, operator_of, panes_of, run_of
+from stream.decisions.panes import StoredPanes
 from stream.decisions.release import encode_fired
 from stream.decisions.schedule import Schedule, oldest_index
 from stream.decisions.steps import Step, no_step
@@ -28,15 +30,16 @@ from stream.model.references import WindowPartials, around, feeds_of
 from stream.model.routing import partitions_of_window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from accountant.costs.charges import CellCosts
+    from accountant.costs.noisy import Noisy
     from accountant.costs.runs import RunAfter
     from accountant.ledger.ledger import Ledger
     from accountant.records import Partial, StoredDecision
-    from operators.base import Operator, Plan
+    from operators.base import Operator
     from operators.noise.source import NoiseSource
     from stream.decisions.schedule import Window
     from stream.decisions.steps import StepHook
@@ -71,24 +74,25 @@ class Judge:
         self._noise = noise.for_release()
         self._clock_ms = clock_ms
         self._step = step
-        queries = alarms.queries.values()
+        self._queries = alarms.running
+        queries = self._queries.values()
+        self._stored = StoredPanes(alarms, ledger)
         self._runs = {query.id: run for query in queries if (run := run_of(query)) is not None}
+        self._panes = {query.id: one for query in queries if (one := panes_of(query)) is not None}
         self._operators: dict[str, Operator] = {
-            query.id: self._runs.get(query.id) or operator_of(query) for query in queries
+            query.id: self._runs.get(query.id) or self._panes.get(query.id) or operator_of(query)
+            for query in queries
         }
-        self._charges = {
-            query.id: to_loss_units(self._operators[query.id].plan.epsilon) for query in queries
+        self.plans = {
+            query.id: as_charged(query, self._operators[query.id].plan) for query in queries
         }
+        """Every window's worst case, by query id."""
+        self._charges = {name: to_loss_units(plan.epsilon) for name, plan in self.plans.items()}
         self._scopes = {query.id: scope_of(query, alarms) for query in queries}
         self._sharing: defaultdict[str, dict[str, Query]] = defaultdict(dict)
         for query in queries:
             self._sharing[self._scopes[query.id]][query.id] = query
         self._schedules: dict[str, Schedule] = {}
-
-    @property
-    def plans(self) -> dict[str, Plan]:
-        """Every alarm's worst case, by query id."""
-        return {query_id: operator.plan for query_id, operator in self._operators.items()}
 
     def due(self) -> list[str]:
         """Return the queries that may have a window to decide, from one short read.
@@ -97,16 +101,17 @@ class Judge:
         timeouts), or an accepted change takes effect behind it. Of others there is nothing to say.
         """
         now_ms = self._clock_ms()
-        return [
+        stands = [each for each in self._ledger.progress.queries() if each.query in self._queries]
+        cursors_ms = {each.query: each.cursor_ms for each in stands}
+        due = [
             each.query
-            for each in self._ledger.progress.queries()
-            if each.query in self._alarms.queries
-            and (
-                each.counted
-                or each.reconfigured
-                or self._cut_passed(self._alarms.queries[each.query], each.cursor_ms, now_ms)
-            )
+            for each in stands
+            if each.counted
+            or each.reconfigured
+            or self._cut_passed(self._queries[each.query], cursors_ms, now_ms)
         ]
+        # What is decided now of panes is there for the windows over them.
+        return sorted(due, key=lambda query_id: bool(self._queries[query_id].panes))
 
     def decide_due(self, query_id: str) -> Iterator[StoredDecision]:
         """Decide every window of a query that can be decided by now, oldest first.
@@ -116,7 +121,7 @@ class Judge:
         at once: one of them decides, the others find nothing to do. Should two draw all the same
         (a lost database connection drops the lock), the ledger keeps the first draw it stored.
         """
-        query = self._alarms.queries[query_id]
+        query = self._queries[query_id]
         with self._ledger.exclusive(f"decide:{query_id}") as mine:
             while mine:
                 index = oldest_index(query, self._ledger.cursor(query_id))
@@ -128,13 +133,10 @@ class Judge:
     def _decide(self, query: Query, index: int) -> StoredDecision | None:
         start_ms, end_ms = query.calendar.bounds(index)
         key = WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)
-        partials = WindowPartials.of(self._ledger.counts.partials(key))
-        # Read after the counts: who counted the window knew of every growth that it is behind.
-        partitions = self._partitions(query, key)
-        awaited = Awaited(query, partials, partitions) if partitions else None
-        reason = self._reason_to_deny(query, key, partials, awaited)
-        if reason is None and (awaited is None or awaited):
+        found = self._over_panes(query, key) if query.panes else self._counted(query, key, index)
+        if found is None:
             return None
+        reason, draw = found
         if reason is None:
             self._admit_through(query, key)
             self._step(Step.AFTER_RESERVE, key)
@@ -153,7 +155,7 @@ class Judge:
                 next_start_ms=next_start_ms,
                 release_ms=release_ms,
             )
-        drawn = self._draw(query, index, partials)
+        drawn = draw()
         self._step(Step.AFTER_DRAW, key)
         fired = np.flatnonzero(drawn.fired)
         decision = self._ledger.settle(
@@ -165,14 +167,47 @@ class Judge:
             next_start_ms=next_start_ms,
             release_ms=release_ms,
             run=drawn.run,
+            noisy=drawn.noisy,
         )
         self._step(Step.AFTER_COMMIT, key)
         return decision
+
+    def _counted(self, query: Query, key: WindowKey, index: int) -> _Found | None:
+        """Look at what was counted of a window; ``None`` while it still waits for more."""
+        partials = WindowPartials.of(self._ledger.counts.partials(key))
+        # Read after the counts: who counted the window knew of every growth that it is behind.
+        partitions = self._partitions(query, key)
+        awaited = Awaited(query, partials, partitions) if partitions else None
+        reason = self._reason_to_deny(query, key, partials, awaited)
+        if reason is None and (awaited is None or awaited):
+            return None
+        return reason, partial(self._draw, query, index, partials)
+
+    def _over_panes(self, query: Query, key: WindowKey) -> _Found | None:
+        """Look at the panes of a window, and at nothing else; ``None`` until they have ended."""
+        stale = key.start_ms < self._ledger.effective_from(query.id)
+        reason = "reconfigured" if stale else None
+        if reason is None and _too_old(query, key.end_ms, self._clock_ms()):
+            reason = "too_old"
+        if reason is not None:
+            return reason, _nothing
+        if not self._stored.ended(query, key):
+            return None
+        noisy = self._stored.over(query, key)
+        if isinstance(noisy, str):
+            return noisy, _nothing
+        operator, free = self._panes[query.id], UniformCost(0, len(query.domain))
+        return None, lambda: _Drawn(operator.fired(noisy), free)
 
     def _draw(self, query: Query, index: int, partials: WindowPartials) -> _Drawn:
         """Decide the cells of a window; of a run, go on from where the ledger says it stands."""
         cells = len(query.domain)
         statistics = statistics_of(partials.own, query.condition.statistics, cells)
+        if query.readers:
+            noisy = self._panes[query.id].release(statistics, self._noise)
+            cost = UniformCost(self._charges[query.id], cells)
+            silent = np.zeros(cells, dtype=np.bool_)
+            return _Drawn(silent, cost, noisy=self._stored.kept(query, noisy))
         run = self._runs.get(query.id)
         if run is None:
             operator = self._operators[query.id]
@@ -237,11 +272,16 @@ class Judge:
         cut_ms = key.end_ms + query.grace_ms
         return awaited.too_long(self._ledger.counts, cut_ms, self._clock_ms())
 
-    def _cut_passed(self, query: Query, cursor_ms: int, now_ms: int) -> bool:
-        """Tell whether the cut of the oldest undecided window has passed, on a live feed."""
+    def _cut_passed(self, query: Query, cursors_ms: Mapping[str, int], now_ms: int) -> bool:
+        """Tell whether the cut of the oldest undecided window has passed, on a live feed.
+
+        Of a window over panes: whether they have ended, on any.
+        """
+        end_ms = query.calendar.bounds(oldest_index(query, cursors_ms[query.id]))[1]
+        if query.panes:
+            return cursors_ms[query.panes] >= end_ms
         if query.feed.clock is Clock.PUNCTUATION:
             return False  # its marks tell the time, and every mark makes a count
-        end_ms = query.calendar.bounds(oldest_index(query, cursor_ms))[1]
         return now_ms > end_ms + query.grace_ms
 
     def _release_ms(self, query: Query, key: WindowKey) -> int:
@@ -301,6 +341,15 @@ class _Drawn:
     late: tuple[tuple[int, int], ...] = ()
     unanswered: int = 0
     run: RunAfter | None = None
+    noisy: Noisy | None = None
+
+
+_Found: TypeAlias = "tuple[str | None, Callable[[], _Drawn]]"
+"""Why a window is denied, ``None`` where it is not; and what draws for it."""
+
+
+def _nothing() -> _Drawn:
+    raise ValueError("nothing is drawn for a window that is denied")
 
 
 _SATURATION = (1 << 62) - 1  # two of them still fit into 64 bits
@@ -324,8 +373,8 @@ def statistics_of(partials: Sequence[Partial], statistics: int, cells: int) -> N
         Shape (statistics, cells), int64.
     """
     total = np.zeros(statistics * cells, dtype=np.int64)
-    for partial in partials:
+    for one in partials:
         added = np.zeros_like(total)
-        added[partial.index] = np.clip(partial.value, -_SATURATION, _SATURATION)
+        added[one.index] = np.clip(one.value, -_SATURATION, _SATURATION)
         total = np.clip(total + added, -_SATURATION, _SATURATION)
     return total.reshape(statistics, cells)

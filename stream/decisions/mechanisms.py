@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from operators.registry import create, mechanism_of, price
 
 if TYPE_CHECKING:
-    from operators.base import Operator, Plan, RunOperator
+    from operators.base import Operator, PaneOperator, Plan, RunOperator
     from operators.conditions.condition import Aim
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-__all__ = ["operator_of", "plans_of", "price_of", "run_of"]
+__all__ = ["as_charged", "operator_of", "panes_of", "plans_of", "price_of", "run_of"]
 
 
 def operator_of(query: Query) -> Operator:
@@ -34,6 +36,16 @@ def run_of(query: Query) -> RunOperator | None:
     return None if planned is None else planned(query.condition, query.aim)
 
 
+def panes_of(query: Query) -> PaneOperator | None:
+    """Plan the operator of panes, or of an alarm that is decided from them; ``None`` for others.
+
+    Raises:
+        ConfigError: its aim cannot be kept.
+    """
+    planned = mechanism_of(query.mechanism).panes
+    return None if planned is None else planned(query.condition, query.aim)
+
+
 def price_of(query: Query, aim: Aim | None = None) -> Plan:
     """Return the plan of an alarm, without making what only decisions need.
 
@@ -48,5 +60,10 @@ def price_of(query: Query, aim: Aim | None = None) -> Plan:
 
 
 def plans_of(alarms: Alarms) -> dict[str, Plan]:
-    """Return every alarm's worst case, by id, from configuration alone."""
-    return {query.id: price_of(query) for query in alarms.queries.values()}
+    """Return what every window costs at worst, by id, from configuration alone."""
+    return {query.id: as_charged(query, price_of(query)) for query in alarms.running.values()}
+
+
+def as_charged(query: Query, plan: Plan) -> Plan:
+    """Return the plan of a query's windows: those over panes cost nothing, their panes do."""
+    return replace(plan, epsilon=Fraction(0)) if query.panes else plan

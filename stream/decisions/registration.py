@@ -75,7 +75,7 @@ def registration(query: Query, alarms: Alarms, first_start_ms: int) -> QueryRegi
 
 def scopes_of(alarms: Alarms) -> list[str]:
     """Return the names of the budgets that the alarms draw on, sorted."""
-    return sorted({scope_of(query, alarms) for query in alarms.queries.values()})
+    return sorted({scope_of(query, alarms) for query in alarms.running.values()})
 
 
 def terms_of(alarms: Alarms, scope: str) -> BudgetTerms:

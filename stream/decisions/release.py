@@ -160,7 +160,7 @@ def seen_decision(record: DecisionRecord, alarms: Alarms) -> SeenDecision | None
         scope, next_start_ms = record.budget, from_iso_utc(record.next_start)
         periods = tuple(map(from_iso_utc, record.periods))
     else:
-        query = alarms.queries.get(record.query)
+        query = alarms.running.get(record.query)
         if query is None:
             return None
         scope, next_start_ms = scope_of(query, alarms), _next_start_ms(query, start_ms)

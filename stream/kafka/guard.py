@@ -243,7 +243,7 @@ def _since_ms(alarms: Alarms, ledger: Ledger) -> int:
     decided_ms = ledger.upkeep.last_decided_ms()
     if decided_ms is None:
         return 0
-    histories = {query.id: query.feed.history for query in alarms.queries.values()}
+    histories = {query.id: query.feed.history for query in alarms.running.values()}
     going_on = [
         row.cursor_ms
         for row in ledger.pins.queries()
@@ -260,7 +260,7 @@ def _seen(value: bytes | None, alarms: Alarms, ledgers: Collection[str]) -> Seen
     """
     try:
         record = decode_decision(value or b"")
-        mine = record.ledger in ledgers or record.query in alarms.queries
+        mine = record.ledger in ledgers or record.query in alarms.running
         return seen_decision(record, alarms) if mine else None
     except (DataError, ValueError):
         return None

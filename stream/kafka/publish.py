@@ -80,7 +80,7 @@ class Publisher:
                 while True:
                     tick_ms = await self._next_tick()
                     due = await self._in_thread(partial(ledger.progress.unpublished, tick_ms))
-                    mine = [query_id for query_id in alarms.queries if query_id in due]
+                    mine = [query_id for query_id in alarms.running if query_id in due]
                     known = await witness.release() if mine else {}
                     for query_id in mine:
                         await self._publish(producer, query_id, tick_ms, known[query_id])
@@ -116,7 +116,7 @@ class Publisher:
 
     async def _send(self, producer: Any, decision: StoredDecision, tick_ms: int) -> None:
         """Send a decision, then its alarms, dated by the tick: how long it took is nobody's."""
-        query = self._runtime.alarms.queries[decision.key.query]
+        query = self._runtime.alarms.running[decision.key.query]
         key = query.id.encode()
         ending = decision_record(query, self._runtime.alarms, decision)
         await producer.send_and_wait(
@@ -138,7 +138,7 @@ class Publisher:
     def _delay_s(self, decision: StoredDecision) -> float | None:
         if not decision.release_ms:
             return None
-        query = self._runtime.alarms.queries[decision.key.query]
+        query = self._runtime.alarms.running[decision.key.query]
         return (self._runtime.clock_ms() - decision.key.end_ms - query.grace_ms) / 1000
 
     async def _in_thread(self, call: Callable[[], Any]) -> Any:

@@ -127,7 +127,7 @@ def cautions(alarms: Alarms) -> list[str]:
         ConfigError: the configuration has no ``kafka`` section.
         DependencyError: Kafka cannot be reached.
     """
-    live = [q for q in alarms.queries.values() if q.feed.clock is Clock.APPEND_TIME]
+    live = [q for q in alarms.running.values() if q.feed.clock is Clock.APPEND_TIME]
     if not live:
         return []
     hasty = min(live, key=lambda query: query.decide_timeout_ms)

@@ -139,7 +139,7 @@ def run(
             alarms,
             ledger,
             identities=identities,
-            first_start_ms={q.id: _first_start_ms(q, now_ms) for q in alarms.queries.values()},
+            first_start_ms={q.id: _first_start_ms(q, now_ms) for q in alarms.running.values()},
             clock_ms=clock,
             step=step,
             metrics=metrics,
@@ -257,7 +257,7 @@ class _Tasks:
             query_id = msgspec.json.decode(bell, type=_Bell).query
         except msgspec.MsgspecError:
             return  # not ours: the poll finds whatever is due
-        if query_id in self.runtime.alarms.queries:
+        if query_id in self.runtime.alarms.running:
             await self.guarded(lambda: self._decide(query_id))
 
     async def guarded(self, task: Callable[[], Awaitable[None]]) -> None:

@@ -79,9 +79,9 @@ class Metrics:
             holds = partial(self.readiness.holds, check)
             self._custodian.ready.labels(check).set_function(holds)
         self._periods = alarms.budget.periods
-        live = [q for q in alarms.queries.values() if q.feed.clock is Clock.APPEND_TIME]
+        live = [q for q in alarms.running.values() if q.feed.clock is Clock.APPEND_TIME]
         self._live = {query.id: query for query in live if query.feed.history is None}
-        self._cells = {query.id: len(query.domain) for query in alarms.queries.values()}
+        self._cells = {query.id: len(query.domain) for query in alarms.running.values()}
         self._monotonic_s = monotonic_s
         self._clock_s = clock_s or time.time
         self._newest_ms: dict[str, int] = {}

@@ -85,7 +85,7 @@ class Public:
         build = Gauge(
             "tocsin_build_info", "Always 1; the version is a label.", ["version"], registry=registry
         )
-        for query in alarms.queries:
+        for query in alarms.running:
             for outcome in Outcome:
                 self.decisions.labels(query, str(outcome))
             self.alarms.labels(query)
@@ -135,7 +135,7 @@ class Custodian:
             ["scope"],
             registry=registry,
         )
-        domains = {query.id: query.domain for query in alarms.queries.values()}
+        domains = {query.id: query.domain for query in alarms.running.values()}
         self.losses = LossFamilies(domains, alarms.budget.epsilon_max)
         registry.register(self.losses)
         self.seen = SeenFamilies(alarms)
@@ -228,7 +228,7 @@ class Custodian:
             self.last_event.labels(feed)
             for reason in DROPS:
                 self.dropped.labels(feed, reason)
-        for query in alarms.queries:
+        for query in alarms.running:
             self.unpublished.labels(query)
             self.sequence.labels(query)
             self.decided_at.labels(query)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
@@ -29,6 +29,7 @@ __all__ = [
     "Overrun",
     "Settings",
     "cells_per_unit",
+    "each_for_itself",
     "has_runs",
     "require_kafka",
     "scope_of",
@@ -131,6 +132,8 @@ class Alarms:
         kafka: ``None`` when only replays are configured.
         settings: ledger, metrics, tick.
         timezone: IANA name of the zone in which people are told times.
+        panes: what no alarm is and windows of alarms are decided from, by id: each is counted,
+            charged and settled as an alarm is.
         wanted: alarms of which the file says what is wanted and not how, by id: `tocsin plan` looks
             for a way, and nothing runs while there are any.
         delivery: where `tocsin deliver` brings alarms; ``None`` where the file does not say.
@@ -145,6 +148,20 @@ class Alarms:
     timezone: str = "UTC"
     wanted: Mapping[str, Query] = field(default_factory=dict)
     delivery: Delivery | None = None
+    panes: Mapping[str, Query] = field(default_factory=dict)
+
+    @property
+    def running(self) -> Mapping[str, Query]:
+        """All that the ledger knows of: alarms, in the order of the file, and their panes."""
+        return {**self.queries, **self.panes} if self.panes else self.queries
+
+
+def each_for_itself(alarms: Alarms) -> Alarms:
+    """Return the configuration for who counts the windows of alarms exactly: without panes."""
+    if not alarms.panes:
+        return alarms
+    queries = {name: replace(query, panes="") for name, query in alarms.queries.items()}
+    return replace(alarms, queries=queries, panes={})
 
 
 def scope_of(query: Query, alarms: Alarms) -> str:

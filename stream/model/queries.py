@@ -188,6 +188,9 @@ class Query:
             no fingerprint.
         open: keys of the configuration that were left to ``tocsin plan``; what stands here for them
             stands for nothing, and the alarm does not run.
+        panes: id of the panes that its windows are decided from, where they are: a query of their
+            own, which counts and pays for it; empty for others.
+        readers: of panes, the alarms whose windows read them; empty for alarms.
         share: unit ``user``: the part of the budget that is its own in every period; 0 without one.
         usual: shape (cells,), float64: the aggregate in an ordinary window, in its own unit; for
             plans only, so that it moves no decision and enters no fingerprint.
@@ -217,6 +220,8 @@ class Query:
     false_rings: FalseRings | None = None
     open: tuple[str, ...] = ()
     lifecycle: Lifecycle = field(default=EVERY_RING, compare=False)
+    panes: str = ""
+    readers: tuple[str, ...] = ()
 
     @property
     def tolerance(self) -> str | dict[str, str]:

@@ -15,6 +15,7 @@ DENIALS: Final = (
     "conflict",
     "incomplete",
     "not_admitted",
+    "pane_gone",
     "partition_corrupt",
     "partition_missing",
     "reconfigured",

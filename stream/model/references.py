@@ -86,7 +86,8 @@ def counted_on(feed: Feed, alarms: Alarms) -> tuple[list[Query], Budget]:
         alarms: the configuration.
     """
     if feed.name not in public_feeds(alarms):
-        return [q for q in alarms.queries.values() if q.feed.name == feed.name], alarms.budget
+        mine = (q for q in alarms.running.values() if q.feed.name == feed.name)
+        return [query for query in mine if not query.panes], alarms.budget
     found = []
     for query in alarms.queries.values():
         reference = query.reference
@@ -109,7 +110,12 @@ def feeds_in_use(alarms: Alarms) -> list[Feed]:
 
 
 def feeds_of(query: Query) -> list[Feed]:
-    """Return the feeds whose counts decide an alarm: its own, and that of its references."""
+    """Return the feeds whose counts decide an alarm: its own, and that of its references.
+
+    None where it is decided from panes, which are counted by a query of their own.
+    """
+    if query.panes:
+        return []
     return [query.feed] if query.reference is None else [query.feed, query.reference.feed]
 
 

@@ -67,7 +67,7 @@ def budget_plan(alarms: Alarms, plans: Mapping[str, Plan] | None = None) -> Budg
     plans = plans_of(alarms) if plans is None else plans
     costs: list[AlarmCost] = []
     for scope in scopes_of(alarms):
-        queries = [query for query in alarms.queries.values() if scope_of(query, alarms) == scope]
+        queries = [query for query in alarms.running.values() if scope_of(query, alarms) == scope]
         costs += alarm_costs(scope, queries, plans, alarms.budget)
     return plan_budget([terms_of(alarms, scope) for scope in scopes_of(alarms)], costs)
 

@@ -93,7 +93,7 @@ def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
         yield Objection(name, Objections.OVERRUN, told, plan.suggestion)
     if alarms.budget.on_overrun is Overrun.DENY:
         return
-    queries = [alarms.queries[alarm.query] for alarm in plan.alarms]
+    queries = [alarms.running[alarm.query] for alarm in plan.alarms]
     whole = played(plan, queries, alarms.budget)
     if whole is None:
         refused = first_refusal(plan, queries, alarms.budget)

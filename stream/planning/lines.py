@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.planning.changes import Change
     from stream.planning.outlook import ScopeOutlook
+    from stream.planning.panes import PaneShare
     from stream.planning.playing import Played
     from stream.planning.refusal import Refusal
     from stream.planning.runs import RunOutlook
@@ -36,6 +37,8 @@ def plan_lines(looked: Sequence[ScopeOutlook], alarms: Alarms) -> Iterator[dict[
         yield _budget_line(one)
         for run in one.runs:
             yield _run_line(run, one.plan)
+        for share in one.panes:
+            yield _panes_line(share, one.plan)
         if one.plan.sharing is not None:
             for pair in one.plan.sharing.pairs:
                 yield _pair_line(pair, one.plan)
@@ -44,7 +47,7 @@ def plan_lines(looked: Sequence[ScopeOutlook], alarms: Alarms) -> Iterator[dict[
 
 
 def _alarm_line(alarm: AlarmPlan, plan: ScopePlan, alarms: Alarms) -> dict[str, object]:
-    query = alarms.queries[alarm.query]
+    query = alarms.running[alarm.query]
     return {
         "record": "alarm",
         "alarm": alarm.query,
@@ -135,6 +138,26 @@ def _run_line(run: RunOutlook, plan: ScopePlan) -> dict[str, object]:
         "beta": float(run.beta),
         "tslm_epsilon": f"{float(run.window_epsilon):.12f}",
         "tslm_worst": None if run.windows_units is None else epsilon_text(run.windows_units),
+    }
+
+
+def _panes_line(share: PaneShare, plan: ScopePlan) -> dict[str, object]:
+    return {
+        "record": "shared",
+        "noisy_panes": share.panes,
+        "budget": plan.terms.scope,
+        "windows": share.windows,
+        "epsilon": epsilon_text(share.units),
+        "tslm_epsilon": epsilon_text(share.apart_units),
+        "alarms": [
+            {
+                "alarm": one.alarm,
+                "noises": one.noises,
+                "missed": float(one.missed),
+                "false": float(one.false),
+            }
+            for one in share.alarms
+        ],
     }
 
 

@@ -9,6 +9,7 @@ from operators.registry import mechanism_of
 from stream.decisions.mechanisms import plans_of
 from stream.planning.budget import budget_plan
 from stream.planning.changes import recommended
+from stream.planning.panes import pane_shares
 from stream.planning.playing import played
 from stream.planning.refusal import first_refusal
 from stream.planning.runs import run_outlook
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms, Budget
     from stream.model.queries import Query
     from stream.planning.changes import Change
+    from stream.planning.panes import PaneShare
     from stream.planning.playing import Played
     from stream.planning.refusal import Refusal
     from stream.planning.runs import RunOutlook
@@ -37,6 +39,7 @@ class ScopeOutlook:
     Args:
         plan: its costs and its verdict.
         refusal: the first window that is refused, if one is found.
+        panes: what alarms share noisy panes, and what that saves.
         totals: what a week and a year come to; ``None`` where nothing adds up.
         played: a whole period in the order of admission; ``None`` where it has no end.
         changes: the smallest of each kind, where the plan does not fit.
@@ -49,6 +52,7 @@ class ScopeOutlook:
     runs: tuple[RunOutlook, ...] = ()
     played: Played | None = None
     totals: Totals | None = None
+    panes: tuple[PaneShare, ...] = ()
 
     @property
     def recommended(self) -> Change | None:
@@ -61,13 +65,14 @@ def outlook(alarms: Alarms) -> tuple[ScopeOutlook, ...]:
     plans = plans_of(alarms)
     looked: list[ScopeOutlook] = []
     for plan in budget_plan(alarms, plans).scopes:
-        queries = [alarms.queries[alarm.query] for alarm in plan.alarms]
+        queries = [alarms.running[alarm.query] for alarm in plan.alarms]
         whole = played(plan, queries, alarms.budget)
         looked.append(
             ScopeOutlook(
                 plan=plan,
                 played=whole,
                 totals=totals(plan, queries, alarms.budget),
+                panes=pane_shares(queries),
                 refusal=_refusal(plan, queries, alarms.budget, whole),
                 changes=smallest_changes(plan, queries, plans, alarms.budget),
                 runs=tuple(
@@ -88,7 +93,7 @@ def starving(alarms: Alarms, planned: BudgetPlan) -> Iterator[str]:
         planned: of its budgets.
     """
     for plan in planned.scopes:
-        queries = [alarms.queries[alarm.query] for alarm in plan.alarms]
+        queries = [alarms.running[alarm.query] for alarm in plan.alarms]
         whole = None if plan.fits else played(plan, queries, alarms.budget)
         for name, windows in {} if whole is None else whole.fewer.items():
             if not windows.granted:

@@ -125,7 +125,7 @@ def _bars(one: ScopeOutlook, alarms: Alarms) -> list[Bar]:
     first = next(at for at, day in enumerate(days) if not day.weekday()) if daily else 0
     in_a_week = int((table.starts_ms < REFERENCE_MS + _WEEK_MS).sum())
     shown = max(1, min(_MOST_BARS, in_a_week))
-    queries = [alarms.queries[alarm.query] for alarm in one.plan.alarms]
+    queries = [alarms.running[alarm.query] for alarm in one.plan.alarms]
     units = period_losses(table, queries, budget, one.plan.terms.epsilon_max_units)
     total = [float(from_loss_units(int(each))) for each in units[first : first + shown]]
     names = [f"{day:%a}" for day in days[first:]] if daily else map(str, range(1, shown + 1))

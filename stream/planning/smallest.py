@@ -63,6 +63,8 @@ def smallest_changes(
     if plan.fits or any(query.share for query in queries):
         return ()
     bench = _Bench(plan, queries, plans, budget)
+    if any(query.readers for query in queries):
+        return (bench.epsilon_max(),)  # another aim of one alarm may share panes otherwise
     changes = []
     everyone = range(len(queries))
     for chosen in [*([at] for at in everyone), *([list(everyone)] if len(queries) > 1 else [])]:

@@ -59,6 +59,7 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
     shown: list[RenderableType] = []
     for one in looked:
         shown += [Fitting(_costs_table(one.plan, alarms)), _verdict(one)]
+        shown += [Text(share.text) for share in one.panes]
         if one.totals is not None:
             shown.append(Text(_totals_text(one.totals)))
         if one.runs:
@@ -91,7 +92,7 @@ def _costs_table(plan: ScopePlan, alarms: Alarms) -> Table:
     for alarm in plan.alarms:
         table.add_row(
             alarm.query,
-            alarms.queries[alarm.query].mechanism,
+            alarms.running[alarm.query].mechanism,
             f"{float(alarm.epsilon):.3f}",
             f"{alarm.limit:.3f}",
             f"{alarm.ratio:.3f}",
@@ -255,7 +256,7 @@ def _looked_at(one: ScopeOutlook, alarms: Alarms) -> str:
     """Return where a refusal was looked for; see :mod:`stream.planning.refusal`."""
     if alarms.budget.periods is not None and alarms.budget.periods.calendar is not None:
         return "the fullest period"
-    if all(alarms.queries[alarm.query].feed.history for alarm in one.plan.alarms):
+    if all(alarms.running[alarm.query].feed.history for alarm in one.plan.alarms):
         return "the declared history"
     return "the week looked at" if one.plan.terms.unit is PrivacyUnit.EVENT else "ten years"
 

@@ -17,6 +17,7 @@ from operators.noise.source import NoiseSource
 from operators.registry import mechanism_of
 from stream.counting.bounding import Capped
 from stream.decisions.judge import statistics_of
+from stream.model.alarms import each_for_itself
 from stream.model.references import (
     WindowPartials,
     band_of,
@@ -79,6 +80,7 @@ def count_windows(
         ConfigError: a feed has no history or no file, or no window lies in the history.
         DataError: a file is not what its feed declares.
     """
+    alarms = each_for_itself(alarms)
     keys = {q.id: list(islice(windows_of(q), limit)) for q in alarms.queries.values()}
     for name, found in keys.items():
         if not found:

@@ -107,7 +107,7 @@ class Replay:
         contents = {feed.name: digests_of(files[feed.name]) for feed in self._feeds}
         self._claims = claims_on(contents, alarms, ledger)
         self._claims.refuse_others()
-        schedule = [key for query in alarms.queries.values() for key in windows_of(query)]
+        schedule = [key for query in alarms.running.values() for key in windows_of(query)]
         self.runtime = assemble(
             alarms,
             ledger,
@@ -123,16 +123,18 @@ class Replay:
             },
             first_start_ms={
                 query.id: query.calendar.bounds(_first_index(query))[0]
-                for query in alarms.queries.values()
+                for query in alarms.running.values()
             },
             clock_ms=lambda: self._now_ms,
             step=step,
             files={feed: {digest for _, digest in found} for feed, found in contents.items()},
         )
         self.unclaimed = self._claims.claim()
-        cursors = ledger.progress.cursors(alarms.queries)
-        self._todo = sorted(key for key in schedule if key.start_ms >= cursors[key.query])
-        self._done = sorted(key for key in schedule if key.start_ms < cursors[key.query])
+        cursors = ledger.progress.cursors(alarms.running)
+        # Windows over panes follow all that end with them: they are charged nothing.
+        schedule.sort(key=lambda key: (key.end_ms, bool(alarms.running[key.query].panes), key))
+        self._todo = [key for key in schedule if key.start_ms >= cursors[key.query]]
+        self._done = [key for key in schedule if key.start_ms < cursors[key.query]]
         self._cursors = cursors
         self.windows = len(schedule)
         self.before = len(self._done)
@@ -164,10 +166,10 @@ class Replay:
         lanes = self._lanes()
         arrived: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
         for key in self._todo:
-            query = self._alarms.queries[key.query]
+            query = self._alarms.running[key.query]
             for feed in feeds_of(query):
                 read_until(key, lanes[feed.name], arrived)
-            for counted in arrived.pop(key):
+            for counted in arrived.pop(key, ()):
                 self.runtime.step(Step.BEFORE_PARTIAL, key)
                 status = self._ledger.counts.put_partial(counted)
                 self.runtime.step(Step.AFTER_PARTIAL, key)
@@ -206,12 +208,12 @@ class Replay:
             before=self.before,
             decided=self._outcomes[Outcome.DECIDED],
             denied=dict(self._denied),
-            alarms={query_id: self._rang[query_id] for query_id in self._alarms.queries},
+            alarms={query_id: self._rang[query_id] for query_id in self._alarms.running},
         )
 
     def _left_over(self) -> Iterator[StoredDecision]:
         """Yield what was decided and not published."""
-        while left := self._ledger.progress.unpublished(_ANY_TIME_MS) & self._alarms.queries.keys():
+        while left := self._ledger.progress.unpublished(_ANY_TIME_MS) & self._alarms.running.keys():
             waiting = [one for each in left for one in self._ledger.unpublished(each, _ANY_TIME_MS)]
             yield from sorted(waiting, key=attrgetter("key"))
             self._mark_published()
@@ -251,7 +253,7 @@ class Replay:
         metrics = self.runtime.metrics
         last_cut_ms: defaultdict[str, int] = defaultdict(int)
         for key in self._todo:
-            query = self._alarms.queries[key.query]
+            query = self._alarms.running[key.query]
             cut_ms = key.end_ms + query.grace_ms
             for feed in feeds_of(query):
                 last_cut_ms[feed.name] = max(last_cut_ms[feed.name], cut_ms)

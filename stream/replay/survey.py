@@ -23,6 +23,7 @@ from stream.events.columns import GOOD, Drop, verdict
 from stream.events.decoder import Batcher, Decoder
 from stream.events.files import json_object, read_stretches
 from stream.events.marks import claims_mark
+from stream.model.alarms import each_for_itself
 from stream.model.feeds import Codec
 from stream.model.references import feeds_in_use
 from stream.replay.dumps import read_log
@@ -62,6 +63,7 @@ def survey(alarms: Alarms, files: Mapping[str, Sequence[Path]]) -> list[FeedSurv
         ConfigError: a feed has no history or no file.
         DataError: a file is not what its feed declares.
     """
+    alarms = each_for_itself(alarms)
     key = NoiseSource().token(HASH_KEY_BYTES)
     found = []
     for feed in feeds_in_use(alarms):

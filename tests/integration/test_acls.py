@@ -214,8 +214,9 @@ def _assert_delivered(broker: GuardedBroker, folder: Path) -> None:
         config.write_text(
             f"kafka:\n  bootstrap: {login['bootstrap_servers']}\n  security:\n"
             f"    security_protocol: {login['security_protocol']}\n    sasl_mechanism: PLAIN\n"
-            f"    sasl_username: analyst-anna\n    sasl_password: {PASSWORD}\n"
-            f"deliver: {{webhooks: {{own: {{url: {inbox.url}, secret: {PASSWORD * 2}}}}}}}\n",
+            f"    sasl_username: analyst-anna\n"
+            f"    sasl_password: ${{file:{broker.password('analyst-anna')}}}\n"
+            f"deliver: {{webhooks: {{own: {{url: {inbox.url}, secret: {'s' * 32}}}}}}}\n",
             encoding="utf-8",
         )
         process = Command.start(folder / "deliver", "deliver", config, "--from-beginning")

@@ -21,6 +21,7 @@ from accountant.records import Outcome
 from operators.registry import create
 from operators.svt import Svt
 from stream.build import open_ledger
+from tests.support.commands import tocsin
 from tests.support.hostile import produce_live
 from tests.support.matrix import STEPS, Matrix, check_promises
 from tests.support.scenario import Scenario
@@ -102,6 +103,24 @@ def in_runs(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matr
         yield found
 
 
+@pytest.fixture
+def over_panes(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+    """Windows that slide over three panes, which they share: unit event."""
+    ledger = postgres.new_database()
+    scenario = Scenario(
+        broker,
+        tmp_path,
+        unused_name(),
+        ledger,
+        budget='  unit: event\n  epsilon_max: "10"\n',
+        window="HOP(ts, INTERVAL '1' SECOND, INTERVAL '3' SECOND)",
+        having="COUNT(*) > 5",
+        tolerance="2\n    mechanism: panes",
+    )
+    with watched(scenario) as found:
+        yield found
+
+
 def test_killed_at_every_named_step(matrix: Matrix) -> None:
     """Two workers die at each step of the protocol in turn; every promise still holds."""
     died = matrix.kill_at_steps(list(STEPS), patience_s=300)
@@ -119,6 +138,27 @@ def test_runs_survive_kills_at_every_named_step(in_runs: Matrix) -> None:
     report = check_promises(in_runs, decisions)
     assert report["decided"] > 0
     check_runs(in_runs, decisions)
+
+
+def test_panes_are_drawn_once_whatever_is_killed(over_panes: Matrix) -> None:
+    """What was stored of a pane is never anything else, and every window is decided from it."""
+    died = over_panes.kill_at_steps(list(STEPS), patience_s=300)
+    assert set(died) == {plan.partition(":")[0] for plan in STEPS}
+    decisions, ledger = over_panes.finish(), over_panes.ledger
+    assert {one.outcome for one in decisions} == {Outcome.DECIDED}
+    assert {one.epsilon_units for one in decisions} == {0}
+    starts_ms = [one.key.start_ms for one in decisions]
+    assert starts_ms == list(range(starts_ms[0], starts_ms[-1] + 1, 1_000))
+    assert over_panes.panes
+    assert {len(drawn) for drawn in over_panes.panes.values()} == {1}
+    (panes,) = over_panes.scenario.alarms().panes.values()
+    status = ledger.reports.status()
+    assert status.queries[panes.id].decided >= len(decisions) + 2
+    assert status.queries[panes.id].denied == {}
+    (scope,) = status.scopes.values()
+    assert scope.spent_units == panes.aim.pane_units
+    compared = tocsin("ledger", str(over_panes.scenario.config), "verify", "--topics")
+    assert compared.exit_code == 0, compared.stderr
 
 
 def test_killed_at_random_times(matrix: Matrix, request: pytest.FixtureRequest) -> None:

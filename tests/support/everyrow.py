@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import sqlalchemy as sa
 from sqlalchemy import event
 
+from accountant.costs.noisy import Noisy
 from accountant.ledger.journal import START
 from accountant.records import BudgetTerms, LogIdentity, SeenDecision, Stand
 from accountant.store.declaration import Kind
@@ -165,7 +166,7 @@ def _adopted(ledger: Ledger) -> None:
     ledger.admit("t", requests([_EVENTS, beside], 70))
     last = settle(ledger, _EVENTS, 0, units=2)
     deny(ledger, _EVENTS, 1)
-    settle(ledger, beside, 0, cells=(1, 0, 0, 1))
+    settle(ledger, beside, 0, cells=(1, 0, 0, 1), noisy=Noisy(b"secret counts", 0))
     seen = [_seen(last, index, index + 3) for index in (2, 3)]
     ledger.upkeep.mark_spent([seen[0], replace(seen[1], ledger_id="other")])
     deny(ledger, beside, 1)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accountant.costs.charges import CellCosts
+    from accountant.costs.noisy import Noisy
     from accountant.records import LedgerStatus
 
 FINGERPRINT = "f1"
@@ -144,6 +145,7 @@ def settle(
     units: int | None = None,
     cells: Sequence[int] | None = None,
     alarm_count: int = 0,
+    noisy: Noisy | None = None,
 ) -> StoredDecision:
     """Settle a window at its worst case, at ``units`` a cell, or cell by cell."""
     cost: CellCosts = UniformCost(series.units if units is None else units, CELLS)
@@ -157,6 +159,7 @@ def settle(
         alarm_count=alarm_count,
         next_start_ms=series.key(index + 1).start_ms,
         release_ms=series.key(index).end_ms,
+        noisy=noisy,
     )
 
 

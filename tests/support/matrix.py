@@ -50,15 +50,19 @@ class Matrix:
     worst_units: int = 0
     caught_up_ms: int = 0
     thresholds: dict[tuple[str, int], set[int]] = field(default_factory=dict)
+    panes: dict[tuple[str, int, int], set[bytes]] = field(default_factory=dict)
 
     def watch_budget(self) -> None:
-        """Note the largest loss the ledger ever shows, and the noisy threshold of every run."""
+        """Note the largest loss the ledger ever shows, and what runs and panes were drawn as."""
         scope = self.ledger.reports.status().scopes.get("user")
         if scope is not None:
             self.worst_units = max(self.worst_units, scope.spent_units)
             assert scope.spent_units <= scope.epsilon_max_units
         for opened, state in run_states(self.ledger).items():
             self.thresholds.setdefault(opened, set()).add(state.threshold_noise)
+        with self.ledger._store.read() as tx:
+            for row in tx.noisy.each():
+                self.panes.setdefault(row.window, set()).add(row.counts)
 
     def kill_at_steps(self, plans: list[str], *, patience_s: float) -> Counter[str]:
         """Start workers that die at the planned steps, two at a time; return where they died.

@@ -22,6 +22,7 @@ from accountant.store.tables.decided import (
     ARCHIVES,
     DECISIONS,
     GAPS,
+    NOISY,
     SEQUENCES,
     TALLIES,
 )
@@ -34,6 +35,6 @@ __all__ = ["TABLES"]
 TABLES: Final[tuple[Table[Any], ...]] = (
     *(LEDGER, SCOPES, LOGS, QUERIES, SHAPES, PARTIALS, MARKS, PLACES, CHARGES, RUNS, DECISIONS),
     *(ADOPTED, SEQUENCES, GAPS, TALLIES, TOTALS, COMPACTED, LINKS, JOURNAL, GROWTHS, WRITERS),
-    *(FILES, SHARES, DRAWN, ARCHIVES),
+    *(FILES, SHARES, DRAWN, ARCHIVES, NOISY),
 )
 """All of them, in the order of an export."""

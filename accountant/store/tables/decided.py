@@ -12,12 +12,14 @@ __all__ = [
     "ARCHIVES",
     "DECISIONS",
     "GAPS",
+    "NOISY",
     "SEQUENCES",
     "TALLIES",
     "AdoptedRow",
     "ArchiveRow",
     "DecisionRow",
     "GapRow",
+    "NoisyRow",
     "SequenceRow",
     "TallyRow",
 ]
@@ -29,8 +31,8 @@ class DecisionRow(OfWindow):
 
     ``archived`` says that its charge was compacted, ``alarms_digest`` what its alarms were then.
     ``next_start_ms`` is where it left the query's cursor, ``run_digest`` how it left the run that
-    it was decided in, ``hash`` vouches for it and for all before it of its query
-    (:mod:`accountant.store.decisionchain`).
+    it was decided in or the noisy counts of its pane, ``hash`` vouches for it and for all before it
+    of its query (:mod:`accountant.store.decisionchain`).
     """
 
     query: str
@@ -61,6 +63,26 @@ DECISIONS: Final = Table(
     kinds={"alarms": Kind.ENCODED},
     unique=["query", "sequence"],
     indexes=[Index("decisions_outbox", ("query", "sequence"), "NOT published")],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyRow(OfWindow):
+    """One :class:`accountant.costs.noisy.Noisy`: the noisy counts of a pane.
+
+    Its digest is the ``run_digest`` of its decision: no window both keeps a run and is a pane.
+    """
+
+    query: str
+    start_ms: int
+    end_ms: int
+    fingerprint: str
+    kept_from_ms: int
+    counts: bytes
+
+
+NOISY: Final = Table(
+    "noisy", NoisyRow, key=WINDOW, refers={"query": "queries"}, private=("counts",)
 )
 
 

@@ -114,7 +114,8 @@ def mechanisms_tried(case: Case) -> tuple[Mechanism, ...]:
     """Return the mechanisms that can answer the alarm: the written one, or all that are offered."""
     if "mechanism" not in case.query.open:
         return (mechanism_of(case.query.mechanism),)
-    return tuple(one for one in OFFERED.values() if one.bands is None)
+    # What panes cost depends on who shares them: they are written, and not yet advised.
+    return tuple(one for one in OFFERED.values() if one.bands is None and one.panes is None)
 
 
 def candidates(case: Case, *, useful: bool = True) -> list[Candidate]:

@@ -1,0 +1,122 @@
+"""Windows over shared panes, as a configuration names them: the operator and its descriptor.
+
+An alarm asks one question of its windows; what other alarms need of the same panes is in its aim.
+Proof: ``docs/proofs/panes.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from operators.base import Decision, Maker, Mechanism
+from operators.panes.mechanism import Panes
+from operators.panes.pricing import PaneQuestion
+from operators.single.abreast import Decisions
+from operators.single.adapter import check_statistics, promise_of, steps_of
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from operators.base import Plan
+    from operators.conditions.condition import Aim, Condition
+    from operators.noise.source import NoiseSource
+
+__all__ = ["PANES", "PaneWindows"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PaneWindows:
+    """The windows of one alarm over panes, and the panes themselves.
+
+    Guarantee: that of :class:`operators.panes.mechanism.Panes`, for one draw of every pane.
+
+    Args:
+        condition: of one literal.
+        panes: planned for that literal's test; its one question is the alarm's.
+    """
+
+    condition: Condition
+    panes: Panes
+
+    @classmethod
+    def planned(cls, condition: Condition, aim: Aim) -> PaneWindows:
+        """Plan for windows of ``aim.panes`` panes, at no less than ``aim.pane_units``.
+
+        Raises:
+            ConfigError: a promise that cannot be kept, more noises in a sum than are planned for,
+                or noise wider than is drawn.
+        """
+        test = condition.test(condition.formula.literals[0])
+        question = PaneQuestion(test, promise_of(aim), aim.panes)
+        return cls(condition, Panes.planned([question], least=aim.pane_units))
+
+    @property
+    def plan(self) -> Plan:
+        """Loss of one pane and cell, whatever windows read it."""
+        return self.panes.plan
+
+    def release(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
+        """Return the noisy counts of one pane; see :meth:`operators.base.PaneOperator.release`."""
+        check_statistics(self.condition, statistics)
+        (noisy,) = self.panes.release(statistics[self._row][None], noise)
+        return np.asarray(noisy)
+
+    def fired(self, noisy: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which cells of a window ring; see :meth:`operators.base.PaneOperator.fired`."""
+        return self.panes.decide(0, noisy)
+
+    def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
+        """Decide one window with fresh noise for each of its panes: to try an alarm out.
+
+        Its law is that of a released window; what is released is decided by :meth:`fired`. The cost
+        is that of one pane.
+        """
+        check_statistics(self.condition, statistics)
+        return Decision(self._tried(statistics[None], noise)[0], self.panes.cost)
+
+    def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
+        """Decide many windows; see :class:`operators.single.abreast.DecidesMany`."""
+        check_statistics(self.condition, statistics[0])
+        fired = self._tried(statistics, noise)
+        return Decisions(fired, np.full(fired.shape, self.panes.units, dtype=np.int64))
+
+    def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""
+        (asked,) = self.panes.questions
+        undivided = replace(asked.test, sensitivity=1)
+        return self.panes.chances(0, steps_of(undivided, cell, statistics[self._row]))
+
+    @property
+    def errors(self) -> tuple[Fraction, Fraction]:
+        """Certified upper bounds of the worst miss and the worst false alarm of a window."""
+        return self.panes.errors(0)
+
+    @property
+    def _row(self) -> int:
+        """Which statistic the test reads."""
+        return self.condition.atoms[self.condition.formula.atoms[0]].statistic
+
+    def _tried(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.bool_]:
+        """Return which cells of which windows ring with noise of their own, (windows, cells)."""
+        counted = statistics[:, self._row]
+        windows = []
+        for each in counted:
+            panes = np.zeros((self.panes.terms[0], each.size), dtype=np.int64)
+            panes[0] = each  # their sum is all that is read
+            windows.append(self.fired(self.panes.release(panes, noise)))
+        return np.stack(windows)
+
+
+PANES: Final = Mechanism(
+    name="panes",
+    releases="which predicates ring, of every window over the panes",
+    single=Maker(PaneWindows.planned),
+    panes=PaneWindows.planned,
+    definition=lambda _condition, aim: {"panes": aim.panes, "pane_units": aim.pane_units},
+    colours=("#0f766e", "#4cc4b8"),
+)

@@ -1,0 +1,236 @@
+"""Alarms that share noisy panes: which do, how long a pane is, and what it has to pay for.
+
+Alarms over the same events, predicates, statistic, grace and schedule share a query that nobody
+wrote: panes as long as fit whole into all their windows, at the rate that the dearest of them
+needs. One joins others where that costs an event no more than panes of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.errors import ConfigError
+from accountant.units import PrivacyUnit, to_loss_units
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
+from operators.conditions.condition import Condition
+from operators.conditions.weights import Weight
+from operators.registry import DEFAULT, mechanism_of
+from stream.model.fingerprints import definition, fingerprint
+from stream.windows.calendars import FixedCalendar, LocalCalendar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from stream.config.findings import Findings
+    from stream.model.alarms import Alarms, Budget
+    from stream.model.queries import Query
+    from stream.windows.calendars import Calendar
+
+__all__ = ["with_panes"]
+
+_ADD_UP: Final = frozenset({Weight.COUNT, Weight.SUM})
+_WEEK_DAYS: Final = 7
+_OTHERWISE: Final = f"write mechanism: {DEFAULT.name}"
+
+
+def with_panes(alarms: Alarms, findings: Findings) -> Alarms:
+    """Return the configuration with the panes that its alarms share.
+
+    Args:
+        alarms: checked, alarm by alarm.
+        findings: receives errors of alarms that cannot be decided from panes.
+    """
+    every = (*alarms.queries.values(), *alarms.wanted.values())
+    asking = [query for query in every if mechanism_of(query.mechanism).panes is not None]
+    able = [query for query in asking if _able(query, alarms, findings)]
+    alike: defaultdict[str, list[_Shared]] = defaultdict(list)
+    for query in able:
+        _join(query, alike[_terms(query, alarms.budget)], alarms.settings.tick_ms)
+    panes: dict[str, Query] = {}
+    readers: dict[str, Query] = {}
+    for terms, groups in alike.items():
+        for shared in groups:
+            own = shared.panes(terms, alarms.budget)
+            panes[own.id] = own
+            readers |= {one.id: shared.reader(one, own, alarms.budget) for one in shared.queries}
+    for name in panes.keys() & alarms.queries.keys():
+        findings.wrong(("alarms", name), "panes have this name", "give the alarm another")
+    queries = {name: readers.get(name, query) for name, query in alarms.queries.items()}
+    return replace(alarms, queries=queries, panes=panes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """Alarms that share panes.
+
+    Args:
+        queries: at least one, in the order of the file.
+        calendar: of the panes: the longest that all their windows are made of.
+        units: loss units of a pane.
+    """
+
+    queries: tuple[Query, ...]
+    calendar: Calendar
+    units: int
+
+    @classmethod
+    def of(cls, queries: Sequence[Query]) -> _Shared:
+        """Plan the panes of some alarms.
+
+        Raises:
+            ConfigError: the windows of one would have too many.
+        """
+        calendar = _pane([query.calendar for query in queries])
+        units = max(_units(query, calendar) for query in queries)
+        return cls(tuple(queries), calendar, units)
+
+    def reader(self, query: Query, own: Query, budget: Budget) -> Query:
+        """Return an alarm as it is decided from these panes."""
+        often = _times(query.calendar, self.calendar)
+        aim = replace(query.aim, panes=often, pane_units=self.units)
+        reader = replace(query, aim=aim, panes=own.id)
+        return replace(reader, fingerprint=fingerprint(reader, budget))
+
+    def panes(self, terms: str, budget: Budget) -> Query:
+        """Return the query that counts the panes and pays for them."""
+        dearest = max(self.queries, key=lambda query: _units(query, self.calendar))
+        cells = dearest.condition.cells
+        (sensitivity,) = dearest.condition.sensitivities
+        nothing = np.zeros(cells, dtype=np.int64)  # no threshold is a pane's own
+        length = _length(self.calendar)
+        named = blake2b(f"{terms} {length}".encode(), digest_size=4).hexdigest()
+        own = replace(
+            dearest,
+            id=f"panes-{named}",
+            calendar=self.calendar,
+            condition=Condition.single(IntegerTest(Comparison.GE, nothing, sensitivity)),
+            aim=replace(dearest.aim, panes=1, pane_units=self.units),
+            publish_delay_ms=max(query.publish_delay_ms for query in self.queries),
+            decide_timeout_ms=max(query.decide_timeout_ms for query in self.queries),
+            max_age_ms=max(query.max_age_ms for query in self.queries),
+            sql="",
+            usual=None,
+            false_rings=None,
+            readers=tuple(query.id for query in self.queries),
+        )
+        return replace(own, fingerprint=fingerprint(own, budget))
+
+
+def _join(query: Query, groups: list[_Shared], tick_ms: int) -> None:
+    """Add an alarm to the first of some groups in which it costs no more than by itself."""
+    alone = _Shared.of([query])
+    for at, group in enumerate(groups):
+        try:
+            together = _Shared.of([*group.queries, query])
+        except ConfigError:
+            continue
+        fine = _too_fine(together.calendar, tick_ms)
+        if not fine and together.units <= group.units + alone.units:
+            groups[at] = together
+            return
+    groups.append(alone)
+
+
+def _able(query: Query, alarms: Alarms, findings: Findings) -> bool:
+    """Tell whether an alarm can be decided from panes; what speaks against it is reported."""
+    obstacle = next(_obstacles(query, alarms), None)
+    if obstacle is not None:
+        key, why, hint = obstacle
+        findings.wrong(("alarms", query.id, key), f"no panes for this alarm: {why}", hint)
+    return obstacle is None
+
+
+def _obstacles(query: Query, alarms: Alarms) -> Iterator[tuple[str, str, str]]:
+    """Yield key, reason and hint of what keeps an alarm from being decided from panes."""
+    (spec, *others), calendar = query.aggregates, query.calendar
+    tick_ms = alarms.settings.tick_ms
+    if query.open:
+        why = "their noise is planned for what is written, and this leaves something open"
+        yield "mechanism", why, "write tolerance and mechanism, or leave mechanism open too"
+    if alarms.budget.unit is PrivacyUnit.USER:
+        why = "a person pays for each pane that she is in, and caps of a window are none of a pane"
+        yield "mechanism", f"under unit: user {why}", _OTHERWISE
+    if spec.kind is Weight.DISTINCT_UNITS:
+        why = "COUNT(DISTINCT ...) does not add up over panes: who is in several counts in each"
+        yield "sql", why, f"count events with COUNT(*), or {_OTHERWISE}"
+    if spec.kind not in _ADD_UP or others or query.reference is not None:
+        yield "sql", "only COUNT and SUM add up over panes", _OTHERWISE
+    if _has_gaps(calendar):
+        why = "between its windows lie panes that none of them reads, and that would be charged"
+        yield "sql", why, f"let windows meet, or {_OTHERWISE}"
+    pane = _pane([calendar])
+    if _too_fine(pane, tick_ms):
+        why = f"its panes are {_length(pane)} ms long, finer than the tick of {tick_ms} ms"
+        yield "sql", why, f"let windows begin and end on multiples of {tick_ms} ms"
+    try:
+        _units(query, pane)
+    except ConfigError as error:
+        yield "sql", error.message, error.hint or _OTHERWISE
+
+
+def _terms(query: Query, budget: Budget) -> str:
+    """Return what alarms have in common that share panes, as canonical JSON."""
+    whole = definition(query, budget)
+    same = {name: whole[name] for name in ("feed", "domain", "where", "aggregates", "grace_ms")}
+    calendar = whole["calendar"]
+    same |= {name: calendar.get(name) for name in ("active", "timezone")}
+    same["sensitivities"] = list(query.condition.sensitivities)
+    return json.dumps(same, sort_keys=True, separators=(",", ":"))
+
+
+def _units(query: Query, pane: Calendar) -> int:
+    """Return what a pane has to pay for one alarm, in loss units."""
+    aim = replace(query.aim, panes=_times(query.calendar, pane), pane_units=0)
+    plan = mechanism_of(query.mechanism).price(query.condition, aim)
+    return to_loss_units(plan.epsilon)
+
+
+def _pane(calendars: Sequence[Calendar]) -> Calendar:
+    """Return the longest panes that all windows of some calendars, of one kind, are made of."""
+    first = calendars[0]
+    lengths = set(chain.from_iterable(map(_lengths, calendars)))
+    length = math.gcd(*lengths)
+    if isinstance(first, FixedCalendar):
+        return replace(first, size_ms=length, step_ms=length)
+    if not isinstance(first, LocalCalendar):
+        raise TypeError("windows are of a fixed length or of whole local days")
+    # Whole weeks start on Mondays, others at the epoch's day: only single days fit both.
+    weeks = {each % _WEEK_DAYS == 0 for each in lengths}
+    length = length if len(weeks) == 1 else 1
+    return replace(first, size_days=length, step_days=length)
+
+
+def _lengths(calendar: Calendar) -> tuple[int, int]:
+    """Return size and step, in milliseconds or days."""
+    if isinstance(calendar, FixedCalendar):
+        return calendar.size_ms, calendar.step_ms
+    if isinstance(calendar, LocalCalendar):
+        return calendar.size_days, calendar.step_days
+    raise TypeError("windows are of a fixed length or of whole local days")
+
+
+def _length(calendar: Calendar) -> int:
+    return _lengths(calendar)[0]
+
+
+def _times(windows: Calendar, panes: Calendar) -> int:
+    """Return of how many panes a window is made at most."""
+    return _length(windows) // _length(panes)
+
+
+def _has_gaps(calendar: Calendar) -> bool:
+    size, step = _lengths(calendar)
+    return step > size
+
+
+def _too_fine(pane: Calendar, tick_ms: int) -> bool:
+    return isinstance(pane, FixedCalendar) and pane.size_ms < tick_ms

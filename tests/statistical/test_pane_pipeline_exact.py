@@ -1,0 +1,150 @@
+"""Alarms over shared panes, through the whole pipeline: every noise, every window, exact rationals.
+
+Every vector of noises is a room of its own, in which the same is counted, so that one replay from
+YAML to the ledger decides them all.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import defaultdict
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from accountant.units import from_loss_units
+from stream.decisions.panes import StoredPanes
+from stream.decisions.steps import Step
+from tests.statistical.panes_law import GivenNoise, mass, worst_ratio
+from tests.support.paned import alarm, configured, opened, replayed, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from accountant.costs.charges import WindowKey
+    from stream.model.queries import Query
+    from tests.statistical.panes_law import Law
+
+Q = Fraction(1, 3)
+BOX = range(-4, 8)
+SLIDING = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
+ALARMS = (
+    alarm("warning", SLIDING, "COUNT(*) > 1", tolerance="0"),
+    alarm("critical", SLIDING, "COUNT(*) > 3", tolerance="0"),
+    alarm("whole", "TUMBLE(ts, INTERVAL '3' MINUTE)", "COUNT(*) > 4", tolerance="0"),
+)
+COUNTS = (1, 0, 2)
+
+
+def law(
+    folder: Path,
+    counts: tuple[int, ...],
+    *,
+    written: tuple[str, ...] = ALARMS,
+    draws: int = 1,
+    released: bool = False,
+) -> Law:
+    """Return the law of all decisions together, every noisy count in ``BOX``.
+
+    Args:
+        folder: of its own.
+        counts: of each minute.
+        written: the alarms.
+        draws: how often each minute is drawn.
+        released: whether the noisy panes are part of the outcome.
+    """
+    own = np.tile(np.array(counts, dtype=np.int64), draws)[:, None]
+    values = np.array(list(product(BOX, repeat=own.size)), dtype=np.int64).T
+    rooms = [f"r{at}" for at in range(values.shape[1])]
+    alarms = configured(folder, *written, rooms=rooms, until=f"00:{len(counts):02d}")
+    (panes,) = alarms.panes.values()
+    noise, stored = GivenNoise((values - own).ravel()), []
+
+    def step(at: Step, key: WindowKey | None) -> None:
+        if at is Step.AFTER_COMMIT and key is not None and key.query == panes.id:
+            (row,) = ledger.noisy.between(panes.id, key.start_ms, key.end_ms)
+            stored.append(np.frombuffer(zlib.decompress(row.counts), dtype="<i8"))
+
+    with opened(alarms) as ledger:
+        events = rows(folder, counts, rooms)
+        decisions = list(replayed(alarms, ledger, events, noise=noise, step=step))
+        assert ledger.reports.verify() == []
+    units = {one.epsilon_units for one in decisions if one.key.query == panes.id}
+    windows = [one for one in decisions if one.key.query != panes.id]
+    assert {one.epsilon_units for one in windows} == {0}
+    assert noise.rates == [from_loss_units(min(units))] * own.size
+    np.testing.assert_array_equal(np.stack(stored), values[: len(counts)])
+    fired = [{one["room"] for one in json.loads(each.alarms)} for each in windows]
+    found: dict[Hashable, Fraction] = defaultdict(Fraction)
+    for at, room in enumerate(rooms):
+        outcome = tuple(room in each for each in fired)
+        shown = tuple(values[:, at].tolist()) if released else ()
+        chances = (mass(drawn, Q) for drawn in (values - own)[:, at].tolist())
+        found[outcome, shown] += prod(chances, start=Fraction(1))
+    return found
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_an_event_loses_what_its_pane_is_charged(tmp_path: Path, *, released: bool) -> None:
+    """One event more, in the pane that all windows read: no outcome is likelier by more than 1/q.
+
+    Where the noisy panes are shown, too, it is met: the one charge of the pane is all that is paid.
+    """
+    more = (COUNTS[0], COUNTS[1] + 1, COUNTS[2])
+    laws = [
+        law(tmp_path / str(at), each, released=released) for at, each in enumerate((COUNTS, more))
+    ]
+    assert len(laws[0]) > 8
+    worst = worst_ratio(*laws)
+    assert worst is not None
+    assert worst <= 1 / Q
+    assert worst == 1 / Q if released else worst > Fraction(9, 10) / Q
+
+
+TWICE = tuple(
+    alarm(name, "TUMBLE(ts, INTERVAL '1' MINUTE)", f"COUNT(*) > {above}", tolerance="0")
+    for name, above in (("warning", 2), ("critical", 3))
+)
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_fresh_noise_for_each_window_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, broken: bool
+) -> None:
+    """Two thresholds on one pane share its noise; a twin that draws for each of them loses more."""
+    if broken:
+        drawn = iter(range(1 << 10))
+        whole = StoredPanes.over
+
+        def anew(self: StoredPanes, query: Query, key: WindowKey) -> NDArray[np.int64]:
+            """Return the counts with the next noise: stored panes are the first axis of the box."""
+            stored = whole(self, query, key)
+            assert not isinstance(stored, str)
+            values = np.array(list(product(BOX, repeat=3)), dtype=np.int64).T
+            return values[1 + next(drawn) % 2][None]
+
+        monkeypatch.setattr(StoredPanes, "over", anew)
+        monkeypatch.setattr(GivenNoise, "discrete_laplace", _noting_all)
+    laws = [
+        law(tmp_path / str(count), (count,), written=TWICE, draws=3 if broken else 1)
+        for count in (0, 1)
+    ]
+    worst = worst_ratio(*laws)
+    assert worst is not None
+    assert (worst > Fraction(5, 2) / Q) is broken
+    assert (worst <= 1 / Q) is not broken
+
+
+def _noting_all(self: GivenNoise, t: Fraction, n: int) -> NDArray[np.int64]:
+    """Return the next values, and note that all that follow are drawn as well."""
+    drawn, self.values = self.values[:n], self.values[n:]
+    self.rates += [t] * 3
+    return drawn

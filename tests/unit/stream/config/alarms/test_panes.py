@@ -1,0 +1,169 @@
+"""Which alarms share panes, how long these are, and which alarms cannot be decided from any."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.errors import ConfigError
+from accountant.units import to_loss_units
+from stream.config.loading import examine
+from stream.decisions.mechanisms import plans_of
+from stream.windows.calendars import FixedCalendar, LocalCalendar
+from tests.support.paned import HEAD, alarm, configured
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stream.windows.calendars import Calendar
+
+HOUR = "TUMBLE(ts, INTERVAL '1' HOUR)"
+SLIDING = "HOP(ts, INTERVAL '5' MINUTE, INTERVAL '1' HOUR)"
+MINUTE_MS = 60_000
+
+
+def panes_of(folder: Path, *written: str) -> list[tuple[tuple[str, ...], Calendar]]:
+    """Return who shares panes, and how these are cut."""
+    found = configured(folder, *written, until="02:00").panes.values()
+    return [(each.readers, each.calendar) for each in found]
+
+
+def over(name: str, window: str, tolerance: str = "20", having: str = "COUNT(*) > 100") -> str:
+    """Return an alarm."""
+    return alarm(name, window, having, tolerance=tolerance)
+
+
+def test_alarms_over_the_same_events_share_panes(tmp_path: Path) -> None:
+    """Windows of other lengths, thresholds and tolerances; the dearest sets what a pane pays."""
+    alarms = configured(
+        tmp_path,
+        over("a", SLIDING),
+        over("b", SLIDING, "9"),
+        over("c", HOUR, having="COUNT(*) <= 90"),
+        over("d", HOUR) + "    grace: 1m\n",
+        until="02:00",
+    )
+    (one, other) = alarms.panes.values()
+    assert one.readers == ("a", "b", "c")
+    assert one.calendar == FixedCalendar(5 * MINUTE_MS, 5 * MINUTE_MS)
+    assert other.readers == ("d",)
+    assert [query.aim.panes for query in alarms.queries.values()] == [12, 12, 12, 1]
+    units = {to_loss_units(plan.epsilon) for plan in plans_of(alarms).values()}
+    alone = configured(tmp_path, over("b", SLIDING, "9"), until="02:00")
+    (pane,) = alone.panes.values()
+    assert units == {0, one.aim.pane_units, other.aim.pane_units}
+    assert one.aim.pane_units == pane.aim.pane_units
+    assert {query.id: query.panes for query in alarms.queries.values()} == {
+        "a": one.id,
+        "b": one.id,
+        "c": one.id,
+        "d": other.id,
+    }
+
+
+def test_who_joins_and_who_changes(tmp_path: Path) -> None:
+    """An alarm that fits changes nothing of the others; one that needs less noise changes all."""
+    first = configured(tmp_path, over("a", SLIDING), until="02:00")
+    joined = configured(tmp_path, over("a", SLIDING), over("b", HOUR), until="02:00")
+    sharper = configured(tmp_path, over("a", SLIDING), over("b", SLIDING, "9"), until="02:00")
+    ids = {tuple(each.panes) for each in (first, joined, sharper)}
+    assert len(ids) == 1
+    prints = [{name: q.fingerprint for name, q in each.running.items()} for each in (first, joined)]
+    assert prints[0].items() <= prints[1].items()
+    assert all(sharper.running[name].fingerprint != printed for name, printed in prints[0].items())
+
+
+def test_alarms_that_would_pay_for_others_stay_apart(tmp_path: Path) -> None:
+    """Seven minutes and an hour have panes of a minute: an hour's sum would be of sixty noises."""
+    seven = "TUMBLE(ts, INTERVAL '7' MINUTE)"
+    found = panes_of(tmp_path, over("hour", HOUR), over("seven", seven), over("too", seven, "19"))
+    assert found == [
+        (("hour",), FixedCalendar(60 * MINUTE_MS, 60 * MINUTE_MS)),
+        (("seven", "too"), FixedCalendar(7 * MINUTE_MS, 7 * MINUTE_MS)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("windows", "days"),
+    [
+        (["TUMBLE(ts, INTERVAL '7' DAY)"], 7),
+        (["HOP(ts, INTERVAL '1' DAY, INTERVAL '7' DAY)"], 1),
+        (["HOP(ts, INTERVAL '1' DAY, INTERVAL '7' DAY)", "TUMBLE(ts, INTERVAL '1' DAY)"], 1),
+        (["HOP(ts, INTERVAL '2' DAY, INTERVAL '14' DAY)"], 1),
+    ],
+)
+def test_days_and_weeks(tmp_path: Path, windows: list[str], days: int) -> None:
+    """Whole weeks start on Mondays and other windows at the epoch's day: both are made of days."""
+    written = [over(f"a{at}", window) for at, window in enumerate(windows)]
+    ((readers, calendar),) = panes_of(tmp_path, *written)
+    assert len(readers) == len(windows)
+    assert calendar == LocalCalendar(days, days, "UTC")
+
+
+REFUSED = [
+    (
+        "COUNT(*) > 100",
+        SLIDING,
+        "unit: event",
+        "unit: user, period: 1d",
+        "under unit: user",
+        "tslm",
+    ),
+    ("COUNT(DISTINCT person) > 100", SLIDING, "", "", "does not add up over panes", "COUNT(*)"),
+    ("COUNT(DISTINCT person) > 100", HOUR, "", "", "does not add up over panes", "COUNT(*)"),
+    ("COUNT(*) > 100 OR COUNT(*) < 50", SLIDING, "", "", "decides one comparison", "probe-ent"),
+    (
+        "COUNT(*) > 100",
+        "HOP(ts, INTERVAL '2' HOUR, INTERVAL '1' HOUR)",
+        "",
+        "",
+        "panes that none of them reads",
+        "let windows meet",
+    ),
+    (
+        "COUNT(*) > 100",
+        "HOP(ts, INTERVAL '7' SECOND, INTERVAL '1' HOUR)",
+        "",
+        "",
+        "3600 noises",
+        "start and end less often",
+    ),
+    (
+        "COUNT(*) > 100",
+        "HOP(ts, INTERVAL '7' SECOND, INTERVAL '60' SECOND)",
+        "budget:",
+        "tick: 2s\nbudget:",
+        "finer than the tick",
+        "multiples of 2000 ms",
+    ),
+    (
+        "COUNT(*) > 100",
+        SLIDING,
+        "tolerance: 20",
+        "tolerance: auto",
+        "leaves something open",
+        "write",
+    ),
+]
+
+
+@pytest.mark.parametrize(("having", "window", "old", "new", "message", "hint"), REFUSED)
+def test_what_cannot_be_decided_from_panes(
+    tmp_path: Path, having: str, window: str, old: str, new: str, *, message: str, hint: str
+) -> None:
+    """Each with its place, and what to write instead."""
+    file = tmp_path / "alarms.yaml"
+    head = HEAD.format(rooms="hall", until="02:00", wall="4", ledger="sqlite:///a.db")
+    text = head + over("one", window, having=having)
+    assert old in text
+    if old.startswith("tolerance"):
+        new += "\n    usual: 10\n    false_rings: 1 a week"
+    file.write_text(text.replace(old, new, 1) if old else text)
+    errors = examine(file, environ={}).errors
+    found = [error for error in errors if message in error.message]
+    assert len(found) == 1, [error.message for error in errors]
+    (error,) = found
+    assert isinstance(error, ConfigError)
+    assert (error.line or 0) > 8
+    assert hint in (error.hint or "")

@@ -1,0 +1,271 @@
+"""Panes are drawn once, whatever is killed; windows over them cost nothing; few are kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.costs.noisy import Noisy
+from accountant.ledger.ledger import Ledger
+from accountant.records import BudgetTerms, LogIdentity, Outcome
+from accountant.store.tables.windows import window_columns
+from accountant.units import PrivacyUnit
+from operators.noise.source import NoiseSource
+from stream.custody.changes import accept_changes
+from stream.decisions.mechanisms import panes_of
+from stream.decisions.steps import Step
+from stream.planning.panes import pane_shares
+from tests.support.archived import move_all
+from tests.support.ledgers import TOPIC_ID, Series, registration, settle
+from tests.support.paned import alarm, configured, opened, replayed, rows
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from accountant.costs.charges import WindowKey
+    from stream.model.alarms import Alarms
+
+SLIDING = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '3' MINUTE)"
+TWO = (alarm("warning", SLIDING, "COUNT(*) > 9"), alarm("critical", SLIDING, "COUNT(*) > 12"))
+KILLED_AT = [step for step in Step if step is not Step.AFTER_POLL]
+
+
+class KilledError(Exception):
+    """The process ends here."""
+
+
+class Counting(NoiseSource):
+    """The cryptographic source, which notes how often panes were drawn."""
+
+    draws = 0
+
+    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
+        """Draw, and count it."""
+        self.draws += 1
+        return super().discrete_laplace(t, n)
+
+
+def stored(ledger: Ledger, alarms: Alarms) -> dict[tuple[str, int, int], bytes]:
+    """Return every pane that the ledger keeps."""
+    (panes,) = alarms.panes
+    return {row.window: row.counts for row in ledger.noisy.between(panes, 0, 1 << 62)}
+
+
+@pytest.fixture
+def ledger_path(tmp_path: Path) -> Path:
+    """Return where a ledger with a query of one budget lies."""
+    path = tmp_path / "ledger.db"
+    with ledger_at(path) as ledger:
+        ledger.pins.register_budget(BudgetTerms("s", PrivacyUnit.EVENT, 100, ""))
+        ledger.pins.register_log(LogIdentity("feed", "cluster", TOPIC_ID, "rooms", 2))
+        ledger.pins.register_query(registration(Series("panes-1", 10, 10)))
+    return path
+
+
+def ledger_at(path: Path) -> Ledger:
+    """Open a ledger."""
+    return Ledger.open(f"sqlite:///{path}", clock_ms=lambda: 1_000_000, entropy=NoiseSource().token)
+
+
+@pytest.mark.parametrize("at", KILLED_AT, ids=str)
+def test_a_killed_replay_goes_on_with_the_panes_that_it_stored(tmp_path: Path, at: Step) -> None:
+    """At every step, of panes and of windows: a stored pane stays, and is charged once."""
+    alarms = configured(tmp_path, *TWO, until="00:06")
+    events = rows(tmp_path, (4, 0, 9, 2, 1, 7))
+    seen: dict[tuple[str, int, int], bytes] = {}
+    kills = 0
+
+    def step(now: Step, _key: WindowKey | None) -> None:
+        nonlocal left
+        for window, counts in stored(ledger, alarms).items():
+            assert seen.setdefault(window, counts) == counts
+        left -= now is at
+        if left == 0:
+            raise KilledError
+
+    for nth in (1, 2, 4, 7, 1 << 30):
+        left = nth
+        with opened(alarms) as ledger:
+            try:
+                list(replayed(alarms, ledger, events, step=step))
+            except KilledError:
+                kills += 1
+            assert ledger.reports.verify() == []
+    assert kills >= 2
+    assert len(seen) == 6
+    with opened(alarms) as ledger:
+        status = ledger.reports.status()
+        (panes,) = alarms.panes
+        (scope,) = status.scopes.values()
+        each = panes_of(alarms.panes[panes])
+        assert each is not None
+        assert scope.spent_units == each.plan.epsilon * 10**12
+        assert {name: one.sequence for name, one in status.queries.items()} == {
+            panes: 6,
+            "warning": 4,
+            "critical": 4,
+        }
+
+
+def test_windows_draw_nothing_and_panes_once(tmp_path: Path) -> None:
+    """Six panes are six draws, for eight windows; a second replay draws none."""
+    alarms = configured(tmp_path, *TWO, until="00:06")
+    events, noise = rows(tmp_path, (4, 0, 9, 2, 1, 7)), Counting()
+    with opened(alarms) as ledger:
+        assert len(list(replayed(alarms, ledger, events, noise=noise))) == 14
+        assert noise.draws == 6
+        assert list(replayed(alarms, ledger, events, noise=noise)) == []
+        assert noise.draws == 6
+
+
+def test_no_more_panes_are_kept_than_windows_to_come_read(tmp_path: Path) -> None:
+    """The next window reads two of those that are there: three at most are kept at a time."""
+    alarms = configured(tmp_path, *TWO, until="00:20")
+    most = 0
+
+    def step(_step: Step, _key: WindowKey | None) -> None:
+        nonlocal most
+        most = max(most, len(stored(ledger, alarms)))
+
+    with opened(alarms) as ledger:
+        list(replayed(alarms, ledger, rows(tmp_path, (1,) * 20), step=step))
+    assert most == 3
+
+
+def test_a_window_over_a_denied_pane_is_denied_for_its_reason(tmp_path: Path) -> None:
+    """The wall holds no pane beside the window of another alarm: all of it is public."""
+    own = alarm("own", "TUMBLE(ts, INTERVAL '1' MINUTE)", "COUNT(*) > 9", mechanism="tslm")
+    alarms = configured(tmp_path, own, *TWO, until="00:04", wall="0.9")
+    with opened(alarms) as ledger:
+        decisions = list(replayed(alarms, ledger, rows(tmp_path, (1, 1, 1, 1))))
+        assert ledger.reports.verify() == []
+    ended = {(one.key.query, one.outcome, one.reason) for one in decisions}
+    (panes,) = alarms.panes
+    assert (panes, Outcome.DENIED, "budget") in ended
+    assert ("warning", Outcome.DENIED, "budget") in ended
+    assert {one.epsilon_units for one in decisions if one.reason} == {0}
+
+
+def test_a_window_whose_panes_are_gone_is_denied(tmp_path: Path) -> None:
+    """An alarm that joins when all is over: nothing is drawn for it again, and nothing charged."""
+    events = rows(tmp_path, (1,) * 6)
+    alarms = configured(tmp_path, TWO[0], until="00:06")
+    with opened(alarms) as ledger:
+        list(replayed(alarms, ledger, events))
+    joined = configured(tmp_path, *TWO, until="00:06")
+    assert joined.panes.keys() == alarms.panes.keys()
+    with opened(joined) as ledger:
+        late = list(replayed(joined, ledger, events))
+        assert ledger.reports.verify() == []
+    assert [(one.key.query, one.reason) for one in late] == [
+        ("critical", "pane_gone"),
+        ("critical", "pane_gone"),
+        ("critical", "pane_gone"),
+        ("critical", "not_admitted"),
+    ]
+
+
+def test_a_pane_that_is_settled_again_keeps_its_first_draw(ledger_path: Path) -> None:
+    """Two workers drew, one stored: the other is given what is there, and its draw is dropped."""
+    window = Series("panes-1", 10, 10)
+    with ledger_at(ledger_path) as ledger:
+        ledger.admit("s", [window.request(0)])
+        first = settle(ledger, window, 0, noisy=Noisy(b"first", 0))
+        assert settle(ledger, window, 0, noisy=Noisy(b"second", 0)) == first
+        (row,) = ledger.noisy.between("panes-1", 0, 10)
+        assert row.counts == b"first"
+        assert ledger.reports.verify() == []
+
+
+def test_stored_panes_that_were_changed_are_found(ledger_path: Path) -> None:
+    """A pane drawn again in its row's place, one that is gone, one that nothing decided."""
+    window = Series("panes-1", 10, 10)
+    with ledger_at(ledger_path) as ledger:
+        ledger.admit("s", [window.request(0), window.request(1)])
+        for index in range(2):
+            settle(ledger, window, index, noisy=Noisy(f"noisy {index}".encode(), 0))
+        with ledger._store.write() as tx:
+            tx.noisy.change(window_columns(window.key(0)), counts=b"again")
+        (changed,) = ledger.reports.verify()
+        assert "are not as its decision left them" in changed
+        with ledger._store.write() as tx:
+            tx.noisy.drop(**window_columns(window.key(0)))
+        (gone,) = ledger.reports.verify()
+        assert "its noisy counts are gone" in gone
+        with ledger._store.write() as tx:
+            tx.noisy.drop(query="panes-1")
+        assert ledger.reports.verify() == [
+            "the noisy counts of 'panes-1' are gone, and nothing has ended them"
+        ]
+
+
+def test_compacting_and_archiving_leave_the_panes_that_are_read(tmp_path: Path) -> None:
+    """Their decisions stay, which vouch for them; all else may go, and the replay goes on."""
+    alarms = configured(tmp_path, *TWO, until="00:20")
+    events = rows(tmp_path, (1,) * 20)
+    with opened(alarms) as ledger:
+        going = replayed(alarms, ledger, events)
+        some = [next(going) for _ in range(30)]
+        going.close()
+        until_ms = max(one.key.end_ms for one in some)
+        assert ledger.upkeep.compact("feed:doors", until_ms) > 0
+        assert move_all(ledger, until_ms) > 0
+        assert ledger.reports.verify() == []
+        assert stored(ledger, alarms)
+        rest = list(replayed(alarms, ledger, events))
+        assert {one.outcome for one in rest} == {Outcome.DECIDED}
+        assert ledger.reports.verify() == []
+
+
+def test_an_accepted_change_ends_the_panes_that_were_stored(tmp_path: Path) -> None:
+    """No window is made of panes of two rates: those across are denied, later ones decided."""
+    events = rows(tmp_path, (1,) * 20)
+    alarms = configured(tmp_path, *TWO, until="00:20")
+    with opened(alarms) as ledger:
+        going = replayed(alarms, ledger, events)
+        assert len([next(going) for _ in range(20)]) == 20
+        going.close()
+    sharper = configured(
+        tmp_path, *(one.replace("tolerance: 2", "tolerance: 1") for one in TWO), until="00:20"
+    )
+    with opened(sharper) as ledger:
+        assert len(accept_changes(sharper, ledger, now_ms=0)) == 3
+        assert stored(ledger, sharper) == {}
+        rest = list(replayed(sharper, ledger, events))
+        assert ledger.reports.verify() == []
+    reasons = {one.reason for one in rest}
+    assert reasons == {"pane_gone", None}
+    assert {one.outcome for one in rest if one.key.query in sharper.panes} == {Outcome.DECIDED}
+
+
+FIGURES = [(1, "0.112", 0.337), (4, "0.225", 1.347), (12, "0.390", 4.041), (60, "0.852", 20.204)]
+"""Panes of a window, what an event loses with three thresholds, and what TSLM takes (issue's)."""
+
+
+@pytest.mark.parametrize(("panes", "shared", "apart"), FIGURES)
+def test_what_an_event_is_charged(tmp_path: Path, panes: int, shared: str, apart: float) -> None:
+    """End to end, to the loss unit: the least that keeps the promise of the widest sum."""
+    window = f"HOP(ts, INTERVAL '1' MINUTE, INTERVAL '{panes}' MINUTE)"
+    written = [
+        alarm(f"above-{above}", window, f"COUNT(*) > {above}", tolerance="20")
+        for above in (80, 100, 120)
+    ]
+    alarms = configured(tmp_path, *written, until="01:01")
+    (share,) = pane_shares(tuple(alarms.running.values()))
+    (own,) = alarms.panes.values()
+    least = panes_of(alarms.queries["above-80"])
+    assert least is not None
+    with opened(alarms) as ledger:
+        list(replayed(alarms, ledger, rows(tmp_path, (3,) * 61)))
+        (scope,) = ledger.reports.status().scopes.values()
+    assert scope.spent_units == share.units == least.plan.epsilon * 10**12
+    assert f"{share.units / 10**12:.3f}" == shared
+    assert share.apart_units / 10**12 == pytest.approx(apart, abs=2e-3)
+    assert own.readers == tuple(alarms.queries)
+    assert (share.times >= 20) is (panes == 60)
+    assert all(one.missed <= 0.05 and one.false <= 0.05 for one in share.alarms)
