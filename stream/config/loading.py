@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
 from stream.config.alarms.builder import QueryBuilder
+from stream.config.alarms.period_caps import check_period_caps
 from stream.config.alarms.wanted import OPEN_WORDS
 from stream.config.declarations import build_budget, build_feeds, build_kafka, build_settings
 from stream.config.explaining import explained
@@ -136,6 +137,7 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
     )
     _refuse_watched_references(alarms, findings)
     _refuse_shares(alarms, findings)
+    check_period_caps(alarms, findings)
     _warn_of_ages(alarms, findings)
     return _with_open_ones_apart(alarms, findings)
 
