@@ -150,7 +150,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
     (*CASES, "tests", "*", "windows", "*"): {
         "start": "the instant that the window starts at; in timezone, unless it has an offset",
         "counts": "its exact aggregates, caps applied, by predicate; others are not looked at",
-        "left_out": "how many events caps leave out: repeats, beyond_predicates, beyond_events",
+        "left_out": "how many events caps leave out: repeats, beyond_predicates, ...",
         "ring": "how likely predicates ring",
     },
 }
