@@ -78,6 +78,8 @@ class PartitionReader:
             (custodian only).
         on_capped: told of every partial, before it is yielded, what caps left out of it (custodian
             only); ``None`` saves the memory that this takes.
+        on_people: told of every partial under a cap over a period, before it is yielded, how many
+            people are in its window, and how many of them do not count (custodian only).
         on_taken: told of the rows that windows take, as :class:`FeedCounters` has it (custodian
             only).
         public: whether its counts are the references of alarms on other feeds.
@@ -100,6 +102,7 @@ class PartitionReader:
         on_counted: Callable[[Batch, NDArray[np.uint8]], None] = lambda _batch, _fates: None,
         on_capped: Callable[[WindowKey, Capped], None] | None = None,
         on_taken: OnTaken | None = None,
+        on_people: Callable[[WindowKey, int, int], None] = lambda _key, _met, _beyond: None,
         public: bool = False,
         growths: Sequence[Growth] = (),
     ) -> None:
@@ -117,6 +120,7 @@ class PartitionReader:
         self._on_drops = on_drops
         self._on_counted = on_counted
         self._on_capped = on_capped
+        self._on_people = on_people
         self._counters = FeedCounters(
             queries, budget, whole=on_capped is not None, on_taken=on_taken
         )
@@ -241,6 +245,8 @@ class PartitionReader:
     def _partial(self, state: QueryProgress) -> Partial:
         vector = state.counter.cut(state.index)
         key = WindowKey(end_ms=state.end_ms, query=state.query.id, start_ms=state.start_ms)
+        if (people := state.counter.people(state.index)) is not None:
+            self._on_people(key, *people)
         if self._on_capped is not None:
             self._on_capped(key, state.counter.capped(state.index))
         return Partial(

@@ -37,10 +37,15 @@ class Usage:
 
     Raises:
         ValueError: the text is none.
+
+    Attributes:
+        met: how many people, by period, have rows in the window that was taken last.
+        beyond: how many of them do not count in it.
     """
 
     def __init__(self, most: int, text: bytes = b"") -> None:
         self._most = most
+        self.met = self.beyond = 0
         rows = np.frombuffer(text, _ROW)
         self._people = np.empty(len(rows), _PERSON)
         for name in ("low", "high", "period"):
@@ -61,6 +66,7 @@ class Usage:
         Args:
             rows: of that window, in log order, before any other cap.
         """
+        self.met = self.beyond = 0
         if not len(rows):
             return rows
         order, fresh = grouped(rows.unit.number, rows.period)
@@ -75,7 +81,8 @@ class Usage:
         counts = windows[place[known:]] < self._most
         windows[place[known:][counts]] += 1
         self._people, self._windows = people, windows
-        if counts.all():
+        self.met, self.beyond = len(counts), int((~counts).sum())
+        if not self.beyond:
             return rows
         kept = np.empty(len(rows), np.bool_)
         kept[order] = counts[np.cumsum(fresh) - 1]

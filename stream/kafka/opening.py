@@ -90,6 +90,7 @@ async def open_partition(
         on_read=partial(runtime.metrics.events_read, feed.name),
         on_drops=partial(runtime.metrics.events_dropped, feed.name),
         on_taken=partial(runtime.metrics.rows_taken, feed.name),
+        on_people=runtime.metrics.people_counted,
         public=feed.name in public_feeds(runtime.alarms),
     )
     cursors = await in_thread(

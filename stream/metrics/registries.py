@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from accountant.audit.realised import Realised
+    from accountant.costs.charges import WindowKey
     from accountant.ledger.journal import Entry
     from accountant.records import LedgerStatus, QueryStatus, ScopeStatus, StoredDecision
     from operators.base import Plan
@@ -103,6 +104,10 @@ class Metrics:
         Args: those of :meth:`stream.metrics.seen.SeenFamilies.taken`.
         """
         self._custodian.seen.taken(feed, queries, cell=cell, time_ms=time_ms, hashed=hashed)
+
+    def people_counted(self, key: WindowKey, met: int, beyond: int) -> None:
+        """Take note of whom a cap over a period leaves out, as ``CapFamilies.counted`` has it."""
+        self._custodian.caps.counted(key, met, beyond)
 
     def appended(self, feed: str, append_ms: int) -> None:
         """Take note of when a record that was read had arrived; the newest of all is shown.

@@ -101,6 +101,8 @@ def test_the_exact_names_are_kept() -> None:
         ("tocsin_predicates", "custodian"),
         ("tocsin_predicates_unseen", "custodian"),
         ("tocsin_window_ids", "custodian"),
+        ("tocsin_window_people_total", "custodian"),
+        ("tocsin_window_people_beyond_cap_total", "custodian"),
         ("tocsin_decision_seconds", "custodian"),
         ("tocsin_cut_to_alarm_seconds", "custodian"),
         ("tocsin_partials_stored_total", "custodian"),

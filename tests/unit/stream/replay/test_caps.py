@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from prometheus_client import generate_latest
 
+from accountant.ledger.ledger import Ledger
+from stream.config.loading import load
+from stream.replay.replay import Replay
 from tests.support.commands import json_lines, tocsin
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.support.ledgers import Clock
 
 HOUR_MS = 3_600_000
 CONFIG = """\
@@ -111,3 +114,17 @@ def test_what_people_used_up_goes_when_the_period_is_over(tmp_path: Path) -> Non
         ((start_ms, state),) = ledger.execute("SELECT start_ms, state FROM tocsin_used").fetchall()
     assert start_ms % (24 * HOUR_MS) == 23 * HOUR_MS
     assert state == b""
+
+
+def test_the_custodian_sees_whom_the_cap_leaves_out_by_the_hour(tmp_path: Path) -> None:
+    """In the custodian's metrics, and in no public one."""
+    path = Path(written(tmp_path))
+    with closing(Ledger.open("sqlite://", clock_ms=Clock(), entropy=os.urandom)) as ledger:
+        replay = Replay(load(path, environ={}), ledger, {"badges": [Path(events(tmp_path))]})
+        list(replay.run())
+        metrics = replay.runtime.metrics
+        shown = generate_latest(metrics.custodian).decode()
+        assert 'tocsin_window_people_total{hour="05",query="crowd"} 80.0' in shown
+        assert 'tocsin_window_people_beyond_cap_total{hour="05",query="crowd"} 0.0' in shown
+        assert 'tocsin_window_people_beyond_cap_total{hour="20",query="crowd"} 80.0' in shown
+        assert "window_people" not in generate_latest(metrics.public).decode()

@@ -55,7 +55,7 @@ MISTAKES = [
     (
         day(3),
         "    mechanism: svt\n    alarms_per_period: 3",
-        "a run of svt is charged to everybody",
+        "a run of svt is charged",
         17,
     ),
 ]
