@@ -249,6 +249,7 @@ _PRIVATE_CALLS: dict[str, Callable[[Metrics], None]] = {
     "events_read": lambda m: m.events_read("badges", 5),
     "events_dropped": lambda m: m.events_dropped("badges", {"late": 1}),
     "rows_taken": lambda m: _take(m, cell=0, hour=1),
+    "people_counted": lambda m: m.people_counted(decided().key, 3, 1),
     "lag": lambda m: m.lag("badges", 0, 7),
     "held": lambda m: m.held("badges", 0, "transaction"),
     "partial_stored": lambda m: m.partial_stored("crowd", "conflict"),

@@ -119,7 +119,8 @@ def test_what_people_used_up_goes_when_the_period_is_over(tmp_path: Path) -> Non
 def test_the_custodian_sees_whom_the_cap_leaves_out_by_the_hour(tmp_path: Path) -> None:
     """In the custodian's metrics, and in no public one."""
     path = Path(written(tmp_path))
-    with closing(Ledger.open("sqlite://", clock_ms=Clock(), entropy=os.urandom)) as ledger:
+    url = f"sqlite:///{tmp_path / 'other.db'}"
+    with closing(Ledger.open(url, clock_ms=Clock(), entropy=os.urandom)) as ledger:
         replay = Replay(load(path, environ={}), ledger, {"badges": [Path(events(tmp_path))]})
         list(replay.run())
         metrics = replay.runtime.metrics
