@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from accountant.budget.filter import EventFilter, UserFilter
 from accountant.budget.keeping import Keeper, Keepers, OpenRun
-from accountant.costs.charges import CellCosts, Charge, UniformCost, WindowKey
+from accountant.costs.charges import CellCosts, Charge, PeriodCap, UniformCost, WindowKey
 from accountant.costs.levels import LevelCosts
 from accountant.costs.minentropy import MinEntropy, min_entropy
 from accountant.loss.composition import Cells, RowCharge, WorstRow, worst_row
@@ -36,6 +36,7 @@ __all__ = [
     "Not",
     "OpenRun",
     "Overlap",
+    "PeriodCap",
     "PrivacyUnit",
     "PureSum",
     "Rdp",

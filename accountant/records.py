@@ -45,6 +45,7 @@ __all__ = [
     "SeenDecision",
     "Stand",
     "StoredDecision",
+    "Used",
 ]
 
 REFERENCE_PARTITIONS: Final = 1_000_000
@@ -189,6 +190,8 @@ class Partial:
             partition tells, and the fingerprint which feed that is.
         revision: of the layouts of its feed that it was counted under. Not stored either: none is
             stored but of the newest.
+        used: under a cap over a period, what people used up through this window, as text of whoever
+            counted. Stored apart, as it is needed when the window has long ended.
     """
 
     key: WindowKey
@@ -203,6 +206,7 @@ class Partial:
     last_offset: int
     counted_on: str | None = None
     revision: int = 0
+    used: bytes | None = None
 
     def __post_init__(self) -> None:
         """Refuse a vector that is not sorted, not unique or out of range."""
@@ -230,6 +234,19 @@ class Partial:
 
 
 @dataclass(frozen=True, slots=True)
+class Used:
+    """What people had used up of a cap over a period, on one partition.
+
+    Args:
+        start_ms: through the window of a query that starts then.
+        state: as it was counted.
+    """
+
+    start_ms: int
+    state: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """Asks for the worst case of one window.
 
@@ -249,8 +266,13 @@ class Request:
 
     def __post_init__(self) -> None:
         """Refuse a charge that is not that of a whole run."""
+        cap = self.charge.cap
+        if cap is not None and cap.fingerprint != self.fingerprint:
+            raise ArgumentError("a cap over a period is of the configuration that asks")
         if self.run is None:
             return
+        if cap is not None:
+            raise ArgumentError("a run is charged to everybody: no cap over a period makes it less")
         whole = (self.run.worst_units, 1)
         if (self.charge.cost.units, self.charge.cells_per_unit) != whole:
             raise ArgumentError("a window in a run is asked for at the worst of a whole run, once")

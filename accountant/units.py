@@ -37,15 +37,18 @@ class PrivacyUnit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """How much of one person a window lets in (caps act within a window, unit ``user`` only).
+    """How much of one person windows let in (unit ``user`` only).
 
     Args:
         predicates_per_window: most predicates a person reaches in one window of one query.
         events_per_cell: most events of a person that one cell counts.
+        windows_per_period: most windows of one query that a person counts in, of those that touch a
+            budget period: the first that they have events in; ``None`` for all.
     """
 
     predicates_per_window: int = 1
     events_per_cell: int = 1
+    windows_per_period: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse caps below one."""
@@ -54,7 +57,9 @@ class Contribution:
             predicates_per_window=self.predicates_per_window,
             events_per_cell=self.events_per_cell,
         )
-        if self.predicates_per_window < 1 or self.events_per_cell < 1:
+        most = 1 if self.windows_per_period is None else self.windows_per_period
+        expect(WHOLE, windows_per_period=most)
+        if min(self.predicates_per_window, self.events_per_cell, most) < 1:
             raise ArgumentError(
                 "contribution caps are whole numbers of at least 1",
                 hint="write Contribution(predicates_per_window=1, events_per_cell=1), or more",

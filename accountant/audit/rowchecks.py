@@ -10,6 +10,7 @@ from accountant.store.declaration import made_from
 from accountant.store.orphans import orphans
 from accountant.store.partials import conflict_digest, mark_digest
 from accountant.store.tables.journal import CLOCK_SET
+from accountant.store.used import used_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +38,10 @@ def problems(tx: Transaction, *, whole: bool) -> Iterator[str]:
         digest = conflict_digest(partial.digest) if row.conflicted else partial.digest
         if row.digest != digest:
             yield f"{named(row.key)}: the count of partition {row.partition} is not what was stored"
+    for used in tx.used.each():
+        if used.digest != used_digest(used):
+            place = f"the window of {used.query!r} from {used.start_ms} on"
+            yield f"what people used up through {place} is not what was stored"
     if not whole:
         return
     for table, value in orphans(tx.connection):

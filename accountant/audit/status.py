@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from accountant.charging import capped
 from accountant.charging.standing import Standings, held_now
 from accountant.loss.overlap import worst_loss
 from accountant.records import LedgerStatus, Outcome, QueryStatus, ScopeStatus
@@ -91,10 +92,7 @@ def _scope_status(tx: Transaction, scope: ScopeRow) -> ScopeStatus:
 def _reserved_units(scope: ScopeRow, standings: Standings, reserved: list[ChargeRow]) -> int:
     """Return what the worst-off unit would have lost if nothing but open reservations counted."""
     if scope.terms.unit is PrivacyUnit.USER:
-        held: Counter[int] = Counter()
-        for charge in reserved:
-            held.update(dict.fromkeys(charge.periods, charge.worst_units))
-        return max(held.values(), default=0)
+        return max(capped.reserved_units(reserved).values(), default=0)
     found = [standings.of(charge) for charge in reserved]
     return worst_loss([one.held for one in found if one is not None])
 

@@ -11,6 +11,7 @@ from itertools import chain as chained
 from typing import TYPE_CHECKING, Protocol
 
 from accountant.budget.filter import EventFilter
+from accountant.charging.capped import Dearest
 from accountant.loss.grid import grid_of
 from accountant.loss.overlap import coarse_loss, worst_loss
 from accountant.records import Answer
@@ -164,12 +165,14 @@ class _UserWall:
         self._from_ms = from_ms
         self._left = tx.totals.compacted(scope.scope)
         self._held, self._final = Counter(self._left), Counter(self._left)
+        self._dearest = Dearest()
         self._drawn = {query: Counter[int]() for query in tx.kept_shares.of(scope.scope)}
 
     def take(self, charge: ChargeRow) -> Iterator[str]:
         """Add it up."""
         total = charge.total
-        for period_ms in charge.periods:
+        self._dearest.take(charge)
+        for period_ms in charge.periods if charge.cap is None else ():
             self._held[period_ms] += total.held
             self._final[period_ms] += total.final
         if charge.query in self._drawn:
@@ -179,6 +182,9 @@ class _UserWall:
     def end(self) -> Iterator[str]:
         """Compare every period."""
         name, wall = self._scope.scope, self._scope.terms.epsilon_max_units
+        for period_ms, total in self._dearest.of_periods().items():
+            self._held[period_ms] += total.held
+            self._final[period_ms] += total.final
         if self._scope.settled_worst_units:
             yield f"budget {name!r}: a row stands as settled, which unit `user` never adds up"
         for period_ms, units in sorted(self._held.items()):

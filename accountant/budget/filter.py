@@ -19,6 +19,7 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol
 
+from accountant.budget.dearest import PeriodLosses
 from accountant.budget.keeping import Keepers
 from accountant.loss.overlap import worst_instant, worst_loss
 from accountant.records import Answer
@@ -113,13 +114,15 @@ class UserFilter:
     Beside what other alarms hold counts what they keep (:mod:`accountant.budget.keeping`).
 
     A window counts in full (its dearest reachable cells) in every period it touches: together
-    these are the dearest cells that one person can reach, as caps act within a window.
+    these are the dearest cells that one person can reach. Of windows with a cap over the period,
+    the dearest count that one person can be in (:mod:`accountant.budget.dearest`).
 
     Args:
         epsilon_max_units: the wall, in loss units.
-        least_units: loss of windows that have ended, by period start (ms).
+        least_units: loss of windows that have ended and have no cap, by period start (ms).
         most_units: the same with open windows at their worst.
         keepers: what alarms keep from one another; it goes on with the windows held here.
+        capped: windows with a cap that come before all that will be asked about.
     """
 
     def __init__(
@@ -128,11 +131,14 @@ class UserFilter:
         least_units: Mapping[int, int],
         most_units: Mapping[int, int],
         keepers: Keepers | None = None,
+        capped: Iterable[Standing] = (),
     ) -> None:
         self._wall = epsilon_max_units
-        self._least_units = dict(least_units)
-        self._most_units = dict(most_units)
+        self._least = PeriodLosses(least_units)
+        self._most = PeriodLosses(most_units)
         self._keepers = Keepers() if keepers is None else keepers
+        for standing in capped:
+            self._count(standing)
 
     def answer(self, charge: Charge, shape: Shape) -> Answer:
         """Look at every period that the charge's window touches."""
@@ -140,25 +146,28 @@ class UserFilter:
         if not charge.periods:
             # No period would mean no limit: an unknown budget must never look free.
             return Answer.REFUSED
-        room = self._wall - charge.loss_units
+        units, cap = charge.loss_units, charge.cap
         self._keepers.passed(charge.key.end_ms)
         least_units = most_units = 0
         for period in charge.periods:
             least, most = self._keepers.beside(charge.key.query, period)
-            least_units = max(least_units, self._least_units.get(period, 0) + least)
-            most_units = max(most_units, self._most_units.get(period, 0) + most)
-        if most_units <= room:
+            least += self._least.of(period) + self._least.added(period, units, cap)
+            most += self._most.of(period) + self._most.added(period, units, cap)
+            least_units, most_units = max(least_units, least), max(most_units, most)
+        if most_units <= self._wall:
             return Answer.RESERVED
-        return Answer.REFUSED if least_units > room else Answer.PENDING
+        return Answer.REFUSED if least_units > self._wall else Answer.PENDING
 
     def hold(self, standing: Standing) -> None:
         """Count a window in every period it touches."""
-        for period in standing.periods:
-            units = standing.held.loss_units
-            self._most_units[period] = self._most_units.get(period, 0) + units
-            if not standing.open:
-                self._least_units[period] = self._least_units.get(period, 0) + units
+        self._count(standing)
         self._keepers.hold(standing)
+
+    def _count(self, standing: Standing) -> None:
+        for period in standing.periods:
+            self._most.add(period, standing.held.loss_units, standing.cap)
+            if not standing.open:
+                self._least.add(period, standing.held.loss_units, standing.cap)
 
 
 def _end(standing: Standing) -> int:

@@ -40,6 +40,7 @@ class AlarmCost:
             window is charged by itself. Then ``cells_per_unit`` is 1.
         shape: which rows its cells cover; for the plan, a region may also say when.
         steady: whether every instant lies in ``overlap`` of its windows.
+        windows_cap: in how many of its windows a person counts in a period; ``None`` for all.
         windows: names its windows: alarms of the same name have the same ones.
         share_units: unit ``user``: what it keeps of every period, in loss units.
     """
@@ -56,11 +57,16 @@ class AlarmCost:
     steady: bool = True
     windows: str = ""
     share_units: int = 0
+    windows_cap: int | None = None
 
     @property
     def charged_per_period(self) -> tuple[int, ...] | None:
-        """What is charged by itself in every kind of period: runs, or else windows."""
-        return self.windows_per_period if self.runs_per_period is None else self.runs_per_period
+        """What a person pays for in every kind of period: runs, or else windows."""
+        if self.runs_per_period is not None:
+            return self.runs_per_period
+        if self.windows_per_period is None or self.windows_cap is None:
+            return self.windows_per_period
+        return tuple(min(windows, self.windows_cap) for windows in self.windows_per_period)
 
 
 def loads_of(unit: PrivacyUnit, alarms: Sequence[AlarmCost]) -> tuple[Load, ...]:

@@ -62,6 +62,9 @@ class AlarmPlan:
         cells: how many of its cells (or runs) one privacy unit reaches at most, per period or at
             one row; ``None`` without end.
         runs: whether a whole run of windows is charged once.
+        windows_cap: in how many of its windows a person counts in a period, at most; ``None`` for
+            all that there are.
+        uncapped_units: what it would cost without that cap, in loss units; ``None`` without end.
         share_units: what it keeps of every period for itself.
     """
 
@@ -73,6 +76,8 @@ class AlarmPlan:
     cells: int | None
     runs: bool = False
     share_units: int = 0
+    windows_cap: int | None = None
+    uncapped_units: int | None = None
 
     @property
     def ratio(self) -> float:
@@ -213,10 +218,13 @@ def _alarm_plan(terms: BudgetTerms, alarm: AlarmCost, most: int, kept_units: int
     """Return one alarm's plan, beside what others keep of the budget."""
     user = terms.unit is PrivacyUnit.USER
     cells = None if user and alarm.charged_per_period is None else most
-    per_window = alarm.epsilon_units * (alarm.cells_per_unit if user else 1)
+    reached = alarm.cells_per_unit if user else 1
+    per_window = alarm.epsilon_units * reached
     room = terms.epsilon_max_units - kept_units
     windows_fit = room // per_window if per_window else None
     if alarm.runs_per_period is not None and windows_fit is not None and windows_fit >= most:
+        windows_fit = None
+    if alarm.windows_cap is not None and windows_fit is not None and windows_fit * reached >= most:
         windows_fit = None
     return AlarmPlan(
         query=alarm.query,
@@ -227,6 +235,10 @@ def _alarm_plan(terms: BudgetTerms, alarm: AlarmCost, most: int, kept_units: int
         cells=cells,
         runs=alarm.runs_per_period is not None,
         share_units=alarm.share_units,
+        windows_cap=alarm.windows_cap,
+        uncapped_units=None
+        if alarm.windows_per_period is None
+        else max(alarm.windows_per_period) * per_window,
     )
 
 
@@ -237,13 +249,18 @@ def _rounds(loads: Sequence[Load], alarms: Sequence[AlarmCost], wall: int) -> in
 
 
 def _rounds_of(load: Load, alarms: Sequence[AlarmCost], wall: int) -> int | None:
-    """Return the same for one kind of period; a run is paid by its first window."""
+    """Return the same for one kind of period.
+
+    A run is paid by its first window, and of an alarm with a cap the first windows are.
+    """
     paying = [(cells, alarm) for cells, alarm in zip(load, alarms, strict=True) if cells]
     each = 0
     opened = 0
     for cells, alarm in paying:
         if alarm.runs_per_period is not None:
             opened = max(opened, cells)
+        elif alarm.windows_cap is not None:
+            opened = max(opened, cells // alarm.cells_per_unit)
         else:
             each += alarm.cells_per_unit * alarm.epsilon_units
 
@@ -253,6 +270,8 @@ def _rounds_of(load: Load, alarms: Sequence[AlarmCost], wall: int) -> int | None
             paid = rounds * alarm.cells_per_unit
             if alarm.runs_per_period is not None:
                 paid = min(rounds, cells)
+            elif alarm.windows_cap is not None:
+                paid = min(paid, cells)
             total += max(paid * alarm.epsilon_units - alarm.share_units, 0)
         return total
 

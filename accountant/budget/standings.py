@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from accountant.costs.charges import PeriodCap
     from accountant.loss.overlap import Held
 
 __all__ = ["Standing"]
@@ -22,6 +23,7 @@ class Standing:
         query: its alarm.
         left_units: of a window that was decided in a run, or taken as spent: what the alarms that
             it left may cost.
+        cap: in how many of such windows a person counts in a period; ``None`` for all.
     """
 
     held: Held
@@ -29,3 +31,4 @@ class Standing:
     periods: tuple[int, ...] = ()
     query: str = ""
     left_units: int | None = None
+    cap: PeriodCap | None = None

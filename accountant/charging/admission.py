@@ -355,6 +355,7 @@ def _asked(request: Request, scope: str, admission: Answer = Answer.PENDING) -> 
         costs=None,
         periods=charge.periods,
         in_run=request.run is not None,
+        windows_per_period=None if charge.cap is None else charge.cap.windows,
     )
 
 

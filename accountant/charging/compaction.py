@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from accountant.charging import keeping, vouching
+from accountant.charging import capped, keeping, vouching
 from accountant.store.among import listed
 from accountant.store.tables.charged import OPEN, LinkKind
 from accountant.units import PrivacyUnit
@@ -52,8 +52,7 @@ class _Bounds(NamedTuple):
 
     Args:
         horizon_ms: windows that end after it stay.
-        open: windows that are reserved or pending, or the last of a run that is open, by their
-            columns.
+        open: windows that are reserved or pending, or that an answer may look at, by their columns.
     """
 
     horizon_ms: int
@@ -106,6 +105,7 @@ def step(tx: Transaction, scope: ScopeRow, before_ms: int) -> Step:
     vouching.check_state(tx, scope)
     ended = listed(link.window for link in going if link.ended)
     many, left = tx.charges.left_among(ended)
+    left.update(capped.left_among(tx, name, ended))
     tx.totals.add_compacted(name, +left)
     _keep_decided(tx, going)
     tx.decisions.strip_among(ended)

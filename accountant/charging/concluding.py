@@ -45,6 +45,7 @@ def conclude(
     )
     tx.sequences.put(replace(taken, hash=kept))
     tx.queries.change({"query": query}, cursor_ms=next_start_ms)
+    tx.used.drop_passed(query, next_start_ms)
     return numbered, kept
 
 
@@ -63,3 +64,4 @@ def place(tx: Transaction, query: QueryRow, cursor_ms: int) -> None:
     """Put a query's cursor where no decision of this ledger put it; callers vouch for that."""
     tx.queries.change({"query": query.query}, cursor_ms=cursor_ms, placed_ms=cursor_ms)
     tx.partials.drop_before(query.query, cursor_ms)
+    tx.used.drop_passed(query.query, cursor_ms)

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from accountant.budget.keeping import Keeper, Keepers, OpenRun
+from accountant.charging import capped
 from accountant.store.tables.charged import OPEN, ChargeRow, ChargeState, PeriodTotal
 
 if TYPE_CHECKING:
@@ -81,17 +82,25 @@ def add_to_totals(
     """Add to what periods hold, and to what was drawn of shares.
 
     Args:
-        tx: holds the scope's lock.
+        tx: holds the scope's lock, and has the charges as they are now.
         scope: the budget.
         changes: charges as they are now, each with what it added before.
     """
     grown: defaultdict[int, PeriodTotal] = defaultdict(PeriodTotal)
+    few: list[tuple[PeriodTotal, ChargeRow]] = []
     for before, row in changes:
+        if row.cap is not None:
+            few.append((before, row))
+            continue
         held, final = row.total.held - before.held, row.total.final - before.final
         for period in row.periods if held or final else ():
             so_far = grown[period]
             grown[period] = PeriodTotal(so_far.held + held, so_far.final + final)
         draw(tx, scope, row.query, dict.fromkeys(row.periods, PeriodTotal(held, final)))
+    for (query, period), more in capped.change(tx, scope, few).items():
+        so_far = grown[period]
+        grown[period] = PeriodTotal(so_far.held + more.held, so_far.final + more.final)
+        draw(tx, scope, query, {period: more})
     tx.totals.add(scope, grown)
 
 
@@ -102,9 +111,11 @@ def draw(tx: Transaction, scope: str, query: str, change: Mapping[int, PeriodTot
 
 
 def kept_windows(tx: Transaction, scope: str, before_ms: int) -> frozenset[tuple[str, int, int]]:
-    """Return the windows whose charges alone tell what an open run may still cost, by columns.
+    """Return the windows whose charges an answer may still have to look at, by columns.
 
-    Elsewhere the run's own row tells it, or the next window that was decided in it.
+    They alone tell what an open run may still cost: elsewhere the run's own row tells it, or the
+    next window that was decided in it. Or a person counts in a few only of them and of windows to
+    come.
 
     Args:
         tx: holds the scope's lock, or sees one snapshot.
@@ -113,6 +124,7 @@ def kept_windows(tx: Transaction, scope: str, before_ms: int) -> frozenset[tuple
     """
     found: set[tuple[str, int, int]] = set()
     begun = max((period for period in tx.totals.of(scope) if period <= before_ms), default=0)
+    found |= capped.kept_windows(tx, scope, begun)
     decided = tx.charges.last_in_runs(scope, before_ms + 1)
     for query, last in decided.items():
         # Where a later period has begun, no window to come touches the run's.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from accountant.budget.filter import EventFilter, UserFilter
 from accountant.budget.standings import Standing
-from accountant.charging import keeping, runs
+from accountant.charging import capped, keeping, runs
 from accountant.costs.charges import UniformCost
 from accountant.costs.levels import LevelCosts
 from accountant.loss.overlap import Held
@@ -114,15 +114,27 @@ class Standings:
         most_units: dict[int, int] = {}
         for period, total in self._tx.totals.of(name, periods).items():
             most_units[period], least_units[period] = total
+        few = capped.touching(self._tx, name, periods)
+        dearest = capped.Dearest()
+        for charge in few:
+            dearest.take(charge)
+        for period, total in dearest.of_periods().items():
+            _add(most_units, (period,), -total.held)
+            _add(least_units, (period,), -total.final)
         for charge in self._tx.charges.in_state(name, ChargeState.PENDING):
-            _add(most_units, charge.periods, charge.loss_units)
+            if charge.cap is None:
+                _add(most_units, charge.periods, charge.loss_units)
         for charge in without:
+            if charge.cap is not None:
+                continue
             pending = charge.state is ChargeState.PENDING
             held = charge.loss_units if pending else charge.total.held
             _add(most_units, charge.periods, -held)
             _add(least_units, charge.periods, -charge.total.final)
         kept = keeping.keepers(self._tx, name, periods=periods, before=first, without=without)
-        return UserFilter(wall, least_units, most_units, kept)
+        later = {charge.window for charge in without}
+        capped_before = self.all_of(one for one in few if one.window not in later)
+        return UserFilter(wall, least_units, most_units, kept, capped_before)
 
     def of(self, charge: ChargeRow) -> Standing | None:
         """Return what a charge holds or may come to hold; ``None`` when it was released."""
@@ -190,7 +202,8 @@ class Standings:
             cells=f"{charge.cells} {cells}",
             costs=charge.costs if self._terms.unit is PrivacyUnit.EVENT else None,
         )
-        return Standing(held, is_open, charge.periods, charge.query, keeping.left_units(charge))
+        left_units = keeping.left_units(charge)
+        return Standing(held, is_open, charge.periods, charge.query, left_units, charge.cap)
 
 
 class Turns:

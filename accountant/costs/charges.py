@@ -11,7 +11,7 @@ from typing import Protocol
 from accountant.arguments import TEXT, WHOLE, WHOLES, expect, instance_of
 from accountant.errors import ArgumentError
 
-__all__ = ["CellCosts", "Charge", "UniformCost", "WindowKey"]
+__all__ = ["CellCosts", "Charge", "PeriodCap", "UniformCost", "WindowKey"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -89,6 +89,34 @@ class UniformCost:
 
 
 @dataclass(frozen=True, slots=True)
+class PeriodCap:
+    """Of some windows that touch a budget period, a person counts in a few only.
+
+    Windows of one cap are those of one query under one configuration: after a change a person is
+    counted anew, and may come to count in as many again.
+
+    Args:
+        windows: in how many, at most.
+        query: whose windows.
+        fingerprint: of its configuration.
+    """
+
+    windows: int
+    query: str
+    fingerprint: str
+
+    def __post_init__(self) -> None:
+        """Refuse a cap that nobody counts under: its windows would be free."""
+        expect(WHOLE, windows=self.windows)
+        expect(TEXT, query=self.query, fingerprint=self.fingerprint)
+        if self.windows < 1:
+            raise ArgumentError(
+                "a person counts in at least one window of a period",
+                hint="write windows_per_period of the caps, or no cap",
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class Charge:
     """What deciding one window costs one privacy unit at worst.
 
@@ -98,12 +126,14 @@ class Charge:
         cells_per_unit: cells of this window that one privacy unit can reach
             (1 under unit ``event``; the predicates cap under unit ``user``).
         periods: starts (ms) of the budget periods the window touches; empty under unit ``event``.
+        cap: unit ``user``: in how many of such windows a person counts; ``None`` for all.
     """
 
     key: WindowKey
     cost: UniformCost
     cells_per_unit: int
     periods: tuple[int, ...] = ()
+    cap: PeriodCap | None = None
 
     def __post_init__(self) -> None:
         """Refuse a unit that reaches no cell: its charge would be free, or a refund."""
@@ -112,6 +142,13 @@ class Charge:
             expect(WHOLE, cells_per_unit=self.cells_per_unit)
         if type(self.periods) is not tuple or self.periods:
             expect(WHOLES, periods=self.periods)
+        if self.cap is not None:
+            expect(instance_of(PeriodCap), cap=self.cap)
+            if not self.periods or self.cap.query != self.key.query:
+                raise ArgumentError(
+                    "a cap over a period is of the charge's own query, under unit `user`",
+                    hint="write periods=(...) and PeriodCap(windows, key.query, fingerprint)",
+                )
         if self.cells_per_unit < 1:
             raise ArgumentError(
                 "a privacy unit reaches at least one cell of a window",

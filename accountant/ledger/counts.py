@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import WindowKey
     from accountant.ledger.access import Access
-    from accountant.records import Partial
+    from accountant.records import Partial, Used
 
 __all__ = ["Counts"]
 
@@ -35,7 +35,8 @@ class Counts:
 
         A partial that differs from the stored one is remembered for good: the window can then only
         be denied. An incomplete one never displaces or contradicts a complete one. One that was
-        counted without knowing how the feed's partitions grew is not stored.
+        counted without knowing how the feed's partitions grew is not stored. What people used up of
+        a cap over a period is kept with it, where the count is complete.
 
         Raises:
             ConfigChangedError: it was counted under another configuration.
@@ -63,6 +64,10 @@ class Counts:
             if not tx.partials.store(partial):
                 same = tx.partials.matches(partial)
                 status = PartialStatus.DUPLICATE if same else PartialStatus.CONFLICT
+            if status is PartialStatus.CONFLICT:
+                tx.used.drop(query=key.query, partition=partial.partition, start_ms=key.start_ms)
+            elif partial.complete:
+                tx.used.note(partial)
             self._access.tick(tx, grain_ms=CLOCK_GRAIN_MS)
             return status
 
@@ -70,6 +75,27 @@ class Counts:
         """Return a window's partials by partition."""
         with self._store.read() as tx:
             return tx.partials.of(key)
+
+    def used(self, cursors: Mapping[str, int], partition: int, topic_id: str) -> dict[str, Used]:
+        """Return what people had used up of caps before windows that are to be counted, by query.
+
+        Args:
+            cursors: per query the start (ms) of the first such window; of a query that is left out
+                of what is returned, nothing is known.
+            partition: of the queries' feed.
+            topic_id: of its log.
+        """
+        found: dict[str, Used] = {}
+        with self._store.read() as tx:
+            for name, query in tx.queries.named(cursors.keys()).items():
+                used = tx.used.before(
+                    *(name, partition, cursors[name]),
+                    fingerprint=query.fingerprint,
+                    topic_id=topic_id,
+                )
+                if used is not None:
+                    found[name] = used
+        return found
 
     def conflicted(self, key: WindowKey) -> bool:
         """Whether two different partials came for one partition of the window."""

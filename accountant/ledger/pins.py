@@ -183,6 +183,7 @@ class Pins:
             vouching.vouch(tx, row.scope)
             refusals.same_shape(known or registration.shape, registration)
             tx.partials.drop(query=row.query)
+            tx.used.drop(query=row.query)
             self._access.tick(tx)
 
     def retire_query(self, query: str) -> None:
@@ -195,6 +196,7 @@ class Pins:
             tx.kept_shares.set(row.scope, query, 0)
             admission.withdraw(tx, scope, row)
             tx.partials.drop(query=query)
+            tx.used.drop(query=query)
             if not row.retired:
                 tx.queries.change({"query": query}, retired=True)
                 vouching.vouch(tx, row.scope)

@@ -79,9 +79,11 @@ def of_charge(charge: ChargeRow, kind: LinkKind, decided: bytes | None = None) -
         decided: the hash of the decision that ended it, if one did.
     """
     in_run = ',"in a run"' if charge.in_run else ""
+    few = charge.windows_per_period
+    capped = "" if few is None else f',["windows a period",{few!r}]'
     asked = (
         f"[{quoted(charge.scope)},{quoted(charge.fingerprint)},{charge.units!r},{charge.cells!r},"
-        f"{charge.cells_per_unit!r},{charge.loss_units!r},{wholes(charge.periods)}{in_run}]"
+        f"{charge.cells_per_unit!r},{charge.loss_units!r},{wholes(charge.periods)}{in_run}{capped}]"
     )
     became = "[]"
     if kind is LinkKind.ENDED:

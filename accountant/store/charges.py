@@ -54,6 +54,10 @@ class Charges(Rows[ChargeRow]):
         bound = {"scope": scope, "end_ms": end_ms, "before_ms": starting_before_ms}
         return self._read(_overlapping(states), **bound)
 
+    def capped(self, scope: str, end_ms: int) -> list[ChargeRow]:
+        """Return a budget's charges with a cap over a period whose windows end after an instant."""
+        return self._read(_capped(), scope=scope, end_ms=end_ms)
+
     def windows(self, query: str, first_start_ms: int, last_start_ms: int) -> list[WindowKey]:
         """Return a query's windows that have a charge, by range of their starts (inclusive)."""
         bound = {"query": query, "first_ms": first_start_ms, "last_ms": last_start_ms}
@@ -120,7 +124,10 @@ class Charges(Rows[ChargeRow]):
         return int(self._connection.scalar(_longest(), bound) or 0)
 
     def left_among(self, windows: Listed) -> tuple[int, Counter[int]]:
-        """Return how many charges some windows have, and what they lost for good by period."""
+        """Return how many charges some windows have, and what they lost for good by period.
+
+        What windows with a cap lost does not add up: it is left out.
+        """
         many, left = 0, Counter[int]()
         found = self._connection.execute(_left(self._dialect), {"windows": windows})
         for row in found:
@@ -187,6 +194,15 @@ def _overlapping(states: tuple[ChargeState, ...]) -> Any:
     if states:
         where.append(columns.state.in_([state.value for state in states]))
     return sa.select(_CHARGES).where(*where)
+
+
+@cache
+def _capped() -> Any:
+    columns = _CHARGES.c
+    after = columns.end_ms > sa.bindparam("end_ms")
+    # As the partial index says it: a ledger without caps finds nothing at once.
+    mine = (columns.scope == sa.bindparam("scope"), columns.windows_per_period.is_not(None))
+    return sa.select(_CHARGES).where(*mine, after)
 
 
 @cache
@@ -304,6 +320,7 @@ def _latest_held() -> Any:
 def _left(dialect: str) -> Any:
     columns = _CHARGES.c
     units = sa.case(
+        (columns.windows_per_period.is_not(None), 0),
         (
             columns.state == ChargeState.SPENT.value,
             sa.func.coalesce(columns.held_units, columns.loss_units),

@@ -73,6 +73,7 @@ class Partials(Rows[PartialRow]):
             value=_whole(row.cell_value),
             counted_on=None,
             revision=0,
+            used=None,
         )
 
     def counted(self) -> set[str]:

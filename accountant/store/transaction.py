@@ -19,12 +19,13 @@ from accountant.store.rows import Rows
 from accountant.store.schema import table_of
 from accountant.store.tables import TABLES
 from accountant.store.tables.charged import CHARGES, LINKS, RUNS
-from accountant.store.tables.counted import MARKS, PARTIALS, PLACES
+from accountant.store.tables.counted import MARKS, PARTIALS, PLACES, USED
 from accountant.store.tables.decided import ADOPTED, ARCHIVES, DECISIONS, NOISY, TALLIES
 from accountant.store.tables.journal import JOURNAL
 from accountant.store.tables.pinned import FILES, GROWTHS, LEDGER, LOGS, QUERIES, SCOPES, SHAPES
 from accountant.store.tables.writers import WRITERS
 from accountant.store.tallies import Tallies
+from accountant.store.used import UsedUp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +58,7 @@ class Transaction:
         self.noisy = NoisyCounts(connection, NOISY)
         self.kept_shares = Shares(connection)
         self.partials = Partials(connection, PARTIALS)
+        self.used = UsedUp(connection, USED)
         self.marks = Marks(connection, MARKS)
         self.places = Rows(connection, PLACES)
         self.charges = Charges(connection, CHARGES)

@@ -113,7 +113,9 @@ def lost_table(query: Query, windows: Sequence[CountedWindow], timezone: str) ->
     """Return what caps leave out of the windows of an alarm; ``None`` where that is nothing."""
     table = Table(title=f"{query.id}: left out by caps (times: {timezone})", title_justify="left")
     table.add_column("window starts")
-    for reason in ("repeats", "beyond predicates_per_window", "beyond events_per_cell"):
+    few = any(window.capped.beyond_windows for window in windows)
+    reasons = ["repeats", "beyond predicates_per_window", "beyond events_per_cell"]
+    for reason in [*reasons, "beyond windows_per_period"] if few else reasons:
         table.add_column(reason, justify="right")
     for window in windows:
         lost = window.capped
@@ -123,6 +125,7 @@ def lost_table(query: Query, windows: Sequence[CountedWindow], timezone: str) ->
                 str(lost.repeats),
                 _people(lost.beyond_predicates, lost.people_beyond_predicates),
                 _people(lost.beyond_events, lost.people_beyond_events),
+                *([_people(lost.beyond_windows, lost.people_beyond_windows)] if few else []),
             )
     return Fitting(table) if table.row_count else None
 

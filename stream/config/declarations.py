@@ -344,13 +344,18 @@ def _check_event_budget(model: BudgetModel, findings: Findings) -> None:
 def _caps(model: BudgetModel, findings: Findings) -> Contribution | None:
     if model.contribution is None:
         return Contribution()
-    caps = (model.contribution.predicates_per_window, model.contribution.events_per_cell)
-    names = ("predicates_per_window", "events_per_cell")
-    outside = [name for name, cap in zip(names, caps, strict=True) if not 1 <= cap <= _LARGEST_CAP]
+    given = model.contribution
+    caps = {
+        "predicates_per_window": given.predicates_per_window,
+        "events_per_cell": given.events_per_cell,
+    }
+    few = given.windows_per_period
+    written = caps if few is None else {**caps, "windows_per_period": few}
+    outside = [name for name, cap in written.items() if not 1 <= cap <= _LARGEST_CAP]
     for name in outside:
         message = f"{name} is a whole number from 1 to {_LARGEST_CAP}"
         findings.wrong(("budget", "contribution", name), message, f"write {name}: 1")
-    return None if outside else Contribution(*caps)
+    return None if outside else Contribution(**caps, windows_per_period=few)
 
 
 def _periods(period: Duration | str, timezone: str) -> Periods:

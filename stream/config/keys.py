@@ -232,10 +232,11 @@ class FeedModel(_Model):
 
 
 class ContributionModel(_Model):
-    """Caps within a window, unit ``user`` only."""
+    """Caps within a window, and over a period; unit ``user`` only."""
 
     predicates_per_window: Whole = 1
     events_per_cell: Whole = 1
+    windows_per_period: Whole | None = None
 
 
 class BudgetModel(_Model):

@@ -19,6 +19,7 @@ from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
 from stream.config.alarms.builder import QueryBuilder
 from stream.config.alarms.panes import with_panes
+from stream.config.alarms.period_caps import check_period_caps
 from stream.config.alarms.wanted import OPEN_WORDS
 from stream.config.declarations import build_budget, build_feeds, build_kafka, build_settings
 from stream.config.delivery.building import build_delivery
@@ -140,6 +141,7 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
     )
     _refuse_watched_references(alarms, findings)
     _refuse_shares(alarms, findings)
+    check_period_caps(alarms, findings)
     _warn_of_ages(alarms, findings)
     return with_panes(_with_open_ones_apart(alarms, findings), findings)
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from stream.counting.alike import Counting
     from stream.model.alarms import Budget
 
-__all__ = ["Bounds", "Capped", "Contributions"]
+__all__ = ["Bounds", "Capped", "Contributions", "left_out_of_period"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ class Capped:
         people_beyond_predicates: people who lost any so.
         beyond_events: beyond the first ``events_per_cell`` of a person in a cell.
         people_beyond_events: people who lost any so.
+        beyond_windows: of people who counted in ``windows_per_period`` windows before.
+        people_beyond_windows: people who lost any so.
     """
 
     repeats: int = 0
@@ -67,6 +69,8 @@ class Capped:
     people_beyond_predicates: int = 0
     beyond_events: int = 0
     people_beyond_events: int = 0
+    beyond_windows: int = 0
+    people_beyond_windows: int = 0
 
     def __add__(self, other: Capped) -> Capped:
         """Add what another partition lost: people are in one partition each."""
@@ -285,6 +289,17 @@ class Bounds:
         within = np.empty(len(rows), np.bool_)
         within[order] = allowed[order[fresh]][np.cumsum(fresh) - 1]
         return within
+
+
+def left_out_of_period(rows: Contributions, left: Contributions) -> Capped:
+    """Return what a cap over a period leaves out of a window.
+
+    Args:
+        rows: every row of the window, in log order.
+        left: those that the cap lets in.
+    """
+    beyond = ~np.isin(rows.sequence, left.sequence)
+    return Capped(beyond_windows=int(beyond.sum()), people_beyond_windows=_people(rows, beyond))
 
 
 def _first_of_unit(rows: Contributions, distinct: bool) -> NDArray[np.bool_]:

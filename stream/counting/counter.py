@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.units import PrivacyUnit
-from stream.counting.bounding import Bounds, Capped, Contributions
+from stream.counting.bounding import Bounds, Capped, Contributions, left_out_of_period
 from stream.counting.fates import Fate
 from stream.counting.full import Full
 from stream.counting.projection import ONE_EACH, Rows, check_weights
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stream.counting.alike import Counting
+    from stream.counting.usage import Usage
     from stream.model.alarms import Budget
 
 __all__ = ["CellVector", "Rows", "WindowCounter"]
@@ -134,10 +135,11 @@ class WindowCounter:
             self._add_chunk(piece, fates[where], shared or self._shared(piece))
         return fates
 
-    def cut(self, index: int) -> CellVector:
+    def cut(self, index: int, usage: Usage | None = None) -> CellVector:
         """Return the exact statistics of window ``index`` from the rows added so far.
 
-        Changes nothing: it may be called again, in any order, and between calls of ``add``.
+        Changes nothing but ``usage``, which a cap over a period needs: that goes on from the window
+        before. It may be called again, in any order, and between calls of ``add``.
 
         Raises:
             ValueError: the window lies before one that ``forget_before`` was told.
@@ -152,7 +154,8 @@ class WindowCounter:
                 sums.merge(group.sums)
             kept.extend(group.parts)
         if kept:
-            counted = self._bounds.apply(Contributions.join(kept))
+            rows = Contributions.join(kept)
+            counted = self._bounds.apply(rows if usage is None else usage.take(rows))
             for statistic in range(self._statistics):
                 self._add_up(sums, statistic, counted)
         places, values = sums.nonzero()
@@ -163,15 +166,14 @@ class WindowCounter:
             max((group.last_offset for group in groups), default=-1),
         )
 
-    def capped(self, index: int) -> Capped:
-        """Return what caps leave out of a window that ``cut`` may be asked for; all is kept whole.
-
-        Nothing is left out of a query that has a statistic which counts every row.
-        """
+    def capped(self, index: int, usage: Usage | None = None) -> Capped:
+        """Return what caps leave out of a window (where all is kept); ``usage`` as in ``cut``."""
         parts = [part for group in self._groups_of(index) for part in group.parts]
         if self._unbounded or not parts:
             return Capped()
-        return self._bounds.capped(Contributions.join(parts))
+        rows = Contributions.join(parts)
+        left = rows if usage is None else usage.take(rows)
+        return self._bounds.capped(left) + left_out_of_period(rows, left)
 
     def forget_before(self, index: int) -> None:
         """Drop what only windows before ``index`` need; they can no longer be cut."""

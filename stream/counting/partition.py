@@ -17,6 +17,7 @@ from accountant.costs.charges import WindowKey
 from accountant.layouts import Layouts
 from accountant.records import REFERENCE_PARTITIONS, Partial
 from stream.counting.fates import drops_of
+from stream.counting.progress import QueryProgress, beginnings, slice_start_ms
 from stream.counting.sharing import FeedCounters
 from stream.events.decoder import Decoder, Drop, Records
 from stream.events.marks import claims_mark, verified_mark
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.layouts import Growth
+    from accountant.records import Used
     from stream.counting.bounding import Capped
-    from stream.counting.sharing import OnTaken, SharedCounter
+    from stream.counting.sharing import OnTaken
     from stream.events.decoder import Batch, Record
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed
@@ -57,38 +59,6 @@ class ReadStart:
     live_from_ms: int | None = None
 
 
-@dataclass(slots=True)
-class _QueryState:
-    """Progress of one query on one partition: its next window to be complete."""
-
-    query: Query
-    counter: SharedCounter
-    index: int = 0
-    start_ms: int = 0
-    end_ms: int = 0
-
-    @property
-    def cut_ms(self) -> int:
-        """Window end + grace."""
-        return self.end_ms + self.query.grace_ms
-
-    @property
-    def slice_ms(self) -> int:
-        """When the window's slice of the log begins."""
-        return slice_start_ms(self.query, self.start_ms)
-
-    def go_to(self, index: int) -> None:
-        """Wait for the first window that runs, from ``index`` on; what lies before is forgotten."""
-        self.index = self.query.calendar.next_active(index)
-        self.start_ms, self.end_ms = self.query.calendar.bounds(self.index)
-        self.counter.keep_from(self.query.id, self.index)
-
-
-def slice_start_ms(query: Query, start_ms: int) -> int:
-    """Return the append time at or after which every event of a window was appended."""
-    return start_ms - query.feed.allowed_skew_ms - query.feed.broker_skew_ms
-
-
 class PartitionReader:
     """Counts every query of a feed over one partition.
 
@@ -108,6 +78,8 @@ class PartitionReader:
             (custodian only).
         on_capped: told of every partial, before it is yielded, what caps left out of it (custodian
             only); ``None`` saves the memory that this takes.
+        on_people: told of every partial under a cap over a period, before it is yielded, how many
+            people are in its window, and how many of them do not count (custodian only).
         on_taken: told of the rows that windows take, as :class:`FeedCounters` has it (custodian
             only).
         public: whether its counts are the references of alarms on other feeds.
@@ -130,6 +102,7 @@ class PartitionReader:
         on_counted: Callable[[Batch, NDArray[np.uint8]], None] = lambda _batch, _fates: None,
         on_capped: Callable[[WindowKey, Capped], None] | None = None,
         on_taken: OnTaken | None = None,
+        on_people: Callable[[WindowKey, int, int], None] = lambda _key, _met, _beyond: None,
         public: bool = False,
         growths: Sequence[Growth] = (),
     ) -> None:
@@ -147,11 +120,12 @@ class PartitionReader:
         self._on_drops = on_drops
         self._on_counted = on_counted
         self._on_capped = on_capped
+        self._on_people = on_people
         self._counters = FeedCounters(
             queries, budget, whole=on_capped is not None, on_taken=on_taken
         )
         self._states = {
-            query.id: _QueryState(query, self._counters.of(query.id)) for query in queries
+            query.id: QueryProgress(query, self._counters.of(query.id), budget) for query in queries
         }
         self.newest_append_ms = -1
         """Append time of the newest record read so far; for the custodian's eyes."""
@@ -163,16 +137,41 @@ class PartitionReader:
         self._marks: deque[tuple[int, int]] = deque()
         self._unmarked: list[Records] = []
 
-    def begin(self, cursors: Mapping[str, int], start: ReadStart) -> None:
+    def begin(
+        self,
+        cursors: Mapping[str, int],
+        start: ReadStart,
+        used: Mapping[str, Used] | None = None,
+    ) -> None:
         """Start at the oldest undecided window of every query.
 
         Args:
             cursors: per query id the start (ms) of its oldest undecided window.
             start: what is known about the log before the first record that will be read.
+            used: as for :meth:`reads_from_ms`.
         """
         self._start = start
+        began = beginnings(self._states.values(), cursors, used or {})
         for query_id, state in self._states.items():
+            state.began, seed = began[query_id]
+            state.counter.begin(state.began, seed)
             state.go_to(state.query.calendar.first_starting_at(cursors[query_id]))
+
+    def reads_from_ms(
+        self, cursors: Mapping[str, int], used: Mapping[str, Used] | None = None
+    ) -> int:
+        """Return since when records were appended that have to be read.
+
+        Args:
+            cursors: as for :meth:`begin`.
+            used: per query id what people had used up through a window before that, where it is
+                known; else windows are counted again from the beginning of the period.
+        """
+        began = beginnings(self._states.values(), cursors, used or {})
+        return min(
+            slice_start_ms(state.query, state.query.calendar.bounds(began[query_id][0])[0])
+            for query_id, state in self._states.items()
+        )
 
     def read(self, records: Sequence[Record] | Records) -> None:
         """Count records, in log order."""
@@ -230,22 +229,24 @@ class PartitionReader:
             return True
         return self._arrival_ms >= cut_ms + self.feed.broker_skew_ms
 
-    def _over(self, state: _QueryState) -> bool:
+    def _over(self, state: QueryProgress) -> bool:
         """Whether the next window reaches beyond a replayed history; the last mark may."""
         if self.feed.clock is not Clock.PUNCTUATION or self.feed.history is None:
             return False
         return state.end_ms > self.feed.history[1]
 
-    def _belongs(self, state: _QueryState) -> bool:
+    def _belongs(self, state: QueryProgress) -> bool:
         """Whether all records that the next window takes are routed alike, some of them here."""
         partitions = partitions_of_window(
-            state.query, self.feed, self.layouts, state.start_ms, state.end_ms
+            state.query, self.feed, self.layouts, state.counted_ms, state.end_ms
         )
         return partitions is not None and self.partition < partitions
 
-    def _partial(self, state: _QueryState) -> Partial:
+    def _partial(self, state: QueryProgress) -> Partial:
         vector = state.counter.cut(state.index)
         key = WindowKey(end_ms=state.end_ms, query=state.query.id, start_ms=state.start_ms)
+        if (people := state.counter.people(state.index)) is not None:
+            self._on_people(key, *people)
         if self._on_capped is not None:
             self._on_capped(key, state.counter.capped(state.index))
         return Partial(
@@ -253,7 +254,8 @@ class PartitionReader:
             partition=self.stored_partition,
             fingerprint=state.query.fingerprint,
             topic_id=self._topic_id,
-            complete=self._complete(state.slice_ms),
+            complete=self._complete(state.read_ms),
+            used=state.counter.used(state.index),
             cells=len(state.query.aggregates) * len(state.query.domain),
             index=vector.index,
             value=vector.value,

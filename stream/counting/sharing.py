@@ -22,6 +22,8 @@ from stream.counting.alike import counting_key, selection_key
 from stream.counting.counter import WindowCounter
 from stream.counting.fates import Fate
 from stream.counting.projection import Columns, project
+from stream.counting.usage import Usage
+from stream.model.alarms import windows_cap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -59,6 +61,23 @@ class SharedCounter:
         self.queries = tuple(query.id for query in queries)
         self._needs: dict[str, int] = {}
         self._cuts: dict[int, CellVector] = {}
+        self._calendar, self._periods = queries[0].calendar, budget.periods
+        self._most = windows_cap(queries[0], budget)
+        self._next = 0
+        self._usage = Usage(self._most or 1)
+        self._used: dict[int, Usage] = {}
+        self._before: dict[int, Usage] = {}
+        self._people: dict[int, tuple[int, int]] = {}
+
+    def begin(self, index: int, used: bytes = b"") -> None:
+        """Start with a window, where there is a cap over a period; called before the first row.
+
+        Args:
+            index: an active window.
+            used: what people used up before it; empty where nobody did that a window to come asks
+                about.
+        """
+        self._next, self._usage = index, Usage(self._most or 1, used)
 
     def add(self, rows: Rows) -> NDArray[np.uint8]:
         """Count rows as ``WindowCounter.add`` does, once for all queries."""
@@ -71,13 +90,32 @@ class SharedCounter:
             ValueError: every query has said that it needs no window so early.
         """
         found = self._cuts.get(index)
-        if found is None:
+        if found is not None:
+            return found
+        if self._most is None:
             found = self._cuts[index] = self._counter.cut(index)
-        return found
+            return found
+        # Whoever counts here follows from the windows before: none is passed over.
+        while self._next <= index:
+            self._cut_next()
+        return self._cuts[index]
+
+    def used(self, index: int) -> bytes | None:
+        """Return what people used up through a window that was cut; ``None`` without such a cap."""
+        return None if self._most is None else self._used[index].encoded()
+
+    def people(self, index: int) -> tuple[int, int] | None:
+        """Return how many people are in a window that was cut, and how many do not count in it.
+
+        ``None`` without a cap over a period.
+        """
+        return self._people.get(index)
 
     def capped(self, index: int) -> Capped:
-        """Return what ``WindowCounter.capped`` does."""
-        return self._counter.capped(index)
+        """Return what ``WindowCounter.capped`` does, of a window that was cut."""
+        if self._most is None:
+            return self._counter.capped(index)
+        return self._counter.capped(index, self._before[index].copy())
 
     def keep_from(self, query: str, index: int) -> None:
         """Take note that a query needs no window before ``index``; what none needs is forgotten.
@@ -88,8 +126,23 @@ class SharedCounter:
         if len(self._needs) < len(self.queries):
             return
         floor = min(self._needs.values())
+        if self._most is not None:
+            floor = min(floor, self._next)
         self._counter.forget_before(floor)
-        self._cuts = {at: cut for at, cut in self._cuts.items() if at >= floor}
+        for kept in (self._cuts, self._used, self._before, self._people):
+            for at in [at for at in kept if at < floor]:
+                del kept[at]
+
+    def _cut_next(self) -> None:
+        at = self._next
+        self._before[at] = self._usage.copy()
+        self._usage.met = self._usage.beyond = 0
+        self._cuts[at] = self._counter.cut(at, self._usage)
+        self._people[at] = self._usage.met, self._usage.beyond
+        self._next = self._calendar.next_active(at + 1)
+        if self._periods is not None:
+            self._usage.forget_before(self._periods.touched(*self._calendar.bounds(self._next))[0])
+        self._used[at] = self._usage.copy()
 
 
 class FeedCounters:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from accountant.costs.charges import Charge, UniformCost, WindowKey
+from accountant.costs.charges import Charge, PeriodCap, UniformCost, WindowKey
 from accountant.records import Answer, Request
 from accountant.units import to_loss_units
 from stream.decisions.mechanisms import as_charged, operator_of, panes_of, run_of
@@ -24,10 +24,10 @@ from stream.decisions.release import encode_fired
 from stream.decisions.schedule import Schedule, oldest_index
 from stream.decisions.steps import Step, no_step
 from stream.decisions.waiting import Awaited
-from stream.model.alarms import cells_per_unit, has_runs, scope_of
+from stream.model.alarms import cells_per_unit, has_runs, scope_of, windows_cap
 from stream.model.feeds import Clock
 from stream.model.references import WindowPartials, around, feeds_of
-from stream.model.routing import partitions_of_window
+from stream.model.routing import counted_from, partitions_of_window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -236,11 +236,14 @@ class Judge:
 
         ``None`` where one of the feeds got more of them meanwhile.
         """
-        layouts = self._ledger.growths.layouts()
+        layouts, calendar = self._ledger.growths.layouts(), query.calendar
+        index = calendar.first_starting_at(key.start_ms)
+        counted_ms = calendar.bounds(counted_from(query, self._alarms.budget, index))[0]
         found = {}
         for feed in feeds_of(query):
             known = layouts[feed.name]
-            partitions = partitions_of_window(query, feed, known, key.start_ms, key.end_ms)
+            since_ms = key.start_ms if feed is not query.feed else counted_ms
+            partitions = partitions_of_window(query, feed, known, since_ms, key.end_ms)
             if partitions is None:
                 return None
             found[feed.name] = partitions
@@ -319,12 +322,14 @@ class Judge:
         key, _, query = window
         budget, operator = self._alarms.budget, self._runs.get(query.id)
         cost = UniformCost(units=self._charges[query.id], cells=len(query.domain))
+        few = windows_cap(query, budget)
         return Request(
             charge=Charge(
                 key=key,
                 cost=cost,
                 cells_per_unit=cells_per_unit(query, budget),
                 periods=self._periods(key.start_ms, key.end_ms),
+                cap=None if few is None else PeriodCap(few, query.id, query.fingerprint),
             ),
             fingerprint=query.fingerprint,
             too_old=_too_old(query, key.end_ms, now_ms),

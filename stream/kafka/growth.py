@@ -23,7 +23,7 @@ from stream.kafka.topics import admin_client, describe
 from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock
 from stream.model.references import counted_on, feeds_in_use
-from stream.model.routing import first_start_after
+from stream.model.routing import counted_from, first_start_after
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
@@ -118,7 +118,8 @@ def denied_by(alarms: Alarms, ledger: Ledger, growth: Growth) -> Iterator[Denied
     """Yield what a concluded growth costs each alarm that its feed is counted for."""
     feed = alarms.feeds[growth.feed]
     cursors = {row.query: row.cursor_ms for row in ledger.pins.queries()}
-    for query in counted_on(feed, alarms)[0]:
+    queries, budget = counted_on(feed, alarms)
+    for query in queries:
         # Of one that began nobody knows when, what was not decided before this is denied.
         known = growth.from_ms > 0
         first_ms = first_start_after(query, growth.from_ms) if known else cursors.get(query.id, 0)
@@ -126,7 +127,9 @@ def denied_by(alarms: Alarms, ledger: Ledger, growth: Growth) -> Iterator[Denied
         index = query.calendar.next_active(query.calendar.first_starting_at(first_ms))
         while True:
             bounds = query.calendar.bounds(index)
-            if growth.until_ms is None or bounds[0] - feed.allowed_skew_ms >= growth.until_ms:
+            # Under a cap over a period, people are counted from its beginning, in one partition.
+            since_ms = query.calendar.bounds(counted_from(query, budget, index))[0]
+            if growth.until_ms is None or since_ms - feed.allowed_skew_ms >= growth.until_ms:
                 break
             found.append(bounds)
             index = query.calendar.next_active(index + 1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from aiokafka.errors import KafkaError
 
 from accountant.records import Stand
-from stream.counting.partition import PartitionReader, ReadStart, slice_start_ms
+from stream.counting.partition import PartitionReader, ReadStart
 from stream.model.feeds import Clock
 from stream.model.references import counted_on, public_feeds
 
@@ -90,15 +90,19 @@ async def open_partition(
         on_read=partial(runtime.metrics.events_read, feed.name),
         on_drops=partial(runtime.metrics.events_dropped, feed.name),
         on_taken=partial(runtime.metrics.rows_taken, feed.name),
+        on_people=runtime.metrics.people_counted,
         public=feed.name in public_feeds(runtime.alarms),
     )
     cursors = await in_thread(
         lambda: runtime.ledger.progress.cursors({query.id for query in queries})
     )
+    used = await in_thread(
+        lambda: runtime.ledger.counts.used(cursors, reader.stored_partition, identity.topic_id)
+    )
     live_from_ms = runtime.clock_ms() + feed.idle_margin_ms
     begin = (await log.beginning_offsets([partition]))[partition]
     end = (await log.end_offsets([partition]))[partition]
-    oldest_ms = min(slice_start_ms(query, cursors[query.id]) for query in queries)
+    oldest_ms = reader.reads_from_ms(cursors, used)
     if feed.clock is Clock.PUNCTUATION:
         marked = await in_thread(
             lambda: runtime.ledger.counts.mark_before(feed.name, partition.partition, oldest_ms)
@@ -108,7 +112,7 @@ async def open_partition(
     else:
         offset = await _appended_since(log, partition, oldest_ms, begin, end)
         start = ReadStart(whole=begin == 0 or offset > begin, live_from_ms=live_from_ms)
-    reader.begin(cursors, start)
+    reader.begin(cursors, start, used)
     opened = {feed.name: {partition.partition: (offset, Stand.OPENED)}}
     await in_thread(lambda: runtime.ledger.counts.put_places(opened))
     return Assigned(feed, reader, offset)

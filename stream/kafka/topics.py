@@ -13,7 +13,7 @@ from accountant.errors import DependencyError
 from accountant.records import LogIdentity
 from stream.kafka.clients import admin_arguments
 from stream.kafka.reach import require_kafka_there
-from stream.model.alarms import require_kafka
+from stream.model.alarms import require_kafka, windows_cap
 from stream.model.feeds import Clock
 from stream.model.references import counted_on, waited_ms
 
@@ -283,11 +283,17 @@ def _feed_config(feed: Feed) -> dict[str, str]:
 
 
 def _needed_retention_ms(alarms: Alarms, feed: Feed) -> int:
-    """Longest window + grace + skews + the time a window may wait + a day's margin."""
-    queries, _ = counted_on(feed, alarms)
+    """Longest window + grace + skews + the time a window may wait + a day's margin.
+
+    Under a cap over a period windows are counted from its beginning: its length is added.
+    """
+    queries, budget = counted_on(feed, alarms)
     longest = max((q.calendar.longest_ms + q.grace_ms + waited_ms(q) for q in queries), default=0)
+    periods = budget.periods.calendar if budget.periods is not None else None
+    capped = any(windows_cap(query, budget) is not None for query in queries)
     return (
         longest
+        + (periods.longest_ms if capped and periods is not None else 0)
         + feed.allowed_skew_ms
         + feed.broker_skew_ms
         + feed.idle_margin_ms

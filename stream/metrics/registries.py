@@ -106,6 +106,10 @@ class Metrics:
         """
         self._custodian.seen.taken(feed, queries, cell=cell, time_ms=time_ms, unit=unit)
 
+    def people_counted(self, key: WindowKey, met: int, beyond: int) -> None:
+        """Take note of whom a cap over a period leaves out, as ``CapFamilies.counted`` has it."""
+        self._custodian.caps.counted(key, met, beyond)
+
     def appended(self, feed: str, append_ms: int) -> None:
         """Take note of when a record that was read had arrived; the newest of all is shown.
 

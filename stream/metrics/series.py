@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from accountant.records import Outcome, PartialStatus
+from stream.metrics.caps import CapFamilies
 from stream.metrics.journal import JournalFamilies
 from stream.metrics.losses import LossFamilies
 from stream.metrics.partitions import PartitionFamilies
@@ -140,6 +141,8 @@ class Custodian:
         registry.register(self.losses)
         self.seen = SeenFamilies(alarms)
         registry.register(self.seen)
+        self.caps = CapFamilies(alarms)
+        registry.register(self.caps)
         self.events = Counter(
             "tocsin_events_total",
             "Events read, those read again after a restart included.",

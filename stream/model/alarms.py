@@ -33,6 +33,7 @@ __all__ = [
     "has_runs",
     "require_kafka",
     "scope_of",
+    "windows_cap",
 ]
 
 
@@ -188,6 +189,16 @@ def cells_per_unit(query: Query, budget: Budget) -> int:
     if budget.unit is PrivacyUnit.EVENT or has_runs(query, budget):
         return 1  # a run is charged for all its questions at once, whoever is in how many of them
     return min(budget.contribution.predicates_per_window, len(query.domain))
+
+
+def windows_cap(query: Query, budget: Budget) -> int | None:
+    """Return in how many windows of an alarm one person counts in a period; ``None`` for all.
+
+    A run is charged to everybody, whoever is in how many of its windows.
+    """
+    if budget.unit is PrivacyUnit.EVENT or has_runs(query, budget):
+        return None
+    return budget.contribution.windows_per_period
 
 
 def require_kafka(

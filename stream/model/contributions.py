@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
+from stream.model.alarms import windows_cap
 from stream.model.numbers import decimal
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 
@@ -54,7 +55,8 @@ def contribution_rule(query: Query, budget: Budget) -> str:
         where = f"in the first {noun} of the {window} only"
     else:
         where = f"in the first {cap} {_several(query)} of the {window} only"
-    unit = article(query.feed.unit)
+    unit, few = article(query.feed.unit), windows_cap(query, budget)
+    where += "" if few is None else _in_few(few)
     if all(spec.kind is Weight.DISTINCT_UNITS for spec in query.aggregates):
         return f"{unit} counts {where}"
     most = caps.events_per_cell
@@ -62,6 +64,12 @@ def contribution_rule(query: Query, budget: Budget) -> str:
     each = " in each" if cap > 1 else ""
     rule = f"{unit} counts {where.removeprefix('once ')}, with {events}{each}"
     return f"{rule}{_worth(query)}{_needed(query, most)}"
+
+
+def _in_few(few: int) -> str:
+    """Return in which windows of a period somebody counts."""
+    windows = "window" if few == 1 else f"{few} windows"
+    return f" (in the first {windows} of a period that they are in)"
 
 
 def window_noun(calendar: Calendar) -> str:

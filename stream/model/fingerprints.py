@@ -78,6 +78,7 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
             "events_per_cell": budget.contribution.events_per_cell,
             "period": _period(budget),
             **({"share": _ratio(query.share)} if query.share else {}),
+            **_few(budget),
         },
     }
 
@@ -201,6 +202,12 @@ def _period(budget: Budget) -> dict[str, Any] | None:
         return None
     calendar = periods.calendar
     return {"windows": "lifetime"} if calendar is None else _calendar(calendar)
+
+
+def _few(budget: Budget) -> dict[str, Any]:
+    """Return the cap over a period; alarms without one keep the fingerprints they had."""
+    few = budget.contribution.windows_per_period
+    return {} if few is None else {"windows_per_period": few}
 
 
 def _ratio(value: Fraction | None) -> str | None:

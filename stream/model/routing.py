@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stream.model.alarms import windows_cap
+
 if TYPE_CHECKING:
     from accountant.layouts import Layouts
+    from stream.model.alarms import Budget
     from stream.model.feeds import Feed
     from stream.model.queries import Query
 
-__all__ = ["first_start_after", "partitions_of_window"]
+__all__ = ["counted_from", "first_start_after", "partitions_of_window"]
 
 
 def partitions_of_window(
@@ -19,13 +22,33 @@ def partitions_of_window(
 ) -> int | None:
     """Return over how many partitions a window's events are routed, on one of its feeds.
 
-    It takes events appended from the allowed skew before its start on, and before its end and
-    grace: see :class:`stream.counting.counter.WindowCounter`.
+    Under a cap over a period, ``start_ms`` is that of :func:`counted_from`: somebody's events lie
+    in one partition from there on. It takes events appended from the allowed skew before its start
+    on, and before its end and grace: see :class:`stream.counting.counter.WindowCounter`.
 
     Returns:
         ``None`` where that changed meanwhile: the window can only be denied.
     """
     return layouts.of_slice(start_ms - feed.allowed_skew_ms, end_ms + query.grace_ms)
+
+
+def counted_from(query: Query, budget: Budget, index: int) -> int:
+    """Return the first window that the count of a window depends on.
+
+    That is the window itself, and under a cap over a period the first that touches a period which
+    the window touches: who counts in a window follows from those before it.
+
+    Args:
+        query: whose windows.
+        budget: unit, periods and caps.
+        index: of an active window.
+    """
+    if budget.periods is None or windows_cap(query, budget) is None:
+        return index
+    calendar = query.calendar
+    period_ms = budget.periods.touched(*calendar.bounds(index))[0]
+    first = int(calendar.containing(np.array([period_ms]))[0][0])
+    return min(calendar.next_active(first), index)
 
 
 def first_start_after(query: Query, append_ms: int) -> int:

@@ -19,7 +19,7 @@ from accountant.regions.shapes import Shape
 from accountant.units import floor_loss_units, to_loss_units
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.registration import scopes_of, shape_of, terms_of
-from stream.model.alarms import cells_per_unit, has_runs, scope_of
+from stream.model.alarms import cells_per_unit, has_runs, scope_of, windows_cap
 from stream.planning.occupancy import ActiveWindows, run_breaks
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 
@@ -98,6 +98,7 @@ def alarm_costs(
             steady=_is_steady(query.calendar),
             windows=query.calendar.describe(),
             share_units=floor_loss_units(query.share * budget.epsilon_max),
+            windows_cap=windows_cap(query, budget),
         )
         for at, query in enumerate(queries)
     ]
@@ -144,9 +145,18 @@ class PeriodTable:
         breaks = run_breaks(calendar, self.calendar, *self._span)
         return self._active(calendar).runs_touching(self.starts_ms, self.ends_ms, breaks)
 
-    def charged(self, calendar: Calendar, *, runs: bool) -> NDArray[np.int64]:
-        """Return how many runs, or else windows, touch each period, shape (n,)."""
-        return self.runs(calendar) if runs else self.windows(calendar)
+    def charged(self, calendar: Calendar, budget: Budget, query: Query) -> NDArray[np.int64]:
+        """Return how many runs, or else windows, a person pays for in each period, shape (n,).
+
+        Args:
+            calendar: the windows.
+            budget: unit and caps.
+            query: the alarm that has them, or is to have them.
+        """
+        if has_runs(query, budget):
+            return self.runs(calendar)
+        windows, most = self.windows(calendar), windows_cap(query, budget)
+        return windows if most is None else np.minimum(windows, most)
 
     @property
     def longest_ms(self) -> int:

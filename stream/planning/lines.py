@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from stream.decisions.records import epsilon_text
 from stream.model.contributions import contribution_rule
+from stream.planning.period_caps import cap_line
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def _alarm_line(alarm: AlarmPlan, plan: ScopePlan, alarms: Alarms) -> dict[str, 
         "windows_fit": alarm.windows_fit,
         "contribution": contribution_rule(query, alarms.budget),
         "share": None if not alarm.share_units else epsilon_text(alarm.share_units),
+        **cap_line(alarm),
     }
 
 

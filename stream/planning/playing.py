@@ -196,12 +196,13 @@ class _Play:
         in_run = one.openers is not None
         paid = in_run and self._runs.get(key.query) == periods
         cost = UniformCost(0, one.charge.cost.cells) if paid else one.charge.cost
-        charge = Charge(key, cost, one.charge.cells_per_unit, periods)
+        charge = Charge(key, cost, one.charge.cells_per_unit, periods, one.charge.cap)
         counted = key.end_ms > self._since_ms
         self._asked[key.query] += counted
         if self._judge.answer(charge, one.shape) is Answer.RESERVED:
             held = Held(key.start_ms, key.end_ms, charge.loss_units, one.shape)
-            self._judge.hold(Standing(held, open=False, periods=periods, query=key.query))
+            cap = one.charge.cap
+            self._judge.hold(Standing(held, False, periods, query=key.query, cap=cap))
             self._granted[key.query] += counted
             if in_run:
                 self._runs[key.query] = periods

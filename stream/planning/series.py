@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.costs.charges import Charge, UniformCost, WindowKey
+from accountant.costs.charges import Charge, PeriodCap, UniformCost, WindowKey
 from accountant.units import PrivacyUnit
 from stream.decisions.registration import shape_of
-from stream.model.alarms import cells_per_unit, has_runs
+from stream.model.alarms import cells_per_unit, has_runs, windows_cap
 from stream.planning.budget import REFERENCE_MS, period_table
 from stream.planning.occupancy import ActiveWindows, run_breaks
 
@@ -73,7 +73,8 @@ class Series:
     def held(self, time_ms: int) -> int:
         """Return what those windows cost, in loss units."""
         if self.openers is None:
-            return self.charge.loss_units * self.ended(time_ms)
+            cap, ended = self.charge.cap, self.ended(time_ms)
+            return self.charge.loss_units * (ended if cap is None else min(ended, cap.windows))
         opened = int(np.searchsorted(self.openers, self._passed(time_ms)))
         return self.charge.loss_units * opened
 
@@ -104,9 +105,13 @@ class Series:
         return Charge(self.key_of(index), cost, one.cells_per_unit, one.periods)
 
     def _opens(self, index: int) -> bool:
-        """Whether a window pays, for itself or for the run that it opens."""
+        """Whether a window pays, for itself or for the run that it opens.
+
+        Of one period's windows with a cap over it, the first ones do.
+        """
         if self.openers is None:
-            return True
+            cap = self.charge.cap
+            return cap is None or self.windows.between(self.first, index) < cap.windows
         at = int(np.searchsorted(self.openers, index))
         return at < self.openers.size and int(self.openers[at]) == index
 
@@ -165,7 +170,7 @@ class Spans:
         totals = np.zeros(len(table.starts_ms), dtype=object)  # exact: sums may pass 64 bits
         for query in self.queries:
             loss = self.units[query.id] * cells_per_unit(query, self.budget)
-            charged = table.charged(query.calendar, runs=has_runs(query, self.budget))
+            charged = table.charged(query.calendar, self.budget, query)
             totals += charged.astype(object) * loss
         at = int(totals.argmax())
         return int(table.starts_ms[at]), int(table.ends_ms[at])
@@ -182,11 +187,13 @@ class Spans:
         stop: int,
         breaks: NDArray[np.int64] | None,
     ) -> Series:
+        few = windows_cap(query, self.budget)
         charge = Charge(
             key=WindowKey(end_ms=1, query=query.id, start_ms=0),
             cost=UniformCost(units=self.units[query.id], cells=len(query.domain)),
             cells_per_unit=cells_per_unit(query, self.budget),
             periods=(ONE_PERIOD,) if self.budget.unit is PrivacyUnit.USER else (),
+            cap=None if few is None else PeriodCap(few, query.id, query.fingerprint),
         )
         openers = None if breaks is None else windows.openers(breaks, first, stop)
         return Series(query, charge, shape_of(query), windows, first, stop, openers)

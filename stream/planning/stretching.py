@@ -16,7 +16,6 @@ import numpy as np
 from accountant.budget.loads import loads_of, worst_of
 from accountant.units import PrivacyUnit
 from stream.config.sql.text import name_in_sql
-from stream.model.alarms import has_runs
 from stream.planning.budget import REFERENCE_MS, period_table
 from stream.planning.occupancy import ActiveWindows, active_spans
 from stream.windows.calendars import FixedCalendar, LocalCalendar
@@ -80,14 +79,11 @@ class WindowTrials:
         self._calendars = [query.calendar for query in queries]
         self._costs = costs
         self._unit = budget.unit
+        self._budget, self._queries = budget, queries
         self._table: PeriodTable | None = None
         if budget.periods is not None and budget.periods.calendar is not None:
             self._table = period_table(budget.periods)
-            self._runs = [has_runs(query, budget) for query in queries]
-            self._counts = [
-                self._table.charged(calendar, runs=runs)
-                for calendar, runs in zip(self._calendars, self._runs, strict=True)
-            ]
+            self._counts = [self._table.charged(query.calendar, budget, query) for query in queries]
             self._losses = [cost.epsilon_units * cost.cells_per_unit for cost in costs]
             # Exact: sums may pass 64 bits.
             totals = np.zeros(len(self._table.starts_ms), dtype=object)
@@ -143,7 +139,7 @@ class WindowTrials:
             return False
         totals = self._totals.copy()
         for at, calendar in changed.items():
-            charged = self._table.charged(calendar, runs=self._runs[at])
+            charged = self._table.charged(calendar, self._budget, self._queries[at])
             more = charged - self._counts[at]
             totals += more.astype(object) * self._losses[at]
         return bool(totals.max() <= self._wall)

@@ -17,6 +17,7 @@ from stream.decisions.records import epsilon_text
 from stream.planning.budget import REFERENCE_MS
 from stream.planning.changes import ChangeKind
 from stream.planning.fitting import Fitting
+from stream.planning.period_caps import cap_texts
 from stream.planning.stretching import duration_text
 from stream.windows.calendars import LocalCalendar
 from stream.windows.localtime import load_zone
@@ -60,6 +61,7 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
     for one in looked:
         shown += [Fitting(_costs_table(one.plan, alarms)), _verdict(one)]
         shown += [Text(share.text) for share in one.panes]
+        shown += map(Text, cap_texts(one.plan))
         if one.totals is not None:
             shown.append(Text(_totals_text(one.totals)))
         if one.runs:

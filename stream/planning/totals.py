@@ -13,7 +13,7 @@ import numpy as np
 
 from accountant.units import PrivacyUnit, to_loss_units
 from stream.decisions.mechanisms import price_of
-from stream.model.alarms import cells_per_unit, has_runs
+from stream.model.alarms import cells_per_unit
 from stream.planning.budget import period_table
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def period_losses(
     """
     found = np.zeros(len(table.starts_ms))
     for query in queries:
-        charged = table.charged(query.calendar, runs=has_runs(query, budget))
+        charged = table.charged(query.calendar, budget, query)
         each = to_loss_units(price_of(query).epsilon) * cells_per_unit(query, budget)
         found += charged.astype(np.float64) * each
     return np.minimum(found, wall_units)

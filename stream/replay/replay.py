@@ -285,6 +285,7 @@ class Replay:
                 on_read=partial(self.runtime.metrics.events_read, feed.name),
                 on_drops=partial(self.runtime.metrics.events_dropped, feed.name),
                 on_taken=partial(self.runtime.metrics.rows_taken, feed.name),
+                on_people=self.runtime.metrics.people_counted,
                 public=feed.name in public_feeds(self._alarms),
             )
             for partition in range(partitions)

@@ -30,6 +30,7 @@ EXEMPT: Final = {
     "id, one that does not is a hole in the numbers that analysts see",
     "adopted.adopted_at_ms": "when the custodian took it over: shown, and nothing follows from it",
     "partials": "a count that is gone is counted again, from the same slice of the log",
+    "used": "what people used up that is gone is counted again, from the period's beginning",
     "marks": "a mark that is gone is sought before: reading begins earlier, and no count changes",
     "drawn": "how much of a share is kept from others yet: whoever is granted less or more for it, "
     "the wall is held by totals of its own; too much is seen where no charge was compacted",

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Edit", "edits", "fill", "tampering"]
 
 _EVENTS = Series("e", 20, 10, 3)
+_FEW = Series("k", period=100, windows=2)
 _OLD = Series("o", units=2, cells_per_unit=2, period=100, share=4)
 
 
@@ -84,7 +85,7 @@ def fill(ledger: Ledger, clock: Clock) -> None:
 
     Budget ``s`` is of unit ``user`` and holds a run, ``old`` of the same and compacted, ``t`` of
     unit ``event`` with decisions adopted from another timeline, ``idle`` with a query that never
-    decided.
+    decided, ``few`` with one of which people count in two windows.
     """
     ledger.journal.note(START)
     ledger.journal.note("clock")
@@ -93,6 +94,7 @@ def fill(ledger: Ledger, clock: Clock) -> None:
         ("old", PrivacyUnit.USER, 10),
         ("t", PrivacyUnit.EVENT, 5),
         ("idle", PrivacyUnit.USER, 5),
+        ("few", PrivacyUnit.USER, 2),
     ):
         period = "lifetime" if unit is PrivacyUnit.USER else ""
         ledger.pins.register_budget(BudgetTerms(scope, unit, wall, period))
@@ -104,6 +106,10 @@ def fill(ledger: Ledger, clock: Clock) -> None:
     _in_a_run(ledger)
     _adopted(ledger)
     ledger.pins.register_query(registration(Series("i"), "idle"))
+    ledger.pins.register_query(registration(_FEW, "few"))
+    ledger.admit("few", requests([_FEW], 50))
+    for index in range(3):
+        settle(ledger, _FEW, index, units=1)
     for number, feed in enumerate(("feed", "old")):
         clock.now_ms += 500
         announced = ledger.growths.announce(feed, 3 + number, from_ms=9_000, first_starts={})
@@ -154,7 +160,8 @@ def _in_a_run(ledger: Ledger) -> None:
     ledger.mark_published(RUN.key(0), OTHER.key(0))
     counted = replace(partial(RUN, 2), cells=4)
     ledger.counts.put_partial(counted)
-    ledger.counts.put_partial(partial(RUN, 2, partition=1, values=(1, 2, 3)))
+    other = partial(RUN, 2, partition=1, values=(1, 2, 3))
+    ledger.counts.put_partial(replace(other, used=b"everybody"))
     ledger.counts.put_partial(partial(RUN, 2, values=(5,)))
 
 

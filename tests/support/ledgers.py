@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from accountant.costs.charges import Charge, UniformCost, WindowKey
+from accountant.costs.charges import Charge, PeriodCap, UniformCost, WindowKey
 from accountant.costs.levels import LevelCosts
 from accountant.errors import LedgerError
 from accountant.ledger.ledger import Ledger
@@ -53,7 +53,7 @@ class Series:
     """One query's windows: every ``step`` from ``first`` on, ``size`` long.
 
     A cell costs ``units`` at worst and covers rows of ``shape``. Of every period ``share`` units
-    are its own.
+    are its own, and a person counts in so many ``windows`` of it.
     """
 
     query: str
@@ -66,6 +66,7 @@ class Series:
     first: int = 0
     shape: Shape = ANYWHERE
     share: int = 0
+    windows: int | None = None
 
     def key(self, index: int) -> WindowKey:
         """Return window ``index``."""
@@ -84,6 +85,9 @@ class Series:
             cost=UniformCost(units=self.units, cells=CELLS),
             cells_per_unit=self.cells_per_unit,
             periods=periods,
+            cap=None
+            if self.windows is None
+            else PeriodCap(self.windows, self.query, self.fingerprint),
         )
         return Request(charge, self.fingerprint, too_old)
 

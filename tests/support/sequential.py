@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -63,6 +63,8 @@ class Charged:
         cells_of: charges over the same cells add up cell by cell; empty for dearest ones.
         periods: that the window touches.
         reached: cells that one person may be in.
+        few: name of the windows of which one person may be in so many alone, and how many;
+            ``None`` where they may be in all.
     """
 
     key: WindowKey
@@ -71,6 +73,7 @@ class Charged:
     cells_of: str
     periods: tuple[int, ...]
     reached: int
+    few: tuple[str, int] | None = None
 
     @property
     def of_a_person(self) -> int:
@@ -102,7 +105,7 @@ class Accountant:
         if self.last is not None and key < self.last:
             return Answer.MISSED
         self.last = key
-        fits = self.lost(worst) + self._own(worst) <= self.wall
+        fits = self._fits(worst)
         self.answers[key] = Answer.RESERVED if fits else Answer.REFUSED
         if fits:
             self.open[key] = worst
@@ -117,7 +120,7 @@ class Accountant:
     def take_over(self, published: Charged, series: str) -> None:
         """Charge what was published and is not known, at its worst, to anybody; not drawn again."""
         self.open = {key: held for key, held in self.open.items() if key.query != series}
-        self.spent.append(replace(published, rows=frozenset(ROWS), cells_of=""))
+        self.spent.append(replace(published, rows=frozenset(ROWS), cells_of="", few=None))
 
     def lost(self, asked: Charged | None = None) -> int:
         """Return what the worst-off unit lost that a window can concern, or anybody."""
@@ -130,15 +133,25 @@ class Accountant:
         instants = range(start_ms, end_ms, GRAIN_MS)
         return max((self._row_lost(row, at) for row in rows for at in instants), default=0)
 
-    def by_period(self) -> Counter[int]:
-        """Return what one person lost at most, by period."""
+    def by_period(self, *asked: Charged) -> Counter[int]:
+        """Return what one person lost at most, by period; also with what is asked for."""
         totals: Counter[int] = Counter()
-        for one in self.spent:
-            totals.update(dict.fromkeys(one.periods, one.of_a_person))
+        few: defaultdict[tuple[int, tuple[str, int]], list[int]] = defaultdict(list)
+        for one in (*self.spent, *asked):
+            for period in one.periods:
+                if one.few is None:
+                    totals[period] += one.of_a_person
+                else:
+                    few[period, one.few].append(one.of_a_person)
+        for (period, (_, windows)), losses in few.items():
+            totals[period] += sum(sorted(losses, reverse=True)[:windows])
         return totals
 
-    def _own(self, asked: Charged) -> int:
-        return asked.of_a_person if self.unit is PrivacyUnit.USER else max(asked.cells)
+    def _fits(self, asked: Charged) -> bool:
+        if self.unit is PrivacyUnit.EVENT:
+            return self.lost(asked) + max(asked.cells) <= self.wall
+        totals = self.by_period(asked)
+        return all(totals[period] <= self.wall for period in asked.periods)
 
     def _row_lost(self, row: tuple[int, int], at_ms: int) -> int:
         """Add up the cells of each grouping, and the dearest of every grouping."""
@@ -170,7 +183,9 @@ class Alarm:
         """Return a charge for one of its windows."""
         periods = self.series.request(self.index_of(key)).charge.periods
         of = self.series.shape.grouping or key.query
-        return Charged(key, cells, self.rows, of, periods, self.series.cells_per_unit)
+        most = self.series.windows
+        few = None if most is None else (key.query, most)
+        return Charged(key, cells, self.rows, of, periods, self.series.cells_per_unit, few)
 
     def index_of(self, key: WindowKey) -> int:
         """Return the number of one of its windows."""
@@ -362,7 +377,9 @@ class History:
         shape = Shape(Region.of(dict(given)).canonical, self._rng.choice(["", "x", "y"]))
         reached = self._rng.randint(1, CELLS) if period else 1
         units = self._rng.randint(1, 3)
-        return Alarm(Series(name, size, step, units, reached, period, shape=shape), rows)
+        most = (None, 1, 2)[(units + reached + len(given)) % 3] if period else None
+        series = Series(name, size, step, units, reached, period, shape=shape, windows=most)
+        return Alarm(series, rows)
 
 
 def _told(decision: StoredDecision) -> tuple[object, ...]:

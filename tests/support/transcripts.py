@@ -149,17 +149,21 @@ class Case:
 
     def period_losses(self, held: Mapping[WindowKey, Cells]) -> Counter[int]:
         """Return what one person loses at most, by period."""
-        losses: Counter[int] = Counter()
+        by_query: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
         for key, costs in held.items():
-            losses.update(dict.fromkeys(self.periods(key), self.dearest(key, costs)))
+            for period in self.periods(key):
+                by_query[period, key.query].append(self.dearest(key, costs))
+        losses: Counter[int] = Counter()
+        for (period, query), each in by_query.items():
+            losses[period] += sum(sorted(each, reverse=True)[: self.queries[query].series.windows])
         return losses
 
     def fits(self, key: WindowKey, held: Mapping[WindowKey, Cells]) -> bool:
         """Say whether a window's worst case fits beside what is held."""
-        room = self.wall - self.dearest(key, self.worst(key))
         if self.unit is PrivacyUnit.USER:
-            losses = self.period_losses(held)
-            return all(losses[period] <= room for period in self.periods(key))
+            losses = self.period_losses({**held, key: self.worst(key)})
+            return all(losses[period] <= self.wall for period in self.periods(key))
+        room = self.wall - self.dearest(key, self.worst(key))
         inside = range(key.start_ms, key.end_ms, GRAIN_MS)
         return max(self.losses(held, self.queries[key.query].rows, inside), default=0) <= room
 
@@ -209,6 +213,7 @@ def random_case(rng: Random, unit: PrivacyUnit) -> Case:
             period=period,
             first=first,
             shape=Shape(Region.of({**x, **y}).canonical, rng.choice(groupings)),
+            windows=rng.choice([None, 1, 2, 3]) if period else None,
         )
         queries[name] = Query(series, frozenset((a, b) for a in xs for b in ys))
     ends: dict[WindowKey, Cells | None] = {}

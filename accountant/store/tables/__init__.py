@@ -16,7 +16,7 @@ from accountant.store.tables.charged import (
     SHARES,
     TOTALS,
 )
-from accountant.store.tables.counted import MARKS, PARTIALS, PLACES
+from accountant.store.tables.counted import MARKS, PARTIALS, PLACES, USED
 from accountant.store.tables.decided import (
     ADOPTED,
     ARCHIVES,
@@ -35,6 +35,6 @@ __all__ = ["TABLES"]
 TABLES: Final[tuple[Table[Any], ...]] = (
     *(LEDGER, SCOPES, LOGS, QUERIES, SHAPES, PARTIALS, MARKS, PLACES, CHARGES, RUNS, DECISIONS),
     *(ADOPTED, SEQUENCES, GAPS, TALLIES, TOTALS, COMPACTED, LINKS, JOURNAL, GROWTHS, WRITERS),
-    *(FILES, SHARES, DRAWN, ARCHIVES, NOISY),
+    *(FILES, SHARES, DRAWN, ARCHIVES, NOISY, USED),
 )
 """All of them, in the order of an export."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from accountant.costs.charges import Charge, UniformCost
+from accountant.costs.charges import Charge, PeriodCap, UniformCost
 from accountant.costs.runs import StoredRun
 from accountant.records import Answer
 from accountant.store.declaration import Index, Table
@@ -79,6 +79,8 @@ class ChargeRow(OfWindow):
         costs: realised cell by cell, where they differ (:mod:`accountant.costs.levels`).
         in_run: whether it shares a run's charge.
         held_units: what a window of a run holds once it is reserved; others hold their worst.
+        windows_per_period: in how many windows of its query, under its configuration, a person
+            counts in a period; ``None`` for all.
     """
 
     query: str
@@ -98,12 +100,20 @@ class ChargeRow(OfWindow):
     periods: tuple[int, ...]
     in_run: bool = False
     held_units: int | None = None
+    windows_per_period: int | None = None
 
     @property
     def asked(self) -> Charge:
         """What was asked for; of a window in a run, what it holds."""
         cost = UniformCost(self.worst_cell_units, self.cells)
-        return Charge(self.key, cost, self.cells_per_unit, self.periods)
+        return Charge(self.key, cost, self.cells_per_unit, self.periods, self.cap)
+
+    @property
+    def cap(self) -> PeriodCap | None:
+        """Which windows it is one of that a person counts in a few of."""
+        if self.windows_per_period is None:
+            return None
+        return PeriodCap(self.windows_per_period, self.query, self.fingerprint)
 
     @property
     def worst_cell_units(self) -> int:
@@ -117,7 +127,7 @@ class ChargeRow(OfWindow):
 
     @property
     def total(self) -> PeriodTotal:
-        """What it adds to every period it touches."""
+        """What it adds to every period it touches, where it has no cap over a period."""
         if self.state is ChargeState.RESERVED:
             return PeriodTotal(self.worst_units, 0)
         return PeriodTotal(self.final_units, self.final_units)
@@ -140,6 +150,7 @@ CHARGES: Final = Table(
         Index("charges_by_end", ("scope", "end_ms")),
         Index("charges_open", ("scope",), "state = 'reserved'"),
         Index("charges_pending", ("scope",), "state = 'pending'"),
+        Index("charges_capped", ("scope", "end_ms"), "windows_per_period IS NOT NULL"),
     ],
     unreadable="window [{start_ms}, {end_ms}) of {query!r}: its charge cannot be read: {error}",
 )

@@ -7,7 +7,16 @@ from accountant.records import Stand
 from accountant.store.declaration import Kind, Table
 from accountant.store.tables.windows import WINDOW, OfWindow
 
-__all__ = ["MARKS", "PARTIALS", "PLACES", "MarkRow", "PartialRow", "PlaceRow"]
+__all__ = [
+    "MARKS",
+    "PARTIALS",
+    "PLACES",
+    "USED",
+    "MarkRow",
+    "PartialRow",
+    "PlaceRow",
+    "UsedRow",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +46,32 @@ PARTIALS: Final = Table(
     "partials",
     PartialRow,
     key=[*WINDOW, "partition"],
+    refers={"query": "queries"},
+    kinds={"partition": Kind.SMALL},
+    private=None,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UsedRow:
+    """What people used up of a cap over a period, through the window that starts at ``start_ms``.
+
+    As confidential as a partial. ``digest`` is a checksum over the rest.
+    """
+
+    query: str
+    partition: int
+    start_ms: int
+    fingerprint: str
+    topic_id: str
+    state: bytes
+    digest: bytes
+
+
+USED: Final = Table(
+    "used",
+    UsedRow,
+    key=["query", "partition", "start_ms"],
     refers={"query": "queries"},
     kinds={"partition": Kind.SMALL},
     private=None,

@@ -99,11 +99,12 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
         "on_overrun": "deny: more windows than fit may be asked for; refuse: they may not",
         "epsilon_max": 'never passed: "4", "0.5", 7/2 or a whole number; a bare float is refused',
         "period": "renewed every period: 12h, 1d, 1w; or lifetime",
-        "contribution": "unit user only: what of one person counts within a window",
+        "contribution": "unit user only: what of one person counts in windows and periods",
     },
     ("budget", "contribution"): {
         "predicates_per_window": "in how many cells of a window one person may count",
         "events_per_cell": "how many of one person's events count in one cell of a window",
+        "windows_per_period": "in how many windows of an alarm one person may count in a period",
     },
     ("alarms", "*"): {
         "sql": "SELECT ... FROM feed [WHERE ...] GROUP BY ..., TUMBLE(...) HAVING ...",
@@ -154,7 +155,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
     (*CASES, "tests", "*", "windows", "*"): {
         "start": "the instant that the window starts at; in timezone, unless it has an offset",
         "counts": "its exact aggregates, caps applied, by predicate; others are not looked at",
-        "left_out": "how many events caps leave out: repeats, beyond_predicates, beyond_events",
+        "left_out": "how many events caps leave out: repeats, beyond_predicates, ...",
         "ring": "how likely predicates ring",
     },
 }

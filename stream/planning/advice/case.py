@@ -17,7 +17,7 @@ from operators.conditions.weights import Weight
 from operators.registry import mechanism_of
 from stream.config.alarms.tolerances import aim_with
 from stream.decisions.mechanisms import plans_of
-from stream.model.alarms import cells_per_unit, scope_of
+from stream.model.alarms import cells_per_unit, scope_of, windows_cap
 from stream.planning.budget import alarm_costs, period_table
 from stream.planning.usefulness import useful_tolerance
 from stream.windows.calendars import FixedCalendar, LocalCalendar
@@ -106,7 +106,8 @@ class Case:
             return 1 if self.period_windows is None else self._runs
         if self.period_windows is None:
             return None
-        return self.period_windows * cells_per_unit(query, self.budget)
+        most = windows_cap(query, self.budget) or self.period_windows
+        return min(self.period_windows, most) * cells_per_unit(query, self.budget)
 
     def with_calendar(self, calendar: Calendar) -> Case:
         """Return the case with other windows, in which as much is usual."""

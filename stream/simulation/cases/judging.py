@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Check", "Verdict", "judged"]
 
-_LEFT_OUT: Final = ("repeats", "beyond_predicates", "beyond_events")
+_LEFT_OUT: Final = ("repeats", "beyond_predicates", "beyond_events", "beyond_windows")
 _ESTIMATE: Final = "or add `sampled: 1000` for an estimate by draws of its mechanism"
 
 

@@ -1,0 +1,105 @@
+"""What people have used up of a cap over a budget period: in how many windows each counted so far.
+
+A person counts in the first ``most`` windows of an alarm that touch a period and that they have
+rows in, in the order in which windows end. Guarantee: whether somebody counts in a window depends
+on their own rows of that period alone, and on the windows of the public calendar: not on what was
+decided, denied or drawn, nor on how the log was read. So all events of one person and period
+together change at most ``most`` windows, always the same ones, whatever the noise.
+
+The windows of a calendar are taken one by one, in order, none left out that the person may have
+rows in: also those that are denied, that were decided before, or that began before the alarm was
+registered. What was used up is as confidential as counts are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from stream.events.grouping import grouped
+
+if TYPE_CHECKING:
+    from stream.counting.bounding import Contributions
+
+__all__ = ["Usage"]
+
+_PERSON: Final = np.dtype([("low", "<u8"), ("high", "<u8"), ("period", "<i8")])
+_ROW: Final = np.dtype([*_PERSON.descr, ("windows", "<i8")])
+
+
+class Usage:
+    """In how many windows people counted, period by period, through one window.
+
+    Args:
+        most: in how many windows of a period somebody counts.
+        text: from :meth:`encoded`; empty for nobody.
+
+    Raises:
+        ValueError: the text is none.
+
+    Attributes:
+        met: how many people, by period, have rows in the window that was taken last.
+        beyond: how many of them do not count in it.
+    """
+
+    def __init__(self, most: int, text: bytes = b"") -> None:
+        self._most = most
+        self.met = self.beyond = 0
+        rows = np.frombuffer(text, _ROW)
+        self._people = np.empty(len(rows), _PERSON)
+        for name in ("low", "high", "period"):
+            self._people[name] = rows[name]
+        self._windows = rows["windows"].astype(np.int64)
+
+    def encoded(self) -> bytes:
+        """Return it as bytes: the same for the same people, whatever they were read from."""
+        rows = np.empty(len(self._people), _ROW)
+        for name in ("low", "high", "period"):
+            rows[name] = self._people[name]
+        rows["windows"] = self._windows
+        return rows.tobytes()
+
+    def take(self, rows: Contributions) -> Contributions:
+        """Count everybody who has rows in the next window, and return the rows that count there.
+
+        Args:
+            rows: of that window, in log order, before any other cap.
+        """
+        self.met = self.beyond = 0
+        if not len(rows):
+            return rows
+        order, fresh = grouped(rows.unit.number, rows.period)
+        first = order[fresh]
+        here = np.empty(len(first), _PERSON)
+        hashed = rows.unit.roster.hashed[rows.unit.number[first]]
+        here["low"], here["high"], here["period"] = hashed[:, 0], hashed[:, 1], rows.period[first]
+        known = len(self._people)
+        people, place = np.unique(np.concatenate([self._people, here]), return_inverse=True)
+        windows = np.zeros(len(people), np.int64)
+        windows[place[:known]] = self._windows
+        counts = windows[place[known:]] < self._most
+        windows[place[known:][counts]] += 1
+        self._people, self._windows = people, windows
+        self.met, self.beyond = len(counts), int((~counts).sum())
+        if not self.beyond:
+            return rows
+        kept = np.empty(len(rows), np.bool_)
+        kept[order] = counts[np.cumsum(fresh) - 1]
+        return rows.take(kept)
+
+    def forget_before(self, period_ms: int) -> None:
+        """Forget periods that start before an instant: no window to come touches them."""
+        kept = self._people["period"] >= period_ms
+        if not kept.all():
+            self._people, self._windows = self._people[kept], self._windows[kept]
+
+    def copy(self) -> Usage:
+        """Return one that goes on by itself."""
+        other = Usage(self._most)
+        other._people, other._windows = self._people, self._windows  # its own kind
+        return other
+
+    def __len__(self) -> int:
+        """For how many people and periods it tells."""
+        return len(self._people)

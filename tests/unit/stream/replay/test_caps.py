@@ -1,0 +1,131 @@
+"""A cap over a period from the file to the ledger: counted, charged, kept, changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from prometheus_client import generate_latest
+
+from accountant.ledger.ledger import Ledger
+from stream.config.loading import load
+from stream.replay.replay import Replay
+from tests.support.commands import json_lines, tocsin
+from tests.support.ledgers import Clock
+
+HOUR_MS = 3_600_000
+CONFIG = """\
+ledger: sqlite:///{folder}/ledger.db
+feeds:
+  badges:
+    topic: badges
+    time: ts
+    unit: person
+    fields: {{person: string, room: {{domain: [hall]}}, ts: timestamp}}
+    history: {{from: 2025-03-03, until: 2025-03-05}}
+budget:
+  unit: user
+  epsilon_max: "{wall}"
+  period: 1d
+  contribution: {{windows_per_period: {most}}}
+alarms:
+  crowd:
+    sql: SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR) HAVING COUNT(DISTINCT person) > 20
+    max_fnr: 0.05
+    tolerance: 9
+"""  # noqa: E501  # one line of SQL
+
+
+def written(folder: Path, *, most: int = 6, wall: str = "1.5") -> str:
+    """Write a configuration whose day costs 5.8 without a cap, and 1.45 with one of six."""
+    path = folder / "alarms.yaml"
+    path.write_text(CONFIG.format(folder=folder, most=most, wall=wall), encoding="utf-8")
+    return str(path)
+
+
+def events(folder: Path) -> str:
+    """Write forty people who are there all of two days, and five who come in the evening."""
+    path = folder / "events.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for hour in range(48):
+            present = range(40) if hour % 24 < 18 else range(45)
+            for person in present:
+                at = f"2025-03-{3 + hour // 24:02d}T{hour % 24:02d}:{person % 60:02d}:00Z"
+                file.write(json.dumps({"person": f"p{person}", "room": "hall", "ts": at}) + "\n")
+    return str(path)
+
+
+def test_the_plan_says_what_a_cap_saves(tmp_path: Path) -> None:
+    """A budget that could not carry the day does, and the table says why."""
+    alarm, budget, *_ = json_lines(tocsin("plan", written(tmp_path), "--json"))
+    assert (alarm["windows_per_period"], budget["fits"]) == (6, True)
+    assert float(alarm["uncapped"]) == pytest.approx(4 * float(alarm["worst"]))
+    shown = tocsin("plan", written(tmp_path))
+    assert "a person counts in 6 windows of a period at most" in " ".join(shown.stdout.split())
+    refused = tocsin("plan", written(tmp_path, wall="1.4"))
+    assert refused.exit_code == 3
+
+
+def test_count_says_whom_the_cap_leaves_out(tmp_path: Path) -> None:
+    """Who was there in the morning counts no more in the evening; on the next day they do."""
+    shown = json_lines(tocsin("count", written(tmp_path), "--replay", events(tmp_path), "--json"))
+    windows = [line for line in shown if "left_out" in line]
+    beyond = [line["left_out"]["people_beyond_windows"] for line in windows]
+    assert beyond == ([0] * 6 + [40] * 18) * 2
+    table = tocsin("count", written(tmp_path), "--replay", events(tmp_path)).stdout
+    assert "windows_per_period" in " ".join(table.split())
+
+
+def test_every_window_is_decided_and_charged_as_the_dearest_six(tmp_path: Path) -> None:
+    """Under a wall that carries six of 24 windows; a second run draws nothing, verify agrees."""
+    path = written(tmp_path)
+    command = ("run", path, "--replay", events(tmp_path), "--json")
+    first = tocsin(*command)
+    decisions = [line for line in json_lines(first) if "alarm_id" not in line]
+    assert [line["outcome"] for line in decisions] == ["decided"] * 48
+    assert tocsin(*command).stdout == first.stdout
+    assert tocsin("ledger", path, "verify").exit_code == 0
+    (budget,) = [
+        line
+        for line in json_lines(tocsin("ledger", path, "status", "--json"))
+        if line["record"] == "budget"
+    ]
+    assert 1.4 < float(budget["spent"]) < 1.5
+
+
+def test_a_changed_cap_is_a_changed_configuration(tmp_path: Path) -> None:
+    """It is refused under a live ledger, until it is accepted."""
+    data = events(tmp_path)
+    assert tocsin("run", written(tmp_path), "--replay", data, "--json").exit_code == 0
+    refused = tocsin("run", written(tmp_path, most=5), "--replay", data, "--json")
+    assert refused.exit_code != 0
+    assert "privacy.windows_per_period (6 -> 5)" in refused.stderr
+
+
+def test_what_people_used_up_goes_when_the_period_is_over(tmp_path: Path) -> None:
+    """One row is left, and it tells of nobody; in the middle of a day it tells of the present."""
+    path, data = written(tmp_path), events(tmp_path)
+    assert tocsin("run", path, "--replay", data, "--json").exit_code == 0
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as ledger:
+        ((start_ms, state),) = ledger.execute("SELECT start_ms, state FROM tocsin_used").fetchall()
+    assert start_ms % (24 * HOUR_MS) == 23 * HOUR_MS
+    assert state == b""
+
+
+def test_the_custodian_sees_whom_the_cap_leaves_out_by_the_hour(tmp_path: Path) -> None:
+    """In the custodian's metrics, and in no public one."""
+    path = Path(written(tmp_path))
+    url = f"sqlite:///{tmp_path / 'other.db'}"
+    with closing(Ledger.open(url, clock_ms=Clock(), entropy=os.urandom)) as ledger:
+        replay = Replay(load(path, environ={}), ledger, {"badges": [Path(events(tmp_path))]})
+        list(replay.run())
+        metrics = replay.runtime.metrics
+        shown = generate_latest(metrics.custodian).decode()
+        assert 'tocsin_window_people_total{hour="05",query="crowd"} 80.0' in shown
+        assert 'tocsin_window_people_beyond_cap_total{hour="05",query="crowd"} 0.0' in shown
+        assert 'tocsin_window_people_beyond_cap_total{hour="20",query="crowd"} 80.0' in shown
+        assert "window_people" not in generate_latest(metrics.public).decode()
