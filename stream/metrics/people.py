@@ -121,28 +121,29 @@ class LatestPeople:
         self._least: dict[int, NDArray[np.uint64]] = {}
         self._news: WeakKeyDictionary[Roster, _News] = WeakKeyDictionary()
 
-    def add(self, first: int, last: int, number: NDArray[np.int64], roster: Roster) -> None:
-        """Add rows that the same windows contain.
+    def add(self, first: NDArray[np.int64], last: NDArray[np.int64], unit: Units) -> None:
+        """Add rows.
 
         Args:
-            first: of these windows.
-            last: of them.
-            number: shape (n,): place of each row's unit in the roster, at least one.
-            roster: units.
+            first: shape (n,): first window that contains each row; shape (1,) where all share it.
+            last: likewise, last such window.
+            unit: of n rows, at least one.
         """
-        index = -(-first // self._every) * self._every
-        if index > last or (self.oldest is not None and index < self.oldest):
+        for index, rows in _looked_at(first, last, self._every):
+            if self.oldest is None or index >= self.oldest:
+                self._add(index, unit.number[rows], unit.roster)
+                if len(self._least) > LATEST:
+                    del self._least[min(self._least)]
+
+    def _add(self, index: int, number: NDArray[np.int64], roster: Roster) -> None:
+        least, hashed = self._least.get(index), roster.hashed[:, 0]
+        if len(number) < len(hashed) // _SHARE_OF_ROSTER:
+            self._least[index] = _least(least, hashed[number])
             return
-        least = self._least.get(index)
-        if len(number) < len(roster.hashed) // _SHARE_OF_ROSTER:
-            self._least[index] = _least(least, roster.hashed[number, 0])
-        else:
-            news = self._news.get(roster)
-            if news is None or news.index != index:
-                news = self._news[roster] = _News(index)
-            self._least[index] = news.add(least, number, roster.hashed[:, 0])
-        if len(self._least) > LATEST:
-            del self._least[min(self._least)]
+        news = self._news.get(roster)
+        if news is None or news.index != index:
+            news = self._news[roster] = _News(index)
+        self._least[index] = news.add(least, number, hashed)
 
     @property
     def oldest(self) -> int | None:
@@ -202,9 +203,13 @@ class _News:
 
 def _looked_at(
     first: NDArray[np.int64], last: NDArray[np.int64], every: int
-) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Yield every window looked at and the positions of its rows, ascending."""
+) -> Iterator[tuple[int, slice | NDArray[np.intp]]]:
+    """Yield every window looked at and its rows: their positions, ascending, or all."""
     window = -(-first // every) * every
+    if len(window) == 1:
+        if window[0] <= last[0]:
+            yield int(window[0]), slice(None)
+        return
     rows = np.flatnonzero(window <= last)
     order = rows[np.argsort(window[rows], kind="stable")]
     edges = np.flatnonzero(np.diff(window[order])) + 1

@@ -126,8 +126,9 @@ def test_memory_is_bounded_whatever_comes(overlap: int) -> None:
     crowd = np.arange(60_000).astype(np.uint64) * np.uint64(11400714819323198485)
     some, everybody = _units(crowd[:600]), _units(crowd)
     for first in range(0, 2_400, 24):
-        held.add(first, first + overlap - 1, some.number, some.roster)
-    held.add(2_400, 2_399 + overlap, everybody.number, everybody.roster)
+        last = np.full(600, first + overlap - 1)
+        held.add(last - overlap + 1, last, some)
+    held.add(np.full(60_000, 2_400), np.full(60_000, 2_399 + overlap), everybody)
     assert len(held._least) == LATEST
     assert all(len(hashes) <= 1_024 for hashes in held._least.values())
     assert abs(held.largest - 60_000) < 9_000  # five times the estimate's spread
