@@ -7,6 +7,7 @@ the number is exact; beyond, the largest of them says how dense hashes lie, to a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Protocol
 from weakref import WeakKeyDictionary
 
@@ -25,6 +26,7 @@ LATEST: Final = 8
 _KEPT: Final = 1_024
 _WINDOWS: Final = 8_192  # 64 MiB of hashes
 _HASHES: Final = 1 << 64
+_CROWD: Final = 4
 _SHARE_OF_ROSTER: Final = 4  # fewer rows than such a share are looked at one by one
 
 
@@ -205,15 +207,20 @@ def _looked_at(
     first: NDArray[np.int64], last: NDArray[np.int64], every: int
 ) -> Iterator[tuple[int, slice | NDArray[np.intp]]]:
     """Yield every window looked at and its rows: their positions, ascending, or all."""
-    window = -(-first // every) * every
-    if len(window) == 1:
-        if window[0] <= last[0]:
+    window = first if every == 1 else -(-first // every) * every
+    looked_at = window <= last
+    if bool(looked_at.all() and (window[1:] >= window[:-1]).all()):  # as most logs are
+        if len(window) == 1:
             yield int(window[0]), slice(None)
+            return
+        edges = [0, *(np.flatnonzero(np.diff(window)) + 1).tolist(), len(window)]
+        for start, stop in pairwise(edges):
+            yield int(window[start]), slice(start, stop)
         return
-    rows = np.flatnonzero(window <= last)
+    rows = np.flatnonzero(looked_at)
     order = rows[np.argsort(window[rows], kind="stable")]
-    edges = np.flatnonzero(np.diff(window[order])) + 1
-    for own in np.split(order, edges) if len(order) else ():
+    cuts = np.flatnonzero(np.diff(window[order])) + 1
+    for own in np.split(order, cuts) if len(order) else ():
         yield int(window[own[0]]), own
 
 
@@ -225,10 +232,22 @@ def _least(before: NDArray[np.uint64] | None, hashed: NDArray[np.uint64]) -> NDA
             if not len(hashed):
                 return before
         hashed = np.concatenate([before, hashed])
+    if (
+        len(hashed) > _CROWD * _KEPT
+    ):  # hashes lie evenly: the least are below a few times their share
+        few = hashed[hashed < np.uint64(_CROWD // 2 * _KEPT * (_HASHES // len(hashed)))]
+        found = _different(few)
+        if len(found) >= _KEPT:
+            return found[:_KEPT]
+    return _different(hashed)[:_KEPT]
+
+
+def _different(hashed: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return different hashes, ascending."""
     # numpy finds different 64-bit numbers by hashing them, which takes several times as long.
     ordered = np.sort(hashed)
     different = ordered[1:][ordered[1:] != ordered[:-1]]
-    return np.concatenate([ordered[:1], different])[:_KEPT]
+    return np.concatenate([ordered[:1], different])
 
 
 def _size(least: NDArray[np.uint64]) -> int:

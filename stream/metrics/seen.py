@@ -135,10 +135,11 @@ class _Use:
         self.people.add(first, last, unit)
         if self._least >= last.max():
             return
-        if len(last) == 1:
-            self._last[cell] = np.maximum(self._last[cell], last)
-        else:
-            np.maximum.at(self._last, cell, last)
+        if not bool((last[1:] >= last[:-1]).all()):
+            order = np.argsort(last, kind="stable")
+            cell, last = cell[order], last[order]
+        # Of several rows of a predicate the last one stays, which is of the latest window.
+        self._last[cell] = np.maximum(self._last[cell], last)
         if len(cell) >= len(self._last):  # looking at all of them is no more than was done
             self._least = int(self._last.min())
 

@@ -152,11 +152,11 @@ def _wrong_figures(seed: int) -> bool:
     for turn in range(24):
         roster = rosters[turn % 2]
         if not turn or rng.random() < 1 / 3:
-            joining = rng.integers(0, 2**64, (int(rng.integers(1, 1_500)), 2), np.uint64)
+            joining = rng.integers(0, 2**64, (int(rng.integers(1, 4_000)), 2), np.uint64)
             roster.extend(joining)
         if not len(roster):
             continue
-        rows = int(rng.integers(1, (20, 3_000)[int(rng.integers(2))]))
+        rows = int(rng.integers(1, (20, 12_000)[int(rng.integers(2))]))
         number = rng.integers(0, len(roster), rows)
         hour = turn // 2 - rng.integers(0, int(rng.integers(1, 4)), rows) + 20
         hour = np.sort(hour) if rng.random() < 1 / 2 else hour
