@@ -28,6 +28,7 @@ _WINDOWS: Final = 8_192  # 64 MiB of hashes
 _HASHES: Final = 1 << 64
 _CROWD: Final = 4
 _SHARE_OF_ROSTER: Final = 4  # fewer rows than such a share are looked at one by one
+_TIMES_ROSTER: Final = 2  # fewer first rows of a window than so many times are, too
 
 
 class Roster(Protocol):
@@ -139,7 +140,8 @@ class LatestPeople:
 
     def _add(self, index: int, number: NDArray[np.int64], roster: Roster) -> None:
         least, hashed = self._least.get(index), roster.hashed[:, 0]
-        if len(number) < len(hashed) // _SHARE_OF_ROSTER:
+        few = len(number) < len(hashed) // _SHARE_OF_ROSTER
+        if few or (least is None and len(number) < _TIMES_ROSTER * len(hashed)):
             self._least[index] = _least(least, hashed[number])
             return
         news = self._news.get(roster)
@@ -184,10 +186,13 @@ class _News:
             number: shape (n,): place of each row's unit in the roster, at least one.
             hashed: shape (d,): hashes of the roster by now.
         """
-        joined = len(hashed) - len(self._may)
-        if joined:
-            self._may = np.concatenate([self._may, np.ones(joined, np.bool_)])
-            self._left += joined
+        joined = hashed[len(self._may) :]
+        if len(joined):
+            may = np.ones(len(joined), np.bool_)
+            if least is not None and len(least) == _KEPT:
+                may = joined < least[-1]
+            self._may = np.concatenate([self._may, may])
+            self._left += int(np.count_nonzero(may))
         if least is not None and not self._left:
             return least
         before = self._may.copy()
