@@ -7,6 +7,7 @@ the number is exact; beyond, the largest of them says how dense hashes lie, to a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Protocol
 from weakref import WeakKeyDictionary
 
@@ -25,7 +26,9 @@ LATEST: Final = 8
 _KEPT: Final = 1_024
 _WINDOWS: Final = 8_192  # 64 MiB of hashes
 _HASHES: Final = 1 << 64
+_CROWD: Final = 4
 _SHARE_OF_ROSTER: Final = 4  # fewer rows than such a share are looked at one by one
+_TIMES_ROSTER: Final = 2  # fewer first rows of a window than so many times are, too
 
 
 class Roster(Protocol):
@@ -121,28 +124,30 @@ class LatestPeople:
         self._least: dict[int, NDArray[np.uint64]] = {}
         self._news: WeakKeyDictionary[Roster, _News] = WeakKeyDictionary()
 
-    def add(self, first: int, last: int, number: NDArray[np.int64], roster: Roster) -> None:
-        """Add rows that the same windows contain.
+    def add(self, first: NDArray[np.int64], last: NDArray[np.int64], unit: Units) -> None:
+        """Add rows.
 
         Args:
-            first: of these windows.
-            last: of them.
-            number: shape (n,): place of each row's unit in the roster, at least one.
-            roster: units.
+            first: shape (n,): first window that contains each row; shape (1,) where all share it.
+            last: likewise, last such window.
+            unit: of n rows, at least one.
         """
-        index = -(-first // self._every) * self._every
-        if index > last or (self.oldest is not None and index < self.oldest):
+        for index, rows in _looked_at(first, last, self._every):
+            if self.oldest is None or index >= self.oldest:
+                self._add(index, unit.number[rows], unit.roster)
+                if len(self._least) > LATEST:
+                    del self._least[min(self._least)]
+
+    def _add(self, index: int, number: NDArray[np.int64], roster: Roster) -> None:
+        least, hashed = self._least.get(index), roster.hashed[:, 0]
+        few = len(number) < len(hashed) // _SHARE_OF_ROSTER
+        if few or (least is None and len(number) < _TIMES_ROSTER * len(hashed)):
+            self._least[index] = _least(least, hashed[number])
             return
-        least = self._least.get(index)
-        if len(number) < len(roster.hashed) // _SHARE_OF_ROSTER:
-            self._least[index] = _least(least, roster.hashed[number, 0])
-        else:
-            news = self._news.get(roster)
-            if news is None or news.index != index:
-                news = self._news[roster] = _News(index)
-            self._least[index] = news.add(least, number, roster.hashed[:, 0])
-        if len(self._least) > LATEST:
-            del self._least[min(self._least)]
+        news = self._news.get(roster)
+        if news is None or news.index != index:
+            news = self._news[roster] = _News(index)
+        self._least[index] = news.add(least, number, hashed)
 
     @property
     def oldest(self) -> int | None:
@@ -181,10 +186,13 @@ class _News:
             number: shape (n,): place of each row's unit in the roster, at least one.
             hashed: shape (d,): hashes of the roster by now.
         """
-        joined = len(hashed) - len(self._may)
-        if joined:
-            self._may = np.concatenate([self._may, np.ones(joined, np.bool_)])
-            self._left += joined
+        joined = hashed[len(self._may) :]
+        if len(joined):
+            may = np.ones(len(joined), np.bool_)
+            if least is not None and len(least) == _KEPT:
+                may = joined < least[-1]
+            self._may = np.concatenate([self._may, may])
+            self._left += int(np.count_nonzero(may))
         if least is not None and not self._left:
             return least
         before = self._may.copy()
@@ -202,13 +210,22 @@ class _News:
 
 def _looked_at(
     first: NDArray[np.int64], last: NDArray[np.int64], every: int
-) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Yield every window looked at and the positions of its rows, ascending."""
-    window = -(-first // every) * every
-    rows = np.flatnonzero(window <= last)
+) -> Iterator[tuple[int, slice | NDArray[np.intp]]]:
+    """Yield every window looked at and its rows: their positions, ascending, or all."""
+    window = first if every == 1 else -(-first // every) * every
+    looked_at = window <= last
+    if bool(looked_at.all() and (window[1:] >= window[:-1]).all()):  # as most logs are
+        if len(window) == 1:
+            yield int(window[0]), slice(None)
+            return
+        edges = [0, *(np.flatnonzero(np.diff(window)) + 1).tolist(), len(window)]
+        for start, stop in pairwise(edges):
+            yield int(window[start]), slice(start, stop)
+        return
+    rows = np.flatnonzero(looked_at)
     order = rows[np.argsort(window[rows], kind="stable")]
-    edges = np.flatnonzero(np.diff(window[order])) + 1
-    for own in np.split(order, edges) if len(order) else ():
+    cuts = np.flatnonzero(np.diff(window[order])) + 1
+    for own in np.split(order, cuts) if len(order) else ():
         yield int(window[own[0]]), own
 
 
@@ -220,10 +237,22 @@ def _least(before: NDArray[np.uint64] | None, hashed: NDArray[np.uint64]) -> NDA
             if not len(hashed):
                 return before
         hashed = np.concatenate([before, hashed])
+    if (
+        len(hashed) > _CROWD * _KEPT
+    ):  # hashes lie evenly: the least are below a few times their share
+        few = hashed[hashed < np.uint64(_CROWD // 2 * _KEPT * (_HASHES // len(hashed)))]
+        found = _different(few)
+        if len(found) >= _KEPT:
+            return found[:_KEPT]
+    return _different(hashed)[:_KEPT]
+
+
+def _different(hashed: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return different hashes, ascending."""
     # numpy finds different 64-bit numbers by hashing them, which takes several times as long.
     ordered = np.sort(hashed)
     different = ordered[1:][ordered[1:] != ordered[:-1]]
-    return np.concatenate([ordered[:1], different])[:_KEPT]
+    return np.concatenate([ordered[:1], different])
 
 
 def _size(least: NDArray[np.uint64]) -> int:

@@ -11,7 +11,6 @@ Bounded whatever arrives: of alarms that count the same, a number a predicate an
 
 from __future__ import annotations
 
-from itertools import pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stream.metrics.people import Roster, Units
+    from stream.metrics.people import Units
     from stream.model.alarms import Alarms
     from stream.windows.calendars import Calendar
 
@@ -74,14 +73,18 @@ class SeenFamilies(Collector):
             time_ms: shape (n,): event times.
             unit: of n rows.
         """
-        stretches = list(_stretches(self._calendars[queries[0]], time_ms))
+        calendar = self._calendars[queries[0]]
+        first, last = calendar.containing(np.array([time_ms.min(), time_ms.max()]))
+        if first[0] == first[1] and last[0] == last[1]:  # neither falls as times rise
+            first, last = first[:1], last[:1]
+        else:
+            first, last = calendar.containing(time_ms)
         with self._lock:
             use = self._uses.get((feed, queries[0]))
             if use is None:
-                use = _Use(self._calendars[queries[0]], self._cells[queries[0]])
+                use = _Use(calendar, self._cells[queries[0]])
                 self._uses |= dict.fromkeys(((feed, query) for query in queries), use)
-            for first, last, rows in stretches:
-                use.add(first, last, cell[rows], unit.number[rows], unit.roster)
+            use.add(first, last, cell, unit)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield all families as of now."""
@@ -123,45 +126,25 @@ class _Use:
 
     def add(
         self,
-        first: int,
-        last: int,
+        first: NDArray[np.int64],
+        last: NDArray[np.int64],
         cell: NDArray[np.int64],
-        number: NDArray[np.int64],
-        roster: Roster,
+        unit: Units,
     ) -> None:
-        """Take note of rows that are in all windows from ``first`` to ``last``."""
-        self.people.add(first, last, number, roster)
-        if self._least < last:
-            self._last[cell] = np.maximum(self._last[cell], last)
-            if len(cell) >= len(self._last):  # looking at all of them is no more than was done
-                self._least = int(self._last.min())
+        """Take note of rows; the windows as ``LatestPeople.add`` has them."""
+        self.people.add(first, last, unit)
+        if self._least >= last.max():
+            return
+        if not bool((last[1:] >= last[:-1]).all()):
+            order = np.argsort(last, kind="stable")
+            cell, last = cell[order], last[order]
+        # Of several rows of a predicate the last one stays, which is of the latest window.
+        self._last[cell] = np.maximum(self._last[cell], last)
+        if len(cell) >= len(self._last):  # looking at all of them is no more than was done
+            self._least = int(self._last.min())
 
     def unseen(self) -> tuple[int, int]:
         """Return how many predicates had no event, as ``SINCE`` has it."""
         never = int(np.count_nonzero(self._last == _NEVER))
         oldest = self.people.oldest
         return never, never if oldest is None else int(np.count_nonzero(self._last < oldest))
-
-
-def _stretches(
-    calendar: Calendar, time_ms: NDArray[np.int64]
-) -> Iterator[tuple[int, int, slice | NDArray[np.intp]]]:
-    """Yield the rows that share all windows: the first of these, the last, and where they are.
-
-    Neither falls as times rise: rows share what those at both ends of a stretch of time do.
-    """
-    ends = calendar.containing(np.array([time_ms.min(), time_ms.max()]))
-    if all(early == late for early, late in ends):
-        yield int(ends[0][0]), int(ends[1][0]), slice(None)
-        return
-    first, last = calendar.containing(time_ms)
-    both = first + last
-    change = np.diff(both)
-    if bool((change >= 0).all()):  # as most logs are
-        edges = [0, *(np.flatnonzero(change) + 1).tolist(), len(both)]
-        for start, stop in pairwise(edges):
-            yield int(first[start]), int(last[start]), slice(start, stop)
-        return
-    order = np.argsort(both, kind="stable")
-    for rows in np.split(order, np.flatnonzero(np.diff(both[order])) + 1):
-        yield int(first[rows[0]]), int(last[rows[0]]), rows

@@ -126,8 +126,9 @@ def test_memory_is_bounded_whatever_comes(overlap: int) -> None:
     crowd = np.arange(60_000).astype(np.uint64) * np.uint64(11400714819323198485)
     some, everybody = _units(crowd[:600]), _units(crowd)
     for first in range(0, 2_400, 24):
-        held.add(first, first + overlap - 1, some.number, some.roster)
-    held.add(2_400, 2_399 + overlap, everybody.number, everybody.roster)
+        last = np.full(600, first + overlap - 1)
+        held.add(last - overlap + 1, last, some)
+    held.add(np.full(60_000, 2_400), np.full(60_000, 2_399 + overlap), everybody)
     assert len(held._least) == LATEST
     assert all(len(hashes) <= 1_024 for hashes in held._least.values())
     assert abs(held.largest - 60_000) < 9_000  # five times the estimate's spread
@@ -151,11 +152,11 @@ def _wrong_figures(seed: int) -> bool:
     for turn in range(24):
         roster = rosters[turn % 2]
         if not turn or rng.random() < 1 / 3:
-            joining = rng.integers(0, 2**64, (int(rng.integers(1, 1_500)), 2), np.uint64)
+            joining = rng.integers(0, 2**64, (int(rng.integers(1, 4_000)), 2), np.uint64)
             roster.extend(joining)
         if not len(roster):
             continue
-        rows = int(rng.integers(1, (20, 3_000)[int(rng.integers(2))]))
+        rows = int(rng.integers(1, (20, 12_000)[int(rng.integers(2))]))
         number = rng.integers(0, len(roster), rows)
         hour = turn // 2 - rng.integers(0, int(rng.integers(1, 4)), rows) + 20
         hour = np.sort(hour) if rng.random() < 1 / 2 else hour
