@@ -1,8 +1,8 @@
 """Fewer rounds of the garbage collector while a ledger is read a million rows at a time.
 
 Every row is a tuple or two that live for a page, and the collector looks at them again and again:
-a sixth of the time of a compaction, and of a whole ``verify``. It is asked for less often, and not
-turned off, so that what hangs together in circles still goes.
+a sixth of the time of a compaction, and more of a whole ``verify``. It is asked for less often, and
+not turned off, so that what hangs together in circles still goes.
 """
 
 from __future__ import annotations
