@@ -54,6 +54,7 @@ AIMS: Final = {
     "compact_s": 120,
     "compact_longest_s": 1,
     "archived_mb": 50,
+    "archived_file_mb": 50,
 }
 """What each figure may be at most for a year's charges."""
 
@@ -162,6 +163,7 @@ def _figures(
         looked = meter.took(lambda: _none(list(problems(ledger, folder))))
         yield Figure("verify_archive_s", *looked)
     yield Figure("archived_mb", _packed_mb(ledger, url, "archived.db"))
+    yield Figure("archived_file_mb", _stored_mb(url))
 
 
 def _admitted(ledger: Ledger, request: Any) -> Callable[[], object]:

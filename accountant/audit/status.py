@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from accountant.charging import capped
-from accountant.charging.standing import Standings, held_now
+from accountant.charging.standing import Standings
 from accountant.loss.overlap import worst_loss
 from accountant.records import LedgerStatus, Outcome, QueryStatus, ScopeStatus
 from accountant.store.chain import anchor_text
-from accountant.store.tables.charged import ChargeState
+from accountant.store.tables.charged import FINAL, ChargeState
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from accountant.charging.past import Past
     from accountant.costs.runs import StoredRun
+    from accountant.store.queries import Placed
     from accountant.store.tables.charged import ChargeRow
     from accountant.store.tables.decided import TallyRow
-    from accountant.store.tables.pinned import QueryRow, ScopeRow
+    from accountant.store.tables.pinned import ScopeRow
     from accountant.store.transaction import Transaction
 
 __all__ = ["export", "status"]
@@ -27,11 +30,15 @@ __all__ = ["export", "status"]
 PERIODS_SHOWN = 64
 
 
-def status(tx: Transaction) -> LedgerStatus:
+def status(tx: Transaction, past: Past) -> LedgerStatus:
     """Return how much of every wall is left, and how far every query is.
 
     Asked every few seconds by every worker: what it reads grows with queries and with what is open,
     and by one number with every budget period; not with what was ever decided.
+
+    Args:
+        tx: sees one snapshot.
+        past: remembers what the queries cover.
     """
     ended: defaultdict[str, list[TallyRow]] = defaultdict(list)
     for tally in tx.tallies.each():
@@ -40,7 +47,7 @@ def status(tx: Transaction) -> LedgerStatus:
     unpublished = tx.decisions.unpublished_by_query()
     return LedgerStatus(
         ledger_id=tx.ledger().ledger_id,
-        scopes={scope.terms.scope: _scope_status(tx, scope) for scope in tx.scopes.all()},
+        scopes={scope.terms.scope: _scope_status(tx, scope, past) for scope in tx.scopes.all()},
         queries={
             query.query: _query_status(
                 query,
@@ -49,7 +56,7 @@ def status(tx: Transaction) -> LedgerStatus:
                 sequence=numbers.get(query.query, 0),
                 run=runs.get(query.query),
             )
-            for query in tx.queries.all()
+            for query in tx.queries.placed()
         },
     )
 
@@ -64,41 +71,55 @@ def export(tx: Transaction) -> Iterator[dict[str, Any]]:
         yield {"record": table, **row}
 
 
-def _scope_status(tx: Transaction, scope: ScopeRow) -> ScopeStatus:
+def _scope_status(tx: Transaction, scope: ScopeRow, past: Past) -> ScopeStatus:
     name = scope.terms.scope
-    reserved, standings = tx.charges.in_state(name, ChargeState.RESERVED), Standings(tx, scope)
+    reserved = tx.charges.in_state(name, ChargeState.RESERVED)
     periods: dict[int, int] = {}
     if scope.terms.unit is PrivacyUnit.USER:
         periods = tx.totals.latest_held(name, PERIODS_SHOWN)
         spent = tx.totals.most_held(name)
+        reserved_units = max(capped.reserved_units(reserved).values(), default=0)
     else:
-        spent = scope.settled_worst_units
-        if reserved:
-            since_ms = min(one.key.start_ms for one in reserved)
-            spent = max(spent, worst_loss(held_now(tx, scope, standings, since_ms)))
+        spent, reserved_units = _worst_rows(tx, scope, reserved, past)
     return ScopeStatus(
         scope=name,
         unit=scope.terms.unit,
         epsilon_max_units=scope.terms.epsilon_max_units,
         spent_units=spent,
         periods=periods,
-        reserved_units=_reserved_units(scope, standings, reserved),
+        reserved_units=reserved_units,
         reservations=len(reserved),
         pending=len(tx.charges.in_state(name, ChargeState.PENDING)),
         anchor=anchor_text(scope.chain_link, scope.chain_hash),
     )
 
 
-def _reserved_units(scope: ScopeRow, standings: Standings, reserved: list[ChargeRow]) -> int:
-    """Return what the worst-off unit would have lost if nothing but open reservations counted."""
-    if scope.terms.unit is PrivacyUnit.USER:
-        return max(capped.reserved_units(reserved).values(), default=0)
-    found = [standings.of(charge) for charge in reserved]
-    return worst_loss([one.held for one in found if one is not None])
+def _worst_rows(
+    tx: Transaction, scope: ScopeRow, reserved: list[ChargeRow], past: Past
+) -> tuple[int, int]:
+    """Return what the worst row has lost, and would have if open reservations alone counted.
+
+    Args:
+        tx: sees one snapshot.
+        scope: a budget of unit ``event``.
+        reserved: its open reservations, which count at their worst.
+        past: remembers what its queries cover.
+    """
+    spent = scope.settled_worst_units
+    if not reserved:
+        return spent, 0
+    standings = Standings(tx, scope, partial(past.shapes, tx, scope.scope))
+    since_ms = min(one.start_ms for one in reserved)
+    ended = standings.all_of(tx.charges.after(scope.scope, since_ms, *FINAL))
+    ended += standings.adopted(since_ms)
+    held = [one.held for one in standings.all_of(reserved)]
+    worst = worst_loss(held)
+    near = worst_loss([*(one.held for one in ended), *held]) if ended else worst
+    return max(spent, near), worst
 
 
 def _query_status(
-    query: QueryRow,
+    query: Placed,
     ended: list[TallyRow],
     *,
     unpublished: int,

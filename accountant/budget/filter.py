@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from accountant.loss.overlap import Held
     from accountant.regions.shapes import Shape
 
-__all__ = ["BudgetFilter", "EventFilter", "UserFilter"]
+__all__ = ["BudgetFilter", "EventFilter", "UserFilter", "WithRoom"]
 
 
 class BudgetFilter(Protocol):
@@ -106,6 +106,42 @@ class EventFilter:
         """Say whether some row that a query may cover lost more than there is room for."""
         found = worst_loss(held, within=span, meeting=shape, above=room, among=self._among())
         return found > room
+
+
+class WithRoom:
+    """Unit ``event``, where a row may carry everything that stands and there is room all the same.
+
+    It answers as :class:`EventFilter` does, which grants what fits beside that sum: what stands is
+    looked at one by one only for a window that does not.
+
+    Args:
+        room_units: what the wall leaves beside the sum of all that stands, open windows at their
+            worst; negative where that is above it.
+        judge: makes the filter that knows what stands.
+    """
+
+    def __init__(self, room_units: int, judge: Callable[[], BudgetFilter]) -> None:
+        self._room_units = room_units
+        self._make = judge
+        self._judge: BudgetFilter | None = None
+        self._held: list[Standing] = []
+
+    def answer(self, charge: Charge, shape: Shape) -> Answer:
+        """Grant what fits beside the sum; ask the filter about anything else."""
+        if charge.loss_units <= self._room_units:
+            return Answer.RESERVED
+        if self._judge is None:
+            self._judge = self._make()
+            for standing in self._held:
+                self._judge.hold(standing)
+        return self._judge.answer(charge, shape)
+
+    def hold(self, standing: Standing) -> None:
+        """Count a window."""
+        self._room_units -= standing.held.loss_units
+        self._held.append(standing)
+        if self._judge is not None:
+            self._judge.hold(standing)
 
 
 class UserFilter:

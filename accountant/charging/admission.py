@@ -68,11 +68,9 @@ def serve(tx: Transaction, scope: ScopeRow, fresh: Sequence[Request], past: Past
     since_ms = min(request.charge.key.start_ms for request in fresh)
     standings = Standings(tx, scope, partial(past.shapes, tx, terms.scope))
     over = _charged(tx, fresh) | standings.adopted_keys(since_ms)
-    before: list[Standing] = []
-    if terms.unit is PrivacyUnit.EVENT:
-        before = [*past.after(tx, scope, standings, since_ms), *standings.open()]
-    judge = standings.judge(
-        before=before,
+    is_event = terms.unit is PrivacyUnit.EVENT
+    judge = standings.judge_next(
+        past.after(tx, scope, standings, since_ms) if is_event else (),
         since_ms=since_ms,
         periods={period for request in fresh for period in request.charge.periods},
     )
@@ -97,10 +95,9 @@ def serve(tx: Transaction, scope: ScopeRow, fresh: Sequence[Request], past: Past
         rows.append(row)
     tx.charges.add(*rows)
     keeping.add_to_totals(tx, terms.scope, ((PeriodTotal(), row) for row in rows))
-    tx.links.append(terms.scope, [chain.as_served(row) for row in rows])
     last = fresh[-1].charge.key
     frontier = {f"frontier_{name}": value for name, value in window_columns(last).items()}
-    tx.scopes.change({"scope": terms.scope}, **frontier)
+    tx.links.append(terms.scope, [chain.as_served(row) for row in rows], scope, **frontier)
 
 
 def check_reservation(

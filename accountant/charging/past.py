@@ -49,7 +49,8 @@ class _Memory:
 class Past:
     """Remembers what the ended charges of budgets hold; one a process.
 
-    Callers hold the lock of the budget that they ask about, and have not changed it yet.
+    Callers hold the lock of the budget that they ask about, and have not changed it yet; who only
+    asks for shapes sees one snapshot, or holds it.
     """
 
     def __init__(self) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from accountant.budget.filter import EventFilter, UserFilter
+from accountant.budget.filter import EventFilter, UserFilter, WithRoom
 from accountant.budget.standings import Standing
 from accountant.charging import capped, keeping, runs
 from accountant.costs.charges import UniformCost
@@ -35,7 +35,6 @@ __all__ = [
     "Turns",
     "adopted_charge",
     "final_charge",
-    "held_now",
     "known_shapes",
 ]
 
@@ -50,10 +49,12 @@ class KnownShapes:
     Args:
         of: by query and fingerprint.
         among: all of them, and what nobody knows better of.
+        covered: what was worked out of them, by query and fingerprint: it lasts as long as they do.
     """
 
     of: Mapping[tuple[str, str], Shape]
     among: frozenset[Shape]
+    covered: dict[tuple[str, str], tuple[Shape, str]] = field(default_factory=dict, compare=False)
 
 
 def known_shapes(tx: Transaction, scope: str) -> KnownShapes:
@@ -86,7 +87,8 @@ class Standings:
         self._known = shapes or partial(known_shapes, tx, scope.terms.scope)
         self._one_by_one = 0 if shapes else _ONE_BY_ONE
         self._looked_up: dict[tuple[str, str], Shape] = {}
-        self._covered: dict[tuple[str, str], tuple[Shape, str]] = {}
+        self._remembered = shapes is not None and scope.terms.unit is PrivacyUnit.EVENT
+        self._adopted: dict[int, list[AdoptedRow]] = {}
 
     def judge(
         self,
@@ -136,6 +138,27 @@ class Standings:
         capped_before = self.all_of(one for one in few if one.window not in later)
         return UserFilter(wall, least_units, most_units, kept, capped_before)
 
+    def judge_next(
+        self, ended: Sequence[Standing], *, since_ms: int, periods: Collection[int]
+    ) -> BudgetFilter:
+        """Return the filter as it stands behind every window that was served.
+
+        Args:
+            ended: unit ``event``: what charges hold for good that end after ``since_ms``.
+            since_ms: no later than the start of the first window to ask about.
+            periods: the budget periods that the windows to ask about touch.
+        """
+
+        def judge() -> BudgetFilter:
+            before = [*ended, *self.open()] if self._terms.unit is PrivacyUnit.EVENT else []
+            return self.judge(before=before, since_ms=since_ms, periods=periods)
+
+        if self._terms.unit is PrivacyUnit.USER:
+            return judge()
+        held = sum(one.held.loss_units for one in (*ended, *self.adopted(since_ms)))
+        held += self._tx.charges.open_units(self._terms.scope, since_ms)
+        return WithRoom(self._terms.epsilon_max_units - held, judge)
+
     def of(self, charge: ChargeRow) -> Standing | None:
         """Return what a charge holds or may come to hold; ``None`` when it was released."""
         if charge.state in OPEN:
@@ -161,12 +184,12 @@ class Standings:
                 periods=row.periods,
                 query=row.query,
             )
-            for row in self._tx.adopted.after(self._terms.scope, since_ms)
+            for row in self._adopted_since(since_ms)
         ]
 
     def adopted_keys(self, since_ms: int) -> set[WindowKey]:
         """Return the windows that other timelines decided and that end after an instant."""
-        return {row.key for row in self._tx.adopted.after(self._terms.scope, since_ms)}
+        return {row.key for row in self._adopted_since(since_ms)}
 
     def shape(self, query: str, fingerprint: str) -> Shape:
         """Return which rows a query covers under a configuration."""
@@ -187,6 +210,15 @@ class Standings:
     @cached_property
     def _shapes(self) -> KnownShapes:
         return self._known()
+
+    @cached_property
+    def _covered(self) -> dict[tuple[str, str], tuple[Shape, str]]:
+        return self._shapes.covered if self._remembered else {}
+
+    def _adopted_since(self, since_ms: int) -> list[AdoptedRow]:
+        if since_ms not in self._adopted:
+            self._adopted[since_ms] = self._tx.adopted.after(self._terms.scope, since_ms)
+        return self._adopted[since_ms]
 
     def _standing(self, charge: ChargeRow, units: int, *, is_open: bool) -> Standing:
         of = (charge.query, charge.fingerprint)
@@ -237,14 +269,6 @@ class Turns:
     def _open(self) -> set[str]:
         found = (one.key for one in self._tx.charges.in_state(self._scope, *OPEN))
         return {key.query for key in found if self._before is None or key < self._before}
-
-
-def held_now(tx: Transaction, scope: ScopeRow, standings: Standings, since_ms: int) -> list[Held]:
-    """Return what windows that end after an instant hold: realised, or reserved at worst."""
-    charges = tx.charges.after(scope.terms.scope, since_ms)
-    granted = [standings.of(one) for one in charges if one.state is not ChargeState.PENDING]
-    found = [*granted, *standings.adopted(since_ms)]
-    return [one.held for one in found if one is not None]
 
 
 def final_charge(charge: ChargeRow) -> FinalCharge:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from accountant.charging import archiving
 from accountant.ledger.access import registered_query, registered_scope
-from accountant.ledger.upkeep import PAUSE_S
+from accountant.ledger.upkeep import PAUSE_S, give_back
 from accountant.store.archives import hash_before
 
 if TYPE_CHECKING:
@@ -100,7 +100,8 @@ class Archives:
     def move(self, parts: Sequence[ArchiveRow], before_ms: int) -> int:
         """Let decisions go that lie in a file, in short transactions; return how many.
 
-        Others go on meanwhile. It may be killed at any instant and called again.
+        Others go on meanwhile. It may be killed at any instant and called again. The space that
+        they took is given back to the disk where it can be.
 
         Args:
             parts: of the file, as a :class:`accountant.charging.archiving.Binder` gave them.
@@ -123,6 +124,7 @@ class Archives:
                     gone += archiving.move(tx, locked, together, before_ms)
                     self._access.tick(tx)
                 time.sleep(PAUSE_S)
+        give_back(self._store)
         return gone
 
 

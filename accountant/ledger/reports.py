@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from accountant.audit import archivechecks, chainchecks, status, verify
 from accountant.audit.realised import RealisedLosses
+from accountant.charging.past import Past
 from accountant.charging.standing import adopted_charge, final_charge
 from accountant.ledger.access import registered_query, registered_scope
+from accountant.ledger.sweeping import seldom_swept
 from accountant.store.tables.charged import FINAL
 
 if TYPE_CHECKING:
@@ -27,11 +29,12 @@ class Reports:
     def __init__(self, access: Access) -> None:
         self._store = access.store
         self._realised_losses = RealisedLosses()
+        self._past = Past()
 
     def status(self) -> LedgerStatus:
         """Return how much of every wall is left, and how far every query is."""
         with self._store.read() as tx:
-            return status.status(tx)
+            return status.status(tx, self._past)
 
     def realised(self, query: str, period: int | None = None, *, cells: int) -> Realised:
         """Return what each cell of a query has really lost: for the custodian's eyes alone.
@@ -64,7 +67,7 @@ class Reports:
                 told up to it is trusted, and no row of before is compared with it.
         """
         trusted = {budget: chainchecks.Place(*link) for budget, link in (since or {}).items()}
-        with self._store.read() as tx:
+        with seldom_swept(), self._store.read() as tx:
             return verify.problems(tx, anchors or {}, trusted)
 
     def archive_problems(self, file: str, decisions: Iterable[DecisionRow]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from accountant.charging import adoption, compaction, vouching
 from accountant.ledger.access import registered_scope
 from accountant.ledger.journal import note
+from accountant.ledger.sweeping import seldom_swept
 from accountant.store.tables.journal import CLOCK_SET
 
 if TYPE_CHECKING:
@@ -16,11 +17,15 @@ if TYPE_CHECKING:
     from accountant.costs.charges import WindowKey
     from accountant.ledger.access import Access
     from accountant.records import SeenDecision
+    from accountant.store.store import Store
 
-__all__ = ["PAUSE_S", "Upkeep"]
+__all__ = ["PAUSE_S", "Upkeep", "give_back"]
 
 PAUSE_S: Final = 0.11
 """Between two steps. Who waits for SQLite's lock looks for it every tenth of a second at worst."""
+
+_STEP_PAGES: Final = 4_000
+"""Pages that one step gives back: 16 MB, in half a second at worst."""
 
 _NOTHING: Final = compaction.Step(charges=0, last=True)
 
@@ -102,17 +107,27 @@ class Upkeep:
         """Delete charges of the past, keeping what they left behind; return how many.
 
         No answer, total or status changes; see :mod:`accountant.charging.compaction` for what
-        stays. Others go on meanwhile. It may be killed at any instant and called again.
+        stays. Others go on meanwhile. It may be killed at any instant and called again. The space
+        that they took is given back to the disk where it can be.
         """
         with self._store.read() as tx:
             goes = compaction.anything_goes(tx, registered_scope(tx, scope), before_ms)
         gone = 0
-        while True:
-            with self._store.write() as tx:
-                locked = registered_scope(tx, scope, lock=True)
-                step = compaction.step(tx, locked, before_ms) if goes else _NOTHING
-                self._access.tick(tx)
-            gone += step.charges
-            if step.last:
-                return gone
-            time.sleep(PAUSE_S)
+        with seldom_swept():
+            while True:
+                with self._store.write() as tx:
+                    locked = registered_scope(tx, scope, lock=True)
+                    step = compaction.step(tx, locked, before_ms) if goes else _NOTHING
+                    self._access.tick(tx)
+                gone += step.charges
+                if step.last:
+                    break
+                time.sleep(PAUSE_S)
+        give_back(self._store)
+        return gone
+
+
+def give_back(store: Store) -> None:
+    """Give space that is free in a ledger back to the disk, in short transactions."""
+    while store.give_back(_STEP_PAGES):
+        time.sleep(PAUSE_S)

@@ -19,6 +19,7 @@ from accountant.store.tables.charged import (
     COMPACTED,
     FINAL,
     LINKS,
+    OPEN,
     RUNS,
     TOTALS,
     ChargeRow,
@@ -75,6 +76,12 @@ class Charges(Rows[ChargeRow]):
             for state in states
             for charge in sorted(self._read(_in_state(state), scope=scope), key=lambda one: one.key)
         ]
+
+    def open_units(self, scope: str, end_ms: int) -> int:
+        """Return the sum of what a budget's open charges that end after an instant may cost."""
+        # Each may be as large as a column holds: the database cannot add them up.
+        bound = {"scope": scope, "end_ms": end_ms}
+        return sum(self._connection.scalars(_open_units(), bound))
 
     def last_in_runs(self, scope: str, end_ms: int, query: str = "") -> dict[str, ChargeRow]:
         """Return the last charge that was decided in a run, by query, of those that have runs.
@@ -261,9 +268,19 @@ def _ended_since() -> Any:
 
 @cache
 def _in_state(state: ChargeState) -> Any:
+    return sa.select(_CHARGES).where(*_is_in(state))
+
+
+@cache
+def _open_units() -> Any:
+    units = sa.func.coalesce(_CHARGES.c.held_units, _CHARGES.c.loss_units)
+    later = _CHARGES.c.end_ms > sa.bindparam("end_ms")
+    return sa.union_all(*(sa.select(units).where(*_is_in(state), later) for state in OPEN))
+
+
+def _is_in(state: ChargeState) -> tuple[Any, ...]:
     # The state stands in the text, so that the planner can use the partial index.
-    in_state = sa.text(f"state = '{state.value}'")
-    return sa.select(_CHARGES).where(_CHARGES.c.scope == sa.bindparam("scope"), in_state)
+    return _CHARGES.c.scope == sa.bindparam("scope"), sa.text(f"state = '{state.value}'")
 
 
 @cache

@@ -28,7 +28,7 @@ from accountant.store.tables.decided import (
     SequenceRow,
     TallyRow,
 )
-from accountant.store.tables.windows import WINDOW, window_columns
+from accountant.store.tables.windows import window_columns
 from accountant.store.tallies import Tallies
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from accountant.records import SeenDecision
     from accountant.store.among import Listed
 
-__all__ = ["Adopted", "Decisions", "Sequences", "Stated"]
+__all__ = ["Adopted", "Decisions", "Left", "Sequences", "Stated"]
 
 _DECISIONS, _ADOPTED, _CHARGES = (table_of(one) for one in (DECISIONS, ADOPTED, CHARGES))
 
@@ -65,6 +65,33 @@ class Stated(NamedTuple):
     epsilon_units: int
     archived: bool
     hash: bytes
+
+
+class Left(NamedTuple):
+    """What of a decision tells whether its charge may go, and what it leaves.
+
+    Args:
+        query: whose it is.
+        start_ms: start of its window.
+        end_ms: end of its window.
+        sequence: its number.
+        hash: as it is stored.
+        alarms: as they are stored.
+        published: whether it has left.
+    """
+
+    query: str
+    start_ms: int
+    end_ms: int
+    sequence: int
+    hash: bytes
+    alarms: bytes
+    published: bool
+
+    @property
+    def window(self) -> tuple[str, int, int]:
+        """Its window, by the columns."""
+        return self[:3]
 
 
 class Decisions(Rows[DecisionRow]):
@@ -138,31 +165,20 @@ class Decisions(Rows[DecisionRow]):
         last: int | None = self._connection.scalar(_last_decided())
         return last
 
-    def unpublished_among(self, windows: Listed) -> set[tuple[str, int, int]]:
-        """Return those of some windows whose decision has not left."""
-        statement = _unpublished_among(self._dialect)
-        return set(map(tuple, self._connection.execute(statement, {"windows": windows})))
+    def left_among(self, windows: Listed) -> list[Left]:
+        """Return what of some windows' decisions tells whether they go, and what they leave."""
+        found = self._connection.execute(_left_among(self._dialect), {"windows": windows}).all()
+        return [Left._make(row) for row in found]
 
-    def strip_among(self, windows: Listed) -> None:
-        """Leave digests of the alarms of some windows' decisions, whose charges go."""
+    def strip(self, going: Iterable[Left]) -> None:
+        """Leave digests of the alarms of some decisions, whose charges go."""
         alike: defaultdict[bytes, list[tuple[str, int, int]]] = defaultdict(list)
-        found = self._connection.execute(_alarms_among(self._dialect), {"windows": windows})
-        for alarms, *window in found:
-            alike[alarms].append((*window,))
+        for one in going:
+            alike[one.alarms].append(one.window)
         statement = _strip_among(self._dialect)
         for alarms, mine in alike.items():
             given = {"windows": listed(mine), "digest": decisionchain.alarms_digest(alarms)}
             self._connection.execute(statement, given)
-
-    def last_among(self, windows: Listed) -> dict[str, tuple[int, bytes]]:
-        """Return number and hash of the last of some windows' decisions, by query."""
-        last: dict[str, tuple[int, bytes]] = {}
-        found = self._connection.execute(_stated_among(self._dialect), {"windows": windows})
-        for query, *columns in found:
-            one = Stated._make(columns)
-            if one.sequence > last.get(query, (0, b""))[0]:
-                last[query] = (one.sequence, one.hash)
-        return last
 
     def before(self, query: str, sequence: int) -> DecisionRow | None:
         """Return the last decision of a query before a number."""
@@ -203,6 +219,7 @@ class Sequences:
     """Numbers of decisions, by query: touched only while its scope is locked."""
 
     def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
         self._last = Rows(connection, SEQUENCES)
         self.gaps = Rows(connection, GAPS)
 
@@ -216,9 +233,9 @@ class Sequences:
         found = self._last.get(query=query)
         return found or SequenceRow(query, 0, decisionchain.begin(query), 0, b"")
 
-    def put(self, row: SequenceRow) -> None:
-        """Keep something else of a query's numbers."""
-        self._last.put(row)
+    def put(self, *rows: SequenceRow) -> None:
+        """Keep something else of the numbers of queries."""
+        self._last.put(*rows)
 
     def all(self) -> list[SequenceRow]:
         """Return what is kept of every query that has a number."""
@@ -226,7 +243,7 @@ class Sequences:
 
     def last(self) -> dict[str, int]:
         """Return the last number of every query that has one."""
-        return {row.query: row.last_sequence for row in self._last.each()}
+        return dict(map(tuple, self._connection.execute(_last_numbers())))
 
     def last_of(self, query: str) -> int:
         """Return the number of a query's last decision; 0 before the first."""
@@ -273,6 +290,12 @@ class Adopted(Rows[AdoptedRow]):
 
 
 @cache
+def _last_numbers() -> Any:
+    columns = table_of(SEQUENCES).c
+    return sa.select(columns.query, columns.last_sequence)
+
+
+@cache
 def _last_decided() -> Any:
     # One look for each query: as a join, SQLite would read every decision to find the few.
     numbers = table_of(SEQUENCES)
@@ -282,9 +305,9 @@ def _last_decided() -> Any:
 
 
 @cache
-def _unpublished_among(dialect: str) -> Any:
-    columns = [_DECISIONS.c[name] for name in WINDOW]
-    return sa.select(*columns).where(among(_DECISIONS, dialect), ~_DECISIONS.c.published)
+def _left_among(dialect: str) -> Any:
+    columns = (_DECISIONS.c[name] for name in Left._fields)
+    return sa.select(*columns).where(among(_DECISIONS, dialect))
 
 
 @cache
@@ -314,12 +337,6 @@ def _before() -> Any:
     earlier = _DECISIONS.c.sequence < sa.bindparam("sequence")
     mine = sa.select(_DECISIONS).where(_DECISIONS.c.query == sa.bindparam("query"), earlier)
     return mine.order_by(_DECISIONS.c.sequence.desc()).limit(1)
-
-
-@cache
-def _alarms_among(dialect: str) -> Any:
-    columns = [_DECISIONS.c[name] for name in ("alarms", *WINDOW)]
-    return sa.select(*columns).where(among(_DECISIONS, dialect))
 
 
 @cache

@@ -52,7 +52,11 @@ class Links(Rows[LinkRow]):
     """Links of the chains of all budgets."""
 
     def append(
-        self, scope: str, happened: Sequence[Happening], head: ScopeRow | None = None
+        self,
+        scope: str,
+        happened: Sequence[Happening],
+        head: ScopeRow | None = None,
+        **changed: Any,
     ) -> None:
         """Add to a budget's chain.
 
@@ -60,17 +64,18 @@ class Links(Rows[LinkRow]):
             scope: the budget; it is locked.
             happened: what to add.
             head: the budget's row, where nothing was added since it was read.
+            changed: further columns of that row, to be set with the chain's end.
         """
-        if not happened:
-            return
         scopes = Rows(self._connection, SCOPES)
-        head = head or scopes.get(scope=scope)
-        if head is None:
-            raise LookupError(scope)
-        links = chain.extend(scope, head.chain_link, head.chain_hash, happened)
-        self.add(*links)
-        last = {"chain_link": links[-1].link, "chain_hash": links[-1].hash}
-        scopes.change({"scope": scope}, **last)
+        if happened:
+            head = head or scopes.get(scope=scope)
+            if head is None:
+                raise LookupError(scope)
+            links = chain.extend(scope, head.chain_link, head.chain_hash, happened)
+            self.add(*links)
+            changed |= {"chain_link": links[-1].link, "chain_hash": links[-1].hash}
+        if changed:
+            scopes.change({"scope": scope}, **changed)
 
     def hash_of(self, scope: str, number: int) -> bytes | None:
         """Return the hash of a link; ``None`` where a budget's chain has it no more, or not yet."""
@@ -79,12 +84,13 @@ class Links(Rows[LinkRow]):
 
     def last_state(self, scope: str) -> str | None:
         """Return what the newest state link of a budget's chain says."""
-        told = _told(scope, LinkKind.STATE).order_by(_LINKS.c.link.desc()).limit(1)
-        return next(iter(self._connection.scalars(told)), None)
+        bound = {"scope": scope, "kind": LinkKind.STATE.value}
+        return next(iter(self._connection.scalars(_last_told(), bound)), None)
 
     def adoptions_told(self, scope: str) -> set[str]:
         """Return the digests of adopted decisions that the chain still tells of."""
-        return set(self._connection.scalars(_told(scope, LinkKind.ADOPTED)))
+        bound = {"scope": scope, "kind": LinkKind.ADOPTED.value}
+        return set(self._connection.scalars(_told(), bound))
 
     def following(self, scope: str, number: int, limit: int) -> list[Told]:
         """Return what the next links of a budget's chain behind one tell of, in order."""
@@ -148,6 +154,13 @@ def _between() -> tuple[Any, ...]:
     return _LINKS.c.scope == sa.bindparam("scope"), behind, _LINKS.c.link <= sa.bindparam("last")
 
 
-def _told(scope: str, kind: LinkKind) -> Any:
-    told = sa.select(_LINKS.c.told).where(_LINKS.c.scope == scope, _LINKS.c.kind == kind.value)
-    return told.where(sa.text("told IS NOT NULL"))
+@cache
+def _last_told() -> Any:
+    return _told().order_by(_LINKS.c.link.desc()).limit(1)
+
+
+@cache
+def _told() -> Any:
+    mine = (_LINKS.c.scope == sa.bindparam("scope"), _LINKS.c.kind == sa.bindparam("kind"))
+    # The condition stands in the text, so that the planner can use the partial index.
+    return sa.select(_LINKS.c.told).where(*mine, sa.text("told IS NOT NULL"))

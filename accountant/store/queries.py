@@ -14,7 +14,7 @@ from accountant.store.tables.pinned import QUERIES, SHAPES, QueryRow, ShapeRow
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["Cursor", "Queries", "Shapes"]
+__all__ = ["Cursor", "Placed", "Queries", "Shapes"]
 
 _QUERIES, _SHAPES = table_of(QUERIES), table_of(SHAPES)
 
@@ -31,6 +31,22 @@ class Cursor(NamedTuple):
     query: str
     cursor_ms: int
     effective_from_ms: int | None
+
+
+class Placed(NamedTuple):
+    """A query without what it computes.
+
+    Args:
+        query: its name.
+        scope: the budget it draws on.
+        cursor_ms: start of its oldest undecided window.
+        retired: whether it decides no more.
+    """
+
+    query: str
+    scope: str
+    cursor_ms: int
+    retired: bool
 
 
 class Queries(Rows[QueryRow]):
@@ -53,6 +69,10 @@ class Queries(Rows[QueryRow]):
             return [Cursor(*row) for row in self._connection.execute(_cursors())]
         bound = {"names": sorted(names)}
         return [Cursor(*row) for row in self._connection.execute(_cursors_of(), bound)]
+
+    def placed(self) -> list[Placed]:
+        """Return all of them without their definitions, by name."""
+        return [Placed(*row) for row in self._connection.execute(_placed())]
 
 
 class Shapes(Rows[ShapeRow]):
@@ -79,6 +99,12 @@ def _named() -> Any:
 def _drawing_on() -> Any:
     mine = _QUERIES.c.scope == sa.bindparam("scope")
     return sa.select(_QUERIES.c.query).where(mine, ~_QUERIES.c.retired)
+
+
+@cache
+def _placed() -> Any:
+    columns = (_QUERIES.c[name] for name in Placed._fields)
+    return sa.select(*columns).order_by(_QUERIES.c.query)
 
 
 @cache

@@ -97,10 +97,11 @@ class Rows(Generic[Record]):
         if values:
             self._connection.execute(_add_up(self._insert, self._table, added), values)
 
-    def put(self, row: Record) -> None:
-        """Store a row, in place of one that is there under the same key."""
-        statement = _put(self._insert, self._table)
-        self._connection.execute(statement, self._declared.values(row))
+    def put(self, *rows: Record) -> None:
+        """Store rows, each in place of one that is there under the same key."""
+        values = [self._declared.values(row) for row in rows]
+        if values:
+            self._connection.execute(_put(self._insert, self._table), values)
 
     def change(self, by: Mapping[str, Any], **values: Any) -> None:
         """Set columns of the rows with the columns ``by``."""

@@ -43,6 +43,8 @@ RETRY_FIRST_S = 0.05
 RETRY_LONGEST_S = 2.0
 MIGRATION_LOCK = 0x746F6373696E  # any constant will do; it spells the name
 WRITE = "tocsin_write"
+_INCREMENTAL = 2
+_GIVES_BACK = f"PRAGMA auto_vacuum={_INCREMENTAL}"
 
 HINTS = {
     "full": "free space where the ledger lies; nothing was written, and it can be tried again",
@@ -155,6 +157,7 @@ class Store:
             part.unlink(missing_ok=True)  # of a copy that was cut off
             with os.fdopen(open_private(part, os.O_CREAT | os.O_EXCL | os.O_RDWR)) as file:
                 with closing(self._engine.raw_connection()) as connection:
+                    connection.cursor().execute(_GIVES_BACK)  # the copy does, if this one does not
                     connection.cursor().execute("VACUUM INTO ?", (str(part),))
                 os.fsync(file.fileno())
             part.rename(path)
@@ -168,6 +171,32 @@ class Store:
                 hint="let this user write there, and free space; the ledger is as it was",
                 ledger=True,
             ) from None
+
+    def give_back(self, pages: int) -> bool:
+        """Give free pages of a SQLite file back to the disk; say whether any are left.
+
+        The file is shorter once what was committed is in it: after some more writes, or when the
+        last connection is closed. A file that was made before ledgers gave space back keeps what is
+        free in it, for rows to come, and so does PostgreSQL: nothing is left there. A copy that
+        :meth:`backup` made of such a file gives back.
+
+        Args:
+            pages: at most so many, in one short transaction.
+
+        Raises:
+            DependencyError: the file cannot be written.
+        """
+        if not self._sqlite:
+            return False
+        with self.translated(), closing(self._engine.raw_connection()) as connection:
+            try:
+                # As a script: it is one step for each page, of which `execute` takes the first.
+                cursor = connection.cursor().executescript(f"PRAGMA incremental_vacuum({pages})")
+                (kind,) = cursor.execute("PRAGMA auto_vacuum").fetchone()
+                (free,) = cursor.execute("PRAGMA freelist_count").fetchone()
+            except sqlite3.Error as error:
+                raise exc.OperationalError(None, None, error) from error
+        return bool(kind == _INCREMENTAL and free)
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -288,6 +317,8 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     with closing(connection.cursor()) as cursor:
         held = {row[0] for row in cursor.execute("SELECT name FROM sqlite_master")}
         own = not held or VERSION_TABLE in held  # another program's is left as it is
+        if not held:
+            cursor.execute(_GIVES_BACK)  # before anything is written: a file cannot begin with it
         if own and cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cache
 from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
 
 from accountant.layouts import Growth, Layouts
 from accountant.regions.shapes import Shape
@@ -29,8 +32,6 @@ from accountant.store.used import UsedUp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import sqlalchemy as sa
 
     from accountant.records import LogIdentity
     from accountant.store.tables.pinned import LedgerRow
@@ -82,9 +83,7 @@ class Transaction:
 
     def advance(self, *, clock_ms: int) -> None:
         """Move the clock's mark, never back."""
-        table = table_of(LEDGER)
-        behind = table.update().where(table.c.clock_ms < clock_ms)
-        self.connection.execute(behind.values(clock_ms=clock_ms))
+        self.connection.execute(_advance(), {"now_ms": clock_ms})
 
     def shape(self, query: str, fingerprint: str) -> Shape | None:
         """Return which rows a query's cells cover under one configuration."""
@@ -114,3 +113,9 @@ class Transaction:
         for table in TABLES:
             for row in Rows(self.connection, table).raw() if table.shown else ():
                 yield table.name, {each.name: each.shown(row[each.name]) for each in table.shown}
+
+
+@cache
+def _advance() -> Any:
+    table, now_ms = table_of(LEDGER), sa.bindparam("now_ms", type_=sa.BigInteger)
+    return table.update().where(table.c.clock_ms < now_ms).values(clock_ms=now_ms)

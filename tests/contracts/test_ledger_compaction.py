@@ -144,6 +144,32 @@ def test_windows_beside_what_is_gone_are_refused(ledger: Ledger) -> None:
     assert ledger.reports.verify() == []
 
 
+def test_rows_that_were_given_up_stay_given_up(ledger: Ledger) -> None:
+    """Also after a compaction that reaches less far back than one before it.
+
+    ::
+
+            0        20        40   50             80
+    a       |===| .. |== .. ===|====|                    goes, up to 50
+    new     |---------|---------|                        denied later; the first goes, up to 20
+    late                        |------------------|     beside the losses of a that are gone
+    """
+    a, new = Series("a", units=3), Series("new", size=20, step=20)
+    late = Series("late", size=40, step=40, units=2)
+    set_up(ledger, PrivacyUnit.EVENT, 4, [a])
+    end_until(ledger, [a], 50)
+    assert ledger.upkeep.compact("s", 50) == 5
+    ledger.pins.register_query(registration(new))
+    for index in range(2):
+        deny(ledger, new, index, "not_admitted")
+        ledger.mark_published(new.key(index))
+    assert ledger.upkeep.compact("s", 20) == 1
+    ledger.pins.register_query(registration(late))
+    ledger.admit("s", requests([a, new, late], 100))
+    assert ledger.answer(late.key(1)) is Answer.MISSED
+    assert ledger.reports.verify() == []
+
+
 def test_what_has_not_left_yet_stays(ledger: Ledger) -> None:
     """An unpublished decision keeps its charge and its alarms, and all that came after it."""
     a = Series("a", period=PERIOD)

@@ -152,6 +152,7 @@ def test_accepted_change_takes_effect_at_a_boundary(ledger: Ledger) -> None:
     assert refuses(ledger, new, 0)
     for index in (0, 1):
         assert deny(ledger, new, index, "reconfigured").outcome is Outcome.DENIED
+    assert refuses(ledger, new, 3), "nothing is stepped over from the boundary on"
     assert settle(ledger, new, 2).fingerprint == "f2"
     assert ledger.reports.verify() == []
 

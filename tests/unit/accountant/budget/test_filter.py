@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import accountant.budget.filter
-from accountant.budget.filter import BudgetFilter, EventFilter, UserFilter
+from accountant.budget.filter import BudgetFilter, EventFilter, UserFilter, WithRoom
 from accountant.budget.standings import Standing
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held, worst_instant
@@ -72,6 +72,37 @@ def test_event_filter_resumes_from_what_is_held(asked: list[Charge], wall: int, 
     held = [standing(one) for one, yes in zip(asked[:cut], answers[:cut], strict=True) if yes]
     second = EventFilter(wall, held)
     assert [granted(second, one) for one in asked[cut:]] == answers[cut:]
+
+
+@given(charges, st.integers(0, 12), st.integers(0, 14))
+def test_room_for_all_that_stands_changes_no_answer(
+    asked: list[Charge], wall: int, cut: int
+) -> None:
+    """Whether a window fits beside the sum or is looked at, it is answered alike."""
+    asked = sorted(asked, key=lambda each: each.key)
+    whole = EventFilter(wall, [])
+    answers = [granted(whole, one) for one in asked]
+    held = [standing(one) for one, yes in zip(asked[:cut], answers[:cut], strict=False) if yes]
+    room = wall - sum(one.held.loss_units for one in held)
+    second = WithRoom(room, lambda: EventFilter(wall, held))
+    assert [granted(second, one) for one in asked[cut:]] == answers[cut:]
+
+
+def test_what_stands_is_looked_at_where_it_does_not_fit_beside_the_sum() -> None:
+    """And not before; one unit of room that is not there would be granted."""
+    made: list[EventFilter] = []
+
+    def judge() -> EventFilter:
+        made.append(EventFilter(4, [standing(charge(0, 10, 2))]))
+        return made[-1]
+
+    exact, broken = WithRoom(2, judge), WithRoom(3, judge)
+    assert granted(exact, charge(5, 15, 2))
+    assert made == []
+    assert not granted(exact, charge(5, 20, 1))
+    assert granted(exact, charge(20, 30, 4)), "nothing stands there, though the sum is full"
+    assert len(made) == 1
+    assert granted(broken, charge(5, 15, 3))
 
 
 @st.composite

@@ -1,0 +1,96 @@
+"""Space that a SQLite ledger gives back, and the one kind of file that does not."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.errors import DependencyError
+from accountant.store.store import Store
+from accountant.store.tables.decided import SequenceRow
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = 400
+
+
+def opened(path: Path) -> Store:
+    """Open a database."""
+    return Store.open(f"sqlite:///{path}", connect_timeout_s=5)
+
+
+def fill(store: Store) -> None:
+    """Store rows that take some pages, and delete them."""
+    with store.write() as tx:
+        for number in range(ROWS):
+            tx.sequences.put(SequenceRow(f"{number:0500}", 1, b"", 0, b""))
+    with store.write() as tx:
+        tx.connection.exec_driver_sql("DELETE FROM tocsin_sequences")
+
+
+def free(path: Path) -> int:
+    """Return how many pages are free."""
+    return counted(path, "freelist_count")
+
+
+def counted(path: Path, pragma: str) -> int:
+    """Return a number that a file tells of itself."""
+    with closing(sqlite3.connect(path)) as connection:
+        (found,) = connection.execute(f"PRAGMA {pragma}").fetchone()
+    return int(found)
+
+
+def test_free_pages_are_given_back_some_at_a_time(tmp_path: Path) -> None:
+    """As many as were asked for; the file is shorter once it is closed."""
+    path = tmp_path / "ledger.db"
+    store = opened(path)
+    fill(store)
+    many, pages = free(path), counted(path, "page_count")
+    assert many > 20
+    assert store.give_back(20)
+    assert free(path) == many - 20
+    assert not store.give_back(many)
+    assert free(path) == 0
+    assert counted(path, "page_count") < pages - many + 2, "a page that keeps account may go, too"
+    store.close()
+    assert path.stat().st_size == counted(path, "page_count") * counted(path, "page_size")
+
+
+def test_an_older_file_keeps_what_is_free_and_its_copy_does_not(tmp_path: Path) -> None:
+    """Nobody waits for it to give anything back."""
+    older, copy = tmp_path / "ledger.db", tmp_path / "copy.db"
+    opened(older).close()
+    with closing(sqlite3.connect(older, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode=DELETE")
+        connection.execute("PRAGMA auto_vacuum=NONE")
+        connection.execute("VACUUM")
+    store = opened(older)
+    fill(store)
+    many = free(older)
+    assert not store.give_back(20)
+    assert free(older) == many > 20
+    store.backup(copy)
+    store.close()
+    store = opened(copy)
+    fill(store)
+    assert store.give_back(1)
+    store.close()
+
+
+def test_a_file_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for any other write: what was committed before stays."""
+    monkeypatch.setattr("accountant.store.store.BUSY_TIMEOUT_S", 0)
+    path = tmp_path / "ledger.db"
+    store = opened(path)
+    fill(store)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DependencyError, match="locked"):
+            store.give_back(20)
+    store.close()
