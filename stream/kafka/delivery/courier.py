@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Courier"]
 
 _MOST_WAITING: Final = 10_000  # windows; what a target does not take is in memory until then
+_LOOK_S: Final = 5.0  # what is away and has nothing to take is looked for so often
 _LONGEST_PAUSE_S: Final = 30.0  # a target that is back is found within half a minute
 
 
@@ -110,7 +111,7 @@ class Courier:
             await self._target.refresh()
         except (AwayError, RefusedError) as error:
             self._presence.missed(error)
-            self._refresh_at_s = time.monotonic() + self._first_pause_s
+            self._refresh_at_s = time.monotonic() + min(self._target.resend_s, _LOOK_S)
         else:
             self._answered()
             self._refresh_at_s = time.monotonic() + self._target.resend_s

@@ -97,9 +97,8 @@ class _Deliverer:
 
         Raises:
             DataError: a record is not of this version.
-            DependencyError: a topic is not there.
+            DependencyError: a topic is not there, or dead letters cannot be written.
             KafkaError: Kafka cannot be reached at the start.
-            OSError: the disk takes no dead letters.
         """
         delivery, moved = self._subscription.delivery, asyncio.Event()
         give_up_s = delivery.give_up_ms / 1000
