@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Reading"]
 
 _POLL_MS: Final = 500
+_LOOK_S: Final = 5.0
 _FIRST_S: Final = 60.0  # one record, which is there
 _MOST_RECORDS: Final = 5_000
 
@@ -54,6 +56,7 @@ class Reading:
         self._pairing = Pairing()
         self._committed: dict[TopicPartition, int] = {}
         self._alarms: list[TopicPartition] = []
+        self._look_at_s = 0.0
         self._consumer = AIOKafkaConsumer(
             group_id=group,
             enable_auto_commit=False,
@@ -108,6 +111,8 @@ class Reading:
         for place, records in batches.items():
             for record in records:
                 self._take(place, record)
+        if not batches:
+            await self._look()
         give_up = not batches and self._pairing.blocked and await self._at_ends()
         return list(self._judged(give_up=give_up))
 
@@ -162,6 +167,19 @@ class Reading:
         for window in self._pairing.windows(give_up=give_up):
             place, offset = window.place
             yield window, offset < self._committed.get(place, 0)
+
+    async def _look(self) -> None:
+        """Ask Kafka something every few seconds: a client that waits does not say for what."""
+        if time.monotonic() < self._look_at_s:
+            return
+        try:
+            async with asyncio.timeout(_LOOK_S):
+                await self._consumer.end_offsets(self._alarms)
+        except KAFKA_AWAY as error:
+            self._presence.missed(error)
+        else:
+            self._presence.found()
+        self._look_at_s = time.monotonic() + _LOOK_S
 
     async def _at_ends(self) -> bool:
         """Tell whether all alarms were read that are there now."""
