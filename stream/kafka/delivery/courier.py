@@ -12,7 +12,7 @@ from stream.kafka.presence import Presence
 from stream.logs.lines import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from stream.kafka.delivery.parcels import DeadLetters, Parcel, Target
     from stream.logs.lines import Log
@@ -35,7 +35,6 @@ class Courier:
         letters: for what the target refuses, or does not take in time.
         give_up_s: how long a target may be away.
         log: where its coming and going is said.
-        moved: called whenever ``delivered`` has risen.
         first_pause_s: between the first two tries; then twice as long each time.
     """
 
@@ -45,7 +44,6 @@ class Courier:
         letters: DeadLetters,
         give_up_s: float,
         log: Log,
-        moved: Callable[[], None],
         *,
         first_pause_s: float = 1.0,
     ) -> None:
@@ -55,7 +53,6 @@ class Courier:
         self._give_up_s = give_up_s
         self._log = log
         self._presence = Presence(target.name, log)
-        self._moved = moved
         self._first_pause_s = first_pause_s
         self._waiting: deque[tuple[int, tuple[Parcel, ...]]] = deque()
         self._news = asyncio.Event()
@@ -87,7 +84,6 @@ class Courier:
                             await self._bring(unit)
                     self._waiting.popleft()
                     self.delivered = number
-                    self._moved()
                     await self._refresh()
                 await self._refresh()
         finally:

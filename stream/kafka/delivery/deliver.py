@@ -100,11 +100,10 @@ class _Deliverer:
             DependencyError: a topic is not there, or dead letters cannot be written.
             KafkaError: Kafka cannot be reached at the start.
         """
-        delivery, moved = self._subscription.delivery, asyncio.Event()
+        delivery = self._subscription.delivery
         give_up_s = delivery.give_up_ms / 1000
         self._couriers = [
-            Courier(target, self._letters, give_up_s, self._log, moved.set)
-            for target in self._targets
+            Courier(target, self._letters, give_up_s, self._log) for target in self._targets
         ]
         reading = Reading(self._subscription.kafka, delivery.group, Presence("kafka", self._log))
         try:

@@ -33,12 +33,28 @@ if TYPE_CHECKING:
     from stream.kafka.presence import Presence
     from stream.model.alarms import KafkaSettings
 
-__all__ = ["Reading"]
+__all__ = ["Reading", "delivered_to"]
 
 _POLL_MS: Final = 500
 _LOOK_S: Final = 5.0
 _FIRST_S: Final = 60.0  # one record, which is there
 _MOST_RECORDS: Final = 5_000
+
+
+def delivered_to(known: int | None, first: int, end: int, *, from_beginning: bool) -> int:
+    """Return the offset below which all of a partition was delivered, or is not to be.
+
+    Args:
+        known: that was committed; ``None`` where nothing was.
+        first: the oldest that is kept.
+        end: the next one.
+        from_beginning: whether a group that has delivered nothing begins with the oldest.
+    """
+    if known is None:
+        return first if from_beginning else end
+    if known > end:  # the topic was made anew: none of it was delivered
+        return first
+    return max(known, first)
 
 
 class Reading:
@@ -93,8 +109,9 @@ class Reading:
         ends = await consumer.end_offsets(places)
         for place in places:
             known = await consumer.committed(place)
-            fresh = first[place] if from_beginning else ends[place]
-            self._committed[place] = max(fresh if known is None else known, first[place])
+            self._committed[place] = delivered_to(
+                known, first[place], ends[place], from_beginning=from_beginning
+            )
         since_ms = min([since_ms, *[await self._left_ms(each, ends[each]) for each in places]])
         dated = await consumer.offsets_for_times(
             dict.fromkeys(places, max(0, since_ms - read_back_ms))
@@ -117,9 +134,13 @@ class Reading:
         return list(self._judged(give_up=give_up))
 
     async def commit(self, offsets: Mapping[Any, int]) -> bool:
-        """Say how far was delivered, and tell whether Kafka heard."""
+        """Say how far was delivered, and tell whether Kafka heard.
+
+        What was committed before stands: a partition may still be read back.
+        """
+        further = {place: max(at, self._committed[place]) for place, at in offsets.items()}
         try:
-            await self._consumer.commit(dict(offsets))
+            await self._consumer.commit(further)
         except KAFKA_AWAY as error:
             self._presence.missed(error)
             return False

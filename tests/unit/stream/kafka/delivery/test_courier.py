@@ -83,9 +83,8 @@ def brought(
     file, said = folder / "letters", io.StringIO()
 
     async def work() -> None:
-        moved = asyncio.Event()
         letters = DeadLetters(file)
-        courier = Courier(door, letters, give_up_s, Log(said), moved.set, first_pause_s=0.001)
+        courier = Courier(door, letters, give_up_s, Log(said), first_pause_s=0.001)
         task = asyncio.create_task(courier.run())
         for number in range(1, windows + 1):
             courier.put(number, [parcel(number)] if number != 2 else [])
@@ -141,7 +140,7 @@ def test_nothing_counts_as_delivered_before_it_is_taken(tmp_path: Path) -> None:
 
     async def work() -> None:
         letters, log = DeadLetters(tmp_path / "letters"), Log(io.StringIO())
-        courier = Courier(door, letters, 60, log, lambda: None, first_pause_s=0.001)
+        courier = Courier(door, letters, 60, log, first_pause_s=0.001)
         task = asyncio.create_task(courier.run())
         for number in (1, 2, 3):
             courier.put(number, [parcel(number)])
