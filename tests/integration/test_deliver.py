@@ -193,6 +193,12 @@ def test_alarms_arrive_and_are_resolved_though_all_are_killed(
             "tocsin/alarms/crowd/lab",
         }
 
+        for server in (duty.mosquitto, manager):  # which forgets, while no window says anything
+            server.kill()
+            server.start()
+        wait_until("both fire again", lambda: {HALL, "lab"} <= manager.firing())
+        wait_until("both are on again", lambda: retained.states() == {LEVEL: "ON", "lab": "ON"})
+
         topics.publish(["lab"])
         wait_until("one is resolved", lambda: duty.told(HALL, "resolved"))
         wait_until("one is off", lambda: retained.states() == {LEVEL: "OFF", "lab": "ON"})

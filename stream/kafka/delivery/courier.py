@@ -12,7 +12,7 @@ from stream.kafka.presence import Presence
 from stream.logs.lines import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from stream.kafka.delivery.parcels import DeadLetters, Parcel, Target
     from stream.logs.lines import Log
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Courier"]
 
 _MOST_WAITING: Final = 10_000  # windows; what a target does not take is in memory until then
+_LOOK_S: Final = 5.0  # what is away and has nothing to take is looked for so often
 _LONGEST_PAUSE_S: Final = 30.0  # a target that is back is found within half a minute
 
 
@@ -34,7 +35,6 @@ class Courier:
         letters: for what the target refuses, or does not take in time.
         give_up_s: how long a target may be away.
         log: where its coming and going is said.
-        moved: called whenever ``delivered`` has risen.
         first_pause_s: between the first two tries; then twice as long each time.
     """
 
@@ -44,7 +44,6 @@ class Courier:
         letters: DeadLetters,
         give_up_s: float,
         log: Log,
-        moved: Callable[[], None],
         *,
         first_pause_s: float = 1.0,
     ) -> None:
@@ -54,7 +53,6 @@ class Courier:
         self._give_up_s = give_up_s
         self._log = log
         self._presence = Presence(target.name, log)
-        self._moved = moved
         self._first_pause_s = first_pause_s
         self._waiting: deque[tuple[int, tuple[Parcel, ...]]] = deque()
         self._news = asyncio.Event()
@@ -86,7 +84,6 @@ class Courier:
                             await self._bring(unit)
                     self._waiting.popleft()
                     self.delivered = number
-                    self._moved()
                     await self._refresh()
                 await self._refresh()
         finally:
@@ -110,7 +107,7 @@ class Courier:
             await self._target.refresh()
         except (AwayError, RefusedError) as error:
             self._presence.missed(error)
-            self._refresh_at_s = time.monotonic() + self._first_pause_s
+            self._refresh_at_s = time.monotonic() + min(self._target.resend_s, _LOOK_S)
         else:
             self._answered()
             self._refresh_at_s = time.monotonic() + self._target.resend_s

@@ -97,15 +97,13 @@ class _Deliverer:
 
         Raises:
             DataError: a record is not of this version.
-            DependencyError: a topic is not there.
+            DependencyError: a topic is not there, or dead letters cannot be written.
             KafkaError: Kafka cannot be reached at the start.
-            OSError: the disk takes no dead letters.
         """
-        delivery, moved = self._subscription.delivery, asyncio.Event()
+        delivery = self._subscription.delivery
         give_up_s = delivery.give_up_ms / 1000
         self._couriers = [
-            Courier(target, self._letters, give_up_s, self._log, moved.set)
-            for target in self._targets
+            Courier(target, self._letters, give_up_s, self._log) for target in self._targets
         ]
         reading = Reading(self._subscription.kafka, delivery.group, Presence("kafka", self._log))
         try:

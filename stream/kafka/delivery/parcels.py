@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
+from accountant.errors import DependencyError
 from stream.windows.instants import from_iso_utc, iso_utc
 
 if TYPE_CHECKING:
@@ -131,11 +132,17 @@ class DeadLetters:
             why: in a few words, without what the target said.
 
         Raises:
-            OSError: the disk does not take it.
+            DependencyError: the disk does not take it.
         """
         line = {"target": target, "why": why, "at": _now(), "notice": body(parcel)}
-        async with self._lock:
-            await asyncio.to_thread(self._append, msgspec.json.encode(line) + b"\n")
+        try:
+            async with self._lock:
+                await asyncio.to_thread(self._append, msgspec.json.encode(line) + b"\n")
+        except OSError as error:
+            raise DependencyError(
+                f"the dead letters cannot be written: {error.strerror or type(error).__name__}",
+                hint="make room, or write another deliver.dead_letters; nothing is committed",
+            ) from error
 
     def _append(self, line: bytes) -> None:
         place = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -32,11 +33,28 @@ if TYPE_CHECKING:
     from stream.kafka.presence import Presence
     from stream.model.alarms import KafkaSettings
 
-__all__ = ["Reading"]
+__all__ = ["Reading", "delivered_to"]
 
 _POLL_MS: Final = 500
+_LOOK_S: Final = 5.0
 _FIRST_S: Final = 60.0  # one record, which is there
 _MOST_RECORDS: Final = 5_000
+
+
+def delivered_to(known: int | None, first: int, end: int, *, from_beginning: bool) -> int:
+    """Return the offset below which all of a partition was delivered, or is not to be.
+
+    Args:
+        known: that was committed; ``None`` where nothing was.
+        first: the oldest that is kept.
+        end: the next one.
+        from_beginning: whether a group that has delivered nothing begins with the oldest.
+    """
+    if known is None:
+        return first if from_beginning else end
+    if known > end:  # the topic was made anew: none of it was delivered
+        return first
+    return max(known, first)
 
 
 class Reading:
@@ -54,6 +72,7 @@ class Reading:
         self._pairing = Pairing()
         self._committed: dict[TopicPartition, int] = {}
         self._alarms: list[TopicPartition] = []
+        self._look_at_s = 0.0
         self._consumer = AIOKafkaConsumer(
             group_id=group,
             enable_auto_commit=False,
@@ -90,8 +109,9 @@ class Reading:
         ends = await consumer.end_offsets(places)
         for place in places:
             known = await consumer.committed(place)
-            fresh = first[place] if from_beginning else ends[place]
-            self._committed[place] = max(fresh if known is None else known, first[place])
+            self._committed[place] = delivered_to(
+                known, first[place], ends[place], from_beginning=from_beginning
+            )
         since_ms = min([since_ms, *[await self._left_ms(each, ends[each]) for each in places]])
         dated = await consumer.offsets_for_times(
             dict.fromkeys(places, max(0, since_ms - read_back_ms))
@@ -108,13 +128,19 @@ class Reading:
         for place, records in batches.items():
             for record in records:
                 self._take(place, record)
+        if not batches:
+            await self._look()
         give_up = not batches and self._pairing.blocked and await self._at_ends()
         return list(self._judged(give_up=give_up))
 
     async def commit(self, offsets: Mapping[Any, int]) -> bool:
-        """Say how far was delivered, and tell whether Kafka heard."""
+        """Say how far was delivered, and tell whether Kafka heard.
+
+        What was committed before stands: a partition may still be read back.
+        """
+        further = {place: max(at, self._committed[place]) for place, at in offsets.items()}
         try:
-            await self._consumer.commit(dict(offsets))
+            await self._consumer.commit(further)
         except KAFKA_AWAY as error:
             self._presence.missed(error)
             return False
@@ -162,6 +188,19 @@ class Reading:
         for window in self._pairing.windows(give_up=give_up):
             place, offset = window.place
             yield window, offset < self._committed.get(place, 0)
+
+    async def _look(self) -> None:
+        """Ask Kafka something every few seconds: a client that waits does not say for what."""
+        if time.monotonic() < self._look_at_s:
+            return
+        try:
+            async with asyncio.timeout(_LOOK_S):
+                await self._consumer.end_offsets(self._alarms)
+        except KAFKA_AWAY as error:
+            self._presence.missed(error)
+        else:
+            self._presence.found()
+        self._look_at_s = time.monotonic() + _LOOK_S
 
     async def _at_ends(self) -> bool:
         """Tell whether all alarms were read that are there now."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
+from accountant.errors import DependencyError
 from stream.decisions.lifecycle import State, step
 from stream.kafka.delivery.courier import Courier
 from stream.kafka.delivery.parcels import AwayError, DeadLetters, Parcel, RefusedError, ends_ms
@@ -82,9 +83,8 @@ def brought(
     file, said = folder / "letters", io.StringIO()
 
     async def work() -> None:
-        moved = asyncio.Event()
         letters = DeadLetters(file)
-        courier = Courier(door, letters, give_up_s, Log(said), moved.set, first_pause_s=0.001)
+        courier = Courier(door, letters, give_up_s, Log(said), first_pause_s=0.001)
         task = asyncio.create_task(courier.run())
         for number in range(1, windows + 1):
             courier.put(number, [parcel(number)] if number != 2 else [])
@@ -125,6 +125,31 @@ def test_a_target_that_stays_away_is_given_up(tmp_path: Path) -> None:
     letters, _ = brought(door, tmp_path, 3, give_up_s=0)
     assert [letter["notice"]["sequence"] for letter in letters] == [1, 3]
     assert door.taken == []
+
+
+def test_a_disk_that_takes_no_letter_ends_it(tmp_path: Path) -> None:
+    """What would be lost is not committed: the process says so and ends."""
+    letters = DeadLetters(tmp_path / "no" / "folder")
+    with pytest.raises(DependencyError, match="cannot be written"):
+        asyncio.run(letters.keep("door", parcel(1), "answer 400"))
+
+
+def test_nothing_counts_as_delivered_before_it_is_taken(tmp_path: Path) -> None:
+    """While the target is away, the place of the first window it did not take stays."""
+    door, seen = Door([None, *[AwayError("gone")] * 1_000]), []
+
+    async def work() -> None:
+        letters, log = DeadLetters(tmp_path / "letters"), Log(io.StringIO())
+        courier = Courier(door, letters, 60, log, first_pause_s=0.001)
+        task = asyncio.create_task(courier.run())
+        for number in (1, 2, 3):
+            courier.put(number, [parcel(number)])
+        await _until(lambda: len(door.answers) < 997)
+        seen.append(courier.delivered)
+        task.cancel()
+
+    asyncio.run(work())
+    assert (seen, door.taken) == ([1], [1])
 
 
 @pytest.mark.parametrize(
