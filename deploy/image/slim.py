@@ -29,7 +29,16 @@ TESTED = ("numpy", "scipy", "pyarrow", "greenlet")
 COMPILED_AGAINST = frozenset(
     (".h", ".hpp", ".pxd", ".pyx", ".pxi", ".pyi", ".a", ".c", ".cc", ".cpp")
 )
-FOLDERS = ("pyarrow/include", "pyarrow/src", "numpy/_core/include", "numpy/_core/lib")
+SCIPY = ("stats", "io", "signal", "interpolate", "integrate", "ndimage", "cluster", "odr")
+"""Tocsin asks for special functions and roots: what those import stays, these do not."""
+
+FOLDERS = (
+    *(f"scipy/{name}" for name in SCIPY),
+    "pyarrow/include",
+    "pyarrow/src",
+    "numpy/_core/include",
+    "numpy/_core/lib",
+)
 ARROW_REMOTE = ("flight", "s3", "gcsfs", "azurefs", "hdfs")
 """Parts of Arrow that speak to servers: files lie here, events come by Kafka."""
 

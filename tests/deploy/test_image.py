@@ -34,7 +34,9 @@ sys.addaudithook(refuse)
 sys.argv = ["tocsin", "run", "alarms.yaml", "--replay", "badges.jsonl"]
 with contextlib.suppress(SystemExit):
     runpy.run_module("tocsin", run_name="__main__")
-import pyarrow.parquet, stream.kafka.worker, stream.cli.simulate
+import pyarrow.parquet, scipy, stream.kafka.worker, stream.cli.simulate
+assert abs(scipy.optimize.brentq(lambda x: x - 1, 0, 3, xtol=1e-300, rtol=1e-14) - 1) < 1e-9
+assert scipy.special.ndtr(0) == 0.5 and scipy.special.betaincinv(1, 1, 0.25) == 0.25
 with open("/proc/self/maps") as maps:
     mapped = {line.split()[-1] for line in maps if "/" in line}
 print("libarrow" in str(mapped), sorted(filter(absent, mapped)))

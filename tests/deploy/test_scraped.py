@@ -56,7 +56,7 @@ RINGING = "Ringing in the last window"
 
 
 class Prometheus:
-    """A running Prometheus that scrapes once a second.
+    """A running Prometheus that scrapes every two seconds.
 
     Args:
         url: of its API.
@@ -64,10 +64,13 @@ class Prometheus:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self.rang_s = 0.0
+        """Just after the alarm and the denial were scraped."""
 
-    def ask(self, expression: str) -> list[tuple[dict[str, str], float]]:
-        """Return the labels and values of an instant query."""
-        asked = f"{self.url}/api/v1/query?{urlencode({'query': expression})}"
+    def ask(self, expression: str, at_s: float | None = None) -> list[tuple[dict[str, str], float]]:
+        """Return the labels and values of an instant query, of now unless a time is given."""
+        when = {} if at_s is None else {"time": str(at_s)}
+        asked = f"{self.url}/api/v1/query?{urlencode({'query': expression, **when})}"
         with urlopen(asked, timeout=PATIENCE_S) as answer:  # noqa: S310  always http
             found = json.load(answer)["data"]["result"]
         return [(each["metric"], float(each["value"][1])) for each in found]
@@ -95,7 +98,7 @@ def _prometheus(folder: Path, public: list[int], custodian: list[int]) -> Iterat
         }
         for name, ports in (("tocsin-public", public), ("tocsin-custodian", custodian))
     ]
-    config = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": jobs}
+    config = {"global": {"scrape_interval": "2s", "scrape_timeout": "2s"}, "scrape_configs": jobs}
     (folder / "prometheus.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
     address = f"127.0.0.1:{free_port()}"
     command = ["prometheus", f"--config.file={folder / 'prometheus.yml'}"]
@@ -160,6 +163,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
         for metrics in (one, other):
             _live(metrics, 2)
         prometheus.scrape_again()
+        prometheus.rang_s = time.time()
         going.close()
         anew = fresh_metrics(periods=DAYS)
         _live(anew, 2)
@@ -213,12 +217,12 @@ def test_a_first_denial_is_not_taken_for_silence(told: Prometheus) -> None:
 
 def test_marks_are_set_by_an_alarm_and_a_denial_and_by_no_restart(told: Prometheus) -> None:
     """What is drawn on the time axis names the room; a worker that forgot rings nothing."""
-    marks = {
-        each["name"]: [found for found, _ in told.ask(filled_in(each["expr"]))]
-        for each in DASHBOARDS["public/alarms.json"]["annotations"]["list"]
-    }
-    assert marks["rang"] == [{"query": "crowd", "predicate": "r2"}]
-    assert marks["denied"] == [{"query": "quiet"}]
+    listed = DASHBOARDS["public/alarms.json"]["annotations"]["list"]
+    marks = {each["name"]: filled_in(each["expr"]) for each in listed}
+    room, alarm = {"query": "crowd", "predicate": "r2"}, {"query": "quiet"}
+    assert [found for found, _ in told.ask(marks["rang"], told.rang_s)] == [room]
+    assert [found for found, _ in told.ask(marks["denied"], told.rang_s)] == [alarm]
+    assert [found for found, _ in told.ask(marks["rang"]) if found != room] == []
 
 
 def test_a_lost_partition_is_seen(told: Prometheus) -> None:
