@@ -282,7 +282,7 @@ class Judge:
         """
         end_ms = query.calendar.bounds(oldest_index(query, cursors_ms[query.id]))[1]
         if query.panes:
-            return cursors_ms[query.panes] >= end_ms
+            return cursors_ms.get(query.panes, -1) >= end_ms
         if query.feed.clock is Clock.PUNCTUATION:
             return False  # its marks tell the time, and every mark makes a count
         return now_ms > end_ms + query.grace_ms

@@ -60,11 +60,11 @@ def smallest_changes(
         plans: worst case of each, by id.
         budget: unit, periods and caps.
     """
-    if plan.fits or any(query.share for query in queries):
+    # With another aim an alarm may share its panes otherwise, and cost others something else.
+    fixed = any(query.share or query.readers for query in queries)
+    if plan.fits or fixed:
         return ()
     bench = _Bench(plan, queries, plans, budget)
-    if any(query.readers for query in queries):
-        return (bench.epsilon_max(),)  # another aim of one alarm may share panes otherwise
     changes = []
     everyone = range(len(queries))
     for chosen in [*([at] for at in everyone), *([list(everyone)] if len(queries) > 1 else [])]:

@@ -61,6 +61,8 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
     for one in looked:
         shown += [Fitting(_costs_table(one.plan, alarms)), _verdict(one)]
         shown += [Text(share.text) for share in one.panes]
+        if one.panes and not one.plan.fits and one.plan.worst_units is not None:
+            shown.append(Text(_less_text(one.plan.worst_units)))
         shown += map(Text, cap_texts(one.plan))
         if one.totals is not None:
             shown.append(Text(_totals_text(one.totals)))
@@ -319,6 +321,14 @@ def _values(change: Change) -> str:
     listed = [f"{alarm} {value}" for alarm, value in change.values.items()]
     more = len(listed) - MOST_LISTED
     return "\n".join([*listed[:MOST_LISTED], *([f"and {more} more"] if more > 0 else [])])
+
+
+def _less_text(worst_units: int) -> str:
+    """Return what makes panes fit: another aim may share them otherwise, so none is searched."""
+    return (
+        "to make it fit, widen the tolerance of every alarm that shares panes, let windows start"
+        f' and end less often, or, for less privacy: epsilon_max: "{epsilon_text(worst_units)}"'
+    )
 
 
 def _recommendation(one: ScopeOutlook) -> str:

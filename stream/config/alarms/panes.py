@@ -58,12 +58,15 @@ def with_panes(alarms: Alarms, findings: Findings) -> Alarms:
     panes: dict[str, Query] = {}
     readers: dict[str, Query] = {}
     for terms, groups in alike.items():
-        for shared in groups:
-            own = shared.panes(terms, alarms.budget)
+        for at, shared in enumerate(groups):
+            # Two groups may come to panes of one length and yet not share them.
+            before = sum(other.calendar == shared.calendar for other in groups[:at])
+            own = shared.panes(f"{terms} {before}", alarms.budget)
+            if own.id in {*panes, *alarms.queries}:
+                place = ("alarms", shared.queries[0].id)
+                findings.wrong(place, f"its panes have a taken name, {own.id}", "rename an alarm")
             panes[own.id] = own
             readers |= {one.id: shared.reader(one, own, alarms.budget) for one in shared.queries}
-    for name in panes.keys() & alarms.queries.keys():
-        findings.wrong(("alarms", name), "panes have this name", "give the alarm another")
     queries = {name: readers.get(name, query) for name, query in alarms.queries.items()}
     return replace(alarms, queries=queries, panes=panes)
 

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from accountant.costs.levels import LevelCosts
+from accountant.costs.noisy import Noisy
 from accountant.errors import ConfigError, LedgerCorruptError
 from accountant.ledger.journal import START
 from accountant.loss.overlap import Held, worst_instant
@@ -52,7 +53,7 @@ def fill(ledger: Ledger) -> None:
     ledger.pins.register_files({"doors": ["0" * 64]})
     ledger.admit("event", [EVENT.request(index) for index in range(6)])
     for index in range(4):
-        settle(ledger, EVENT, index, units=1 + index % 3)
+        settle(ledger, EVENT, index, units=1 + index % 3, noisy=Noisy(b"secret counts", 0))
 
     ledger.admit("user", [USER.request(index) for index in range(4)])
     ledger.settle(
@@ -182,6 +183,7 @@ def test_both_forms_hold_the_same_rows(tmp_path: Path) -> None:
     }
     assert any(charge["costs"] for charge in charges)
     assert {line["record"] for line in lines} == SCHEMAS.keys()
+    assert base64.b64encode(b"secret counts").decode() not in json.dumps(lines)
 
 
 def test_exported_charges_add_up_to_the_live_totals(tmp_path: Path) -> None:
@@ -196,13 +198,16 @@ def test_exported_charges_add_up_to_the_live_totals(tmp_path: Path) -> None:
         assert worst == status.scopes["event"].spent_units
 
 
+PRIVATE = {"ledger": {"id", "hash_key", "created_ms"}, "noisy": {"counts"}}
+
+
 def test_schemas_are_those_of_the_tables() -> None:
     """Every table but raw counts, marks and runs has a schema with its columns and types."""
     kinds = {name.removeprefix("tocsin_") for name in schema.metadata.tables}
     assert kinds - SCHEMAS.keys() == {"partials", "marks", "places", "runs"}
     for kind, columns in SCHEMAS.items():
         table = schema.metadata.tables[f"tocsin_{kind}"]
-        private = {"id", "hash_key", "created_ms"} if kind == "ledger" else set()
+        private = PRIVATE.get(kind, set())
         assert set(columns.names) == set(table.columns.keys()) - private
         for field in columns:
             column = table.columns[field.name]

@@ -88,7 +88,7 @@ def test_a_killed_replay_goes_on_with_the_panes_that_it_stored(tmp_path: Path, a
         if left == 0:
             raise KilledError
 
-    for nth in (1, 2, 4, 7, 1 << 30):
+    for nth in (2, 5, 1 << 30):
         left = nth
         with opened(alarms) as ledger:
             try:
@@ -96,7 +96,7 @@ def test_a_killed_replay_goes_on_with_the_panes_that_it_stored(tmp_path: Path, a
             except KilledError:
                 kills += 1
             assert ledger.reports.verify() == []
-    assert kills >= 2
+    assert kills == 2
     assert len(seen) == 6
     with opened(alarms) as ledger:
         status = ledger.reports.status()
@@ -255,13 +255,14 @@ def test_what_an_event_is_charged(tmp_path: Path, panes: int, shared: str, apart
         alarm(f"above-{above}", window, f"COUNT(*) > {above}", tolerance="20")
         for above in (80, 100, 120)
     ]
-    alarms = configured(tmp_path, *written, until="01:01")
+    until = f"{(panes + 1) // 60:02d}:{(panes + 1) % 60:02d}"
+    alarms = configured(tmp_path, *written, until=until)
     (share,) = pane_shares(tuple(alarms.running.values()))
     (own,) = alarms.panes.values()
     least = panes_of(alarms.queries["above-80"])
     assert least is not None
     with opened(alarms) as ledger:
-        list(replayed(alarms, ledger, rows(tmp_path, (3,) * 61)))
+        list(replayed(alarms, ledger, rows(tmp_path, (3,) * (panes + 1))))
         (scope,) = ledger.reports.status().scopes.values()
     assert scope.spent_units == share.units == least.plan.epsilon * 10**12
     assert f"{share.units / 10**12:.3f}" == shared

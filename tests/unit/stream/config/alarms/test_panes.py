@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from accountant.units import to_loss_units
 from stream.config.loading import examine
 from stream.decisions.mechanisms import plans_of
 from stream.windows.calendars import FixedCalendar, LocalCalendar
+from tests.support.commands import tocsin
 from tests.support.paned import HEAD, alarm, configured
 
 if TYPE_CHECKING:
@@ -167,3 +169,20 @@ def test_what_cannot_be_decided_from_panes(
     assert isinstance(error, ConfigError)
     assert (error.line or 0) > 8
     assert hint in (error.hint or "")
+
+
+def test_the_plan_says_who_shares_and_what_to_do_where_it_does_not_fit(tmp_path: Path) -> None:
+    """A sentence for people, a record for programs; both errors from the exact law."""
+    configured(tmp_path, over("a", SLIDING), over("b", SLIDING, "19"), until="02:00", wall="0.2")
+    file = str(tmp_path / "alarms.yaml")
+    shown = " ".join(tocsin("plan", file).stdout.split())
+    assert "a, b share noisy panes, panes-" in shown
+    assert "to make it fit, widen the tolerance of every alarm that shares panes" in shown
+    told = map(json.loads, tocsin("plan", file, "--json").stdout.splitlines())
+    (line,) = [one for one in told if one["record"] == "shared"]
+    assert [one["alarm"] for one in line["alarms"]] == ["a", "b"]
+    assert all(0.04 < one["missed"] <= 0.05 for one in line["alarms"])
+    assert float(line["tslm_epsilon"]) > 6 * float(line["epsilon"])
+    refused = tocsin("check", file)
+    assert refused.exit_code == 3
+    assert "does not hold one window of it" in refused.stderr
