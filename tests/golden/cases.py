@@ -614,7 +614,7 @@ _EDITS: tuple[tuple[str, str], ...] = (
     ("events_per_cell: 3", "events_per_cell: 0"),
     ("events_per_cell: 3", "events_per_cell: 1.5"),
     ("predicates_per_window: 1", "predicates_per_window: 4"),
-    ("events_per_cell: 3", "windows_per_period: 3"),
+    ("events_per_cell: 3", "windows_per_year: 3"),
     # feeds
     ("codec: json", "codec: avro"),
     ("codec: json", "partitioner: md5"),

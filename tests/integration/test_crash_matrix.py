@@ -121,6 +121,25 @@ def over_panes(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[M
         yield found
 
 
+@pytest.fixture
+def with_caps(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+    """People count in three of twenty windows of a minute, so that none is refused."""
+    caps = _BUDGET.replace("events_per_cell: 1", "events_per_cell: 1, windows_per_period: 3")
+    scenario = Scenario(broker, tmp_path, unused_name(), postgres.new_database(), budget=caps)
+    with watched(scenario) as found:
+        found.few = (3, 60_000)
+        yield found
+
+
+def test_caps_are_not_forgotten_by_who_goes_on(with_caps: Matrix) -> None:
+    """Two workers die about a count that is stored; what people used up is as the log says."""
+    steps = [one for one in STEPS if "partial" in one]
+    died = with_caps.kill_at_steps(steps, patience_s=300)
+    assert set(died) == {one.partition(":")[0] for one in steps}
+    report = check_promises(with_caps, with_caps.finish())
+    assert report["decided"] > 0
+
+
 def test_killed_at_every_named_step(matrix: Matrix) -> None:
     """Two workers die at each step of the protocol in turn; every promise still holds."""
     died = matrix.kill_at_steps(list(STEPS), patience_s=300)

@@ -49,6 +49,7 @@ class Matrix:
     slots: list[Worker] = field(default_factory=list)
     worst_units: int = 0
     caught_up_ms: int = 0
+    few: tuple[int, int] | None = None
     thresholds: dict[tuple[str, int], set[int]] = field(default_factory=dict)
     panes: dict[tuple[str, int, int], set[bytes]] = field(default_factory=dict)
 
@@ -126,7 +127,9 @@ def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str,
     assert {decision.reason for decision in decisions} <= {None, "budget"}
 
     records = scenario.read(scenario.topic)
-    truth = crowd(records, starts_ms, partitions=scenario.partitions, size_ms=WINDOW_MS)
+    truth = crowd(
+        records, starts_ms, partitions=scenario.partitions, size_ms=WINDOW_MS, few=matrix.few
+    )
     counted = add_up(scenario.done("partial"))
     decided = [d.key.start_ms for d in decisions if d.outcome is Outcome.DECIDED]
     assert {start: counted[start] for start in decided} == {s: truth[s] for s in decided}

@@ -6,7 +6,7 @@ Written from the promises and from nothing of Tocsin's: one pass over the log, o
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 from kafka.partitioner.default import murmur2
@@ -23,7 +23,12 @@ _ALLOWED_SKEW_MS = 2_000
 
 
 def crowd(
-    records: Iterable[Any], starts_ms: Iterable[int], *, partitions: int, size_ms: int
+    records: Iterable[Any],
+    starts_ms: Iterable[int],
+    *,
+    partitions: int,
+    size_ms: int,
+    few: tuple[int, int] | None = None,
 ) -> dict[int, tuple[int, ...]]:
     """Return per window start the number of distinct people per room.
 
@@ -35,8 +40,13 @@ def crowd(
         starts_ms: windows to count.
         partitions: of the topic.
         size_ms: length of a window.
+        few: in how many windows of a period somebody counts, and how long periods are (whole
+            windows): the first that they have events in.
     """
-    wanted = set(starts_ms)
+    asked = wanted = set(starts_ms)
+    if few is not None:
+        begun = {start_ms // few[1] * few[1] for start_ms in asked}
+        wanted = {at for begin in begun for at in range(begin, begin + few[1], size_ms)}
     first_room: dict[tuple[int, str], str] = {}
     for record in records:
         event = _good(record, partitions)
@@ -50,9 +60,15 @@ def crowd(
             )
             if counts:
                 first_room.setdefault((start_ms, event["person"]), event["room"])
-    cells: dict[int, list[int]] = {start_ms: [0] * len(ROOMS) for start_ms in wanted}
-    for (start_ms, _), room in first_room.items():
-        cells[start_ms][ROOMS.index(room)] += 1
+    cells: dict[int, list[int]] = {start_ms: [0] * len(ROOMS) for start_ms in asked}
+    counted: Counter[tuple[int, str]] = Counter()
+    for (start_ms, person), room in sorted(first_room.items()):
+        if few is not None:
+            counted[start_ms // few[1], person] += 1
+            if counted[start_ms // few[1], person] > few[0]:
+                continue
+        if start_ms in asked:
+            cells[start_ms][ROOMS.index(room)] += 1
     return {start_ms: tuple(values) for start_ms, values in cells.items()}
 
 
