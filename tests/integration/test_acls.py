@@ -18,7 +18,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 
 from deploy.kafka.broker import Broker
-from deploy.kafka.runtime import HOST, fetch_jars, free_port, java
+from deploy.kafka.runtime import HOST, class_archive, fetch_jars, free_port, java
 from stream.config.loading import load
 from stream.kafka.topics import cautions
 from stream.logs.lines import Line
@@ -44,7 +44,8 @@ TOOL_VERSION = "3.9.1"
 """Of kafka-acls, which speaks to later brokers too: later ones are not on Maven Central."""
 TOOL = """\
 #!/bin/sh
-exec "{java}" -XX:TieredStopAtLevel=1 -Xshare:auto -cp '{libs}/*' kafka.admin.AclCommand "$@"
+exec "{java}" -XX:TieredStopAtLevel=1 -Xshare:auto {classes} \\
+  -cp '{libs}/*' kafka.admin.AclCommand "$@"
 """
 
 
@@ -84,7 +85,11 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]
             encoding="utf-8",
         )
         tool = folder / "kafka-acls.sh"
-        tool.write_text(TOOL.format(java=java(), libs=fetch_jars(TOOL_VERSION)), encoding="utf-8")
+        libs = fetch_jars(TOOL_VERSION)
+        archive = class_archive(libs, lambda _: False)
+        classes = "" if archive is None else f"-XX:SharedArchiveFile={archive}"
+        text = TOOL.format(java=java(), libs=libs, classes=classes)
+        tool.write_text(text, encoding="utf-8")
         tool.chmod(0o755)
         done = subprocess.run(
             ["bash", "-e", "-c", SCRIPT],
