@@ -88,7 +88,7 @@ def fetch_jars(version: str) -> Path:
         raise BrokerError(f"Maven could not fetch Kafka {version}:\n{done.stdout}{done.stderr}")
 
 
-def class_archive(libs: Path, leave: Callable[[Path], bool]) -> Path | None:
+def class_archive(libs: Path, leave: Callable[[Path], bool] | None = None) -> Path | None:
     """Return the archive of a broker's loaded classes, made once for these jars and this Java.
 
     Java maps it into memory and starts in half the time; one that does not fit its jars or its
@@ -97,15 +97,15 @@ def class_archive(libs: Path, leave: Callable[[Path], bool]) -> Path | None:
     Args:
         libs: the directory of the jars.
         leave: runs a broker that leaves the archive at a path when it ends, and says whether it
-            did.
+            did; where None, an archive is there or not.
     """
     launcher = Path(shutil.which(java()) or java()).resolve()
-    archive = libs.parent / f"classes-{launcher.stat().st_mtime_ns:x}.jsa"
     try:
-        if not archive.exists():
+        archive = libs.parent / f"classes-{launcher.stat().st_mtime_ns:x}.jsa"
+        if leave is not None and not archive.exists():
             _leave_once(archive, leave)
         return archive if archive.stat().st_size else None
-    except OSError:  # a folder of somebody else's: slower, and no worse
+    except OSError:  # none, or a folder of somebody else's: slower, and no worse
         return None
 
 

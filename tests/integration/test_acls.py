@@ -86,7 +86,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]
         )
         tool = folder / "kafka-acls.sh"
         libs = fetch_jars(TOOL_VERSION)
-        archive = class_archive(libs, lambda _: False)
+        archive = class_archive(libs)
         classes = "" if archive is None else f"-XX:SharedArchiveFile={archive}"
         text = TOOL.format(java=java(), libs=libs, classes=classes)
         tool.write_text(text, encoding="utf-8")
