@@ -41,10 +41,11 @@ def pytest_collection_finish() -> None:
 
 
 @event.listens_for(Pool, "checkout")
-def _forget_the_disk(connection: Any, *_: object) -> None:
+def _forget_the_disk(connection: Any, record: Any, _proxy: object) -> None:
     """Let SQLite's commits stay in memory: tests outlive a killed process, not a power cut."""
-    if type(connection).__module__ == "sqlite3":
+    if type(connection).__module__ == "sqlite3" and "forgets" not in record.info:
         connection.execute("PRAGMA synchronous=OFF")
+        record.info["forgets"] = True  # as long as this connection lives
 
 
 # kafka-python warns whenever a busy machine lets its loop wait for a tenth of a second.

@@ -44,12 +44,9 @@ class Rows(Generic[Record]):
     """
 
     def __init__(self, connection: sa.Connection, declared: Table[Record]) -> None:
+        # Every transaction has all tables and uses few: what only these need is looked up then.
         self._connection = connection
         self._declared = declared
-        self._table = table_of(declared)
-        self._insert: Any = (
-            sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-        )
 
     def get(self, lock: str = "", **by: Any) -> Record | None:
         """Return the first row with these columns.
@@ -118,8 +115,16 @@ class Rows(Generic[Record]):
         return [self._declared.read(row) for row in found]
 
     @property
+    def _table(self) -> sa.Table:
+        return table_of(self._declared)
+
+    @property
     def _dialect(self) -> str:
         return self._connection.dialect.name
+
+    @property
+    def _insert(self) -> Any:
+        return sqlite.insert if self._dialect == "sqlite" else postgresql.insert
 
     def _ordered(self, by: Mapping[str, Any]) -> sa.CursorResult[Any]:
         statement = _select(self._table, tuple(by), "", ordered=True)

@@ -17,10 +17,11 @@ From a shell, in the foreground until Ctrl-C::
     python -m deploy.kafka.broker [--version 3.9.1] [--port 9092] [--data DIR]
 
 The broker is KRaft, one node, both roles, listening on 127.0.0.1 only. Its jars come from Maven
-Central by ``pom.xml`` beside this file, once per version, into ``.cache/kafka-<version>/libs``. If
-Java or Maven is missing and a Docker engine answers, the image ``apache/kafka:<version>`` runs
-instead, behind the same methods. Every broker dies with the process that started it, even when
-that process is killed: a watchdog holds the end of a pipe and ends the broker when the pipe closes.
+Central by ``pom.xml`` beside this file, once per version, into ``.cache/kafka-<version>/libs``; the
+first one leaves its loaded classes beside them, from which later ones start sooner. If Java or
+Maven is missing and a Docker engine answers, the image ``apache/kafka:<version>`` runs instead,
+behind the same methods. Every broker dies with the process that started it, even when that process
+is killed: a watchdog holds the end of a pipe and ends the broker when the pipe closes.
 """  # noqa: INP001  # a script beside its pom, also imported by the tests
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from kafka.errors import KafkaError
 from deploy.kafka.runtime import (
     HOST,
     BrokerError,
+    class_archive,
     default_version,
     docker,
     fetch_jars,
@@ -63,6 +65,7 @@ __all__ = ["Broker", "BrokerError"]
 
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 20.0
+ARCHIVE_TIMEOUT_S = 300.0
 START_ATTEMPTS = 3
 
 _JAVA = ("-Xms256m", "-Xmx1G", "-XX:+UseSerialGC", "-Djava.awt.headless=true", "-Xshare:auto")
@@ -108,6 +111,7 @@ class Broker:
         self._controller_port = 0
         self._extra = dict(settings or {})
         self._fast_start = fast_start
+        self._leaves: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None
         self._container = ""
@@ -241,6 +245,10 @@ class Broker:
     def _java_command(self) -> list[str]:
         libs = fetch_jars(self.version)
         launch = [java(), *_JAVA, *(_JAVA_FAST_START if self._fast_start else ())]
+        leaving = [f"-XX:ArchiveClassesAtExit={self._leaves}"] if self._leaves else []
+        archive = None if leaving else class_archive(libs, self._leave_classes)
+        if archive is not None:
+            launch.append(f"-XX:SharedArchiveFile={archive}")
         logging = self.directory / "log4j.properties"
         logging.write_text(_LOGGING.format(file=self.log_file), encoding="utf-8")
         launch += [f"-Dlog4j.configuration=file:{logging}", "-cp", f"{libs}/*"]
@@ -252,7 +260,21 @@ class Broker:
             )
             if done.returncode != 0:
                 raise BrokerError(f"kafka storage format failed:\n{done.stdout}{done.stderr}")
-        return [*launch, "kafka.Kafka", str(self._settings_file)]
+        return [*launch, *leaving, "kafka.Kafka", str(self._settings_file)]
+
+    def _leave_classes(self, path: Path) -> bool:
+        """Run another broker of this version that leaves its loaded classes in a file."""
+        other = Broker(version=self.version)
+        other._leaves = path
+        try:
+            with other:
+                other.create_topic("classes")
+                process = other._process
+                other._end(signal.SIGTERM, ARCHIVE_TIMEOUT_S)
+        except (BrokerError, KafkaError):
+            return False
+        killed = process is None or process.returncode == -signal.SIGKILL
+        return path.is_file() and not killed
 
     def _docker_command(self) -> list[str]:
         self._container = f"tocsin-kafka-{uuid.uuid4().hex[:12]}"
@@ -353,7 +375,7 @@ class Broker:
         else:
             os.kill(self.pid, number)
 
-    def _end(self, number: signal.Signals) -> None:
+    def _end(self, number: signal.Signals, timeout_s: float = STOP_TIMEOUT_S) -> None:
         process, self._process = self._process, None
         watchdog, self._watchdog = self._watchdog, None
         if watchdog is not None:
@@ -370,7 +392,7 @@ class Broker:
             process.send_signal(number)
             process.send_signal(signal.SIGCONT)  # a paused one would not hear SIGTERM
         try:
-            process.wait(STOP_TIMEOUT_S)
+            process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

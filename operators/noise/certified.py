@@ -6,7 +6,7 @@ probability that is drawn, and every error that is promised, is computed from su
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from accountant.arguments import EXACT, NATURAL, expect
 from accountant.errors import ArgumentError
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 __all__ = ["CertifiedProbability", "exp_neg_bounds"]
+
+_HALVED: Final = 5
+"""How much more often than for x < 1: a squaring takes less than the terms that it saves."""
 
 
 class CertifiedProbability:
@@ -114,22 +117,23 @@ def exp_neg_bounds(t: Fraction, bits: int) -> tuple[int, int]:
 
 
 def _exp_neg_interval(t: Fraction, bits: int) -> tuple[int, int]:
-    """Bound ``2^bits exp(-t)``: Taylor at ``t / 2^halvings <= 1/2``, squared back, outwards."""
-    halvings = (t.numerator // t.denominator + 1).bit_length() + 1
+    """Bound ``2^bits exp(-t)``: Taylor at ``x = t / 2^halvings < 2^-5``, squared back, outwards.
+
+    In units of ``2^-work``: x lies in ``[point, point + 1)``, and every term is the one before it
+    times ``point`` over its order, rounded down: less than 2 units too small. The terms alternate
+    and shrink, and what is left out is less than 2. Proof: ``docs/proofs/noise.md``.
+    """
+    halvings = (t.numerator // t.denominator + 1).bit_length() + _HALVED
     work = bits + halvings + 8  # each squaring may double the width of the interval
-    numerator, denominator = t.numerator, t.denominator << halvings
-    term_lo = term_hi = lo = hi = 1 << work
+    point = (t.numerator << work - halvings) // t.denominator
+    term = total = 1 << work
     order = 0
-    while term_hi > 1:
+    while term:
         order += 1
-        term_lo = term_lo * numerator // (denominator * order)
-        term_hi = -(-term_hi * numerator // (denominator * order))
-        if order % 2:
-            lo, hi = lo - term_hi, hi - term_lo
-        else:
-            lo, hi = lo + term_lo, hi + term_hi
-    # The terms alternate and shrink, so what is left out is smaller than the last one taken in.
-    lo, hi = lo - term_hi, hi + term_hi
+        term = (term * point >> work) // order
+        total += -term if order % 2 else term
+    wide = 2 * (order + 1)
+    lo, hi = total - wide, total + wide
     for _ in range(halvings):
         lo, hi = lo * lo >> work, -(-hi * hi >> work)
     spare = work - bits

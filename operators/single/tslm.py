@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -223,7 +224,11 @@ def theoretical_limit(steps: int, alpha: Fraction | float, beta: Fraction | floa
             "steps are 1 or more; alpha and beta are above 0, and below 1 together",
             hint="write theoretical_limit(19, Fraction(1, 20), Fraction(1, 20))",
         )
-    a, b = float(alpha), float(beta)
+    return _limit(steps, float(alpha), float(beta))
+
+
+@lru_cache(maxsize=4096)  # a search asks for the same promise hundreds of times
+def _limit(steps: int, a: float, b: float) -> float:
     goal = math.log1p(-b) - math.log(b)
     # From p = a, ln(p) rises by eps a step until p passes 1 / (1 + e^eps).
 

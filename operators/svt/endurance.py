@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammaln, xlog1py, xlogy
+import scipy
 
 from operators.base import Endurance
 from operators.svt.terms import log_at_least, threshold_law
@@ -106,9 +106,11 @@ def _binomial(
 ) -> NDArray[np.float64]:
     """Return P[n of so many ring], broadcast: 0 where n is more.
 
-    Of ``scipy.special``: to import ``scipy.stats`` takes longer than a plan.
+    Of ``scipy.special``, which is imported where a plan needs it and not by every command: to
+    import ``scipy.stats`` takes longer than a plan.
     """
+    special = scipy.special
     left = np.maximum(of - numbers, 0)
-    chosen = gammaln(of + 1) - gammaln(numbers + 1) - gammaln(left + 1)
-    law = np.exp(chosen + xlogy(numbers, rate) + xlog1py(left, -rate))
+    chosen = special.gammaln(of + 1) - special.gammaln(numbers + 1) - special.gammaln(left + 1)
+    law = np.exp(chosen + special.xlogy(numbers, rate) + special.xlog1py(left, -rate))
     return np.asarray(np.where(numbers <= of, law, 0.0))

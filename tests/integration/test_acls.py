@@ -23,7 +23,7 @@ from kafka.errors import (
 )
 
 from deploy.kafka.broker import Broker
-from deploy.kafka.runtime import HOST, fetch_jars, free_port, java
+from deploy.kafka.runtime import HOST, class_archive, fetch_jars, free_port, java
 from stream.config.loading import load
 from stream.kafka.topics import cautions
 from stream.logs.lines import Line
@@ -55,7 +55,8 @@ TOOL_VERSION = "3.9.1"
 """Of kafka-acls, which speaks to later brokers too: later ones are not on Maven Central."""
 TOOL = """\
 #!/bin/sh
-exec "{java}" -XX:TieredStopAtLevel=1 -Xshare:auto -cp '{libs}/*' kafka.admin.AclCommand "$@"
+exec "{java}" -XX:TieredStopAtLevel=1 -Xshare:auto {classes} \\
+  -cp '{libs}/*' kafka.admin.AclCommand "$@"
 """
 TAKEN = re.compile(
     r"^(listener\.name\.|sasl\.|authorizer|allow\.everyone|super\.users|inter\.broker)"
@@ -114,7 +115,11 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]
         (secrets / f"kafka_{name}").write_text("letMeIn\n", encoding="utf-8")
     with GuardedBroker(secrets) as broker:
         tool = folder / "kafka-acls.sh"
-        tool.write_text(TOOL.format(java=java(), libs=fetch_jars(TOOL_VERSION)), encoding="utf-8")
+        libs = fetch_jars(TOOL_VERSION)
+        archive = class_archive(libs)
+        classes = "" if archive is None else f"-XX:SharedArchiveFile={archive}"
+        text = TOOL.format(java=java(), libs=libs, classes=classes)
+        tool.write_text(text, encoding="utf-8")
         tool.chmod(0o755)
         kafka = DEPLOY / "kafka"
         done = subprocess.run(

@@ -24,6 +24,7 @@ __all__ = ["Postgres", "pgserver", "postgres"]
 
 _NUMBERS = count(1)
 _STOP_S = 60
+_ROOM_BYTES = 8 << 30  # eight megabytes for each of some four hundred, and as much again
 _LOCK = Path(tempfile.gettempdir()) / f"tocsin-pg-{os.getuid()}.lock"
 
 
@@ -37,7 +38,8 @@ class Postgres:
     def __init__(self, *, durable: bool = False) -> None:
         self._durable = durable
         # Not pytest's tmp_path: a Unix socket's path may hold 107 bytes only.
-        self._directory = Path(tempfile.mkdtemp(prefix="tocsin-pg-"))
+        place = None if durable else _memory()
+        self._directory = Path(tempfile.mkdtemp(prefix="tocsin-pg-", dir=place))
         self._server: Any = None
 
     def __enter__(self) -> Self:
@@ -110,6 +112,13 @@ def pgserver(data: Path, *, start: bool = True) -> Any:
         server = _package().get_server(data, cleanup_mode=None, start=start)
         server.ensure_pgdata_inited()
     return server
+
+
+def _memory() -> Path | None:
+    """Return a folder in memory that has room for every test's database, if there is one."""
+    memory = Path("/dev/shm")  # noqa: S108  # a folder of its own is made there
+    roomy = memory.is_dir() and shutil.disk_usage(memory).free >= _ROOM_BYTES
+    return memory if roomy else None
 
 
 def _package() -> Any:

@@ -24,14 +24,14 @@ main(sys.argv[1:], standalone_mode=False)
 print(*sys.modules, sep="\\n", file=sys.stderr)
 """
 KAFKA = {"faust", "aiokafka", "kafka"}
+SOLVERS = {"scipy.optimize", "scipy.signal", "scipy.special"}
 CHECKING = {
     *KAFKA,
     "matplotlib",
     "sqlalchemy",
     "alembic",
     "pyarrow",
-    "scipy.optimize",
-    "scipy.signal",
+    *SOLVERS,
 }
 
 
@@ -77,7 +77,7 @@ def test_tests_of_alarms_import_no_kafka_client() -> None:
 
 def test_a_plan_needs_no_solver_of_scipy(tmp_path: Path) -> None:
     """Importing it would take longer than a plan takes; every worker plans when it starts."""
-    assert not imported("plan", configuration(tmp_path)) & {"scipy.optimize", "scipy.signal"}
+    assert not imported("plan", configuration(tmp_path)) & SOLVERS
 
 
 @pytest.mark.long
