@@ -119,13 +119,18 @@ def test_the_report_of_aims_says_what_is_reached(monkeypatch: pytest.MonkeyPatch
         for count in aims.ON_A_BUDGET
         for figure in one_budget.FIGURES
     }
-    two = {"one_events_per_s": 100.0, "two_events_per_s": 180.0, "two_to_one": 1.8}
+    taken = (2_000.0, 200.0, 20.0, 30.0), (2_500.0, 200.0, 20.0, 30.0)
+    one, two = (
+        workers.Reading(rate, dict(zip(workers.TAKERS, each, strict=True)))
+        for rate, each in zip((400_000.0, 720_000.0), taken, strict=True)
+    )
     monkeypatch.setattr(
         kafka_ingest, "beside", lambda *_, **__: {"json": readers, "arrow": readers}
     )
     monkeypatch.setattr(alarms, "beside", lambda *_, **__: rates)
     monkeypatch.setattr(one_budget, "beside", lambda *_, **__: spent)
-    monkeypatch.setattr(workers, "run", lambda **_: two)
+    monkeypatch.setattr(workers, "beside", lambda **_: {1: [one], 2: [two]})
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr(aims, "checkout", nullcontext)
     text = "\n".join(aims.report("abc", list(aims.PARTS), 1))
     assert all(f"## {title}" in text for title, _ in aims.PARTS.values())
@@ -133,6 +138,10 @@ def test_the_report_of_aims_says_what_is_reached(monkeypatch: pytest.MonkeyPatch
     assert f"| aiokafka alone | {cells} | {cells} |" in text
     assert "- JSON, to abc: 3.00; the aim is at least 1.8: reached." in text
     assert "- two workers to one: 1.80; the aim is at least 1.7: reached." in text
+    assert "| `--workers 2` | 2,500 | 200 | 20 | 30 | 2,750 |" in text
+    assert "0.90 of 2 cores busy" in text
+    assert "2.22 times as fast here" in text
+    assert "1.60 times as fast with cores to spare" in text
     assert "| thresholds | user | abc | 10 | 10 | 10 | 1.00 |" in text
     assert text.count("200.00; the aim is at most 1.5: **missed**.") == len(aims.BUDGETS)
 
