@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Publisher"]
 
 
+_ANY_TIME_MS = 1 << 62
 _BATCH_BYTES = 1 << 18  # a batch waits for its acknowledgement: thousands of alarms fill a few
 
 
@@ -80,7 +81,8 @@ class Publisher:
                 while True:
                     tick_ms = await self._next_tick()
                     due = await self._in_thread(partial(ledger.progress.unpublished, tick_ms))
-                    mine = [query_id for query_id in alarms.running if query_id in due]
+                    running = sorted(alarms.running.values(), key=lambda query: bool(query.panes))
+                    mine = [query.id for query in running if query.id in due]
                     known = await witness.release() if mine else {}
                     for query_id in mine:
                         await self._publish(producer, query_id, tick_ms, known[query_id])
@@ -103,7 +105,7 @@ class Publisher:
             if not mine:
                 return
             for decision in await self._in_thread(lambda: ledger.unpublished(query_id, tick_ms)):
-                if decision.sequence > last:
+                if decision.sequence > last or await self._panes_wait(decision):
                     return
                 await self._send(producer, decision, tick_ms)
                 self._runtime.step(Step.AFTER_PUBLISH, decision.key)
@@ -113,6 +115,18 @@ class Publisher:
                 )
         finally:
             await self._in_thread(lambda: turn.__exit__(None, None, None))
+
+    async def _panes_wait(self, decision: StoredDecision) -> bool:
+        """Tell whether a pane of a window has not left: what its draw says never leaves before it.
+
+        A ledger that lost both takes the pane over as spent from its record, and never draws again.
+        """
+        panes = self._runtime.alarms.running[decision.key.query].panes
+        if not panes:
+            return False
+        ledger = self._runtime.ledger
+        left = await self._in_thread(lambda: ledger.unpublished(panes, _ANY_TIME_MS, limit=1))
+        return any(one.key.end_ms <= decision.key.end_ms for one in left)
 
     async def _send(self, producer: Any, decision: StoredDecision, tick_ms: int) -> None:
         """Send a decision, then its alarms, dated by the tick: how long it took is nobody's."""

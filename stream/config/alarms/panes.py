@@ -117,7 +117,7 @@ class _Shared:
             calendar=self.calendar,
             condition=Condition.single(IntegerTest(Comparison.GE, nothing, sensitivity)),
             aim=replace(dearest.aim, panes=1, pane_units=self.units),
-            publish_delay_ms=max(query.publish_delay_ms for query in self.queries),
+            publish_delay_ms=min(query.publish_delay_ms for query in self.queries),
             decide_timeout_ms=max(query.decide_timeout_ms for query in self.queries),
             max_age_ms=max(query.max_age_ms for query in self.queries),
             sql="",

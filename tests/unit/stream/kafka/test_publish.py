@@ -9,19 +9,24 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from accountant.costs.charges import WindowKey
 from accountant.records import Outcome, StoredDecision
 from stream.config.loading import load
 from stream.decisions.steps import no_step
 from stream.kafka import publish
+from stream.kafka.publish import Publisher
 from tests.support.commands import HOUR_MS, configuration
+from tests.support.paned import alarm, configured, opened, replayed, rows
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+    from concurrent.futures import Executor
 
     import pytest
+
+    from stream.build import Runtime
 
 TICK_MS = 1_000
 HALL = b'[{"room":"hall"}]'
@@ -192,3 +197,26 @@ def test_a_publisher_that_goes_by_the_clock_is_caught(
 
     sent = publish_all(World(outbox()), tmp_path, monkeypatch, Hasty)
     assert any(time_ms % TICK_MS for _, time_ms, _ in sent)
+
+
+def test_no_window_leaves_before_its_panes(tmp_path: Path) -> None:
+    """A copy of the ledger that lost both learns from the topic that the panes were drawn."""
+    window = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
+    alarms = configured(tmp_path, alarm("one", window, "COUNT(*) > 9"), until="00:04")
+    (panes,) = alarms.panes
+    with opened(alarms) as ledger:
+        going = replayed(alarms, ledger, rows(tmp_path, (1, 1, 1, 1)))
+        next(going)  # the others are stored by now, and none has left
+        publisher = Publisher.__new__(Publisher)
+        publisher._runtime = cast("Runtime", SimpleNamespace(alarms=alarms, ledger=ledger))
+        publisher._executor = cast("Executor", None)
+        pane = ledger.unpublished(panes, 1 << 62)
+        first, second, *_ = ledger.unpublished("one", 1 << 62)
+        assert not asyncio.run(publisher._panes_wait(pane[0]))
+        assert asyncio.run(publisher._panes_wait(first))
+        ledger.mark_published(pane[0].key)
+        assert asyncio.run(publisher._panes_wait(first))
+        ledger.mark_published(pane[1].key)
+        assert not asyncio.run(publisher._panes_wait(first))
+        assert asyncio.run(publisher._panes_wait(second))
+        going.close()
