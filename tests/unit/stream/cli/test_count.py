@@ -45,6 +45,8 @@ def test_it_answers_what_an_alarm_counts(tmp_path: Path) -> None:
         "people_beyond_predicates": 200,
         "beyond_events": 0,
         "people_beyond_events": 0,
+        "beyond_windows": 0,
+        "people_beyond_windows": 0,
     }
     shown = " ".join(tocsin("count", path, "--replay", file).stdout.split())
     assert "200 of 200 people" in shown
