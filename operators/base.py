@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONDITION_KEYS",
+    "EARLY_HINT",
     "FOR_FORMULAS",
     "Band",
     "Decider",
@@ -50,6 +51,9 @@ CONDITION_KEYS: Final = ("max_fpr", "tolerance", "apportion")
 
 FOR_FORMULAS: Final = "write mechanism: probe-ent, or tslm"
 """The hint where a mechanism decides one comparison and there are several."""
+
+EARLY_HINT: Final = "write one comparison and mechanism: svt or tslm, or TUMBLE instead of CUMULATE"
+"""The hint where a mechanism is asked for early alarms and has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,6 +372,8 @@ class Mechanism:
         bands: for bands; a mechanism with this takes nothing else.
         run: where windows share a run, makes the operator that goes on with one.
         sketch: the same by floats, with terms that are right but for rounding: to search with.
+        early: makes what looks at windows while they fill (``operators.single.looks``); ``None``
+            where it cannot.
         first_phase: whether it looks twice, first with wider tolerances.
         promised: whether it keeps ``max_fnr``; what does not is for experiments, and never for a
             configuration.
@@ -387,6 +393,7 @@ class Mechanism:
     bands: Callable[[Condition, Band], Operator] | None = None
     run: Callable[[Condition, Aim], RunOperator] | None = None
     sketch: Callable[[Condition, Aim], RunOperator] | None = None
+    early: Maker | None = None
     first_phase: bool = False
     promised: bool = True
     definition: Callable[[Condition, Aim], Mapping[str, object]] = lambda _condition, _aim: {}
@@ -440,6 +447,13 @@ class Mechanism:
         if len(aim.tolerances) != len(condition.formula.atoms):
             raise ArgumentError("an aim has one tolerance for each atom of the formula")
         one = len(condition.formula.literals) == 1
+        if aim.looks > 1:
+            if self.early is None or not one:
+                raise ConfigError(
+                    f"mechanism {self.name!r} does not decide this condition step by step",
+                    hint=EARLY_HINT,
+                )
+            return self.early
         maker = self.single if one and self.single is not None else self.formula
         if maker is None:
             if self.bands is not None:

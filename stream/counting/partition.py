@@ -66,6 +66,7 @@ class _QueryState:
     index: int = 0
     start_ms: int = 0
     end_ms: int = 0
+    counted_from_ms: int = 0
 
     @property
     def cut_ms(self) -> int:
@@ -75,12 +76,13 @@ class _QueryState:
     @property
     def slice_ms(self) -> int:
         """When the window's slice of the log begins."""
-        return slice_start_ms(self.query, self.start_ms)
+        return slice_start_ms(self.query, self.counted_from_ms)
 
     def go_to(self, index: int) -> None:
         """Wait for the first window that runs, from ``index`` on; what lies before is forgotten."""
         self.index = self.query.calendar.next_active(index)
         self.start_ms, self.end_ms = self.query.calendar.bounds(self.index)
+        self.counted_from_ms = self.query.calendar.counted(self.index)[0]
         self.counter.keep_from(self.query.id, self.index)
 
 
@@ -239,7 +241,7 @@ class PartitionReader:
     def _belongs(self, state: _QueryState) -> bool:
         """Whether all records that the next window takes are routed alike, some of them here."""
         partitions = partitions_of_window(
-            state.query, self.feed, self.layouts, state.start_ms, state.end_ms
+            state.query, self.feed, self.layouts, state.counted_from_ms, state.end_ms
         )
         return partitions is not None and self.partition < partitions
 

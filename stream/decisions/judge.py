@@ -17,7 +17,7 @@ import numpy as np
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.records import Answer, Request
 from accountant.units import to_loss_units
-from stream.decisions.mechanisms import operator_of, run_of
+from stream.decisions.mechanisms import early_of, operator_of, run_of
 from stream.decisions.release import encode_fired
 from stream.decisions.schedule import Schedule, oldest_index
 from stream.decisions.steps import Step, no_step
@@ -73,8 +73,10 @@ class Judge:
         self._step = step
         queries = alarms.queries.values()
         self._runs = {query.id: run for query in queries if (run := run_of(query)) is not None}
+        self._early = {query.id: early for query in queries if (early := early_of(query))}
         self._operators: dict[str, Operator] = {
-            query.id: self._runs.get(query.id) or operator_of(query) for query in queries
+            query.id: self._runs.get(query.id) or self._early.get(query.id) or operator_of(query)
+            for query in queries
         }
         self._charges = {
             query.id: to_loss_units(self._operators[query.id].plan.epsilon) for query in queries
@@ -135,6 +137,8 @@ class Judge:
         reason = self._reason_to_deny(query, key, partials, awaited)
         if reason is None and (awaited is None or awaited):
             return None
+        if reason is None and not self._continues(query, index):
+            reason = "step_missed"
         if reason is None:
             self._admit_through(query, key)
             self._step(Step.AFTER_RESERVE, key)
@@ -173,7 +177,7 @@ class Judge:
         """Decide the cells of a window; of a run, go on from where the ledger says it stands."""
         cells = len(query.domain)
         statistics = statistics_of(partials.own, query.condition.statistics, cells)
-        run = self._runs.get(query.id)
+        run = self._runs.get(query.id) or self._early.get(query.id)
         if run is None:
             operator = self._operators[query.id]
             if query.reference is not None:
@@ -185,11 +189,25 @@ class Judge:
         periods = self._periods(*query.calendar.bounds(index))
         before = self._ledger.run(query.id, periods, query.fingerprint)
         asked = run.go_on(statistics, before, self._noise, window=index)
-        # Under unit `event`, an event bears the loss of a whole run in whatever window it lies.
+        # Under unit `event`, an event bears the loss of a whole run in whatever window it lies; of
+        # steps, in the first that counts it, for all those of its window.
         shared = has_runs(query, self._alarms.budget)
         units = asked.units if shared else self._charges[query.id]
         cost = UniformCost(units, cells)
         return _Drawn(asked.fired, cost, asked.late, asked.unanswered, asked.after)
+
+    def _continues(self, query: Query, index: int) -> bool:
+        """Tell whether all steps of a window before this one were decided, where it has steps.
+
+        What a step adds is charged with that step, for all later ones of the window: where one was
+        denied its events were never paid for, and the rest of the window tells nothing of them.
+        """
+        early = self._early.get(query.id)
+        if early is None:
+            return True
+        periods = self._periods(*query.calendar.bounds(index))
+        before = self._ledger.run(query.id, periods, query.fingerprint)
+        return early.continues(before, index)
 
     def _periods(self, start_ms: int, end_ms: int) -> tuple[int, ...]:
         """Return the budget periods that a window touches."""
@@ -205,7 +223,8 @@ class Judge:
         found = {}
         for feed in feeds_of(query):
             known = layouts[feed.name]
-            partitions = partitions_of_window(query, feed, known, key.start_ms, key.end_ms)
+            counted = query.calendar.counted(query.calendar.first_starting_at(key.start_ms))
+            partitions = partitions_of_window(query, feed, known, *counted)
             if partitions is None:
                 return None
             found[feed.name] = partitions

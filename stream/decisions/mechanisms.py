@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from operators.registry import create, mechanism_of, price
+from operators.single.looks import EarlyAlarms
 
 if TYPE_CHECKING:
     from operators.base import Operator, Plan, RunOperator
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-__all__ = ["operator_of", "plans_of", "price_of", "run_of"]
+__all__ = ["early_of", "operator_of", "plans_of", "price_of", "run_of"]
 
 
 def operator_of(query: Query) -> Operator:
@@ -31,7 +32,19 @@ def run_of(query: Query) -> RunOperator | None:
         ConfigError: its aim cannot be kept.
     """
     planned = mechanism_of(query.mechanism).run
-    return None if planned is None else planned(query.condition, query.aim)
+    return None if planned is None or query.aim.looks > 1 else planned(query.condition, query.aim)
+
+
+def early_of(query: Query) -> EarlyAlarms | None:
+    """Plan the operator of an alarm that looks at windows while they fill; ``None`` for others.
+
+    Raises:
+        ConfigError: its mechanism cannot, or its aim cannot be kept.
+    """
+    if query.aim.looks == 1:
+        return None
+    planned = operator_of(query)
+    return planned if isinstance(planned, EarlyAlarms) else None
 
 
 def price_of(query: Query, aim: Aim | None = None) -> Plan:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from accountant.records import LogIdentity
     from stream.build import Runtime
     from stream.model.feeds import Feed
+    from stream.model.queries import Query
 
 __all__ = ["Assigned", "open_partition"]
 
@@ -98,7 +99,7 @@ async def open_partition(
     live_from_ms = runtime.clock_ms() + feed.idle_margin_ms
     begin = (await log.beginning_offsets([partition]))[partition]
     end = (await log.end_offsets([partition]))[partition]
-    oldest_ms = min(slice_start_ms(query, cursors[query.id]) for query in queries)
+    oldest_ms = min(_slice_start_ms(query, cursors[query.id]) for query in queries)
     if feed.clock is Clock.PUNCTUATION:
         marked = await in_thread(
             lambda: runtime.ledger.counts.mark_before(feed.name, partition.partition, oldest_ms)
@@ -128,3 +129,10 @@ async def _appended_since(
     except (KafkaError, TimeoutError):
         return begin
     return end if found is None else max(found.offset, begin)
+
+
+def _slice_start_ms(query: Query, cursor_ms: int) -> int:
+    """Return where the slice of the oldest undecided window begins: at its first step, if any."""
+    calendar = query.calendar
+    index = calendar.next_active(calendar.first_starting_at(cursor_ms))
+    return slice_start_ms(query, calendar.counted(index)[0])
