@@ -57,6 +57,15 @@ class Looker(Protocol):
         """
         ...
 
+    def first_rings(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how likely each look is the first that rings, shape (looks,).
+
+        Args:
+            cell: which one.
+            statistics: shape (statistics, looks), int64: what they are at every look.
+        """
+        ...
+
     def by_last(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how likely a cell rings by the last look, whose value all looks see.
 
@@ -187,6 +196,15 @@ class EarlyAlarms:
         """
         return self.looker.by_last(cell, statistics)
 
+    def first_rings(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how likely each look is the first that rings; the rest is that none does.
+
+        Args:
+            cell: which one.
+            statistics: shape (statistics, looks), int64: what they are at every look.
+        """
+        return self.looker.first_rings(cell, statistics)
+
     def _opened(self, number: int, noise: NoiseSource) -> _State:
         cells = self.condition.cells
         return _State(number, np.zeros(cells, np.bool_), self.looker.open(cells, noise))
@@ -270,11 +288,21 @@ class EachLook:
         """Decide all cells; see :meth:`Looker.look`."""
         return self.operator.decide(statistics, noise).fired
 
-    def by_last(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the chance that one of the looks rings; see :meth:`Looker.by_last`."""
+    def first_rings(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the law of the first ring; see :meth:`Looker.first_rings`."""
+        once = self._once(cell, statistics)
+        before = np.concatenate([[1.0], np.cumprod(1 - once)[:-1]])
+        return np.asarray(once * before, np.float64)
+
+    def _once(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         once = self.operator.chances(cell, statistics)
         if once is None:
             raise ArgumentError("early alarms are made of decisions whose law is known")
+        return once
+
+    def by_last(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the chance that one of the looks rings; see :meth:`Looker.by_last`."""
+        once = self._once(cell, statistics)
         return np.asarray(-np.expm1(self.looks * np.log1p(-np.minimum(once, 1 - 1e-16))))
 
 

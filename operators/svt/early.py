@@ -22,6 +22,7 @@ from operators.single.adapter import promise_of, steps_of
 from operators.single.looks import EarlyAlarms, last_limit
 from operators.single.tslm import error_rates, planned_steps
 from operators.svt.planning import planned_terms
+from operators.svt.terms import log_at_least, threshold_law
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,11 +66,27 @@ class RunLooks:
         rings: NDArray[np.bool_] = steps + drawn >= shared + self.terms.correction
         return rings
 
-    def by_last(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the chance that one of the looks rings; see ``Looker.by_last``."""
+    def first_rings(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the law of the first ring; see ``Looker.first_rings``.
+
+        One sum over the threshold's noise, which all looks share.
+        """
+        noise, masses = threshold_law(self.terms)
+        found = []
+        for step in self._steps_of(cell, statistics).tolist():
+            rings = np.exp(log_at_least(self.terms, noise + (self.terms.correction - step)))
+            found.append(float(masses @ rings))
+            masses = masses * (1 - rings)
+        return np.array(found, np.float64)
+
+    def _steps_of(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
         atom = self.condition.atoms[self.condition.formula.atoms[0]]
         test = self.condition.test(self.condition.formula.literals[0])
-        steps = steps_of(test, cell, statistics[atom.statistic])
+        return steps_of(test, cell, statistics[atom.statistic])
+
+    def by_last(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the chance that one of the looks rings; see ``Looker.by_last``."""
+        steps = self._steps_of(cell, statistics)
         return np.array([self.terms.first_ring(step) for step in steps.tolist()], np.float64)
 
 

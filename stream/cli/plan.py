@@ -14,6 +14,7 @@ from stream.cli.shared import echo_json
 from stream.planning.advice.advice import advise, as_advised
 from stream.planning.advice.records import advice_lines
 from stream.planning.advice.words import advice_shown
+from stream.planning.early import early_lines, early_tables, early_ways
 from stream.planning.lines import plan_lines
 from stream.planning.outlook import outlook
 from stream.planning.ringing_tables import ringing_lines, ringing_tables
@@ -75,16 +76,22 @@ def _show(
     advice = advise(alarms)
     alarms = as_advised(alarms, advice)
     looked = outlook(alarms)
-    worth = worths(alarms)
+    worth, early = worths(alarms), early_ways(alarms)
     if page is not None:
         from stream.planning.page import plan_page  # noqa: PLC0415  # templates only where asked
 
         write_private(page, plan_page(looked, worth, alarms), force=force)
     if as_json:
-        lines = (*plan_lines(looked, alarms), *ringing_lines(worth), *advice_lines(advice))
+        lines = (
+            *(*plan_lines(looked, alarms), *early_lines(early)),
+            *(*ringing_lines(worth), *advice_lines(advice)),
+        )
         for line in lines:
             echo_json(line if file is None else {"file": file, **line})
     else:
-        tables = (*plan_tables(looked, alarms), *ringing_tables(worth), *advice_shown(advice))
+        tables = (
+            *(*plan_tables(looked, alarms), *early_tables(early)),
+            *(*ringing_tables(worth), *advice_shown(advice)),
+        )
         Console().print(*tables, sep="\n")
     return any(one.lacking for one in advice)
