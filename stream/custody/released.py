@@ -306,7 +306,10 @@ def _altered(
                 tolerance=query.tolerance,
             )
             around = None if window is None else window_around(query, window)
-            if around is not None:
+            if around is None:
+                none = msgspec.UNSET
+                again = msgspec.structs.replace(again, step_start=none, step_end=none)
+            else:
                 start, end = map(iso_utc, around)
                 again = msgspec.structs.replace(again, window_start=start, window_end=end)
         if again != one:
@@ -342,8 +345,9 @@ def _window_of(alarm: Alarm) -> WindowKey | None:
     """Return an alarm's window; ``None`` where its times are not ones that Tocsin writes."""
     try:
         start, end = alarm.window_start, alarm.window_end
-        if isinstance(alarm.step_start, str) and isinstance(alarm.step_end, str):
-            start, end = alarm.step_start, alarm.step_end
+        step = alarm.step_start, alarm.step_end
+        if step != (msgspec.UNSET, msgspec.UNSET):
+            start, end = ("" if one is msgspec.UNSET else one for one in step)
         start_ms, end_ms = from_iso_utc(start), from_iso_utc(end)
         return WindowKey(end_ms=end_ms, query=alarm.query, start_ms=start_ms)
     except ValueError:

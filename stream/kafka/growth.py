@@ -125,10 +125,10 @@ def denied_by(alarms: Alarms, ledger: Ledger, growth: Growth) -> Iterator[Denied
         found: list[tuple[int, int]] = []
         index = query.calendar.next_active(query.calendar.first_starting_at(first_ms))
         while True:
-            bounds = query.calendar.bounds(index)
-            if growth.until_ms is None or bounds[0] - feed.allowed_skew_ms >= growth.until_ms:
+            counted_from_ms = query.calendar.counted(index)[0]
+            if growth.until_ms is None or counted_from_ms - feed.allowed_skew_ms >= growth.until_ms:
                 break
-            found.append(bounds)
+            found.append(query.calendar.bounds(index))
             index = query.calendar.next_active(index + 1)
         if found:
             yield Denied(query.id, len(found), found[0][0], found[-1][1])

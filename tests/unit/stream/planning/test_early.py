@@ -120,7 +120,7 @@ def test_draws_and_tests_of_early_alarms_are_refused(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_text(
         '{"person": "p", "room": "a", "ts": "2025-03-03T09:00:00Z"}\n'
     )
-    ended = tocsin("simulate", path, "--replay", str(tmp_path / "events.jsonl"))
+    ended = tocsin("simulate", str(path), "--replay", str(tmp_path / "events.jsonl"))
     assert ended.exit_code == 2
     assert "draws of early alarms are not tried" in ended.output
     tests = tmp_path / "tests.yaml"
