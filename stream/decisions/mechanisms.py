@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from operators.registry import create, mechanism_of, price
-from operators.single.looks import EarlyAlarms
 
 if TYPE_CHECKING:
     from operators.base import Operator, Plan, RunOperator
     from operators.conditions.condition import Aim
+    from operators.single.looks import EarlyAlarms
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
@@ -43,8 +43,7 @@ def early_of(query: Query) -> EarlyAlarms | None:
     """
     if query.aim.looks == 1:
         return None
-    planned = operator_of(query)
-    return planned if isinstance(planned, EarlyAlarms) else None
+    return cast("EarlyAlarms", operator_of(query))  # what descriptors make for several looks
 
 
 def price_of(query: Query, aim: Aim | None = None) -> Plan:

@@ -14,8 +14,8 @@ import numpy as np
 from rich.table import Table
 
 from accountant.errors import ConfigError
-from operators.registry import DEFAULT, OFFERED, create, price
-from operators.single.looks import EarlyAlarms
+from operators.registry import DEFAULT, OFFERED, price
+from stream.decisions.mechanisms import early_of
 from stream.planning.fitting import Fitting
 from stream.windows.cumulative import CumulativeCalendar
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from operators.single.looks import EarlyAlarms
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
@@ -73,10 +74,10 @@ def _ways_of(query: Query) -> Iterator[EarlyWay]:
         if mechanism.early is None:
             continue
         try:
-            early = create(name, query.condition, query.aim)
+            early = early_of(replace(query, mechanism=name))
         except ConfigError:  # its own way could be planned; another may not
             continue
-        if isinstance(early, EarlyAlarms):
+        if early is not None:
             delays = {end: _delay(early, *growth, calendar) for end, growth in growths.items()}
             used = name == query.mechanism
             yield EarlyWay(query.id, name, True, used, early.plan.epsilon, delays)
