@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONDITION_KEYS",
+    "EARLY_HINT",
     "FOR_FORMULAS",
     "Band",
     "Decider",
@@ -51,6 +52,9 @@ CONDITION_KEYS: Final = ("max_fpr", "tolerance", "apportion")
 
 FOR_FORMULAS: Final = "write mechanism: probe-ent, or tslm"
 """The hint where a mechanism decides one comparison and there are several."""
+
+EARLY_HINT: Final = "write one comparison and mechanism: svt or tslm, or TUMBLE instead of CUMULATE"
+"""The hint where a mechanism is asked for early alarms and has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,6 +407,8 @@ class Mechanism:
         sketch: the same by floats, with terms that are right but for rounding: to search with.
         panes: where windows are decided from shared noisy panes, makes the operator that releases
             these and decides from them; what an alarm loses is then the loss of its panes alone.
+        early: makes what looks at windows while they fill (``operators.single.looks``); ``None``
+            where it cannot.
         first_phase: whether it looks twice, first with wider tolerances.
         promised: whether it keeps ``max_fnr``; what does not is for experiments, and never for a
             configuration.
@@ -423,6 +429,7 @@ class Mechanism:
     run: Callable[[Condition, Aim], RunOperator] | None = None
     sketch: Callable[[Condition, Aim], RunOperator] | None = None
     panes: Callable[[Condition, Aim], PaneOperator] | None = None
+    early: Maker | None = None
     first_phase: bool = False
     promised: bool = True
     definition: Callable[[Condition, Aim], Mapping[str, object]] = lambda _condition, _aim: {}
@@ -476,6 +483,13 @@ class Mechanism:
         if len(aim.tolerances) != len(condition.formula.atoms):
             raise ArgumentError("an aim has one tolerance for each atom of the formula")
         one = len(condition.formula.literals) == 1
+        if aim.looks > 1:
+            if self.early is None or not one:
+                raise ConfigError(
+                    f"mechanism {self.name!r} does not decide this condition step by step",
+                    hint=EARLY_HINT,
+                )
+            return self.early
         maker = self.single if one and self.single is not None else self.formula
         if maker is None:
             if self.bands is not None:

@@ -63,11 +63,13 @@ def continued(
     if charge.periods and not charge.in_run:
         raise LedgerError(f"a window of {query!r} was not reserved in a run")
     found = usable(stored, charge.fingerprint, charge.periods)
-    if found != after.previous:
+    if found != (after.ended if after.previous is None else after.previous):
         raise LedgerError(
             f"the run of {query!r} is not the one that this window was decided in",
             hint="drop what was drawn, read the run again and decide anew",
         )
+    if after.previous is None:
+        found = None
     terms = after.terms
     before = terms.alarms if found is None else found.left
     same_terms = found is None or (found.open_units, found.alarm_units) == (

@@ -88,6 +88,8 @@ class RunAfter:
         previous: the run that it went on from, as :meth:`accountant.ledger.ledger.Ledger.run`
             returned it; ``None`` where it opened one.
         terms: what a run costs.
+        ended: the run that was over when this one was opened, though it had alarms left; ``None``
+            where it goes on with ``previous``.
     """
 
     state: bytes = field(repr=False)
@@ -95,3 +97,4 @@ class RunAfter:
     rung: int
     previous: StoredRun | None
     terms: RunTerms
+    ended: StoredRun | None = None

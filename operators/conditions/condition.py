@@ -123,6 +123,8 @@ class Condition:
         sensitivities: per statistic, how far one neighbour moves it (D >= 1), caps included.
         monotone: whether adding a privacy unit moves no literal's step count down, or none up, in
             all cells of all windows.
+        steady: whether a neighbour's event, once a window has counted it, moves the step count of
+            its cell alike at every later look at that window.
 
     Raises:
         ValueError: atoms missing or unknown, of different numbers of cells, or on a statistic
@@ -133,6 +135,7 @@ class Condition:
     atoms: Mapping[str, ThresholdAtom]
     sensitivities: tuple[int, ...]
     monotone: bool = False
+    steady: bool = False
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
@@ -259,6 +262,8 @@ class Aim:
         put_back: whether it asks again with the next window's cells, instead of at once.
         panes: of how many panes a window is made, where these share noise with other windows.
         pane_units: loss units of one pane that others have planned for; never less than needed.
+        looks: how often a cell of a window is looked at, at the latest until it rings; 1 where a
+            window is decided when it is over.
     """
 
     max_fnr: Fraction
@@ -272,13 +277,14 @@ class Aim:
     put_back: bool = False
     panes: int = 1
     pane_units: int = 0
+    looks: int = 1
 
     def __post_init__(self) -> None:
         """Check what the parts are; mechanisms say what they can keep."""
         expect(EXACT, max_fnr=self.max_fnr)
         expect(or_none(EXACT), max_fpr=self.max_fpr)
         expect(WHOLES, tolerances=self.tolerances, first_tolerances=self.first_tolerances)
-        expect(WHOLE, alarms=self.alarms, questions=self.questions)
+        expect(WHOLE, alarms=self.alarms, questions=self.questions, looks=self.looks)
         expect(WHOLE, panes=self.panes, pane_units=self.pane_units)
         expect(one_of(*get_args(Rule)), apportion=self.apportion)
         expect(one_of(*get_args(Refine)), refine=self.refine)

@@ -22,6 +22,7 @@ from operators.formulas.literals import apportioned, formula_limit, least_common
 from operators.noise.source import SOURCE
 from operators.single.abreast import Decisions, steps_of_many
 from operators.single.adapter import check_statistics, of_one_test
+from operators.single.looks import each_look
 from operators.single.tslm import Tslm
 
 if TYPE_CHECKING:
@@ -122,10 +123,13 @@ class SharedTslm:
         return shared_chances(self.condition.formula, self.values, cell, statistics)
 
 
+_SINGLE: Final = of_one_test(Tslm.planned, Tslm.priced)
+
 TSLM: Final = Mechanism(
     name="tslm",
     releases="which predicates ring",
-    single=of_one_test(Tslm.planned, Tslm.priced),
+    single=_SINGLE,
+    early=each_look(_SINGLE),
     formula=Maker(SharedTslm.planned),
     colours=("#2563eb", "#6ea8fe"),
 )

@@ -21,6 +21,7 @@ from operators.base import CONDITION_KEYS, Decision, Maker, Mechanism, Plan, Run
 from operators.conditions.condition import Aim, Condition
 from operators.single.adapter import check_statistics, promise_of, steps_of
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
+from operators.svt.early import EARLY_RUNS, early_terms
 from operators.svt.endurance import asked_last, endurance
 from operators.svt.planning import planned_terms
 from operators.svt.run import RunState, ask, open_run
@@ -271,12 +272,13 @@ def _check_counts(aim: Aim) -> None:
 
 
 def _definition(condition: Condition, aim: Aim) -> Mapping[str, object]:
-    terms = Svt.planned(condition, aim).terms
+    early = aim.looks > 1
+    terms = early_terms(condition, aim) if early else Svt.planned(condition, aim).terms
     return {
         # A run's state fits the terms it was opened on, and no others.
         "terms": [terms.open_units, terms.alarm_units, terms.correction],
-        "alarms": aim.alarms,
-        "questions": aim.questions,
+        "alarms": terms.alarms,
+        "questions": terms.questions,
         "put_back": aim.put_back,
         "monotone": condition.monotone,
     }
@@ -288,6 +290,7 @@ SVT: Final = Mechanism(
     keys=(*CONDITION_KEYS, "alarms_per_period", "append", "append_to"),
     single=Maker(Svt.planned),
     run=Svt.planned,
+    early=EARLY_RUNS,
     sketch=Svt.sketched,
     definition=_definition,
 )

@@ -42,6 +42,7 @@ def planned_terms(
     monotone: bool,
     put_back: bool = False,
     certified: bool = True,
+    either: bool = False,
 ) -> SvtPlan:
     """Return the terms of the cheapest run that keeps a promise per question.
 
@@ -60,6 +61,8 @@ def planned_terms(
         put_back: when a cell is asked again.
         certified: else the loss is only what floats say, and nothing is promised: much faster, for
             searches.
+        either: whether one neighbour pays for the threshold or for the alarms and never for both,
+            so that the dearer of the two is sought to be cheap, and not their sum.
 
     Returns:
         Terms with a one-sided threshold, in whole loss units.
@@ -67,7 +70,7 @@ def planned_terms(
     Raises:
         ValueError: numbers out of range, or a rate finer than 1e-40.
     """
-    search = _search(steps, alpha, beta, alarms, questions, monotone=monotone)
+    search = _search(steps, alpha, beta, alarms, questions, monotone=monotone, either=either)
     correction = search.best_correction()
     units = search.least_units(correction) if certified else search.likely_units(correction)
     open_units, alarm_units = units
@@ -84,13 +87,20 @@ def planned_terms(
 
 
 def _search(
-    steps: int, alpha: Fraction, beta: Fraction, alarms: int, questions: int, *, monotone: bool
+    steps: int,
+    alpha: Fraction,
+    beta: Fraction,
+    alarms: int,
+    questions: int,
+    *,
+    monotone: bool,
+    either: bool,
 ) -> _Search:
     if steps < 1 or alarms < 1 or questions < 1:
         raise ArgumentError("a run has steps, alarms and questions, at least one of each")
     if min(alpha / questions, beta) < _LEAST_RATE or alpha + beta >= 1:
         raise ArgumentError("rates of errors are at least 1e-40 and add up to less than 1")
-    return _Search(steps, alpha / questions, beta, alarms, monotone)
+    return _Search(steps, alpha / questions, beta, alarms, monotone, either)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +112,7 @@ class _Search:
     beta: Fraction
     alarms: int
     monotone: bool
+    either: bool
 
     @property
     def moved(self) -> int:
@@ -146,7 +157,8 @@ class _Search:
 
     def _loss(self, r: int) -> float:
         opening, asking = self._rates(r)
-        return opening + self.alarms * self.moved * asking
+        ringing = self.alarms * self.moved * asking
+        return max(opening, ringing) if self.either else opening + ringing
 
     def _rates(self, r: int) -> tuple[float, float]:
         """Return the least rates of threshold and questions for -steps < r <= 0, in floats.

@@ -14,6 +14,7 @@ from stream.cli.shared import echo_json
 from stream.planning.advice.advice import advise, as_advised
 from stream.planning.advice.records import advice_lines
 from stream.planning.advice.words import advice_shown
+from stream.planning.early import early_lines, early_tables, early_ways
 from stream.planning.lifecycle_tables import lifecycle_lines, lifecycle_tables
 from stream.planning.lifecycles import steadied
 from stream.planning.lines import plan_lines
@@ -77,7 +78,7 @@ def _show(
     advice = advise(alarms)
     alarms = as_advised(alarms, advice)
     looked = outlook(alarms)
-    worth = worths(alarms)
+    worth, early = worths(alarms), early_ways(alarms)
     steady = steadied(worth)
     if page is not None:
         from stream.planning.page import plan_page  # noqa: PLC0415  # templates only where asked
@@ -85,19 +86,15 @@ def _show(
         write_private(page, plan_page(looked, worth, alarms), force=force)
     if as_json:
         lines = (
-            *plan_lines(looked, alarms),
-            *ringing_lines(worth),
-            *lifecycle_lines(steady),
-            *advice_lines(advice),
+            *(*plan_lines(looked, alarms), *early_lines(early)),
+            *(*ringing_lines(worth), *lifecycle_lines(steady), *advice_lines(advice)),
         )
         for line in lines:
             echo_json(line if file is None else {"file": file, **line})
     else:
         tables = (
-            *plan_tables(looked, alarms),
-            *ringing_tables(worth),
-            *lifecycle_tables(steady),
-            *advice_shown(advice),
+            *(*plan_tables(looked, alarms), *early_tables(early)),
+            *(*ringing_tables(worth), *lifecycle_tables(steady), *advice_shown(advice)),
         )
         Console().print(*tables, sep="\n")
     return any(one.lacking for one in advice)

@@ -169,7 +169,7 @@ class PartitionReader:
         """
         began = beginnings(self._states.values(), cursors, used or {})
         return min(
-            slice_start_ms(state.query, state.query.calendar.bounds(began[query_id][0])[0])
+            slice_start_ms(state.query, state.query.calendar.counted(began[query_id][0])[0])
             for query_id, state in self._states.items()
         )
 

@@ -52,14 +52,14 @@ class QueryProgress:
     @property
     def read_ms(self) -> int:
         """The same, without what was known already when reading began."""
-        start_ms = max(self.counted_ms, self.query.calendar.bounds(self.began)[0])
+        start_ms = max(self.counted_ms, self.query.calendar.counted(self.began)[0])
         return slice_start_ms(self.query, start_ms)
 
     @property
     def counted_ms(self) -> int:
         """Start of the first window that the window's count depends on."""
         calendar = self.query.calendar
-        return calendar.bounds(counted_from(self.query, self.budget, self.index))[0]
+        return calendar.counted(counted_from(self.query, self.budget, self.index))[0]
 
     def go_to(self, index: int) -> None:
         """Wait for the first window that runs, from ``index`` on; what lies before is forgotten."""

@@ -33,7 +33,7 @@ def accept_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
         cursor_ms = opened.cursor(query.id)
         floor_ms = cursor_ms if query.feed.history else max(cursor_ms, now_ms)
         calendar = query.calendar
-        index = calendar.next_active(calendar.first_starting_at(floor_ms))
+        index = calendar.next_active(calendar.first_opening_at(floor_ms))
         from_ms = calendar.bounds(index)[0]
         opened.pins.accept_change(registration(query, alarms, 0), from_ms)
         since = moment_text(from_ms, alarms.timezone)

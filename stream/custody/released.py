@@ -29,6 +29,7 @@ from stream.decisions.release import (
     encode_released,
     released_ids,
     seen_decision,
+    window_around,
 )
 from stream.windows.instants import from_iso_utc, iso_utc
 
@@ -304,6 +305,13 @@ def _altered(
                 max_fnr=float(query.aim.max_fnr),
                 tolerance=query.tolerance,
             )
+            around = None if window is None else window_around(query, window)
+            if around is None:
+                none = msgspec.UNSET
+                again = msgspec.structs.replace(again, step_start=none, step_end=none)
+            else:
+                start, end = map(iso_utc, around)
+                again = msgspec.structs.replace(again, window_start=start, window_end=end)
         if again != one:
             wrong = [name for name in one.__struct_fields__ if _differ(one, again, name)]
             yield f"{where}: alarm {one.alarm_id} was altered: {', '.join(wrong)}"
@@ -336,7 +344,11 @@ def _once(alarms: Iterable[Alarm]) -> list[tuple[WindowKey, dict[str, str]]]:
 def _window_of(alarm: Alarm) -> WindowKey | None:
     """Return an alarm's window; ``None`` where its times are not ones that Tocsin writes."""
     try:
-        start_ms, end_ms = from_iso_utc(alarm.window_start), from_iso_utc(alarm.window_end)
+        start, end = alarm.window_start, alarm.window_end
+        step = alarm.step_start, alarm.step_end
+        if step != (msgspec.UNSET, msgspec.UNSET):
+            start, end = ("" if one is msgspec.UNSET else one for one in step)
+        start_ms, end_ms = from_iso_utc(start), from_iso_utc(end)
         return WindowKey(end_ms=end_ms, query=alarm.query, start_ms=start_ms)
     except ValueError:
         return None

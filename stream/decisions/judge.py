@@ -18,7 +18,7 @@ import numpy as np
 from accountant.costs.charges import Charge, PeriodCap, UniformCost, WindowKey
 from accountant.records import Answer, Request
 from accountant.units import to_loss_units
-from stream.decisions.mechanisms import as_charged, operator_of, panes_of, run_of
+from stream.decisions.mechanisms import as_charged, early_of, operator_of, panes_of, run_of
 from stream.decisions.panes import StoredPanes
 from stream.decisions.release import encode_fired
 from stream.decisions.schedule import Schedule, oldest_index
@@ -79,8 +79,12 @@ class Judge:
         self._stored = StoredPanes(alarms, ledger)
         self._runs = {query.id: run for query in queries if (run := run_of(query)) is not None}
         self._panes = {query.id: one for query in queries if (one := panes_of(query)) is not None}
+        self._early = {query.id: early for query in queries if (early := early_of(query))}
         self._operators: dict[str, Operator] = {
-            query.id: self._runs.get(query.id) or self._panes.get(query.id) or operator_of(query)
+            query.id: self._runs.get(query.id)
+            or self._panes.get(query.id)
+            or self._early.get(query.id)
+            or operator_of(query)
             for query in queries
         }
         self.plans = {
@@ -181,6 +185,8 @@ class Judge:
         reason = self._reason_to_deny(query, key, partials, awaited)
         if reason is None and (awaited is None or awaited):
             return None
+        if reason is None and not self._continues(query, index):
+            reason = "step_missed"
         return reason, partial(self._draw, query, index, partials)
 
     def _over_panes(self, query: Query, key: WindowKey) -> _Found | None:
@@ -208,7 +214,7 @@ class Judge:
             cost = UniformCost(self._charges[query.id], cells)
             silent = np.zeros(cells, dtype=np.bool_)
             return _Drawn(silent, cost, noisy=self._stored.kept(query, noisy))
-        run = self._runs.get(query.id)
+        run = self._runs.get(query.id) or self._early.get(query.id)
         if run is None:
             operator = self._operators[query.id]
             if query.reference is not None:
@@ -220,11 +226,25 @@ class Judge:
         periods = self._periods(*query.calendar.bounds(index))
         before = self._ledger.run(query.id, periods, query.fingerprint)
         asked = run.go_on(statistics, before, self._noise, window=index)
-        # Under unit `event`, an event bears the loss of a whole run in whatever window it lies.
+        # Under unit `event`, an event bears the loss of a whole run in whatever window it lies; of
+        # steps, in the first that counts it, for all those of its window.
         shared = has_runs(query, self._alarms.budget)
         units = asked.units if shared else self._charges[query.id]
         cost = UniformCost(units, cells)
         return _Drawn(asked.fired, cost, asked.late, asked.unanswered, asked.after)
+
+    def _continues(self, query: Query, index: int) -> bool:
+        """Tell whether all steps of a window before this one were decided, where it has steps.
+
+        What a step adds is charged with that step, for all later ones of the window: where one was
+        denied its events were never paid for, and the rest of the window tells nothing of them.
+        """
+        early = self._early.get(query.id)
+        if early is None:
+            return True
+        periods = self._periods(*query.calendar.bounds(index))
+        before = self._ledger.run(query.id, periods, query.fingerprint)
+        return early.continues(before, index)
 
     def _periods(self, start_ms: int, end_ms: int) -> tuple[int, ...]:
         """Return the budget periods that a window touches."""
@@ -238,11 +258,11 @@ class Judge:
         """
         layouts, calendar = self._ledger.growths.layouts(), query.calendar
         index = calendar.first_starting_at(key.start_ms)
-        counted_ms = calendar.bounds(counted_from(query, self._alarms.budget, index))[0]
+        counted_ms = calendar.counted(counted_from(query, self._alarms.budget, index))[0]
         found = {}
         for feed in feeds_of(query):
             known = layouts[feed.name]
-            since_ms = key.start_ms if feed is not query.feed else counted_ms
+            since_ms = calendar.counted(index)[0] if feed is not query.feed else counted_ms
             partitions = partitions_of_window(query, feed, known, since_ms, key.end_ms)
             if partitions is None:
                 return None

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from operators.registry import create, mechanism_of, price
 
 if TYPE_CHECKING:
     from operators.base import Operator, PaneOperator, Plan, RunOperator
     from operators.conditions.condition import Aim
+    from operators.single.looks import EarlyAlarms
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-__all__ = ["as_charged", "operator_of", "panes_of", "plans_of", "price_of", "run_of"]
+__all__ = ["as_charged", "early_of", "operator_of", "panes_of", "plans_of", "price_of", "run_of"]
 
 
 def operator_of(query: Query) -> Operator:
@@ -33,7 +34,18 @@ def run_of(query: Query) -> RunOperator | None:
         ConfigError: its aim cannot be kept.
     """
     planned = mechanism_of(query.mechanism).run
-    return None if planned is None else planned(query.condition, query.aim)
+    return None if planned is None or query.aim.looks > 1 else planned(query.condition, query.aim)
+
+
+def early_of(query: Query) -> EarlyAlarms | None:
+    """Plan the operator of an alarm that looks at windows while they fill; ``None`` for others.
+
+    Raises:
+        ConfigError: its mechanism cannot, or its aim cannot be kept.
+    """
+    if query.aim.looks == 1:
+        return None
+    return cast("EarlyAlarms", operator_of(query))  # what descriptors make for several looks
 
 
 def panes_of(query: Query) -> PaneOperator | None:

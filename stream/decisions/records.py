@@ -57,6 +57,8 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         epsilon: loss charged per cell at worst, as a decimal number in a string.
         ledger: id of the ledger that paid.
         sequence: the decision's number among those of the query in that ledger.
+        step_start: of an early alarm, start of the step at which it rang; else left out.
+        step_end: end of that step, exclusive; the alarm leaves at this step's tick.
     """
 
     alarm_id: str
@@ -70,15 +72,17 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     epsilon: str
     ledger: str
     sequence: int
+    step_start: str | msgspec.UnsetType = msgspec.UNSET
+    step_end: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What became of one window of one query.
+    """What became of one window of one query, or of one step of a cumulative one.
 
     Args:
         query: the alarm's name in the configuration.
-        window_start: ISO 8601 UTC with milliseconds, inclusive.
-        window_end: exclusive.
+        window_start: ISO 8601 UTC with milliseconds, inclusive; of a step, the step's.
+        window_end: exclusive; of a step, the step's.
         outcome: ``decided``, or ``denied`` (nothing was drawn).
         reason: why it was denied; ``None`` when decided.
         alarms: how many alarms it released.
@@ -126,6 +130,7 @@ def make_alarm(
     epsilon_units: int,
     ledger: str,
     sequence: int,
+    window: tuple[int, int] | None = None,
 ) -> Alarm:
     """Return the alarm of one predicate of one window.
 
@@ -138,19 +143,23 @@ def make_alarm(
         epsilon_units: loss units charged per cell at worst.
         ledger: the ledger's id.
         sequence: the decision's number among those of the query in it.
+        window: start and end of the window that ``key`` is a step of; ``None`` where it is none.
     """
+    start_ms, end_ms = window or (key.start_ms, key.end_ms)
+    step = {} if window is None else _step(key)
     return Alarm(
         alarm_id=alarm_id(key, predicate),
         query=key.query,
         predicate=dict(predicate),
-        window_start=iso_utc(key.start_ms),
-        window_end=iso_utc(key.end_ms),
+        window_start=iso_utc(start_ms),
+        window_end=iso_utc(end_ms),
         mechanism=mechanism,
         max_fnr=float(max_fnr),
         tolerance=tolerance,
         epsilon=epsilon_text(epsilon_units),
         ledger=ledger,
         sequence=sequence,
+        **step,
     )
 
 
@@ -211,6 +220,10 @@ def make_decision(
         periods=tuple(map(iso_utc, periods_ms)),
         next_start=iso_utc(next_start_ms),
     )
+
+
+def _step(key: WindowKey) -> dict[str, str]:
+    return {"step_start": iso_utc(key.start_ms), "step_end": iso_utc(key.end_ms)}
 
 
 def alarm_id(key: WindowKey, predicate: Mapping[str, str]) -> str:

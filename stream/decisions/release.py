@@ -20,6 +20,7 @@ from stream.decisions.records import (
     make_decision,
 )
 from stream.model.alarms import cells_per_unit, scope_of
+from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.instants import from_iso_utc
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ __all__ = [
     "released_alarms",
     "released_ids",
     "seen_decision",
+    "window_around",
 ]
 
 _Predicates = list[dict[str, str]]
@@ -119,6 +121,7 @@ def alarm_records(query: Query, decision: StoredDecision) -> Iterator[Alarm]:
             epsilon_units=decision.epsilon_units,
             ledger=decision.ledger_id,
             sequence=decision.sequence,
+            window=window_around(query, key),
         )
 
 
@@ -184,6 +187,14 @@ def seen_decision(record: DecisionRecord, alarms: Alarms) -> SeenDecision | None
 def _next_start_ms(query: Query, start_ms: int) -> int:
     following = query.calendar.first_starting_at(start_ms + 1)
     return query.calendar.bounds(query.calendar.next_active(following))[0]
+
+
+def window_around(query: Query, key: WindowKey) -> tuple[int, int] | None:
+    """Return the window of which a decided one is a step; ``None`` for a window of its own."""
+    calendar = query.calendar
+    if not isinstance(calendar, CumulativeCalendar):
+        return None
+    return calendar.window(calendar.first_starting_at(key.start_ms))
 
 
 def _periods_ms(budget: Budget, start_ms: int, end_ms: int) -> tuple[int, ...]:

@@ -126,12 +126,11 @@ def denied_by(alarms: Alarms, ledger: Ledger, growth: Growth) -> Iterator[Denied
         found: list[tuple[int, int]] = []
         index = query.calendar.next_active(query.calendar.first_starting_at(first_ms))
         while True:
-            bounds = query.calendar.bounds(index)
             # Under a cap over a period, people are counted from its beginning, in one partition.
-            since_ms = query.calendar.bounds(counted_from(query, budget, index))[0]
+            since_ms = query.calendar.counted(counted_from(query, budget, index))[0]
             if growth.until_ms is None or since_ms - feed.allowed_skew_ms >= growth.until_ms:
                 break
-            found.append(bounds)
+            found.append(query.calendar.bounds(index))
             index = query.calendar.next_active(index + 1)
         if found:
             yield Denied(query.id, len(found), found[0][0], found[-1][1])

@@ -328,7 +328,7 @@ def _first_start_ms(query: Query, now_ms: int) -> int:
     """Return the first window to decide: the next to start, or the first of a declared history."""
     calendar = query.calendar
     since_ms = query.feed.history[0] if query.feed.history else now_ms
-    return calendar.bounds(calendar.next_active(calendar.first_starting_at(since_ms)))[0]
+    return calendar.bounds(calendar.next_active(calendar.first_opening_at(since_ms)))[0]
 
 
 class _Bell(msgspec.Struct):

@@ -14,6 +14,7 @@ from operators.conditions.weights import Weight
 from stream.model.alarms import windows_cap
 from stream.model.numbers import decimal
 from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.cumulative import CumulativeCalendar
 
 if TYPE_CHECKING:
     from stream.model.alarms import Budget
@@ -38,7 +39,7 @@ def contribution_rule(query: Query, budget: Budget) -> str:
     window = window_noun(query.calendar)
     if budget.unit is PrivacyUnit.EVENT:
         place = " and ".join([*query.domain.fields, window])
-        often = query.calendar.overlap
+        often = query.calendar.charged
         windows = f", {often} windows at most" if often > 1 else ""
         return (
             f"each event counts once, in its {place}{windows}{_worth(query)}: one event is"
@@ -79,6 +80,8 @@ def window_noun(calendar: Calendar) -> str:
             size_ms, step_ms = days * _DAY_MS, step * _DAY_MS
         case FixedCalendar(size_ms=size_ms, step_ms=step_ms):
             pass
+        case CumulativeCalendar(size_ms=size_ms):
+            step_ms = size_ms
         case _:
             return "window"
     if size_ms == step_ms and size_ms in _NOUNS:

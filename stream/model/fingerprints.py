@@ -15,6 +15,7 @@ import numpy as np
 
 from operators.registry import mechanism_of
 from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.cumulative import CumulativeCalendar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -187,6 +188,8 @@ def _calendar(calendar: Calendar) -> dict[str, Any]:
             "step_days": calendar.step_days,
             "timezone": calendar.timezone,
         }
+    elif isinstance(calendar, CumulativeCalendar):
+        parts = {"size_ms": calendar.size_ms, "cumulative_step_ms": calendar.step_ms}
     else:
         return {"windows": calendar.describe()}
     schedule = calendar.schedule

@@ -21,6 +21,7 @@ DENIALS: Final = (
     "reconfigured",
     "reference_timeout",
     "repartitioned",
+    "step_missed",
     "too_old",
     "transaction_open",
 )

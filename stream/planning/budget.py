@@ -22,6 +22,7 @@ from stream.decisions.registration import scopes_of, shape_of, terms_of
 from stream.model.alarms import cells_per_unit, has_runs, scope_of, windows_cap
 from stream.planning.occupancy import ActiveWindows, run_breaks
 from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.cumulative import CumulativeCalendar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,7 +92,7 @@ def alarm_costs(
             epsilon_units=to_loss_units(plans[query.id].epsilon),
             limit=plans[query.id].limit,
             cells_per_unit=cells_per_unit(query, budget),
-            overlap=query.calendar.overlap,
+            overlap=query.calendar.charged,
             windows_per_period=windows[at],
             runs_per_period=runs[at],
             shape=planned_shape(query),
@@ -225,6 +226,8 @@ def _is_steady(calendar: Calendar) -> bool:
             return size % step == 0
         case LocalCalendar(size_days=size, step_days=step, schedule=None):
             return size % step == 0
+        case CumulativeCalendar(schedule=None):
+            return True
         case _:
             return False
 

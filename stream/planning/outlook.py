@@ -78,7 +78,7 @@ def outlook(alarms: Alarms) -> tuple[ScopeOutlook, ...]:
                 runs=tuple(
                     run_outlook(query, alarms.budget)
                     for query in queries
-                    if mechanism_of(query.mechanism).run is not None
+                    if mechanism_of(query.mechanism).run is not None and query.aim.looks == 1
                 ),
             )
         )

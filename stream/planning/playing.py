@@ -101,7 +101,7 @@ def played(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Played 
     judge: BudgetFilter
     if budget.unit is PrivacyUnit.EVENT:
         since_ms, until_ms = spans.span(WEEK_MS)
-        overlapping = sum(query.calendar.overlap for query in queries)
+        overlapping = sum(query.calendar.charged for query in queries)
         most = min(_EVENT_STEPS, max(_FEWEST_STEPS, _EVENT_LOOKS // overlapping))
         judge = EventFilter(wall, [])
         play = _Play(judge, spans.inside(since_ms, until_ms), (), since_ms, until_ms)

@@ -117,7 +117,7 @@ def _walked_event(series: Sequence[Series], wall: int, since_ms: int) -> Refusal
     walk = heapq.merge(*series, key=lambda charge: charge.key)
     shapes = {one.query.id: one.shape for one in series}
     granted = dict.fromkeys(shapes, 0)
-    overlapping = sum(one.query.calendar.overlap for one in series)
+    overlapping = sum(one.query.calendar.charged for one in series)
     most = min(_MOST_STEPS, max(_FEWEST_STEPS, _MOST_LOOKS // overlapping))
     steps = (charge for charge, _ in zip(walk, range(most), strict=False))
     return _asked(steps, EventFilter(wall, []), shapes, since_ms, granted)

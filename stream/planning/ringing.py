@@ -346,6 +346,8 @@ def curve_of(law: RingLaw, budget: Budget) -> Ringing | None:
 def _basis(query: Query, budget: Budget) -> str:
     """Return what :meth:`RingLaw.at` is the probability of."""
     mechanism = mechanism_of(query.mechanism)
+    if query.aim.looks > 1:
+        return "by the window's end, if the count stands there from the first step on"
     if mechanism.run is not None:
         run = "a fresh run" if budget.periods is not None else "a window, each a run of its own"
         return f"the first ring of {run}, all other predicates far from their thresholds"

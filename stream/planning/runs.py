@@ -86,7 +86,7 @@ def run_outlook(query: Query, budget: Budget) -> RunOutlook:
     windows = _most_windows(query, budget)
     cells = None if windows is None else windows * len(query.domain)
     alone = price(DEFAULT.name, query.condition, aim)
-    reached = query.calendar.overlap if budget.unit is PrivacyUnit.EVENT else windows
+    reached = query.calendar.charged if budget.unit is PrivacyUnit.EVENT else windows
     per_window = cells_per_unit(replace(query, mechanism=DEFAULT.name), budget)
     each = per_window * to_loss_units(alone.epsilon)
     return RunOutlook(

@@ -338,7 +338,7 @@ class _Bench:
 
 
 def _keeps_runs(query: Query) -> bool:
-    return mechanism_of(query.mechanism).run is not None
+    return mechanism_of(query.mechanism).run is not None and query.aim.looks == 1
 
 
 def _alike(queries: Sequence[Query], units: Sequence[int]) -> list[int]:

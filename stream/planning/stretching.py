@@ -19,6 +19,7 @@ from stream.config.sql.text import name_in_sql
 from stream.planning.budget import REFERENCE_MS, period_table
 from stream.planning.occupancy import ActiveWindows, active_spans
 from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.cumulative import CumulativeCalendar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -132,7 +133,7 @@ class WindowTrials:
         if self._unit is PrivacyUnit.EVENT:
             costs = list(self._costs)
             for at, calendar in changed.items():
-                costs[at] = replace(costs[at], overlap=calendar.overlap)
+                costs[at] = replace(costs[at], overlap=calendar.charged)
             units = [cost.epsilon_units for cost in costs]
             return worst_of(loads_of(self._unit, costs), units) <= self._wall
         if self._table is None:
@@ -181,6 +182,8 @@ def window_text(calendar: Calendar, time: str) -> str:
             size_text, step_text = (f"INTERVAL '{days}' DAY" for days in (size, step))
         case FixedCalendar(size_ms=size, step_ms=step):
             size_text, step_text = _interval(size), _interval(step)
+        case CumulativeCalendar(size_ms=size, step_ms=step):
+            return f"CUMULATE({name_in_sql(time)}, {_interval(step)}, {_interval(size)})"
         case _:
             return calendar.describe()
     field = name_in_sql(time)

@@ -338,7 +338,7 @@ def _stuck(awaited: WindowKey | None) -> LedgerError:
 
 def _first_index(query: Query) -> int:
     from_ms, _ = _history(query.feed)
-    return query.calendar.next_active(query.calendar.first_starting_at(from_ms))
+    return query.calendar.next_active(query.calendar.first_opening_at(from_ms))
 
 
 def _history(feed: Feed) -> tuple[int, int]:

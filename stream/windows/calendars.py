@@ -33,6 +33,7 @@ __all__ = [
     "Calendar",
     "FixedCalendar",
     "LocalCalendar",
+    "duration_words",
 ]
 
 _SEARCH_LIMIT_MS: Final = 3653 * DAY_MS
@@ -58,6 +59,13 @@ class Calendar(Protocol):
         """Return ``[start_ms, end_ms)`` of window ``index``."""
         ...
 
+    def counted(self, index: int) -> tuple[int, int]:
+        """Return ``[start_ms, end_ms)`` of all events that window ``index`` counts.
+
+        The same as :meth:`bounds`, unless windows are steps of longer ones.
+        """
+        ...
+
     def active(self, index: int) -> bool:
         """Tell whether the window runs: it lies inside one active interval of the schedule."""
         ...
@@ -72,6 +80,10 @@ class Calendar(Protocol):
 
     def first_starting_at(self, time_ms: int) -> int:
         """Return the smallest index whose window starts at ``time_ms`` or later."""
+        ...
+
+    def first_opening_at(self, time_ms: int) -> int:
+        """Return the smallest such index of which nothing is counted from before ``time_ms``."""
         ...
 
     def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -101,6 +113,11 @@ class Calendar(Protocol):
     @property
     def overlap(self) -> int:
         """Most windows that contain one instant."""
+        ...
+
+    @property
+    def charged(self) -> int:
+        """Most windows whose bounds contain one instant: so many are charged to what lies there."""
         ...
 
     def describe(self) -> str:
@@ -135,6 +152,10 @@ class FixedCalendar:
         start_ms = index * self.step_ms
         return start_ms, start_ms + self.size_ms
 
+    def counted(self, index: int) -> tuple[int, int]:
+        """Return the bounds: windows are counted by themselves."""
+        return self.bounds(index)
+
     def active(self, index: int) -> bool:
         """Tell whether the window lies inside one active interval of the schedule."""
         return self.schedule is None or self.schedule.contains(*self.bounds(index))
@@ -146,6 +167,10 @@ class FixedCalendar:
     def first_starting_at(self, time_ms: int) -> int:
         """Return the smallest index whose start is not before ``time_ms``."""
         return -(-time_ms // self.step_ms)
+
+    def first_opening_at(self, time_ms: int) -> int:
+        """Return the same."""
+        return self.first_starting_at(time_ms)
 
     def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the first and the last window that contain each instant."""
@@ -178,9 +203,14 @@ class FixedCalendar:
         """Most windows that contain one instant."""
         return -(-self.size_ms // self.step_ms)
 
+    @property
+    def charged(self) -> int:
+        """The same."""
+        return self.overlap
+
     def describe(self) -> str:
         """Return the windows in words."""
-        return _describe(_duration(self.size_ms), _duration(self.step_ms), self.schedule)
+        return _describe(duration_words(self.size_ms), duration_words(self.step_ms), self.schedule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +247,10 @@ class LocalCalendar:
         table = self._midnights
         return table.start_ms(day), table.start_ms(day + self.size_days)
 
+    def counted(self, index: int) -> tuple[int, int]:
+        """Return the bounds: windows are counted by themselves."""
+        return self.bounds(index)
+
     def active(self, index: int) -> bool:
         """Tell whether the window exists and lies inside one active interval of the schedule."""
         start_ms, end_ms = self.bounds(index)
@@ -232,6 +266,10 @@ class LocalCalendar:
         """Return the smallest index whose start is not before ``time_ms``."""
         day = self._day(time_ms - 1) + 1 - self._first_day
         return -(-day // self.step_days)
+
+    def first_opening_at(self, time_ms: int) -> int:
+        """Return the same."""
+        return self.first_starting_at(time_ms)
 
     def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the first and the last window that contain each instant."""
@@ -261,6 +299,11 @@ class LocalCalendar:
     def overlap(self) -> int:
         """Most windows that contain one instant."""
         return -(-self.size_days // self.step_days)
+
+    @property
+    def charged(self) -> int:
+        """The same."""
+        return self.overlap
 
     def describe(self) -> str:
         """Return the windows in words."""
@@ -330,7 +373,7 @@ def _describe(size: str, step: str, schedule: Schedule | None) -> str:
     return words if schedule is None else f"{words}, active {schedule.describe()}"
 
 
-def _duration(length_ms: int) -> str:
+def duration_words(length_ms: int) -> str:
     """Return a duration in the largest unit that divides it."""
     for unit_ms, name in _UNITS:
         if length_ms % unit_ms == 0:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PAGE = (ROOT / "docs" / "guide" / "recipes.md").read_text(encoding="utf-8")
 RECIPES = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
-NAMES = ("counters", "presence", "passages")
+NAMES = ("counters", "early", "presence", "passages")
 
 
 def written(folder: Path, text: str) -> Path:

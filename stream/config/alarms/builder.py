@@ -14,6 +14,7 @@ from stream.config.alarms.band_feeds import FeedReferenceReader
 from stream.config.alarms.bands import BandReader, ReadAlarm
 from stream.config.alarms.caps import tell_caps
 from stream.config.alarms.contradictions import constant_comparisons, constant_condition
+from stream.config.alarms.early import check_early, is_steady, looks_of
 from stream.config.alarms.mechanism_keys import named_wrongly
 from stream.config.alarms.reduction import Function
 from stream.config.alarms.statistics import assemble
@@ -28,6 +29,7 @@ from stream.model.fingerprints import fingerprint
 from stream.model.queries import Query
 from stream.model.regions import region_of
 from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -109,6 +111,9 @@ class QueryBuilder:
                 offset=parsed.window_offset,
             )
             return None
+        check_early(
+            model, parsed, budget=self.budget, left_open=left_open, findings=self.findings, loc=loc
+        )
         tables = ThresholdReader(parsed.feed, domain, self.tables, self.findings, loc)
         read = self._read(parsed, model, tables, loc, left_open)
         usual = usual_of(model, parsed, tables)
@@ -123,7 +128,7 @@ class QueryBuilder:
             where=parsed.where,
             aggregates=read.aggregates,
             condition=read.condition,
-            aim=replace(read.aim, alarms=alarms or read.aim.alarms),
+            aim=replace(read.aim, alarms=alarms or read.aim.alarms, looks=looks_of(calendar)),
             first=read.first,
             texts=read.texts,
             mechanism=model.mechanism,
@@ -187,7 +192,10 @@ class QueryBuilder:
                 self.findings.wrong((*loc, "active"), str(error), hint)
                 return None
         calendar: Calendar
-        if parsed.size.days:
+        if parsed.cumulative:
+            sizes = parsed.size.milliseconds, parsed.step.milliseconds
+            calendar = CumulativeCalendar(*sizes, schedule)
+        elif parsed.size.days:
             calendar = LocalCalendar(parsed.size.days, parsed.step.days, self.timezone, schedule)
         else:
             calendar = FixedCalendar(parsed.size.milliseconds, parsed.step.milliseconds, schedule)
@@ -246,7 +254,11 @@ class QueryBuilder:
             return None
         return ReadAlarm(
             aggregates=counting.aggregates,
-            condition=replace(counting.condition, monotone=_moves_one_way(counting)),
+            condition=replace(
+                counting.condition,
+                monotone=_moves_one_way(counting),
+                steady=is_steady(counting, parsed.feed, self.budget),
+            ),
             aim=read[0],
             first=read[1],
             texts=tuple(atom.text for atom in counting.atoms),
@@ -343,9 +355,10 @@ class QueryBuilder:
     def _warn(self, query: Query, loc: Loc) -> None:
         feed = query.feed
         name, usual = query.mechanism, DEFAULT.name
-        if OFFERED[name].run is not None and self.budget.unit is PrivacyUnit.EVENT:
+        runs = OFFERED[name].run is not None and query.aim.looks == 1
+        if runs and self.budget.unit is PrivacyUnit.EVENT:
             run, once = (price(one, query.condition, query.aim) for one in (name, usual))
-            often = query.calendar.overlap
+            often = query.calendar.charged
             if once.epsilon < run.epsilon:
                 self.findings.warn(
                     (*loc, "mechanism"),

@@ -170,7 +170,15 @@ class _Reader:
             message = f"there is no alarm `{name}`"
             self._findings.wrong((*loc, "alarm"), message, closest(name, self._known))
             return None
-        return self._known[name].queries[name]
+        query = self._known[name].queries[name]
+        if query.aim.looks > 1:
+            message = (
+                f"`{name}` rings before its window is over: counts of one window do not say when"
+            )
+            hint = "test it with TUMBLE instead of CUMULATE; `tocsin plan` says how soon it rings"
+            self._findings.wrong((*loc, "alarm") if case.alarm else loc, message, hint)
+            return None
+        return query
 
     def _draws(self, loc: Loc, case: CaseModel) -> int | None:
         if case.sampled is not None and not _FEWEST_DRAWS <= case.sampled <= MOST_DRAWS:

@@ -4,9 +4,11 @@
 
     SELECT <group fields> FROM <feed> [WHERE <condition>]
     GROUP BY <group fields>, TUMBLE(<time>, <size>) | HOP(<time>, <step>, <size>)
+                           | CUMULATE(<time>, <step>, <size>)
     HAVING <comparisons of aggregates under AND, OR, NOT>   (``stream.config.sql.having``)
          | ABS(<aggregate> - REFERENCE) >= <number>         (``stream.config.sql.bands``)
 
+Windows may also stand in FROM, as Flink has them (``stream.config.sql.tablefunctions``).
 The whole tree is accounted for: a construct outside the grammar is refused where it stands and
 never ignored, since what is ignored could change who is protected.
 """
@@ -31,6 +33,8 @@ from stream.config.sql.nodes import (
     numeric,
     start,
 )
+from stream.config.sql.spans import Span, check_steps, span_of
+from stream.config.sql.tablefunctions import TableFunction, split, without_ends
 from stream.config.sql.text import SHAPE, select_of
 from stream.config.sql.where import WhereReader
 from stream.model.feeds import required_fields
@@ -47,11 +51,9 @@ if TYPE_CHECKING:
 __all__ = ["ParsedQuery", "Span", "SqlProblem", "parse_sql"]
 
 _WINDOWS = (
-    "write TUMBLE({time}, size) or HOP({time}, step, size), as TUMBLE({time}, INTERVAL '1' HOUR)"
+    "write TUMBLE({time}, size) or HOP({time}, step, size), as TUMBLE({time}, INTERVAL '1' HOUR);"
+    " CUMULATE({time}, step, size) rings before its window is over"
 )
-_FIXED_MS = {"SECOND": 1_000, "MINUTE": 60_000, "HOUR": 3_600_000}
-_DAYS = {"DAY": 1, "WEEK": 7}
-_LONGEST_DAYS = 3660
 _WINDOW_ENDS = frozenset({"window_start", "window_end", "window_time"})
 _CLAUSES = {
     "distinct": "SELECT DISTINCT",
@@ -72,19 +74,6 @@ _CLAUSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A length of a window or step: fixed milliseconds, or whole local days.
-
-    Args:
-        milliseconds: its fixed length, 0 for days.
-        days: its local days, 0 for a fixed length.
-    """
-
-    milliseconds: int = 0
-    days: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class ParsedQuery:
     """What the SQL says, checked against the feed.
 
@@ -92,7 +81,8 @@ class ParsedQuery:
         feed: the feed read.
         group: group fields in the order of GROUP BY.
         size: length of a window.
-        step: distance between the starts of windows.
+        step: distance between the starts of windows, or of looks at one.
+        cumulative: whether a window is looked at after every step.
         window_offset: where the window stands.
         where: the row filter.
         where_offset: where it stands.
@@ -115,6 +105,7 @@ class ParsedQuery:
     reader: HavingReader
     notes: tuple[SqlProblem, ...]
     band: BandAsked | None = None
+    cumulative: bool = False
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -140,8 +131,10 @@ def parse_sql(
         SqlProblem: it is not in the grammar, or contradicts the declarations.
     """
     try:
-        select = select_of(sql)
-        return _Reader(sql, select, feeds, tables, timezone).read()
+        plain, window = split(sql)
+        select = select_of(plain)
+        reader = _Reader(plain, select, window, feeds=feeds, tables=tables, timezone=timezone)
+        return reader.read()
     except SqlProblem as problem:
         raise problem.moved(sql) from None
     except RecursionError:  # conditions nest as deeply as their parentheses
@@ -155,12 +148,16 @@ class _Reader:
         self,
         sql: str,
         select: exp.Select,
+        window: TableFunction | None,
+        *,
         feeds: Mapping[str, Feed],
         tables: Sequence[str],
         timezone: ZoneInfo,
     ) -> None:
         self.sql = sql
         self.select = select
+        self.table_window = window
+        self.cumulative = False
         self.tables = tables
         self.timezone = timezone
         self.notes: list[SqlProblem] = []
@@ -200,6 +197,7 @@ class _Reader:
             reader=replace(reader, notes=[]),
             notes=tuple(notes),
             band=band,
+            cumulative=self.cumulative,
         )
 
     def _at(self, node: exp.Expr | None) -> int:
@@ -240,7 +238,12 @@ class _Reader:
         fields: list[str] = []
         windows: list[tuple[Span, Span]] = []
         offset = 0
-        for node in clause.expressions:
+        grouped = clause.expressions
+        if self.table_window is not None:
+            windows.append(self._window(self.table_window.call))
+            offset = self.table_window.offset
+            grouped = without_ends(clause)
+        for node in grouped:
             if isinstance(node, exp.Anonymous):
                 if windows:
                     raise SqlProblem("GROUP BY takes one window", "remove this one", start(node))
@@ -275,7 +278,7 @@ class _Reader:
         """Return step and size."""
         name, arguments = node.name.upper(), node.expressions
         hint = _WINDOWS.format(time=self.feed.time)
-        count = {"TUMBLE": 2, "HOP": 3}.get(name)
+        count = {"TUMBLE": 2, "HOP": 3, "CUMULATE": 3}.get(name)
         if count is None:
             raise SqlProblem(f"{name}() is not a window", hint, start(node))
         if len(arguments) != count:
@@ -288,8 +291,11 @@ class _Reader:
                 f"write {name}({self.feed.time}, ...)",
                 start(arguments[0]),
             )
-        spans = [_span(argument) for argument in arguments[1:]]
+        spans = [span_of(argument) for argument in arguments[1:]]
         step, size = spans[0], spans[-1]
+        if name == "CUMULATE":
+            check_steps(step, size, arguments[1])
+            self.cumulative = True
         if bool(step.days) != bool(size.days):
             raise SqlProblem(
                 "step and size are both in days or weeks, or both shorter",
@@ -331,24 +337,3 @@ class _Reader:
             raise SqlProblem("HAVING is missing: it says when to ring", SHAPE, 0)
         condition: exp.Expr = clause.this
         return condition
-
-
-def _span(node: exp.Expr) -> Span:
-    """Return the length an INTERVAL literal says."""
-    hint = "write INTERVAL '15' MINUTE, in SECOND, MINUTE, HOUR, DAY or WEEK"
-    if not isinstance(node, exp.Interval):
-        raise SqlProblem(f"a length is an INTERVAL, not {named(node)}", hint, start(node))
-    amount, unit = node.this, node.args.get("unit")
-    text = amount.name if isinstance(amount, exp.Literal) else ""
-    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0):
-        raise SqlProblem("an INTERVAL is a whole number of at least 1", hint, start(node))
-    word = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Var) else ""
-    if word in _FIXED_MS:
-        span = Span(milliseconds=int(text) * _FIXED_MS[word])
-    elif word in _DAYS:
-        span = Span(days=int(text) * _DAYS[word])
-    else:
-        raise SqlProblem("this unit of INTERVAL is not supported", hint, start(node))
-    if span.days > _LONGEST_DAYS or span.milliseconds > _LONGEST_DAYS * 86_400_000:
-        raise SqlProblem("this INTERVAL is longer than ten years", "shorten it", start(node))
-    return span

@@ -101,7 +101,7 @@ class Case:
         """
         query = replace(self.query, mechanism=mechanism)
         if self.budget.unit is PrivacyUnit.EVENT:
-            return query.calendar.overlap
+            return query.calendar.charged
         if mechanism_of(mechanism).run is not None:
             return 1 if self.period_windows is None else self._runs
         if self.period_windows is None:

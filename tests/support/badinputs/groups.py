@@ -13,7 +13,7 @@ __all__ = ["GROUPS"]
 # fmt: off
 GROUPS: tuple[Edit, ...] = (
     ("GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)", "GROUP BY room, SESSION(ts, INTERVAL '1' HOUR)", "29:22", "a session's end follows from data, so it is no public"),
-    ("GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)", "GROUP BY room, CUMULATE(ts, INTERVAL '1' HOUR, INTERVAL '1' DAY)", "29:22", "write TUMBLE(ts, size) or HOP(ts, step, size), as"),
+    ("GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)", "GROUP BY room, CUMULATE(ts, INTERVAL '1' HOUR, INTERVAL '1' DAY)", "29:44", "write INTERVAL '24' HOUR for a day in UTC"),
     ("GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)", "GROUP BY room, window_start, window_end", "29:22", "write TUMBLE(ts, size) or HOP(ts, step, size), as"),
     ("GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)", "GROUP BY room, SLIDE(ts, INTERVAL '1' HOUR)", "29:22", "write TUMBLE(ts, size) or HOP(ts, step, size), as"),
     ("GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)", "GROUP BY room, HOPPING(ts, INTERVAL '1' HOUR)", "29:22", "write TUMBLE(ts, size) or HOP(ts, step, size), as"),

@@ -115,7 +115,7 @@ ROWS: tuple[Edit, ...] = (
     ("SELECT room FROM badges", "SELECT room, 'x' FROM badges", "27:20", "write SELECT room"),
     ("SELECT room FROM badges", "SELECT TOP 5 room FROM badges", "27:14", "leave it out: every group is decided"),
     ("SELECT room FROM badges", "SELECT room INTO alarms FROM badges", "27:19", "INTO is not supported"),
-    ("SELECT room FROM badges", "SELECT room FROM TABLE(TUMBLE(TABLE badges, DESCRIPTOR(ts), INTERVAL '1' HOUR))", "27:24", "write TUMBLE(time, size) or HOP(time, step, size) into"),
+    ("SELECT room FROM badges", "SELECT room FROM TABLE(TUMBLE(TABLE badges, DESCRIPTOR(ts), INTERVAL '1' HOUR))", "29:16", "write GROUP BY ..., window_start, window_end"),
     ("SELECT room FROM badges", "SELECT room FROM TUMBLE(TABLE badges, DESCRIPTOR(ts), INTERVAL '1' HOUR)", "27:45", "write TUMBLE(time, size) or HOP(time, step, size) into"),
     ("SELECT room FROM badges", "SELECT room FROM badges, rooms", "27:32", "JOIN is not supported"),
     ("SELECT room FROM badges", "SELECT room FROM Badges", "27:24", "did you mean `badges`?"),

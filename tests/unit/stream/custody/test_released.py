@@ -105,6 +105,8 @@ def _changed(record: Record, name: str) -> Record:
         return msgspec.structs.replace(record, outcome="denied", reason="budget")
     if name in {"window_start", "window_end", "next_start"}:
         now = iso_utc(from_iso_utc(now) + 1 if now else 0)
+    elif name in {"step_start", "step_end"}:
+        now = iso_utc(0)
     elif name in {"alarm_id", "alarms_digest", "fingerprint"}:
         now = "0" * 32
     elif isinstance(now, str):

@@ -62,7 +62,7 @@ alarms:
     max_fpr: 1e-9
     tolerance: 20
     max_age: 60d
-    mechanism: svt
+    mechanism: {mechanism}
 {lines}"""
 
 
@@ -124,6 +124,7 @@ def written(folder: Path, **settings: Any) -> Path:
     """Write a configuration."""
     unit = settings.setdefault("unit", "user")
     settings.setdefault("epsilon_max", "50")
+    settings.setdefault("mechanism", "svt")
     settings.setdefault("having", "COUNT(*) > 100")
     settings.setdefault("period", ", period: lifetime" if unit == "user" else "")
     settings.setdefault("window", "TUMBLE(ts, INTERVAL '1' MINUTE)")

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from operators.conditions.comparison import Comparison
 from stream.config.alarms.reduction import Function
-from stream.config.sql.select import ParsedQuery, Span, SqlProblem, parse_sql
+from stream.config.sql.select import ParsedQuery, SqlProblem, parse_sql
+from stream.config.sql.spans import Span
 from stream.model.feeds import Codec, Feed, Field, FieldType
 from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
 
@@ -216,7 +217,8 @@ BAD = [
     (query(group=f"⟦person, {HOUR}"), "public values", "domain: person.txt"),
     (query(group=f"room, ⟦room, {HOUR}"), "twice", "remove"),
     (query(group=f"⟦1, {HOUR}"), "not a number", "TUMBLE"),
-    (query(group="room, ⟦CUMULATE(ts, INTERVAL '1' HOUR)"), "CUMULATE() is not a window", "TUMBLE"),
+    (query(group="room, ⟦SLIDE(ts, INTERVAL '1' HOUR)"), "SLIDE() is not a window", "TUMBLE"),
+    (query(group="room, ⟦CUMULATE(ts, INTERVAL '1' HOUR)"), "takes 3 arguments, not 2", "TUMBLE"),
     (query(group="room, ⟦TUMBLE(ts)"), "takes 2 arguments, not 1", "TUMBLE"),
     (query(group="room, ⟦HOP(ts, INTERVAL '1' HOUR)"), "takes 3 arguments", "step, size"),
     (query(group="room, TUMBLE(⟦size, INTERVAL '1' HOUR)"), "the feed's time", "TUMBLE(ts"),

@@ -1,0 +1,102 @@
+"""What an alarm may not be that rings before its window is over: refused where it is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from accountant.units import PrivacyUnit
+from operators.base import EARLY_HINT
+from operators.conditions.weights import Weight
+from operators.registry import OFFERED
+from stream.windows.cumulative import CumulativeCalendar
+
+if TYPE_CHECKING:
+    from stream.config.alarms.statistics import Counting
+    from stream.config.findings import Findings
+    from stream.config.keys import AlarmModel
+    from stream.config.sql.select import ParsedQuery
+    from stream.config.yamlfile import Loc
+    from stream.model.alarms import Budget
+    from stream.model.feeds import Feed
+    from stream.windows.calendars import Calendar
+
+__all__ = ["check_early", "is_steady", "looks_of"]
+
+_OF_RUNS: Final = ("alarms_per_period", "append", "append_to")
+
+
+def check_early(
+    model: AlarmModel,
+    parsed: ParsedQuery,
+    *,
+    budget: Budget,
+    left_open: tuple[str, ...],
+    findings: Findings,
+    loc: Loc,
+) -> None:
+    """Refuse what early alarms cannot be.
+
+    Args:
+        model: the alarm's keys.
+        parsed: its SQL; over other than cumulative windows, there is nothing to refuse.
+        budget: the wall.
+        left_open: keys that are left to be found.
+        findings: receives errors.
+        loc: the alarm.
+    """
+    if not parsed.cumulative:
+        return
+    mechanism = OFFERED.get(model.mechanism)
+    if budget.unit is not PrivacyUnit.EVENT:
+        findings.wrong(
+            (*loc, "sql"),
+            "early alarms are for budget unit: event; a person would be charged for every step",
+            "write TUMBLE instead of CUMULATE, or unit: event",
+            offset=parsed.window_offset,
+        )
+    if mechanism is not None and mechanism.early is None:
+        message = f"{mechanism.name} decides a window when it is over, and not step by step"
+        findings.wrong((*loc, "mechanism"), message, EARLY_HINT)
+    if len(set(parsed.having.leaves())) > 1:
+        findings.wrong(
+            (*loc, "sql"),
+            "early alarms decide one comparison, and this condition combines several",
+            "write one comparison, or TUMBLE instead of CUMULATE",
+            offset=parsed.having_offset,
+        )
+    for key in _OF_RUNS:
+        if key in model.model_fields_set and getattr(model, key) is not None:
+            findings.wrong(
+                (*loc, key),
+                f"{key} is for runs over many windows; an early alarm has one run per window and"
+                " predicate, which rings once",
+                f"remove {key}",
+            )
+    if left_open:
+        findings.wrong(
+            (*loc, "sql"),
+            f"what is left open here ({', '.join(left_open)}) is not looked for in early alarms",
+            "write it, or TUMBLE instead of CUMULATE",
+            offset=parsed.window_offset,
+        )
+
+
+def is_steady(counting: Counting, feed: Feed, budget: Budget) -> bool:
+    """Tell whether an event moves every step count that it is in by one, whatever else is there.
+
+    A distinct count forgets an event once its person comes again, an id once its copy does, and
+    sums are rounded to steps.
+
+    Args:
+        counting: what the alarm counts.
+        feed: where.
+        budget: whose unit a neighbour differs in.
+    """
+    plain = all(spec.kind is Weight.COUNT for spec in counting.aggregates)
+    single = set(counting.condition.sensitivities) == {1}
+    return budget.unit is PrivacyUnit.EVENT and plain and single and feed.id is None
+
+
+def looks_of(calendar: Calendar | None) -> int:
+    """Return how often a cell of one window is looked at."""
+    return calendar.steps if isinstance(calendar, CumulativeCalendar) else 1

@@ -1,0 +1,90 @@
+"""Lengths of windows and steps, as SQL writes them: INTERVAL literals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import exp
+
+from stream.config.sql.nodes import SqlProblem, named, start
+
+__all__ = ["MOST_STEPS", "Span", "check_steps", "span_of"]
+
+MOST_STEPS: Final = 1_000
+"""Most steps of one cumulative window: so often a sparse vector asks about a cell at most."""
+
+_FIXED_MS: Final = {"SECOND": 1_000, "MINUTE": 60_000, "HOUR": 3_600_000}
+_DAYS: Final = {"DAY": 1, "WEEK": 7}
+_LONGEST_DAYS: Final = 3660
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A length of a window or step: fixed milliseconds, or whole local days.
+
+    Args:
+        milliseconds: its fixed length, 0 for days.
+        days: its local days, 0 for a fixed length.
+    """
+
+    milliseconds: int = 0
+    days: int = 0
+
+
+def check_steps(step: Span, size: Span, node: exp.Expr) -> None:
+    """Refuse steps that do not divide their window, or leave it as it is.
+
+    Args:
+        step: of a cumulative window.
+        size: its length.
+        node: where the step stands.
+
+    Raises:
+        SqlProblem: this window has no such steps.
+    """
+    if step.days or size.days:
+        raise SqlProblem(
+            "steps and windows of CUMULATE are in hours or shorter: a local day has 23 to 25 hours",
+            "write INTERVAL '24' HOUR for a day in UTC",
+            start(node),
+        )
+    steps, rest = divmod(size.milliseconds, step.milliseconds)
+    if rest or steps < 2:
+        raise SqlProblem(
+            "the steps of CUMULATE divide the window, into two or more",
+            "CUMULATE takes the step first, then the size: CUMULATE(time, INTERVAL '5' MINUTE,"
+            " INTERVAL '1' HOUR)",
+            start(node),
+        )
+    if steps > MOST_STEPS:
+        raise SqlProblem(
+            f"a window has at most {MOST_STEPS} steps, not {steps}",
+            "write longer steps",
+            start(node),
+        )
+
+
+def span_of(node: exp.Expr) -> Span:
+    """Return the length an INTERVAL literal says.
+
+    Raises:
+        SqlProblem: it is none, or not one that windows have.
+    """
+    hint = "write INTERVAL '15' MINUTE, in SECOND, MINUTE, HOUR, DAY or WEEK"
+    if not isinstance(node, exp.Interval):
+        raise SqlProblem(f"a length is an INTERVAL, not {named(node)}", hint, start(node))
+    amount, unit = node.this, node.args.get("unit")
+    text = amount.name if isinstance(amount, exp.Literal) else ""
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0):
+        raise SqlProblem("an INTERVAL is a whole number of at least 1", hint, start(node))
+    word = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Var) else ""
+    if word in _FIXED_MS:
+        span = Span(milliseconds=int(text) * _FIXED_MS[word])
+    elif word in _DAYS:
+        span = Span(days=int(text) * _DAYS[word])
+    else:
+        raise SqlProblem("this unit of INTERVAL is not supported", hint, start(node))
+    if span.days > _LONGEST_DAYS or span.milliseconds > _LONGEST_DAYS * 86_400_000:
+        raise SqlProblem("this INTERVAL is longer than ten years", "shorten it", start(node))
+    return span

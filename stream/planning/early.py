@@ -1,0 +1,175 @@
+"""What early alarms cost and how soon they ring, from configuration alone.
+
+A count is taken to grow evenly over its window and to end at so many per cent of the threshold. How
+long after it has passed the threshold the alarm leaves (at the end of a step, grace and delay
+aside) follows from the exact law of the first ring; a window without a ring counts as its end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from rich.table import Table
+
+from accountant.errors import ConfigError
+from operators.registry import DEFAULT, OFFERED, price
+from stream.decisions.mechanisms import early_of
+from stream.planning.fitting import Fitting
+from stream.windows.cumulative import CumulativeCalendar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from operators.single.looks import EarlyAlarms
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
+
+__all__ = ["EarlyWay", "early_lines", "early_tables", "early_ways"]
+
+_MINUTE_MS: Final = 60_000
+_ENDS: Final = (120, 150, 200, 400)
+"""Per cent of the threshold at which the window of an example ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyWay:
+    """One way to decide an alarm over a cumulative window.
+
+    Args:
+        query: the alarm.
+        mechanism: what looks at every step; the default one where only the window's end is decided.
+        early: whether steps are decided.
+        used: whether this is what the configuration says.
+        epsilon: what an event pays.
+        delays_ms: by per cent of the threshold that the window ends at, how long after passing the
+            threshold it rings on average; empty where its aggregate has no such growth.
+    """
+
+    query: str
+    mechanism: str
+    early: bool
+    used: bool
+    epsilon: Fraction
+    delays_ms: Mapping[int, float]
+
+
+def early_ways(alarms: Alarms) -> list[EarlyWay]:
+    """Return the ways to decide every alarm over cumulative windows, its own among them."""
+    return [
+        way for query in alarms.queries.values() if query.aim.looks > 1 for way in _ways_of(query)
+    ]
+
+
+def _ways_of(query: Query) -> Iterator[EarlyWay]:
+    calendar = query.calendar
+    if not isinstance(calendar, CumulativeCalendar):
+        raise TypeError("only cumulative windows are looked at in steps")
+    growths = _growths(query, calendar)
+    for name, mechanism in OFFERED.items():
+        if mechanism.early is None:
+            continue
+        try:
+            early = early_of(replace(query, mechanism=name))
+        except ConfigError:  # its own way could be planned; another may not
+            continue
+        if early is not None:
+            delays = {end: _delay(early, *growth, calendar) for end, growth in growths.items()}
+            used = name == query.mechanism
+            yield EarlyWay(query.id, name, True, used, early.plan.epsilon, delays)
+    once = price(DEFAULT.name, query.condition, replace(query.aim, looks=1))
+    ends = {end: calendar.size_ms - passed_ms for end, (_, passed_ms) in growths.items()}
+    yield EarlyWay(query.id, DEFAULT.name, False, False, once.epsilon, ends)
+
+
+def _growths(
+    query: Query, calendar: CumulativeCalendar
+) -> dict[int, tuple[NDArray[np.int64], float]]:
+    """Return per end the statistics of every look, and when the threshold is passed (ms)."""
+    condition = query.condition
+    (name,) = condition.formula.atoms
+    atom = condition.atoms[name]
+    threshold = int(atom.thresholds[0])
+    spec = query.aggregates[atom.statistic]
+    if condition.formula.literals != (name,) or threshold < 1 or not spec.never_negative:
+        return {}
+    looks = np.arange(1, calendar.steps + 1)
+    found = {}
+    for end in _ENDS:
+        last = -(-threshold * end // 100)
+        statistics = np.zeros((condition.statistics, calendar.steps), np.int64)
+        statistics[atom.statistic] = last * looks // calendar.steps
+        found[end] = statistics, calendar.size_ms * threshold / last
+    return found
+
+
+def _delay(
+    early: EarlyAlarms,
+    statistics: NDArray[np.int64],
+    passed_ms: float,
+    calendar: CumulativeCalendar,
+) -> float:
+    chances = early.first_rings(0, statistics)
+    ends_ms = calendar.step_ms * np.arange(1, calendar.steps + 1)
+    return float(chances @ ends_ms + (1 - chances.sum()) * calendar.size_ms) - passed_ms
+
+
+def early_tables(ways: Sequence[EarlyWay]) -> list[Fitting]:
+    """Return what early alarms cost against how soon they ring, as a table; none without any.
+
+    Args:
+        ways: of all alarms.
+    """
+    if not ways:
+        return []
+    table = Table(
+        title="early alarms: how long after passing the threshold they ring\n"
+        "where the count grows evenly to so many per cent of it",
+        title_justify="left",
+    )
+    table.add_column("alarm", overflow="fold")
+    table.add_column("decided")
+    table.add_column("epsilon", justify="right")
+    for end in _ENDS:
+        table.add_column(f"{end}%", justify="right")
+    for way in ways:
+        when = f"{way.mechanism}, every step" if way.early else f"{way.mechanism}, at the end"
+        table.add_row(
+            way.query,
+            f"{when} *" if way.used else when,
+            f"{float(way.epsilon):.3f}",
+            *(_shown(way.delays_ms.get(end)) for end in _ENDS),
+        )
+    table.caption = "* as configured"
+    table.caption_justify = "left"
+    return [Fitting(table)]
+
+
+def early_lines(ways: Sequence[EarlyWay]) -> Iterator[dict[str, object]]:
+    """Yield the same as one JSON object a way.
+
+    Args:
+        ways: of all alarms.
+    """
+    for way in ways:
+        yield {
+            "record": "early",
+            "alarm": way.query,
+            "mechanism": way.mechanism,
+            "every_step": way.early,
+            "configured": way.used,
+            "epsilon": f"{float(way.epsilon):.12f}",
+            "delay_s": {str(end): round(ms / 1000, 3) for end, ms in way.delays_ms.items()},
+        }
+
+
+def _shown(delay_ms: float | None) -> str:
+    if delay_ms is None:
+        return ""
+    if abs(delay_ms) < _MINUTE_MS:
+        return f"{delay_ms / 1000:.0f} s"
+    return f"{delay_ms / _MINUTE_MS:.1f} min"

@@ -1,0 +1,138 @@
+"""Windows that are looked at in steps: each step counts from its window's start on.
+
+Every step is numbered as a window of its own, so that whoever counts, awaits and decides windows
+in order does so with steps. Size 60, step 20::
+
+    time      0    20   40   60   80   100  120
+    window 0  |-------------|
+    step 0    [----)                            index 0, bounds [0, 20)
+    step 1    [---------)                       index 1, bounds [20, 40)
+    step 2    [--------------)                  index 2, bounds [40, 60)
+    step 0                   [----)             index 3, bounds [60, 80)
+
+The bounds of a step are what it adds: they tile time. An event is counted in the step whose bounds
+it lies in and in all later ones of its window, and what all of them tell of it is charged to that
+first one (``docs/proofs/early.md``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stream.windows.calendars import FixedCalendar, duration_words
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stream.windows.schedule import Schedule
+
+__all__ = ["CumulativeCalendar"]
+
+
+@dataclass(frozen=True, slots=True)
+class CumulativeCalendar:
+    """Steps of tumbling windows of a fixed length, aligned to the Unix epoch.
+
+    Args:
+        size_ms: length of a window.
+        step_ms: length of a step; it divides ``size_ms``.
+        schedule: when windows run, each as a whole; ``None`` for always.
+
+    Raises:
+        ValueError: sizes that int64 arithmetic could not carry, or a step that does not divide.
+    """
+
+    size_ms: int
+    step_ms: int
+    schedule: Schedule | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse steps that leave a rest of the window."""
+        if self.step_ms < 1 or self.size_ms % self.step_ms:
+            raise ValueError("a step divides its window")
+        _ = self.windows, self._tiles
+
+    @property
+    def steps(self) -> int:
+        """How many steps a window has."""
+        return self.size_ms // self.step_ms
+
+    @property
+    def windows(self) -> FixedCalendar:
+        """The windows themselves."""
+        return FixedCalendar(self.size_ms, self.size_ms, self.schedule)
+
+    def bounds(self, index: int) -> tuple[int, int]:
+        """Return ``[start_ms, end_ms)`` of what step ``index`` adds."""
+        return self._tiles.bounds(index)
+
+    def counted(self, index: int) -> tuple[int, int]:
+        """Return ``[start_ms, end_ms)`` of all that step ``index`` counts."""
+        return self.window(index)[0], self.bounds(index)[1]
+
+    def window(self, index: int) -> tuple[int, int]:
+        """Return ``[start_ms, end_ms)`` of the window of step ``index``."""
+        return self.windows.bounds(index // self.steps)
+
+    def active(self, index: int) -> bool:
+        """Tell whether the step's window lies inside one active interval of the schedule."""
+        return self.windows.active(index // self.steps)
+
+    def next_active(self, index: int) -> int:
+        """Return the smallest active index >= ``index`` (ConfigError: none in ten years)."""
+        if self.active(index):
+            return index
+        return self.windows.next_active(index // self.steps + 1) * self.steps
+
+    def first_starting_at(self, time_ms: int) -> int:
+        """Return the smallest index whose bounds do not start before ``time_ms``."""
+        return self._tiles.first_starting_at(time_ms)
+
+    def first_opening_at(self, time_ms: int) -> int:
+        """Return the first step of the first window that does not start before ``time_ms``."""
+        return self.windows.first_starting_at(time_ms) * self.steps
+
+    def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first and the last step that count each instant."""
+        first, _ = self._tiles.containing(times)
+        return first, first - first % self.steps + (self.steps - 1)
+
+    def first_open(self, appends: NDArray[np.int64], grace_ms: int) -> NDArray[np.int64]:
+        """Return the smallest index whose end + ``grace_ms`` lies after each append time."""
+        return self._tiles.first_open(appends, grace_ms)
+
+    def panes(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the pane of each instant: the step that adds it."""
+        return self._tiles.panes(times)
+
+    def pane_range(self, index: int) -> tuple[int, int]:
+        """Return ``[first, end)`` of the panes that step ``index`` counts."""
+        return index - index % self.steps, index + 1
+
+    @property
+    def longest_ms(self) -> int:
+        """Length of every window."""
+        return self.size_ms
+
+    @property
+    def overlap(self) -> int:
+        """Most steps that count one instant."""
+        return self.steps
+
+    @property
+    def charged(self) -> int:
+        """1: an event is charged once, for all the steps that count it."""
+        return 1
+
+    def describe(self) -> str:
+        """Return the windows in words."""
+        size, step = duration_words(self.size_ms), duration_words(self.step_ms)
+        words = f"cumulative windows of {size}, looked at every {step}"
+        return words if self.schedule is None else f"{words}, active {self.schedule.describe()}"
+
+    @property
+    def _tiles(self) -> FixedCalendar:
+        """The steps, each by what it adds."""
+        return FixedCalendar(self.step_ms, self.step_ms)

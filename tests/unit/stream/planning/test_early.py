@@ -1,0 +1,131 @@
+"""What plans say of early alarms: their price beside how soon they ring; and what is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from stream.config.loading import examine
+from stream.planning.early import early_lines, early_tables, early_ways
+from tests.support.commands import json_lines, tocsin
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONFIG = """\
+feeds:
+  badges:
+    topic: building.badges
+    time: ts
+    unit: person
+    fields: {person: string, room: {domain: [a, b]}, ts: timestamp}
+budget: {unit: event, epsilon_max: "4"}
+alarms:
+  crowd:
+    sql: |
+      SELECT room FROM badges
+      GROUP BY room, CUMULATE(ts, INTERVAL '5' MINUTE, INTERVAL '1' HOUR)
+      HAVING COUNT(*) > 60
+    max_fnr: 0.05
+    tolerance: 15
+    mechanism: svt
+"""
+MINUTE_MS = 60_000
+
+
+def written(folder: Path, old: str = "", new: str = "") -> Path:
+    """Write the configuration, something in it changed."""
+    path = folder / "alarms.yaml"
+    path.write_text(CONFIG.replace(old, new) if old else CONFIG, encoding="utf-8")
+    return path
+
+
+def test_a_plan_shows_every_way_beside_each_other(tmp_path: Path) -> None:
+    """The dearest looks are the sharpest, the window's end is the cheapest and the latest."""
+    lines = json_lines(tocsin("plan", str(written(tmp_path)), "--json"))
+    ways = [line for line in lines if line["record"] == "early"]
+    assert [(way["mechanism"], way["every_step"]) for way in ways] == [
+        ("tslm", True),
+        ("svt", True),
+        ("tslm", False),
+    ]
+    assert [way["configured"] for way in ways] == [False, True, False]
+    each, run, once = ways
+    assert float(each["epsilon"]) > 5 * float(run["epsilon"]) > 5 * float(once["epsilon"])
+    assert once["delay_s"]["200"] == pytest.approx(30 * 60, abs=60)
+    for end, late in once["delay_s"].items():
+        assert each["delay_s"][end] <= run["delay_s"][end] + 60 < late
+    (alarm,) = (line for line in lines if line["record"] == "alarm")
+    assert float(alarm["worst"]) == pytest.approx(float(run["epsilon"]))
+    assert (alarm["cells"], alarm["windows_fit"]) == (1, 17)
+    assert "early alarms" in tocsin("plan", str(written(tmp_path))).output
+
+
+def test_alarms_at_the_end_of_windows_have_no_such_table(tmp_path: Path) -> None:
+    """Nothing is said of what does not ring early."""
+    whole = written(tmp_path, "CUMULATE(ts, INTERVAL '5' MINUTE, ", "TUMBLE(ts, ")
+    alarms = examine(whole, environ={}).alarms
+    assert alarms is not None
+    assert early_ways(alarms) == []
+    assert early_tables([]) == list(early_lines([])) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "dearer"),
+    [("COUNT(*)", "COUNT(DISTINCT person)", True), ("COUNT(*) >", "COUNT(person) >=", False)],
+)
+def test_only_events_that_stay_pay_less(
+    tmp_path: Path, old: str, new: str, *, dearer: bool
+) -> None:
+    """A distinct count forgets an event when its person comes again, and pays for both."""
+    prices = []
+    for change in (("", ""), (old, new)):
+        alarms = examine(written(tmp_path, *change), environ={}).alarms
+        assert alarms is not None
+        prices += [float(way.epsilon) for way in early_ways(alarms) if way.used]
+    assert (prices[1] > 1.5 * prices[0]) is dearer
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("unit: event", "unit: user, period: 1d", "early alarms are for budget unit: event"),
+        ("mechanism: svt", "mechanism: dppwlm", "dppwlm decides a window when it is over"),
+        ("> 60", "> 60 AND COUNT(*) < 90", "early alarms decide one comparison"),
+        ("mechanism: svt", "mechanism: svt\n    append: 2", "append is for runs over many windows"),
+        (
+            "    tolerance: 15\n",
+            "    usual: 5\n    false_rings: 1 a week\n",
+            "not looked for in early",
+        ),
+    ],
+)
+def test_what_early_alarms_are_not(tmp_path: Path, old: str, new: str, message: str) -> None:
+    """Each is an error at its place, with what to write."""
+    errors = examine(written(tmp_path, old, new), environ={}).errors
+    found: list[Any] = [error for error in errors if message in str(error)]
+    assert found, errors
+    assert found[0].line is not None
+    assert found[0].hint
+
+
+def test_draws_and_tests_of_early_alarms_are_refused(tmp_path: Path) -> None:
+    """What is not tried says so, and where to look instead."""
+    path = written(
+        tmp_path,
+        "    unit: person",
+        "    unit: person\n    history: {from: 2025-03-03, until: 2025-03-04}",
+    )
+    (tmp_path / "events.jsonl").write_text(
+        '{"person": "p", "room": "a", "ts": "2025-03-03T09:00:00Z"}\n'
+    )
+    ended = tocsin("simulate", str(path), "--replay", str(tmp_path / "events.jsonl"))
+    assert ended.exit_code == 2
+    assert "draws of early alarms are not tried" in ended.output
+    tests = tmp_path / "tests.yaml"
+    case = "  - name: full\n    counts: {a: 200}\n    ring: {a: '>= 0.9'}\n"
+    tests.write_text(f"alarms: alarms.yaml\ntests:\n{case}")
+    ended = tocsin("test", str(tests))
+    assert ended.exit_code == 2
+    assert "rings before its window is over" in ended.output
