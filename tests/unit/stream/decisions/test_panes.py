@@ -244,7 +244,7 @@ def test_an_accepted_change_ends_the_panes_that_were_stored(tmp_path: Path) -> N
 
 
 FIGURES = [(1, "0.112", 0.337), (4, "0.225", 1.347), (12, "0.390", 4.041), (60, "0.852", 20.204)]
-"""Panes of a window, what an event loses with three thresholds, and what TSLM takes (issue's)."""
+"""Panes of a window, what an event loses with three thresholds, and what TSLM takes."""
 
 
 @pytest.mark.parametrize(("panes", "shared", "apart"), FIGURES)
