@@ -212,6 +212,8 @@ def _looked_at(
     first: NDArray[np.int64], last: NDArray[np.int64], every: int
 ) -> Iterator[tuple[int, slice | NDArray[np.intp]]]:
     """Yield every window looked at and its rows: their positions, ascending, or all."""
+    if not len(first):
+        return
     window = first if every == 1 else -(-first // every) * every
     looked_at = window <= last
     if bool(looked_at.all() and (window[1:] >= window[:-1]).all()):  # as most logs are
