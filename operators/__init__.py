@@ -1,6 +1,6 @@
 """Mechanisms: exact, pure, planned before they decide; may import ``accountant``'s costs and units.
 
-Each is one file, with its :class:`operators.base.Mechanism` in it, and one line of
+Each is one file, with its :class:`operators.descriptors.Mechanism` in it, and one line of
 ``operators.registry``.
 """
 

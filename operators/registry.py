@@ -18,8 +18,9 @@ from operators.svt.mechanism import SVT
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from operators.base import Band, Mechanism, Operator, Plan
+    from operators.base import Band, Operator, Plan
     from operators.conditions.condition import Aim, Condition
+    from operators.descriptors import Mechanism
 
 __all__ = [
     "ALL",

@@ -13,7 +13,8 @@ import numpy as np
 
 from accountant.costs.charges import UniformCost
 from accountant.units import from_loss_units
-from operators.base import Decision, Mechanism, Plan
+from operators.base import Decision, Plan
+from operators.descriptors import Mechanism
 from operators.single.adapter import check_statistics
 
 if TYPE_CHECKING:

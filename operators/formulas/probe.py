@@ -17,8 +17,9 @@ import numpy as np
 from accountant.arguments import expect, instance_of
 from accountant.errors import ArgumentError, ConfigError
 from accountant.units import from_loss_units
-from operators.base import CONDITION_KEYS, Maker, Mechanism, Plan, Promise
+from operators.base import Plan, Promise
 from operators.conditions.condition import Aim, Condition, Rule
+from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
 from operators.formulas.abreast import Walks, refined_levels
 from operators.formulas.chances import walk_chances
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate

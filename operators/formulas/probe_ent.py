@@ -13,8 +13,9 @@ import numpy as np
 
 from accountant.arguments import expect, instance_of
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
-from operators.base import CONDITION_KEYS, Maker, Mechanism, Plan
+from operators.base import Plan
 from operators.conditions.condition import Aim, Condition
+from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
 from operators.formulas.abreast import Walks
 from operators.formulas.chances import walk_chances
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate

@@ -15,8 +15,9 @@ import numpy as np
 from accountant.arguments import expect, instance_of
 from accountant.costs.charges import UniformCost
 from accountant.units import from_loss_units
-from operators.base import Decision, Maker, Mechanism, Plan
+from operators.base import Decision, Plan
 from operators.conditions.condition import Aim, Condition
+from operators.descriptors import Maker, Mechanism
 from operators.formulas.chances import SharedValue, shared_chances
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
 from operators.noise.source import SOURCE

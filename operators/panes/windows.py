@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from operators.base import Decision, Maker, Mechanism
+from operators.base import Decision
+from operators.descriptors import Maker, Mechanism
 from operators.panes.mechanism import Panes
 from operators.panes.pricing import PaneQuestion
 from operators.single.abreast import Decisions

@@ -9,7 +9,8 @@ import numpy as np
 
 from accountant.arguments import INTEGERS, expect
 from accountant.errors import ArgumentError
-from operators.base import Maker, Promise
+from operators.base import Promise
+from operators.descriptors import Maker
 from operators.single.abreast import decide_many
 
 if TYPE_CHECKING:

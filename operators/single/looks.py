@@ -21,7 +21,8 @@ from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter, RunTerms
 from accountant.errors import ArgumentError, LedgerCorruptError
 from accountant.units import to_loss_units
-from operators.base import Decision, Maker, Plan, RunStep
+from operators.base import Decision, Plan, RunStep
+from operators.descriptors import Maker
 from operators.single.adapter import check_statistics, promise_of
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 

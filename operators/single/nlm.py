@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 from accountant.arguments import expect, instance_of
 from accountant.costs.charges import UniformCost
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
-from operators.base import Decision, Mechanism, Plan, Promise
+from operators.base import Decision, Plan, Promise
 from operators.conditions.atoms import IntegerTest
+from operators.descriptors import Mechanism
 from operators.noise.certified import exp_neg_bounds
 from operators.noise.likely import laplace_at_most
 from operators.noise.source import SOURCE

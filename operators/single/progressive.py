@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 from accountant.arguments import expect, instance_of
 from accountant.costs.levels import LevelCosts
 from accountant.units import from_loss_units
-from operators.base import Decision, Mechanism, Plan, Promise
+from operators.base import Decision, Plan, Promise
 from operators.conditions.atoms import IntegerTest
+from operators.descriptors import Mechanism
 from operators.noise.source import SOURCE
 from operators.single.abreast import each_by_itself, repeated
 from operators.single.adapter import of_one_test

@@ -17,7 +17,8 @@ import numpy as np
 
 from accountant.costs.runs import RunTerms
 from accountant.units import from_loss_units
-from operators.base import Maker, Plan
+from operators.base import Plan
+from operators.descriptors import Maker
 from operators.single.adapter import promise_of, steps_of
 from operators.single.looks import EarlyAlarms, last_limit
 from operators.single.tslm import error_rates, planned_steps

@@ -17,8 +17,9 @@ from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter, RunTerms
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units
-from operators.base import CONDITION_KEYS, Decision, Maker, Mechanism, Plan, RunOutlook, RunStep
+from operators.base import Decision, Plan, RunOutlook, RunStep
 from operators.conditions.condition import Aim, Condition
+from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
 from operators.single.adapter import check_statistics, promise_of, steps_of
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 from operators.svt.early import EARLY_RUNS, early_terms

@@ -13,7 +13,8 @@ costs no privacy.
                                    └ firing: rang twice in a row
 
 A window that was denied, and a predicate that got no answer in a window, neither raise nor resolve:
-they are left out of every count. Once resolved, a predicate begins anew.
+they are left out of every count. Once resolved, a predicate begins anew. An early alarm rings once
+in its window: the steps after it are no silence.
 """
 
 from __future__ import annotations
@@ -93,12 +94,14 @@ class Cell:
         silent: answered windows in a row in which it did not ring, while it fires.
         since: start of the window with which it began to fire; empty where it does not.
         alarm_id: of its last ring.
+        through: of an early alarm, the end of the window that it rang in; empty for others.
     """
 
     rings: tuple[bool, ...] = ()
     silent: int = 0
     since: str = ""
     alarm_id: str = ""
+    through: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +166,7 @@ def step(
     for key in sorted({*state.cells, *rang}):
         before = state.cells.get(key, Cell())
         cell = before
-        if key in rang or answered:
+        if key in rang or (answered and decision.window_start >= before.through):
             cell = _moved(before, rang.get(key), terms, decision.window_start)
         if cell.since:
             status: Status = "ongoing" if before.since else "firing"
@@ -184,11 +187,16 @@ def fingerprint(query: str, predicate: Mapping[str, str]) -> str:
 def _moved(cell: Cell, alarm: Alarm | None, terms: Lifecycle, start: str) -> Cell:
     """Return a predicate after a window that answered it."""
     rings = (*cell.rings, alarm is not None)[-terms.among :]
-    last = cell.alarm_id if alarm is None else alarm.alarm_id
+    last, through = cell.alarm_id, ""
+    if alarm is not None:
+        last = alarm.alarm_id
+        through = alarm.window_end if alarm.step_end is not msgspec.UNSET else ""
     if not cell.since:
-        return Cell(rings, 0, start if sum(rings) >= terms.needed else "", last)
+        return Cell(rings, 0, start if sum(rings) >= terms.needed else "", last, through)
     silent = 0 if alarm is not None else cell.silent + 1
-    return Cell() if silent >= terms.resolve_after else Cell(rings, silent, cell.since, last)
+    if silent >= terms.resolve_after:
+        return Cell()
+    return Cell(rings, silent, cell.since, last, through)
 
 
 @dataclass(frozen=True, slots=True)

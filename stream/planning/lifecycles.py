@@ -123,7 +123,7 @@ def _of(worth: Worth) -> Steadied:
     terms = query.lifecycle
     miss, usual = float(query.aim.max_fnr), worth.false
     false = _promised(query) if usual is None else usual.chance
-    independent = mechanism_of(query.mechanism).run is None
+    independent = mechanism_of(query.mechanism).by_window
     if independent:
         missed = 1 - reaches(terms.needed, terms.among, 1 - miss)
         cut = miss**terms.resolve_after

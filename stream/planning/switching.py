@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from accountant.budget.plan import ScopePlan
-    from operators.base import Mechanism, Plan
+    from operators.base import Plan
+    from operators.descriptors import Mechanism
     from stream.model.alarms import Budget
     from stream.model.queries import Query
 

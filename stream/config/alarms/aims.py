@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from operators.base import FOR_FORMULAS
 from operators.conditions.condition import Aim
 from operators.conditions.weights import Weight
+from operators.descriptors import FOR_FORMULAS
 from operators.registry import OFFERED
 from operators.single.tslm import theoretical_limit
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS

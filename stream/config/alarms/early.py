@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
-from operators.base import EARLY_HINT
 from operators.conditions.weights import Weight
+from operators.descriptors import EARLY_HINT
 from operators.registry import OFFERED
 from stream.windows.cumulative import CumulativeCalendar
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["check_early", "is_steady", "looks_of"]
 
 _OF_RUNS: Final = ("alarms_per_period", "append", "append_to")
+_OF_WINDOWS: Final = {"for_": "for", "of": "of", "resolve_after": "resolve_after"}
 
 
 def check_early(
@@ -71,6 +72,13 @@ def check_early(
                 f"{key} is for runs over many windows; an early alarm has one run per window and"
                 " predicate, which rings once",
                 f"remove {key}",
+            )
+    for field, key in _OF_WINDOWS.items():
+        if field in model.model_fields_set:
+            findings.wrong(
+                (*loc, key),
+                f"{key} counts windows, and an early alarm is decided step by step",
+                f"remove {key}, or write TUMBLE instead of CUMULATE",
             )
     if left_open:
         findings.wrong(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Union
 
 from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter, ValidationError, create_model
 
-from operators.base import CONDITION_KEYS
+from operators.descriptors import CONDITION_KEYS
 from operators.registry import ALL, DEFAULT, OFFERED
 from stream.config.keys import EXAMPLES
 from stream.config.scalars import closest
@@ -18,7 +18,7 @@ from stream.config.scalars import closest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from operators.base import Mechanism
+    from operators.descriptors import Mechanism
     from stream.config.keys import AlarmModel
 
 __all__ = ["misplaced_keys", "named_wrongly"]

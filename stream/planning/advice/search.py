@@ -26,8 +26,9 @@ from stream.planning.usefulness import MOST_RATE, poor_rates, poor_tolerances
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from operators.base import Mechanism, Operator
+    from operators.base import Operator
     from operators.conditions.condition import Aim
+    from operators.descriptors import Mechanism
     from stream.model.queries import Query
     from stream.planning.advice.case import Case
 

@@ -37,7 +37,7 @@ from tests.support.tree import ROOT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from operators.base import Mechanism
+    from operators.descriptors import Mechanism
     from operators.single.adapter import CellOperator
 
 

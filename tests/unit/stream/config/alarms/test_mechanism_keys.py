@@ -11,7 +11,7 @@ from stream.config.alarms.mechanism_keys import misplaced_keys, named_wrongly
 from stream.config.keys import AlarmModel
 
 if TYPE_CHECKING:
-    from operators.base import Mechanism
+    from operators.descriptors import Mechanism
 
 VALUES: dict[str, Any] = {key: "anything" for one in OFFERED.values() for key in one.keys}
 """Every key of some mechanism, with a value that nobody looks at here."""

@@ -1,0 +1,159 @@
+"""What the rest of the product knows of a mechanism, as data.
+
+Whoever needs to know anything of mechanisms asks a :class:`Mechanism`, and names none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from accountant.arguments import expect, instance_of
+from accountant.errors import ArgumentError, ConfigError
+from operators.conditions.condition import Aim, Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from operators.base import Band, Operator, PaneOperator, Plan, RunOperator
+
+__all__ = ["CONDITION_KEYS", "EARLY_HINT", "FOR_FORMULAS", "Maker", "Mechanism"]
+
+CONDITION_KEYS: Final = ("max_fpr", "tolerance", "apportion")
+"""Keys of an alarm that mechanisms of conditions read, beyond those that every alarm may have."""
+
+FOR_FORMULAS: Final = "write mechanism: probe-ent, or tslm"
+"""The hint where a mechanism decides one comparison and there are several."""
+
+EARLY_HINT: Final = "write one comparison and mechanism: svt or tslm, or TUMBLE instead of CUMULATE"
+"""The hint where a mechanism is asked for early alarms and has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """How operators are planned for conditions of one kind.
+
+    Args:
+        planned: plans one.
+        priced: returns the plan of one without making what only decisions need; ``None`` where
+            nothing is saved by that.
+
+    Both raise a ``ConfigError`` for an aim that cannot be kept.
+    """
+
+    planned: Callable[[Condition, Aim], Operator]
+    priced: Callable[[Condition, Aim], Plan] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mechanism:
+    """All that the rest of the product knows of a mechanism.
+
+    Args:
+        name: as configurations have it.
+        releases: what leaves of a window, in words.
+        keys: the keys of an alarm that it reads, beyond those that every alarm may have.
+        needs: those among them that have to be written.
+        refuses: keys that it has its own reason not to read: what is wrong, and a hint.
+        single: makes operators for conditions of one literal; ``None`` where ``formula`` does.
+        formula: for conditions of any number of literals; ``None`` where it takes one only.
+        bands: for bands; a mechanism with this takes nothing else.
+        run: where windows share a run, makes the operator that goes on with one.
+        sketch: the same by floats, with terms that are right but for rounding: to search with.
+        panes: where windows are decided from shared noisy panes, makes the operator that releases
+            these and decides from them; what an alarm loses is then the loss of its panes alone.
+        early: makes what looks at windows while they fill (``operators.single.looks``); ``None``
+            where it cannot.
+        first_phase: whether it looks twice, first with wider tolerances.
+        promised: whether it keeps ``max_fnr``; what does not is for experiments, and never for a
+            configuration.
+        definition: what its decisions depend on beyond condition and aim, for the fingerprint:
+            mappings, lists, words and whole numbers only.
+        collective: whether all cells of a window together choose what is read of each.
+        colours: of its lines in plots, on a light and on a dark page.
+    """
+
+    name: str
+    releases: str
+    keys: tuple[str, ...] = CONDITION_KEYS
+    needs: tuple[str, ...] = ()
+    refuses: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    single: Maker | None = None
+    formula: Maker | None = None
+    bands: Callable[[Condition, Band], Operator] | None = None
+    run: Callable[[Condition, Aim], RunOperator] | None = None
+    sketch: Callable[[Condition, Aim], RunOperator] | None = None
+    panes: Callable[[Condition, Aim], PaneOperator] | None = None
+    early: Maker | None = None
+    first_phase: bool = False
+    promised: bool = True
+    definition: Callable[[Condition, Aim], Mapping[str, object]] = lambda _condition, _aim: {}
+    collective: bool = False
+    colours: tuple[str, str] = ("#6b7280", "#a3abb8")
+
+    @property
+    def by_window(self) -> bool:
+        """Whether it decides conditions, each window for itself."""
+        return self.run is None and self.bands is None and self.panes is None
+
+    def operator(self, condition: Condition, aim: Aim, band: Band | None = None) -> Operator:
+        """Plan the operator of one query.
+
+        Args:
+            condition: when a cell should ring.
+            aim: what the analyst asked for.
+            band: what is watched instead, by a mechanism of bands.
+
+        Raises:
+            ConfigError: a condition it does not take, or an aim it cannot keep.
+            ValueError: not one tolerance per atom.
+        """
+        expect(instance_of(Condition), condition=condition)
+        expect(instance_of(Aim), aim=aim)
+        if self.bands is not None and band is not None:
+            return self.bands(condition, band)
+        return self._maker(condition, aim).planned(condition, aim)
+
+    def price(self, condition: Condition, aim: Aim, band: Band | None = None) -> Plan:
+        """Return the plan of :meth:`operator`, without making what only decisions need.
+
+        Args:
+            condition: when a cell should ring.
+            aim: what the analyst asked for.
+            band: what is watched instead; its loss is written down, and no aim moves it.
+
+        Raises:
+            ConfigError: as :meth:`operator`.
+            ValueError: as :meth:`operator`.
+        """
+        expect(instance_of(Condition), condition=condition)
+        expect(instance_of(Aim), aim=aim)
+        if self.bands is None:
+            priced = self._maker(condition, aim).priced
+            if priced is not None:
+                return priced(condition, aim)
+        return self.operator(condition, aim, band).plan
+
+    def _maker(self, condition: Condition, aim: Aim) -> Maker:
+        if len(aim.tolerances) != len(condition.formula.atoms):
+            raise ArgumentError("an aim has one tolerance for each atom of the formula")
+        one = len(condition.formula.literals) == 1
+        if aim.looks > 1:
+            if self.early is None or not one:
+                raise ConfigError(
+                    f"mechanism {self.name!r} does not decide this condition step by step",
+                    hint=EARLY_HINT,
+                )
+            return self.early
+        maker = self.single if one and self.single is not None else self.formula
+        if maker is None:
+            if self.bands is not None:
+                raise ConfigError(
+                    f"mechanism {self.name!r} takes a band around a reference", hint=FOR_FORMULAS
+                )
+            raise ConfigError(
+                f"mechanism {self.name!r} decides one comparison, and this condition combines"
+                " several",
+                hint=FOR_FORMULAS,
+            )
+        return maker
