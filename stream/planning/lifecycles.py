@@ -2,8 +2,8 @@
 
 Given the counts, answers of different windows are independent wherever each window is decided by
 noise of its own, as by ``tslm``: figures are then exact, from a chain over what a lifecycle
-remembers. Where windows share noise, as those of a run, they are bounds that hold whatever depends
-on what (:func:`_any_missed`, :func:`_any_false`).
+remembers. Where windows share noise, as those of a run or over panes, they are bounds that hold
+whatever depends on what (:func:`_any_missed`, :func:`_any_false`).
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ def _of(worth: Worth) -> Steadied:
     terms = query.lifecycle
     miss, usual = float(query.aim.max_fnr), worth.false
     false = _promised(query) if usual is None else usual.chance
-    independent = mechanism_of(query.mechanism).by_window
+    mechanism = mechanism_of(query.mechanism)
+    independent = mechanism.run is None and mechanism.panes is None
     if independent:
         missed = 1 - reaches(terms.needed, terms.among, 1 - miss)
         cut = miss**terms.resolve_after

@@ -57,6 +57,7 @@ def test_a_charge_is_told_as_json_tells_it(row: ChargeRow, decided: bytes | None
     asked = [
         *(row.scope, row.fingerprint, row.units, row.cells, row.cells_per_unit, row.loss_units),
         *(row.periods, *(["in a run"] if row.in_run else [])),
+        *([] if row.windows_per_period is None else [["windows a period", row.windows_per_period]]),
     ]
     costs = None if row.costs is None else blake2b(row.costs).hexdigest()
     became = [row.admission, row.state, row.settled_units, row.settled_loss_units, costs]

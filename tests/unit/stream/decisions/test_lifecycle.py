@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from stream.decisions.lifecycle import Notice, State, fingerprint, step
@@ -191,3 +192,22 @@ def test_ids_tell_windows_and_statuses_apart_and_are_the_same_for_copies() -> No
             assert again[0] == again[1]
             ids.add(again[0][0].notice_id)
     assert len(ids) == 4
+
+
+def test_steps_after_an_early_ring_are_no_silence() -> None:
+    """It rings once in its window; the first step of the next one may be silent."""
+    window_end = decided(2, SILENT).window_end
+    early = msgspec.structs.replace(
+        rang(0),
+        step_start=rang(0).window_start,
+        step_end=rang(0).window_end,
+        window_end=window_end,
+    )
+    said = []
+    state = State()
+    for number in range(4):
+        alarms = [early] if number == 0 else []
+        what = RING if number == 0 else SILENT
+        state, notices = step(state, decided(number, what), alarms, EVERY_RING)
+        said.append([notice.status for notice in notices])
+    assert said == [["firing"], ["ongoing"], ["ongoing"], ["resolved"]]

@@ -115,6 +115,17 @@ def test_of_runs_a_plan_gives_bounds(tmp_path: Path) -> None:
     assert line["miss"] == {"window": 0.05, "lasting": pytest.approx(0.075), "ends_early": 0.05}
 
 
+def test_of_panes_a_plan_gives_bounds(tmp_path: Path) -> None:
+    """Windows that share a pane share its noise."""
+    line = planned(
+        tmp_path,
+        "    of: [2, 3]\n    mechanism: panes\n",
+        unit="event",
+        epsilon_max="40",
+    )
+    assert line["independent"] is False
+
+
 def test_without_a_lifecycle_nothing_is_said(tmp_path: Path) -> None:
     """A plan of alarms that ring as they ring is as it was."""
     path = configuration(tmp_path)
