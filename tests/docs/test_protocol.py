@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import re
 
 from tests.model.check import VARIANTS
+from tests.support.names import functions
 from tests.support.tree import ROOT
 
 PAGE = (ROOT / "docs" / "proofs" / "protocol.md").read_text(encoding="utf-8")
 STEPS = re.findall(r"`((?:accountant|operators|stream)/[a-z_/]+\.py):([A-Za-z_.]+)`", PAGE)
 
 
-def defined(module: str) -> set[str]:
-    """Return the names of a module's functions, and of its classes' methods behind the class."""
-    tree = ast.parse((ROOT / module).read_text(encoding="utf-8"))
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef
-    found = {node.name for node in tree.body if isinstance(node, kinds)}
-    for each in tree.body:
-        if isinstance(each, ast.ClassDef):
-            found |= {f"{each.name}.{node.name}" for node in each.body if isinstance(node, kinds)}
-    return found
-
-
 def test_every_step_is_a_function() -> None:
     """What the page maps a step to is defined where it says."""
     assert len(STEPS) > 20
-    assert [(module, name) for module, name in STEPS if name not in defined(module)] == []
+    assert [(at, name) for at, name in STEPS if name not in functions(ROOT / at)] == []
 
 
 def test_every_row_of_steps_names_a_function() -> None:
