@@ -16,7 +16,6 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from accountant.costs.charges import WindowKey
@@ -131,8 +130,7 @@ class Replay:
         )
         self.unclaimed = self._claims.claim()
         cursors = ledger.progress.cursors(alarms.running)
-        # Windows over panes follow all that end with them: they are charged nothing.
-        schedule.sort(key=lambda key: (key.end_ms, bool(alarms.running[key.query].panes), key))
+        schedule.sort(key=self._turn)
         self._todo = [key for key in schedule if key.start_ms >= cursors[key.query]]
         self._done = [key for key in schedule if key.start_ms < cursors[key.query]]
         self._cursors = cursors
@@ -215,8 +213,15 @@ class Replay:
         """Yield what was decided and not published."""
         while left := self._ledger.progress.unpublished(_ANY_TIME_MS) & self._alarms.running.keys():
             waiting = [one for each in left for one in self._ledger.unpublished(each, _ANY_TIME_MS)]
-            yield from sorted(waiting, key=attrgetter("key"))
+            yield from sorted(waiting, key=lambda one: self._turn(one.key))
             self._mark_published()
+
+    def _turn(self, key: WindowKey) -> tuple[int, bool, WindowKey]:
+        """Return a window's place: those over panes, which charge nothing, follow their panes.
+
+        So they also leave: a ledger that lost both knows from what left that the panes were drawn.
+        """
+        return key.end_ms, bool(self._alarms.running[key.query].panes), key
 
     def _together(self, decided: Iterator[StoredDecision]) -> Iterator[StoredDecision]:
         """Yield decisions once their heads are noted, for several of them at once.

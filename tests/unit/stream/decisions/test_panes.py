@@ -123,6 +123,19 @@ def test_windows_draw_nothing_and_panes_once(tmp_path: Path) -> None:
         assert noise.draws == 6
 
 
+def test_what_an_earlier_replay_left_over_leaves_panes_first(tmp_path: Path) -> None:
+    """Of windows that had not left, too: an older ledger learns from them what was drawn."""
+    alarms = configured(tmp_path, *TWO, until="00:06")
+    events = rows(tmp_path, (4, 0, 9, 2, 1, 7))
+    with opened(alarms) as ledger:
+        going = replayed(alarms, ledger, events)
+        next(going)  # all are stored by now, and none has left
+        going.close()
+        left = [one.key for one in replayed(alarms, ledger, events)]
+    assert len(left) == 14
+    assert left == sorted(left, key=lambda key: (key.end_ms, key.query not in alarms.panes, key))
+
+
 def test_no_more_panes_are_kept_than_windows_to_come_read(tmp_path: Path) -> None:
     """The next window reads two of those that are there: three at most are kept at a time."""
     alarms = configured(tmp_path, *TWO, until="00:20")
