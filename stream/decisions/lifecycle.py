@@ -49,6 +49,8 @@ _INCOMPLETE: Final = "incomplete_records"
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """What one window changed for one predicate, or that it was denied.
 
+    Its published schema is ``stream/decisions/schemas/notice.schema.json``.
+
     Args:
         notice_id: 32 hex digits, the same for every copy of this notice.
         fingerprint: 32 hex digits of alarm and predicate, the same for as long as both exist.
