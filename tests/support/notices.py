@@ -1,13 +1,17 @@
-"""Notices of every kind, as decisions and alarms lead to them."""
+"""Notices of every kind, as decisions and alarms lead to them, and as an MQTT broker gets them."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from stream.decisions.lifecycle import State, step
+from stream.kafka.delivery.mqtt import MqttTarget
+from stream.kafka.delivery.parcels import Parcel, ends_ms
+from stream.model.deliveries import Broker
 from stream.model.lifecycles import Lifecycle
 from tests.support.published import HOUR_MS, alarm_of, decision_of
 
@@ -16,9 +20,9 @@ if TYPE_CHECKING:
 
     from stream.decisions.lifecycle import Notice
 
-__all__ = ["PUBLISHED_MS", "notices"]
+__all__ = ["notices", "on_mqtt", "parcels"]
 
-PUBLISHED_MS = 2 * HOUR_MS
+_PUBLISHED_MS = 2 * HOUR_MS
 _TERMS = Lifecycle(
     labels={"severity": "page"},
     annotations={"summary": "{alarm} is {status} since {since}"},
@@ -63,3 +67,32 @@ def notices(predicate: Mapping[str, str]) -> list[Notice]:
         state, said = step(state, decision, alarms, _TERMS, whole=hour.whole)
         found += said
     return found
+
+
+def parcels(predicate: Mapping[str, str]) -> list[Parcel]:
+    """Return these notices on their way."""
+    return [Parcel(one, _PUBLISHED_MS, ends_ms(one, _PUBLISHED_MS)) for one in notices(predicate)]
+
+
+class _Client:
+    """An MQTT client that keeps what is published."""
+
+    def __init__(self) -> None:
+        self.published: list[tuple[str, bytes, dict[str, Any]]] = []
+
+    async def publish(self, topic: str, content: bytes, **options: Any) -> None:
+        """Keep it."""
+        self.published.append((topic, content, options))
+
+
+def on_mqtt(predicate: Mapping[str, str]) -> list[tuple[str, bytes, dict[str, Any]]]:
+    """Return topic, payload and options of what a broker gets: these notices, and being there."""
+    target, client = MqttTarget(Broker("home", ("localhost", 1), "tocsin", "")), _Client()
+    target._client = client  # type: ignore[assignment]
+
+    async def work() -> None:
+        await target.send(parcels(predicate))
+        await target.refresh()
+
+    asyncio.run(work())
+    return client.published
