@@ -52,7 +52,7 @@ def with_panes(alarms: Alarms, findings: Findings) -> Alarms:
     every = (*alarms.queries.values(), *alarms.wanted.values())
     for query in every:
         if is_panes(query.id):
-            message = "alarms have other names: this one tells readers of decisions of noisy panes"
+            message = "names like this are kept for noisy panes, whose denials readers leave out"
             findings.wrong(("alarms", query.id), message, "rename the alarm", key=True)
     asking = [query for query in every if mechanism_of(query.mechanism).panes is not None]
     able = [query for query in asking if _able(query, alarms, findings)]
