@@ -14,7 +14,8 @@ costs no privacy.
 
 A window that was denied, and a predicate that got no answer in a window, neither raise nor resolve:
 they are left out of every count. Once resolved, a predicate begins anew. An early alarm rings once
-in its window: the steps after it are no silence.
+in its window: the steps after it are no silence. Of noisy panes nothing is said: they are no alarm,
+and every window over a pane that was denied is denied itself.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from stream.decisions.templates import problem, render
+from stream.model.panes import is_panes
 from stream.windows.instants import from_iso_utc
 from stream.windows.shown import moment_text
 
@@ -46,6 +48,8 @@ _INCOMPLETE: Final = "incomplete_records"
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """What one window changed for one predicate, or that it was denied.
+
+    Its published schema is ``stream/decisions/schemas/notice.schema.json``.
 
     Args:
         notice_id: 32 hex digits, the same for every copy of this notice.
@@ -150,9 +154,9 @@ def step(
         timezone: in which templates say times.
 
     Returns:
-        Notices in the order of predicates, a denial first.
+        Notices in the order of predicates, a denial first; none of panes.
     """
-    if not follows(state, decision):
+    if is_panes(decision.query) or not follows(state, decision):
         return state, ()
     denied = decision.outcome == "denied"
     answered = not denied and whole and not decision.unanswered

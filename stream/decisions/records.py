@@ -271,8 +271,8 @@ def decode_decision(value: bytes) -> DecisionRecord:
     return _decode(_DECISION, value, "a decision")
 
 
-def schema(kind: Literal["alarm", "decision"]) -> dict[str, Any]:
-    """Return the published JSON Schema (2020-12) of a record."""
+def schema(kind: Literal["alarm", "decision", "notice"]) -> dict[str, Any]:
+    """Return the published JSON Schema (2020-12) of a record, or of what is delivered."""
     text = files("stream.decisions").joinpath("schemas", f"{kind}.schema.json").read_bytes()
     return msgspec.json.decode(text, type=dict[str, Any])
 

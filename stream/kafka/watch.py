@@ -13,6 +13,7 @@ from stream.decisions.records import Alarm, DecisionRecord, decode_alarm, decode
 from stream.kafka.clients import aiokafka_arguments
 from stream.kafka.reach import require_kafka_there
 from stream.model.alarms import require_kafka
+from stream.model.panes import is_panes
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -29,7 +30,7 @@ def watch(
 ) -> Generator[Watched, None, None]:
     """Yield every alarm and every denial as they are published, until the caller stops.
 
-    A window that was decided without an alarm is not yielded: silence says as much.
+    A window that was decided without an alarm is not yielded: silence says as much. Nor are panes.
 
     Args:
         alarms: the checked configuration.
@@ -65,7 +66,9 @@ def watch(
 
 
 def shown_of(kafka: KafkaSettings, record: Any) -> Watched | None:
-    """Return what an analyst is shown of a record, ``None`` if it is a decision and no denial.
+    """Return what an analyst is shown of a record: an alarm, an alarm's denial, or ``None``.
+
+    Of panes nothing is shown: every window over one that was denied is denied itself.
 
     Args:
         kafka: tells the topics apart.
@@ -77,7 +80,8 @@ def shown_of(kafka: KafkaSettings, record: Any) -> Watched | None:
     if record.topic == kafka.alarms_topic:
         return decode_alarm(record.value or b"")
     decision = decode_decision(record.value or b"")
-    return decision if decision.outcome == "denied" else None
+    of_alarm = not is_panes(decision.query)
+    return decision if of_alarm and decision.outcome == "denied" else None
 
 
 async def _start(alarms: Alarms, *, from_beginning: bool, group: str | None) -> AIOKafkaConsumer:

@@ -9,6 +9,7 @@ from stream.config.delivery.descriptions import LIFECYCLE
 from stream.config.delivery.reading import read_subscription
 from stream.decisions.lifecycle import Notice
 from stream.decisions.templates import FIELDS
+from stream.model.panes import PATTERN
 from stream.planning.lifecycles import reaches
 from tests.support.tree import ROOT
 
@@ -41,3 +42,8 @@ def test_every_key_and_field_has_its_place() -> None:
     """Keys of lifecycles; fields of notices and of templates."""
     words = set(re.findall(r"`{?([a-z_]+)}?`", PAGE))
     assert set(LIFECYCLE) | set(Notice.__struct_fields__) | set(FIELDS) <= words
+
+
+def test_consumers_leave_out_what_panes_are_called() -> None:
+    """The printed pattern is the one by which names are reserved."""
+    assert f'panes = re.compile("{PATTERN}")' in PAGE

@@ -30,13 +30,15 @@ DENIAL = "crowd denied: budget 1970-01-01T02:00:00.000Z"
 
 
 def test_every_consumer_prints_what_was_published(broker: Broker, tmp_path: Path) -> None:
-    """One alarm, twice on the topic, and one denial."""
+    """One alarm, twice on the topic, and one denial; that of panes is left out."""
     for topic in ("consumers.alarms", "consumers.decisions"):
         broker.create_topic(topic, 1)
     alarm = alarm_of(0, {"room": "hall"})
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap, acks="all")
     denial = decision_of(1, denied=True)
-    for decision, alarms in ((decision_of(0, alarms=[alarm]), [alarm] * 2), (denial, [])):
+    pane = decision_of(1, denied=True, query="panes-0123abcd")
+    said = ((pane, []), (decision_of(0, alarms=[alarm]), [alarm] * 2), (denial, []))
+    for decision, alarms in said:
         producer.send("consumers.decisions", key=b"crowd", value=encode(decision)).get()
         for one in alarms:
             producer.send("consumers.alarms", key=b"crowd", value=encode(one)).get()
@@ -57,7 +59,7 @@ def test_every_consumer_prints_what_was_published(broker: Broker, tmp_path: Path
 
         wait_until("kafka-python prints", lambda: sorted(printed(0)) == [DENIAL, ALARM])
         wait_until("aiokafka prints", lambda: printed(1) == [ALARM, ALARM])
-        wait_until("kcat prints", lambda: len(printed(2)) == 4)
+        wait_until("kcat prints", lambda: len(printed(2)) == 5)
         assert f"crowd {encode(alarm).decode()}" in printed(2)
     finally:
         for process in running:

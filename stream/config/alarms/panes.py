@@ -11,7 +11,6 @@ import json
 import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +24,7 @@ from operators.conditions.condition import Condition
 from operators.conditions.weights import Weight
 from operators.registry import DEFAULT, mechanism_of
 from stream.model.fingerprints import definition, fingerprint
+from stream.model.panes import is_panes, panes_name
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 
 if TYPE_CHECKING:
@@ -50,6 +50,10 @@ def with_panes(alarms: Alarms, findings: Findings) -> Alarms:
         findings: receives errors of alarms that cannot be decided from panes.
     """
     every = (*alarms.queries.values(), *alarms.wanted.values())
+    for query in every:
+        if is_panes(query.id):
+            message = "names like this are kept for noisy panes, whose denials readers leave out"
+            findings.wrong(("alarms", query.id), message, "rename the alarm", key=True)
     asking = [query for query in every if mechanism_of(query.mechanism).panes is not None]
     able = [query for query in asking if _able(query, alarms, findings)]
     alike: defaultdict[str, list[_Shared]] = defaultdict(list)
@@ -62,9 +66,10 @@ def with_panes(alarms: Alarms, findings: Findings) -> Alarms:
             # Two groups may come to panes of one length and yet not share them.
             before = sum(other.calendar == shared.calendar for other in groups[:at])
             own = shared.panes(f"{terms} {before}", alarms.budget)
-            if own.id in {*panes, *alarms.queries}:
+            if own.id in panes:
                 place = ("alarms", shared.queries[0].id)
-                findings.wrong(place, f"its panes have a taken name, {own.id}", "rename an alarm")
+                hint = "change its grace by a millisecond: the name follows from it"
+                findings.wrong(place, f"its panes have a taken name, {own.id}", hint)
             panes[own.id] = own
             readers |= {one.id: shared.reader(one, own, alarms.budget) for one in shared.queries}
     queries = {name: readers.get(name, query) for name, query in alarms.queries.items()}
@@ -109,11 +114,9 @@ class _Shared:
         cells = dearest.condition.cells
         (sensitivity,) = dearest.condition.sensitivities
         nothing = np.zeros(cells, dtype=np.int64)  # no threshold is a pane's own
-        length = _length(self.calendar)
-        named = blake2b(f"{terms} {length}".encode(), digest_size=4).hexdigest()
         own = replace(
             dearest,
-            id=f"panes-{named}",
+            id=panes_name(f"{terms} {_length(self.calendar)}"),
             calendar=self.calendar,
             condition=Condition.single(IntegerTest(Comparison.GE, nothing, sensitivity)),
             aim=replace(dearest.aim, panes=1, pane_units=self.units),

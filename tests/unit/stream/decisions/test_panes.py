@@ -13,9 +13,13 @@ from accountant.store.tables.windows import window_columns
 from accountant.units import PrivacyUnit
 from operators.noise.source import NoiseSource
 from stream.custody.changes import accept_changes
+from stream.decisions.lifecycle import State, step
 from stream.decisions.mechanisms import panes_of
+from stream.decisions.release import decision_record
 from stream.decisions.steps import Step
+from stream.model.lifecycles import EVERY_RING
 from stream.planning.panes import pane_shares
+from stream.windows.instants import iso_utc
 from tests.support.archived import move_all
 from tests.support.ledgers import TOPIC_ID, Series, registration, settle
 from tests.support.paned import alarm, configured, opened, replayed, rows
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
 
 SLIDING = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '3' MINUTE)"
 TWO = (alarm("warning", SLIDING, "COUNT(*) > 9"), alarm("critical", SLIDING, "COUNT(*) > 12"))
+OWN = alarm("own", "TUMBLE(ts, INTERVAL '1' MINUTE)", "COUNT(*) > 9", mechanism="tslm")
 KILLED_AT = [step for step in Step if step is not Step.AFTER_POLL]
 
 
@@ -152,8 +157,7 @@ def test_no_more_panes_are_kept_than_windows_to_come_read(tmp_path: Path) -> Non
 
 def test_a_window_over_a_denied_pane_is_denied_for_its_reason(tmp_path: Path) -> None:
     """The wall holds no pane beside the window of another alarm: all of it is public."""
-    own = alarm("own", "TUMBLE(ts, INTERVAL '1' MINUTE)", "COUNT(*) > 9", mechanism="tslm")
-    alarms = configured(tmp_path, own, *TWO, until="00:04", wall="0.9")
+    alarms = configured(tmp_path, OWN, *TWO, until="00:04", wall="0.9")
     with opened(alarms) as ledger:
         decisions = list(replayed(alarms, ledger, rows(tmp_path, (1, 1, 1, 1))))
         assert ledger.reports.verify() == []
@@ -162,6 +166,29 @@ def test_a_window_over_a_denied_pane_is_denied_for_its_reason(tmp_path: Path) ->
     assert (panes, Outcome.DENIED, "budget") in ended
     assert ("warning", Outcome.DENIED, "budget") in ended
     assert {one.epsilon_units for one in decisions if one.reason} == {0}
+
+
+def test_readers_are_told_of_no_pane_and_of_every_window_over_a_denied_one(tmp_path: Path) -> None:
+    """Denials of panes are on the topic; what is said of it names alarms, and misses nothing."""
+    alarms = configured(tmp_path, OWN, *TWO, until="00:04", wall="0.9")
+    with opened(alarms) as ledger:
+        decisions = list(replayed(alarms, ledger, rows(tmp_path, (1, 1, 1, 1))))
+    records = [decision_record(alarms.running[one.key.query], alarms, one) for one in decisions]
+    denied = [one for one in records if one.outcome == "denied"]
+    notices = [step(State(), one, (), EVERY_RING)[1] for one in denied]
+    told = {(one.query, one.window_start) for each in notices for one in each}
+    (panes,) = alarms.panes
+    assert panes in {one.query for one in denied}
+    assert told == {(one.query, one.window_start) for one in denied if one.query != panes}
+    over = [one for one in decisions if one.key.query in alarms.panes[panes].readers]
+    for pane in (one.key for one in decisions if one.key.query == panes and one.reason):
+        reading = [
+            one
+            for one in over
+            if one.key.start_ms <= pane.start_ms and pane.end_ms <= one.key.end_ms
+        ]
+        assert reading
+        assert all((one.key.query, iso_utc(one.key.start_ms)) in told for one in reading)
 
 
 def test_a_window_whose_panes_are_gone_is_denied(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from accountant.errors import ConfigError
 from accountant.units import to_loss_units
 from stream.config.loading import examine
 from stream.decisions.mechanisms import plans_of
+from stream.model.panes import is_panes
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from tests.support.commands import tocsin
 from tests.support.paned import HEAD, alarm, configured
@@ -169,6 +170,29 @@ def test_what_cannot_be_decided_from_panes(
     assert isinstance(error, ConfigError)
     assert (error.line or 0) > 8
     assert hint in (error.hint or "")
+
+
+@pytest.mark.parametrize("mechanism", ["panes", "tslm"])
+def test_no_alarm_is_called_as_panes_are(tmp_path: Path, mechanism: str) -> None:
+    """Whatever decides it: readers of decisions know panes by their names alone."""
+    file = tmp_path / "alarms.yaml"
+    head = HEAD.format(rooms="hall", until="02:00", wall="4", ledger="sqlite:///a.db")
+    written = alarm("NAME", HOUR, "COUNT(*) > 100", mechanism=mechanism)
+    told = {}
+    for name in ("panes-0123abcd", "panes-0123abc", "panes-0123ABCD", "panes-front"):
+        file.write_text(head + written.replace("NAME", name))
+        told[name] = [(error.line, error.hint) for error in examine(file, environ={}).errors]
+    line = head.count("\n") + 1
+    assert told.pop("panes-0123abcd") == [(line, "rename the alarm")]
+    assert list(told.values()) == [[], [], []]
+
+
+def test_names_of_panes_are_reserved(tmp_path: Path) -> None:
+    """Those that configurations get are what readers leave out."""
+    alarms = configured(tmp_path, over("a", SLIDING), over("b", HOUR, "9"), until="02:00")
+    assert alarms.panes
+    assert all(map(is_panes, alarms.panes))
+    assert not any(map(is_panes, alarms.queries))
 
 
 def test_the_plan_says_who_shares_and_what_to_do_where_it_does_not_fit(tmp_path: Path) -> None:

@@ -1,0 +1,271 @@
+"""The AsyncAPI file is one, and says of topics, records and notices what the code sends."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import re
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import jsonschema
+import pytest
+import yaml
+
+from stream.config.loading import load
+from stream.config.security import _MECHANISMS
+from stream.decisions.records import encode
+from stream.kafka.delivery.web import WebhookTarget
+from stream.kafka.publish import Publisher
+from stream.kafka.topics import plan
+from stream.model.deliveries import Webhook
+from stream.model.panes import PATTERN
+from tests.support.asyncapi import faults, resolved
+from tests.support.commands import configuration
+from tests.support.notices import on_mqtt, parcels
+from tests.support.paned import alarm, configured, opened, replayed, rows
+from tests.support.published import alarm_of, decision_of
+from tests.support.targets import Inbox
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stream.build import Runtime
+
+DOCS = ROOT / "docs"
+FILE: dict[str, Any] = yaml.safe_load((DOCS / "asyncapi.yaml").read_text(encoding="utf-8"))
+RANG = alarm_of(0, {"room": "hall"})
+DENIED = decision_of(1, denied=True)
+PREDICATES = ({"room": "hall"}, {}, {"room": "2/14", "floor": ""})
+
+
+def message(channel: str) -> dict[str, Any]:
+    """Return the only message of a channel, references followed."""
+    (found,) = FILE["channels"][channel]["messages"].values()
+    return cast("dict[str, Any]", resolved(FILE, found, DOCS))
+
+
+def validate(content: object, schema: dict[str, Any]) -> None:
+    """Check something against a schema of the file, formats included."""
+    kind = jsonschema.Draft202012Validator
+    kind(schema, format_checker=kind.FORMAT_CHECKER).validate(content)
+
+
+def operation_of(channel: str) -> dict[str, Any]:
+    """Return the only operation on a channel."""
+    place = {"$ref": f"#/channels/{channel}"}
+    (found,) = [one for one in FILE["operations"].values() if one["channel"] == place]
+    return cast("dict[str, Any]", found)
+
+
+def test_the_file_is_asyncapi() -> None:
+    """No field that is not there in 3.0.0, and every reference leads somewhere."""
+    assert faults(FILE, DOCS) == []
+
+
+BROKEN: dict[str, Callable[[dict[str, Any]], object]] = {
+    "another version": lambda file: file.update(asyncapi="2.6.0"),
+    "no title": lambda file: file["info"].pop("title"),
+    "publish, as in version 2": lambda file: file["channels"]["alarms"].update(publish={}),
+    "an action of version 2": lambda file: file["operations"]["publishAlarms"].update(action="pub"),
+    "no channel": lambda file: file["operations"]["publishAlarms"].pop("channel"),
+    "a url, as in version 2": lambda file: file["servers"]["kafka"].update(url="localhost:9092"),
+    "no protocol": lambda file: file["servers"]["kafka"].pop("protocol"),
+    "a scheme that is none": lambda file: file["components"]["securitySchemes"].update(
+        plain={"type": "password"}
+    ),
+    "a scheme that is not there": lambda file: file["components"]["securitySchemes"].pop("plain"),
+    "a server that is not there": lambda file: file["servers"].pop("mqtt"),
+    "a channel that is not there": lambda file: file["channels"].pop("alarms"),
+    "a schema that is not there": lambda file: file["components"]["schemas"].pop("noHeaders"),
+    "a file that is not there": lambda file: file["channels"]["alarms"]["messages"]["alarm"].update(
+        payload={"$ref": "../stream/decisions/schemas/alarms.schema.json"}
+    ),
+    "another channel's message": lambda file: file["operations"]["publishAlarms"].update(
+        messages=[{"$ref": "#/channels/decisions/messages/decision"}]
+    ),
+    "a payload that is no schema": lambda file: file["channels"]["mqttStatus"]["messages"][
+        "status"
+    ].update(payload={"type": "word"}),
+    "a parameter too few": lambda file: file["channels"]["mqttStates"]["parameters"].pop("values"),
+    "one address twice": lambda file: file["channels"]["alarms"].update(address="tocsin.decisions"),
+    "a binding of no version": lambda file: file["channels"]["alarms"]["bindings"]["kafka"].update(
+        bindingVersion="9.0.0"
+    ),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+def test_what_is_no_asyncapi_is_found(broken: Callable[[dict[str, Any]], object]) -> None:
+    """Each with one thing wrong."""
+    file = copy.deepcopy(FILE)
+    broken(file)
+    assert faults(file, DOCS)
+
+
+def test_topics_are_those_that_are_made(tmp_path: Path) -> None:
+    """Their names, partitions and settings, as `tocsin topics --apply` has them by default."""
+    path = Path(configuration(tmp_path))
+    path.write_text("kafka: {bootstrap: 'h:1'}\n" + path.read_text())
+    made = {one.name: one for one in plan(load(path, environ={}))}
+    for name in ("alarms", "decisions"):
+        channel = FILE["channels"][name]
+        binding = channel["bindings"]["kafka"]
+        topic = made[channel["address"]]
+        assert binding["partitions"] == topic.partitions
+        policies = binding["topicConfiguration"]
+        assert {key: ",".join(value) for key, value in policies.items()} == topic.config
+
+
+def test_ways_to_log_in_are_those_of_the_configuration() -> None:
+    """SASL's mechanisms, and certificates."""
+    schemes = {one["type"] for one in FILE["components"]["securitySchemes"].values()}
+    named = {"".join(re.findall(r"\w", mechanism)).lower() for mechanism in _MECHANISMS}
+    assert {one.lower() for one in schemes} == named | {"x509"}
+    listed = {one["$ref"].rpartition("/")[2] for one in FILE["servers"]["kafka"]["security"]}
+    assert listed == set(FILE["components"]["securitySchemes"])
+
+
+def test_the_version_is_the_packages() -> None:
+    """So that who keeps the file knows of which version it is."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert FILE["info"]["version"] == project["project"]["version"]
+
+
+class Brokers:
+    """A producer that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.records: list[tuple[str, bytes, dict[str, Any]]] = []
+
+    async def send(self, topic: str, value: bytes, **options: Any) -> Any:
+        """Take a record; what it returns can be waited for."""
+        self.records.append((topic, value, options))
+        done = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
+
+    async def send_and_wait(self, topic: str, value: bytes, **options: Any) -> None:
+        """Take a record and wait for the brokers."""
+        await (await self.send(topic, value, **options))
+
+
+def published(folder: Path) -> list[tuple[str, bytes, dict[str, Any]]]:
+    """Return the records of alarms that ring, over panes and not, as a worker sends them."""
+    window = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
+    own = alarm("own", "TUMBLE(ts, INTERVAL '1' MINUTE)", "COUNT(*) > 9", mechanism="tslm")
+    alarms = configured(folder, own, alarm("hall", window, "COUNT(*) > 12"), until="00:04")
+    publisher, brokers = Publisher.__new__(Publisher), Brokers()
+    publisher._runtime = cast("Runtime", SimpleNamespace(alarms=alarms))
+    publisher._kafka = cast(
+        "Any", SimpleNamespace(alarms_topic="tocsin.alarms", decisions_topic="tocsin.decisions")
+    )
+    publisher._released = None
+    with opened(alarms) as ledger:
+        for one in replayed(alarms, ledger, rows(folder, (99, 99, 1, 1))):
+            asyncio.run(publisher._send(brokers, one, 5_000))
+    return brokers.records
+
+
+def test_records_are_what_the_file_says(tmp_path: Path) -> None:
+    """Topic, key and value of what a worker hands to its producer; headers it gives none."""
+    channels = {one["address"]: name for name, one in FILE["channels"].items()}
+    sent = published(tmp_path)
+    assert {channels[topic] for topic, _, _ in sent} == {"alarms", "decisions"}
+    for topic, value, options in sent:
+        said, content = message(channels[topic]), json.loads(value)
+        validate(content, said["payload"])
+        assert options.keys() == {"key", "timestamp_ms"}
+        validate(dict(options.get("headers", ())), said["headers"])
+        validate(options["key"].decode(), said["bindings"]["kafka"]["key"])
+        assert options["key"].decode() == content["query"]
+    panes = re.compile(PATTERN)
+    assert any(panes.fullmatch(json.loads(value)["query"]) for _, value, _ in sent)
+    assert "`panes-` and eight hex digits" in FILE["channels"]["decisions"]["description"]
+
+
+@pytest.mark.parametrize(
+    ("channel", "records"),
+    [
+        ("alarms", [RANG, alarm_of(3, {}), alarm_of(1, {"a": "", "b": "ü"})]),
+        ("decisions", [DENIED, decision_of(0, alarms=[RANG]), decision_of(2, unanswered=1)]),
+    ],
+)
+def test_a_topic_takes_its_own_records_and_no_others(channel: str, records: list[Any]) -> None:
+    """Alarms are no decisions, nor the other way round."""
+    other = {"alarms": "decisions", "decisions": "alarms"}[channel]
+    for record in records:
+        validate(json.loads(encode(record)), message(channel)["payload"])
+        with pytest.raises(jsonschema.ValidationError):
+            validate(json.loads(encode(record)), message(other)["payload"])
+
+
+@pytest.mark.parametrize(("channel", "record"), [("alarms", RANG), ("decisions", DENIED)])
+def test_examples_are_records(channel: str, record: Any) -> None:
+    """They stand there as the code writes them."""
+    (example,) = message(channel)["examples"]
+    assert example["payload"] == json.loads(encode(record))
+
+
+@pytest.mark.parametrize("predicate", PREDICATES)
+def test_letters_are_what_the_file_says(predicate: dict[str, str]) -> None:
+    """Headers and body of every notice that a web server is sent, of every status named."""
+    wanted = []
+    with Inbox() as inbox:
+
+        async def work() -> None:
+            target = WebhookTarget(
+                Webhook("desk", f"{inbox.url}/tocsin", b"a secret of many bytes")
+            )
+            wanted.extend([one for one in parcels(predicate) if target.wants(one.notice)])
+            await target.send(wanted)
+            await target.close()
+
+        asyncio.run(work())
+        letters = inbox.letters
+    said = message("webhook")
+    assert (
+        operation_of("webhook")["bindings"]["http"]["method"] == "POST"
+    )  # the inbox takes no other
+    assert len(letters) == len(wanted)
+    for _, headers, content in letters:
+        body = json.loads(content)
+        validate(body, said["payload"])
+        validate({name.lower(): value for name, value in headers.items()}, said["headers"])
+        assert headers["webhook-id"] == body["notice_id"]
+        assert headers["Content-Type"] == FILE["defaultContentType"]
+    statuses = {json.loads(content)["status"] for _, _, content in letters}
+    assert statuses == set(said["payload"]["allOf"][1]["properties"]["status"]["enum"])
+    for change in ({"status": "ongoing"}, {"state": "ON"}):
+        with pytest.raises(jsonschema.ValidationError):
+            validate({**json.loads(letters[0][2]), **change}, said["payload"])
+
+
+def named(channel: str, predicate: dict[str, str]) -> str:
+    """Return a pattern for the topics of a channel."""
+    address: str = FILE["channels"][channel]["address"]
+    values = "".join("/[^/]+" for _ in predicate)
+    return address.replace("{alarm}", "crowd").replace("/{values}", values)
+
+
+@pytest.mark.parametrize("predicate", PREDICATES)
+def test_what_is_retained_is_what_the_file_says(predicate: dict[str, str]) -> None:
+    """Topics, payloads and quality of service of every notice, and of being there."""
+    seen = set()
+    for topic, content, options in on_mqtt(predicate):
+        (channel,) = [
+            one
+            for one in ("mqttStates", "mqttDenials", "mqttStatus")
+            if re.fullmatch(named(one, predicate), topic)
+        ]
+        seen.add(channel)
+        said = message(channel)
+        text = "contentType" in said
+        validate(content.decode() if text else json.loads(content), said["payload"])
+        assert options.items() <= operation_of(channel)["bindings"]["mqtt"].items()
+        assert options.keys() == {"qos", "retain"}
+    assert seen == {"mqttStates", "mqttDenials", "mqttStatus"}

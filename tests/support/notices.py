@@ -1,0 +1,98 @@
+"""Notices of every kind, as decisions and alarms lead to them, and as an MQTT broker gets them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from stream.decisions.lifecycle import State, step
+from stream.kafka.delivery.mqtt import MqttTarget
+from stream.kafka.delivery.parcels import Parcel, ends_ms
+from stream.model.deliveries import Broker
+from stream.model.lifecycles import Lifecycle
+from tests.support.published import HOUR_MS, alarm_of, decision_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stream.decisions.lifecycle import Notice
+
+__all__ = ["notices", "on_mqtt", "parcels"]
+
+_PUBLISHED_MS = 2 * HOUR_MS
+_TERMS = Lifecycle(
+    labels={"severity": "page"},
+    annotations={"summary": "{alarm} is {status} since {since}"},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Hour:
+    rings: bool = False
+    denied: bool = False
+    unanswered: int = 0
+    whole: bool = True
+
+
+_HOURS = (
+    _Hour(rings=True),
+    _Hour(rings=True),
+    _Hour(denied=True),
+    _Hour(unanswered=1),
+    _Hour(whole=False),
+    _Hour(),
+)
+
+
+def notices(predicate: Mapping[str, str]) -> list[Notice]:
+    """Return what is said while a predicate rings twice, gets no answer three times, and is silent.
+
+    Without an answer are a denied window, one in which a run was spent, and one whose alarms are
+    not all there; the last decision is of a version that did not say when the next window begins.
+
+    Args:
+        predicate: the group's values by field.
+    """
+    state, found = State(), []
+    for number, hour in enumerate(_HOURS):
+        alarms = [alarm_of(number, predicate)] if hour.rings else []
+        decision = decision_of(
+            number, denied=hour.denied, unanswered=hour.unanswered, alarms=alarms
+        )
+        if number == len(_HOURS) - 1:
+            decision = msgspec.structs.replace(decision, next_start="")
+        state, said = step(state, decision, alarms, _TERMS, whole=hour.whole)
+        found += said
+    return found
+
+
+def parcels(predicate: Mapping[str, str]) -> list[Parcel]:
+    """Return these notices on their way."""
+    return [Parcel(one, _PUBLISHED_MS, ends_ms(one, _PUBLISHED_MS)) for one in notices(predicate)]
+
+
+class _Client:
+    """An MQTT client that keeps what is published."""
+
+    def __init__(self) -> None:
+        self.published: list[tuple[str, bytes, dict[str, Any]]] = []
+
+    async def publish(self, topic: str, content: bytes, **options: Any) -> None:
+        """Keep it."""
+        self.published.append((topic, content, options))
+
+
+def on_mqtt(predicate: Mapping[str, str]) -> list[tuple[str, bytes, dict[str, Any]]]:
+    """Return topic, payload and options of what a broker gets: these notices, and being there."""
+    target, client = MqttTarget(Broker("home", ("localhost", 1), "tocsin", "")), _Client()
+    target._client = client  # type: ignore[assignment]
+
+    async def work() -> None:
+        await target.send(parcels(predicate))
+        await target.refresh()
+
+    asyncio.run(work())
+    return client.published
