@@ -89,6 +89,18 @@ def test_a_bit_that_flips_in_the_last_record_is_seen(tmp_path: Path, bit: int) -
         assert found(path) == BODIES[:4]
 
 
+def test_what_follows_a_torn_record_does_not_come_back(tmp_path: Path) -> None:
+    """A new record of the same length stands where the torn one stood; nothing follows it."""
+    path = tmp_path / "buffer"
+    content = bytearray(written(path))
+    content[ENDS[3] - 1] ^= 1
+    path.write_bytes(content)
+    with Buffer(path, MOST) as opened:
+        assert opened.torn
+        opened.append([b"x" * len(BODIES[2])])
+    assert found(path) == [*BODIES[:2], b"x" * len(BODIES[2])]
+
+
 def test_what_was_delivered_goes_when_all_of_it_was(tmp_path: Path) -> None:
     """Until then a new process finds it again; after that the file begins anew."""
     path = tmp_path / "buffer"
