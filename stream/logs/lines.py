@@ -41,7 +41,7 @@ class Line(StrEnum):
     BRIDGING = "ready: this process brings messages of MQTT to a feed"
     UNFIT = "a message does not have what its templates ask for; it is no event"
     FULL = "the buffer is full; the MQTT broker keeps what comes until Kafka has taken it"
-    TORN = "the end of the buffer was torn by a crash; it had not been acknowledged"
+    TORN = "the buffer ends with a torn record, as a crash leaves it; it is cut off there"
     CLAIMED = (
         "the feeds are claimed for this ledger; it knows nothing of what another spent on them"
     )

@@ -136,13 +136,7 @@ class Intake:
             return None
         number, nonce = (taken.mid, 0) if taken.qos else (0, time.time_ns())
         payload = taken.payload if isinstance(taken.payload, bytes) else b""
-        message = Message(
-            topic,
-            payload,
-            number,
-            time.time_ns() // 1_000_000,
-            nonce,
-        )
+        message = Message(topic, payload, number, time.time_ns() // 1_000_000, nonce)
         event = event_of(route, self._bridge.unit, message)
         if event is None:
             self._unfit(route.written)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -116,6 +116,28 @@ def test_what_was_delivered_goes_when_all_of_it_was(tmp_path: Path) -> None:
         assert opened.next(100) == []
         opened.append([b"new"])
     assert found(path) == [b"new"]
+
+
+def noted(name: str, real: Callable[..., Any], calls: list[str]) -> Callable[..., Any]:
+    """Return a function that notes that it is called."""
+
+    def call(*arguments: Any) -> Any:
+        calls.append(name)
+        return real(*arguments)
+
+    return call
+
+
+def test_the_disk_has_it_before_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written is synced after it, and so is the cut before anything follows it."""
+    with Buffer(tmp_path / "buffer", MOST) as opened:
+        calls: list[str] = []
+        for name in ("pwrite", "fsync", "ftruncate"):
+            monkeypatch.setattr(os, name, noted(name, getattr(os, name), calls))
+        opened.append([b"one", b"two"])
+        assert calls == ["pwrite", "fsync"]
+        opened.delivered(opened.next(2))
+        assert calls == ["pwrite", "fsync", "ftruncate", "fsync"]
 
 
 def test_it_is_full_until_all_was_delivered(tmp_path: Path) -> None:
