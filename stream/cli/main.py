@@ -79,6 +79,10 @@ class _Tocsin(Suggesting):
     context_settings={"help_option_names": ["-h", "--help"]},
     commands=[
         Later(
+            "bridge",
+            help="Bring sensors' messages from MQTT to a feed, at least once, until told to end.",
+        ),
+        Later(
             "check",
             help="Check a configuration; say every error with its place and what to write instead.",
         ),

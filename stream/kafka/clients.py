@@ -13,13 +13,22 @@ from aiokafka.helpers import create_ssl_context
 from faust.auth import SASLCredentials, SSLCredentials
 from kafka.errors import KafkaError as AdminError
 
+from accountant.errors import DependencyError
+
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
 
     from stream.model.alarms import KafkaSettings
 
-__all__ = ["FETCH", "KAFKA_AWAY", "admin_arguments", "aiokafka_arguments", "faust_credentials"]
+__all__ = [
+    "FETCH",
+    "KAFKA_AWAY",
+    "admin_arguments",
+    "aiokafka_arguments",
+    "faust_credentials",
+    "no_mqtt",
+]
 
 FETCH: Final = {"max_partition_fetch_bytes": 8 << 20}
 """How whoever reads whole logs fetches: arguments of aiokafka's consumer."""
@@ -65,6 +74,13 @@ def faust_credentials(kafka: KafkaSettings) -> SASLCredentials | SSLCredentials 
             ssl_context=context,
         )
     return SSLCredentials(context=context) if context else None
+
+
+def no_mqtt() -> DependencyError:
+    """Return what is said where the client of MQTT, which is an extra, is not installed."""
+    return DependencyError(
+        "MQTT needs a client that is not installed", hint="pip install 'tocsin[deliver]'"
+    )
 
 
 def _protocol(security: Mapping[str, str]) -> str:

@@ -1,14 +1,15 @@
-"""Tasks side by side: until the first ends, until all have, until none is left."""
+"""Tasks side by side: until the first ends, until all have, until none is left, until told."""
 
 from __future__ import annotations
 
 import asyncio
+import signal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable
 
-__all__ = ["cancelled", "every", "first"]
+__all__ = ["cancelled", "every", "first", "innermost", "told"]
 
 
 async def first(*tasks: Coroutine[Any, Any, None]) -> None:
@@ -34,3 +35,20 @@ async def every(tasks: Iterable[Coroutine[Any, Any, None]]) -> None:
     for outcome in await asyncio.gather(*tasks, return_exceptions=True):
         if outcome is not None:
             raise outcome
+
+
+def innermost(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return what ended a group of tasks: the others ended because of it."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+async def told() -> None:
+    """Return once the process is told to end."""
+    news = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, news.set)
+    await news.wait()

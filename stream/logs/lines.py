@@ -38,6 +38,10 @@ class Line(StrEnum):
     DELIVERING = "ready: this process delivers alarms"
     UNDELIVERED = "a target does not take a notice; it is kept with the dead letters"
     INCOMPLETE = "alarms that a decision counts are not on their topic any more"
+    BRIDGING = "ready: this process brings messages of MQTT to a feed"
+    UNFIT = "a message does not have what its templates ask for; it is no event"
+    FULL = "the buffer is full; the MQTT broker keeps what comes until Kafka has taken it"
+    TORN = "the buffer ends with a torn record, as a crash leaves it; it is cut off there"
     CLAIMED = (
         "the feeds are claimed for this ledger; it knows nothing of what another spent on them"
     )
@@ -69,6 +73,7 @@ FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
     "code": _NUMBER,
     "dependency": _WORD,
     "error": _WORD,
+    "filter": re.compile(r"[^\x00-\x1f\x7f]{1,200}"),
     "hint": _TEXT,
     "log_level": _WORD,
     "message": _TEXT,

@@ -35,6 +35,7 @@ _THIRD: Final = frozenset(
     {
         "test_bad_feeds.py",
         "test_batches.py",
+        "test_bridge.py",
         "test_claims.py",
         "test_consumers.py",
         "test_deliver.py",

@@ -46,6 +46,12 @@ class _Server:
             self.process = subprocess.Popen(self.command(), stdout=log, stderr=log)
         wait_until(f"{self.folder.name} answers", lambda: port_answers(self.port))
 
+    def stop(self) -> None:
+        """Tell it to end, and wait until it has."""
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait(PATIENCE_S)
+
     def kill(self) -> None:
         """End it as a crash does."""
         if self.process is not None:
@@ -53,13 +59,25 @@ class _Server:
             self.process.wait(PATIENCE_S)
 
 
+@dataclass
 class Mosquitto(_Server):
-    """A broker that keeps nothing on the disk: what was retained is gone when it is killed."""
+    """An MQTT broker.
+
+    Args:
+        keeps: whether it keeps sessions on the disk when it is told to end; otherwise what was
+            retained is gone as well.
+    """
+
+    keeps: bool = False
 
     def command(self) -> list[str]:
         """Return the command line."""
         settings = self.folder / "mosquitto.conf"
-        settings.write_text(f"listener {self.port} {HOST}\nallow_anonymous true\n")
+        lines = [f"listener {self.port} {HOST}", "allow_anonymous true"]
+        if self.keeps:
+            lines += ["persistence true", f"persistence_location {self.folder}/", "user root"]
+            lines += ["max_queued_messages 0"]
+        settings.write_text("\n".join([*lines, ""]))
         return ["/usr/sbin/mosquitto", "-c", str(settings)]
 
 

@@ -7,7 +7,6 @@ away delays no other.
 from __future__ import annotations
 
 import asyncio
-import signal
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +21,7 @@ from stream.kafka.delivery.parcels import DeadLetters, Parcel, ends_ms
 from stream.kafka.delivery.reading import Reading
 from stream.kafka.presence import Presence
 from stream.kafka.reach import require_kafka_there
+from stream.kafka.tasks import innermost, told
 from stream.logs.lines import Line
 
 if TYPE_CHECKING:
@@ -116,13 +116,13 @@ class _Deliverer:
                     tasks.create_task(self._commit(reading)),
                     *(tasks.create_task(courier.run()) for courier in self._couriers),
                 ]
-                await _told()
+                await told()
                 self._log.info(Line.STOPPING)
                 for task in work:
                     task.cancel()
             await self._commit_once(reading)
         except BaseExceptionGroup as group:
-            raise _first(group) from None
+            raise innermost(group) from None
         finally:
             await reading.stop()
 
@@ -169,20 +169,3 @@ class _Deliverer:
             _, safe = self._undelivered.popleft()
         if safe is not None and not await reading.commit(safe):
             self._undelivered.appendleft((done, safe))
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return what ended the tasks: the others ended because of it."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-async def _told() -> None:
-    """Return once the process is told to end."""
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
-    await told.wait()

@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from accountant.errors import DependencyError
+from stream.kafka.clients import no_mqtt
 from stream.kafka.delivery.parcels import AwayError, body
 
 try:
     import aiomqtt
 except ImportError as error:
-    raise DependencyError(
-        "MQTT needs a client that is not installed", hint="pip install 'tocsin[deliver]'"
-    ) from error
+    raise no_mqtt() from error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -40,7 +40,7 @@ FORMS: tuple[Edit, ...] = (
     ("tolerance: 9", " tolerance: 9", "32:15", "not valid YAML: mapping values are not allowed here"),
     ("tolerance: 9", "tolerance 9", "33:1", "not valid YAML: could not find expected ':'"),
     ("tolerance: 9", "tolernace: 9", "32:5", "did you mean `tolerance`?"),
-    ("tolerance: 9", "tolerance: 9\n    comment: rings too often", "33:5", "known here: active, alarms_per_period, append, append_to,"),
+    ("tolerance: 9", "tolerance: 9\n    comment: rings too often", "33:5", "known here: active, alarms_per_period, annotations, append, append_to,"),
     ("    sql: |", "    sql: |9", "27:7", "not valid YAML: expected <block end>, but found '<scalar>'"),
     ("    sql: |\n      SELECT room FROM badges", "    sql: |\n SELECT room FROM badges", "27:2", "not valid YAML: expected <block end>, but found '<scalar>'"),
     ("alarms:\n  crowd:", "alarms:\n  - crowd:", "25:3", "write `key: value` lines, indented"),

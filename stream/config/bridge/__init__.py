@@ -1,0 +1,1 @@
+"""The file of ``tocsin bridge``: its keys, and what they become."""

@@ -1,0 +1,161 @@
+"""What ``tocsin bridge`` runs on: a small file that knows of no alarm.
+
+It has ``kafka`` and ``bridge``: whoever runs sensors writes it without the custodian's secrets.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pydantic import BaseModel, Field, ValidationError
+
+from stream.config.closed import Closed
+from stream.config.declarations import build_kafka
+from stream.config.explaining import explained
+from stream.config.findings import Findings
+from stream.config.keys import EXAMPLES, MODELS, KafkaModel, LogModel
+from stream.config.scalars import (  # pydantic reads them
+    Address,  # noqa: TC001
+    Name,  # noqa: TC001
+    Text,  # noqa: TC001
+    TopicName,  # noqa: TC001
+    Whole,  # noqa: TC001
+)
+from stream.config.yamlfile import load_document
+from stream.events.mqtt_events import TemplateError, levels_of, overlap, template_of
+from stream.logs.settings import LogSettings
+from stream.model.bridges import Bridge, BridgeSetup, Route, Sensors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stream.config.yamlfile import Loc
+    from stream.model.bridges import Template
+
+__all__ = ["BridgeModel", "read_bridge"]
+
+_MIB: Final = 1 << 20
+_MOST_MIB: Final = 1 << 20
+_TOPICS: Final[Loc] = ("bridge", "topics")
+
+
+class _SensorsModel(Closed):
+    """The MQTT broker that sensors publish to."""
+
+    broker: Address
+    client: Name = "tocsin-bridge"
+    username: Text | None = None
+    password: Text | None = None
+    cafile: Text | None = None
+
+
+class BridgeModel(Closed):
+    """From MQTT to a feed."""
+
+    mqtt: _SensorsModel
+    topic: TopicName
+    unit: Text
+    buffer: Text | None = None
+    buffer_mib: Whole = 64
+    topics: dict[str, dict[str, Text]] = Field(min_length=1)
+
+
+class _BridgeFile(Closed):
+    """The whole file."""
+
+    kafka: KafkaModel
+    log: LogModel = LogModel()
+    bridge: BridgeModel
+
+
+_MODELS: Final[dict[tuple[str, ...], type[BaseModel]]] = {
+    **{place: model for place, model in MODELS.items() if place[:1] in {("kafka",), ("log",)}},
+    (): _BridgeFile,
+    ("bridge",): BridgeModel,
+    ("bridge", "mqtt"): _SensorsModel,
+}
+_EXAMPLES: Final = {
+    **EXAMPLES,
+    "kafka": "kafka: {bootstrap: localhost:9092}",
+    "mqtt": "mqtt: {broker: localhost:1883}",
+    "broker": "broker: localhost:1883",
+    "unit": "unit: sensor",
+    "topics": 'topics: {sensors/+room: {sensor: "{topic.room}"}}',
+}
+
+
+def read_bridge(path: Path, *, environ: Mapping[str, str]) -> BridgeSetup:
+    """Return what ``tocsin bridge`` runs on.
+
+    Args:
+        path: of the file.
+        environ: environment variables that its values may use.
+
+    Raises:
+        ConfigError: the first thing that is wrong with it.
+    """
+    document = load_document(path, environ=environ)
+    findings = Findings(document, path.parent, list(document.errors))
+    if findings.errors:
+        raise findings.errors[0]
+    try:
+        model = _BridgeFile.model_validate(document.tree)
+    except ValidationError as error:
+        raise explained(document, error, _MODELS, _EXAMPLES)[0] from None
+    kafka = build_kafka(model.kafka, {}, findings)
+    bridge = _bridge(model.bridge, findings)
+    if findings.errors or kafka is None:
+        raise findings.errors[0]
+    return BridgeSetup(kafka, bridge, LogSettings(model.log.level, model.log.format))
+
+
+def _bridge(model: BridgeModel, findings: Findings) -> Bridge:
+    sensors = model.mqtt
+    if sensors.cafile is not None and not (findings.folder / sensors.cafile).is_file():
+        message = "cafile names no file that can be read"
+        findings.wrong(("bridge", "mqtt", "cafile"), message, "write the path of a PEM file")
+    if not 1 <= model.buffer_mib <= _MOST_MIB:
+        message = "a buffer holds 1 MiB to 1 TiB"
+        findings.wrong(("bridge", "buffer_mib"), message, "write buffer_mib: 64")
+    stem = Path(findings.document.file).stem
+    return Bridge(
+        sensors=Sensors(
+            sensors.broker,
+            sensors.client,
+            sensors.username or "",
+            sensors.password or "",
+            str(findings.folder / sensors.cafile) if sensors.cafile else "",
+        ),
+        topic=model.topic,
+        unit=model.unit,
+        routes=_routes(model, findings),
+        buffer=findings.folder / (model.buffer or f"{stem}.buffer"),
+        buffer_bytes=model.buffer_mib * _MIB,
+    )
+
+
+def _routes(model: BridgeModel, findings: Findings) -> tuple[Route, ...]:
+    routes: list[Route] = []
+    for written, templates in model.topics.items():
+        loc: Loc = (*_TOPICS, written)
+        try:
+            levels, names = levels_of(written)
+        except TemplateError as error:
+            findings.wrong(loc, str(error), error.hint, key=True)
+            continue
+        for other in routes:
+            if overlap(levels, other.levels):
+                message = f"a message may belong here and to `{other.written[:40]}`"
+                findings.wrong(loc, message, "let every topic belong to one filter", key=True)
+        if model.unit not in templates:
+            message = f"`{model.unit[:40]}` is missing: the unit is the key of every record"
+            findings.wrong(loc, message, f'write {model.unit}: "{{topic.NAME}}"', key=True)
+        fields: dict[str, Template] = {}
+        for name, template in templates.items():
+            try:
+                fields[name] = template_of(template, list(names.values()))
+            except TemplateError as error:
+                findings.wrong((*loc, name), str(error), error.hint)
+        routes.append(Route(written, levels, names, fields))
+    return tuple(routes)

@@ -1,0 +1,4 @@
+"""From sensors on MQTT to a feed: ``tocsin bridge``.
+
+With a sensor's rights only: it writes one topic. No alarm, no ledger, no custodian's page.
+"""

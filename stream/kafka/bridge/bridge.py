@@ -1,0 +1,62 @@
+"""``tocsin bridge``: sensors' messages to a feed, and nothing lost that was acknowledged.
+
+::
+
+    MQTT broker ── QoS 1 ──▶ intake ──▶ buffer, fsync ──▶ outlet ──▶ Kafka, acks=all
+                 ◀── acknowledged once it is on the disk ──┘    └── cut once all is in the log
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from stream.kafka.bridge.buffer import Buffer
+from stream.kafka.bridge.intake import Intake
+from stream.kafka.bridge.outlet import Outlet
+from stream.kafka.bridge.store import Store
+from stream.kafka.presence import Presence
+from stream.kafka.tasks import innermost, told
+from stream.logs.lines import Line
+
+if TYPE_CHECKING:
+    from stream.logs.lines import Log
+    from stream.model.bridges import BridgeSetup
+
+__all__ = ["carry"]
+
+
+def carry(setup: BridgeSetup, log: Log) -> None:
+    """Bring messages to the feed until the process is told to end, by SIGTERM or SIGINT.
+
+    Neither Kafka nor the MQTT broker has to be there: each is tried again until it is.
+
+    Args:
+        setup: where from and where to.
+        log: where their coming and going is said.
+
+    Raises:
+        DataError: the file of the buffer is something else.
+        DependencyError: the buffer cannot be used.
+    """
+    with Buffer(setup.bridge.buffer, setup.bridge.buffer_bytes) as buffer:
+        if buffer.torn:
+            log.warning(Line.TORN)
+        asyncio.run(_carry(setup, buffer, log))
+
+
+async def _carry(setup: BridgeSetup, buffer: Buffer, log: Log) -> None:
+    bridge = setup.bridge
+    store = Store(buffer, log)
+    intake = Intake(bridge, store, Presence("mqtt", log), log)
+    outlet = Outlet(setup.kafka, bridge.topic, store, Presence("kafka", log))
+    log.info(Line.BRIDGING)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            work = [tasks.create_task(intake.run()), tasks.create_task(outlet.run())]
+            await told()
+            log.info(Line.STOPPING)
+            for task in work:
+                task.cancel()
+    except BaseExceptionGroup as group:
+        raise innermost(group) from None

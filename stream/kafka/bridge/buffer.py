@@ -1,0 +1,216 @@
+"""What was taken from MQTT and is not in the log yet: one append-only file.
+
+Guarantee: what :meth:`Buffer.append` returned for is found again after any crash, until
+:meth:`Buffer.delivered` was called for it. A crash may leave a torn end; it was never acknowledged,
+and is cut off. A record that was delivered may be found again: readers know copies by their ``id``.
+
+::
+
+    "TOCSINB1" | length crc body | length crc body | ...      4 bytes each, little-endian
+
+The checksum (CRC-32) covers the length as well, so that a run of zeros is no record.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import zlib
+from typing import TYPE_CHECKING, Final, Self
+
+from accountant.errors import DataError, DependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["HEAD_BYTES", "Buffer"]
+
+_MAGIC: Final = b"TOCSINB1"
+_LENGTH: Final = struct.Struct("<I")
+_PAIR: Final = struct.Struct("<II")
+HEAD_BYTES: Final = _PAIR.size
+"""What a record takes beside its body."""
+
+
+class Buffer:
+    """Records in the order in which they came; a context manager.
+
+    It begins anew whenever all of it was delivered, and takes nothing while it is full.
+
+    Args:
+        path: of the file; it is made where it is not there.
+        most_bytes: how long it may become.
+
+    Raises:
+        DataError: the file is something else.
+        DependencyError: it cannot be opened, or another process has it open.
+    """
+
+    def __init__(self, path: Path, most_bytes: int) -> None:
+        self.torn = False
+        """Whether the end of the file was cut off."""
+        self._path = path
+        self._most_bytes = most_bytes
+        self._read = self._end = len(_MAGIC)
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise _unusable(path, error) from error
+        try:
+            self._open()
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file; what is in it stays."""
+        os.close(self._file)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is something that was not delivered."""
+        return self._read < self._end
+
+    def fits(self, bodies: Sequence[bytes]) -> bool:
+        """Tell whether there is room for more."""
+        more = sum(HEAD_BYTES + len(body) for body in bodies)
+        return self._end + more <= self._most_bytes
+
+    def append(self, bodies: Sequence[bytes]) -> None:
+        """Return once records are on the disk.
+
+        Args:
+            bodies: for which there is room.
+
+        Raises:
+            DependencyError: they could not be written. What the disk holds then, the next process
+                finds out; none of them may be acknowledged.
+        """
+        content = b"".join(_framed(body) for body in bodies)
+        try:
+            _write(self._file, content, self._end)
+            os.fsync(self._file)
+        except OSError as error:
+            raise _unusable(self._path, error) from error
+        self._end += len(content)
+
+    def next(self, most: int) -> list[bytes]:
+        """Return the oldest records that were not delivered.
+
+        Args:
+            most: how many.
+
+        Raises:
+            DataError: the file was changed by somebody else.
+        """
+        found: list[bytes] = []
+        at = self._read
+        while at < self._end and len(found) < most:
+            body = self._at(at, self._end)
+            if body is None:
+                raise DataError(
+                    f"{self._path.name} was changed while it was open",
+                    hint="let one bridge alone use it",
+                )
+            found.append(body)
+            at += HEAD_BYTES + len(body)
+        return found
+
+    def delivered(self, bodies: Sequence[bytes]) -> None:
+        """Take note that the oldest records are in the log.
+
+        Args:
+            bodies: as :meth:`next` returned them.
+
+        Raises:
+            DependencyError: the file could not be cut.
+        """
+        self._read += sum(HEAD_BYTES + len(body) for body in bodies)
+        if self._read == self._end:
+            self._cut(len(_MAGIC))
+            self._read = self._end
+
+    def _open(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise DependencyError(
+                f"another process has the buffer {self._path.name} open",
+                hint="give every bridge a buffer and an MQTT client of its own",
+            ) from error
+        size = os.fstat(self._file).st_size
+        head = os.pread(self._file, len(_MAGIC), 0)
+        if head != _MAGIC[: len(head)]:
+            raise DataError(
+                f"{self._path.name} is no buffer of a bridge", hint="name another file in `buffer`"
+            )
+        if len(head) < len(_MAGIC):
+            try:
+                _write(self._file, _MAGIC, 0)
+                os.fsync(self._file)
+                _sync_folder(self._path.parent)
+            except OSError as error:
+                raise _unusable(self._path, error) from error
+            size = len(_MAGIC)
+        while (body := self._at(self._end, size)) is not None:
+            self._end += HEAD_BYTES + len(body)
+        if self._end < size:
+            self.torn = True
+            self._cut(self._end)
+
+    def _at(self, place: int, end: int) -> bytes | None:
+        """Return the record at a place; ``None`` where there is no whole one before the end."""
+        if place + HEAD_BYTES > end:
+            return None
+        length, checksum = _PAIR.unpack(os.pread(self._file, HEAD_BYTES, place))
+        if place + HEAD_BYTES + length > end:
+            return None
+        body = os.pread(self._file, length, place + HEAD_BYTES)
+        return body if _checksum(body) == checksum else None
+
+    def _cut(self, end: int) -> None:
+        try:
+            os.ftruncate(self._file, end)
+            # What is written next must not be found before old records that came back.
+            os.fsync(self._file)
+        except OSError as error:
+            raise _unusable(self._path, error) from error
+        self._end = end
+
+
+def _framed(body: bytes) -> bytes:
+    return _PAIR.pack(len(body), _checksum(body)) + body
+
+
+def _checksum(body: bytes) -> int:
+    return zlib.crc32(body, zlib.crc32(_LENGTH.pack(len(body))))
+
+
+def _write(file: int, content: bytes, place: int) -> None:
+    """Write all of it: a disk that fills takes a part and says so."""
+    rest = memoryview(content)
+    while rest:
+        written = os.pwrite(file, rest, place)
+        rest, place = rest[written:], place + written
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new file is there after a crash only once its folder is on the disk."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _unusable(path: Path, error: OSError) -> DependencyError:
+    return DependencyError(
+        f"the buffer {path.name} cannot be used ({error.strerror})",
+        hint="check its folder, its rights and the room on its disk",
+    )

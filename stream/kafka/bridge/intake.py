@@ -1,0 +1,154 @@
+"""The MQTT side: messages are acknowledged only once the buffer has them on the disk.
+
+The session is the broker's to keep (MQTT 5, without an end): what sensors publish at QoS 1 while
+the bridge is away waits there. What was not acknowledged is sent again after every connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from typing import TYPE_CHECKING, Final
+
+from stream.events.mqtt_events import Message, event_of, route_of
+from stream.kafka.bridge.store import packed
+from stream.kafka.clients import no_mqtt
+from stream.logs.lines import Line
+
+try:
+    import aiomqtt
+    from paho.mqtt.packettypes import PacketTypes
+    from paho.mqtt.properties import Properties
+    from paho.mqtt.subscribeoptions import SubscribeOptions
+except ImportError as error:
+    raise no_mqtt() from error
+
+if TYPE_CHECKING:
+    from stream.kafka.bridge.store import Store
+    from stream.kafka.presence import Presence
+    from stream.logs.lines import Log
+    from stream.model.bridges import Bridge
+
+__all__ = ["Intake"]
+
+_PATIENCE_S: Final = 10.0
+_PAUSE_S: Final = 1.0
+_FOR_EVER_S: Final = 0xFFFFFFFF  # what MQTT 5 writes for a session without an end
+_MOST_OPEN: Final = 200  # messages that the broker sends before it waits for acknowledgements
+_AGAIN_S: Final = 60.0
+_FAILED: Final = 128  # reason codes from here on refuse
+
+
+class Intake:
+    """Takes messages into a buffer until it is cancelled.
+
+    Args:
+        bridge: where from and what of it.
+        store: the buffer.
+        presence: told whether the broker answers.
+        log: where messages that are no events are told of.
+    """
+
+    def __init__(self, bridge: Bridge, store: Store, presence: Presence, log: Log) -> None:
+        self._bridge = bridge
+        self._store = store
+        self._presence = presence
+        self._log = log
+        self._said_s: dict[str, float] = {}
+
+    async def run(self) -> None:
+        """Take messages until cancelled; a broker that is away is tried again.
+
+        Raises:
+            DependencyError: the buffer cannot be written.
+        """
+        while True:
+            try:
+                async with self._client() as client:
+                    await self._subscribe(client)
+                    self._presence.found()
+                    while True:
+                        await self._take(client)
+            except (aiomqtt.MqttError, OSError) as error:
+                self._presence.missed(error)
+            await asyncio.sleep(_PAUSE_S)
+
+    def _client(self) -> aiomqtt.Client:
+        settings = self._bridge.sensors
+        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        properties.SessionExpiryInterval = _FOR_EVER_S
+        properties.ReceiveMaximum = _MOST_OPEN
+        client = aiomqtt.Client(
+            settings.address[0],
+            settings.address[1],
+            identifier=settings.client,
+            protocol=aiomqtt.ProtocolVersion.V5,
+            clean_start=False,
+            properties=properties,
+            username=settings.username or None,
+            password=settings.password or None,
+            tls_context=ssl.create_default_context(cafile=settings.cafile)
+            if settings.cafile
+            else None,
+            timeout=_PATIENCE_S,
+        )
+        client._client.manual_ack_set(True)  # noqa: SLF001  # aiomqtt acknowledges what it received
+        return client
+
+    async def _subscribe(self, client: aiomqtt.Client) -> None:
+        # What is retained is a state that was told before, and no event.
+        options = SubscribeOptions(qos=1, retainHandling=SubscribeOptions.RETAIN_DO_NOT_SEND)
+        filters = [(route.filter, options) for route in self._bridge.routes]
+        for code in await client.subscribe(filters):
+            if code.value >= _FAILED:
+                raise aiomqtt.MqttError("a subscription is refused")
+
+    async def _take(self, client: aiomqtt.Client) -> None:
+        """Take what is there, at least one message."""
+        messages = client.messages
+        taken = [await anext(messages)]
+        while len(messages) and len(taken) < _MOST_OPEN:
+            taken.append(await anext(messages))
+        kept: list[tuple[aiomqtt.Message, bytes | None]] = []
+        for message in taken:
+            body = self._body(message)
+            if body is not None and not self._store.fits([*_bodies(kept), body]):
+                await self._keep(client, kept)
+                kept = []
+                await self._store.room(body)
+            kept.append((message, body))
+        await self._keep(client, kept)
+
+    async def _keep(
+        self, client: aiomqtt.Client, kept: list[tuple[aiomqtt.Message, bytes | None]]
+    ) -> None:
+        """Acknowledge messages, after the disk has those that are events."""
+        await self._store.append(_bodies(kept))
+        for message, _ in kept:
+            # One that is not heard is asked for again: the broker sends the message once more.
+            client._client.ack(message.mid, message.qos)  # noqa: SLF001  # aiomqtt has no such call
+
+    def _body(self, taken: aiomqtt.Message) -> bytes | None:
+        topic = taken.topic.value
+        route = route_of(self._bridge.routes, topic)
+        if route is None:  # of a subscription that the session had before
+            return None
+        number, nonce = (taken.mid, 0) if taken.qos else (0, time.time_ns())
+        payload = taken.payload if isinstance(taken.payload, bytes) else b""
+        message = Message(topic, payload, number, time.time_ns() // 1_000_000, nonce)
+        event = event_of(route, self._bridge.unit, message)
+        if event is None:
+            self._unfit(route.written)
+            return None
+        return packed(*event)
+
+    def _unfit(self, written: str) -> None:
+        now_s = time.monotonic()
+        if now_s - self._said_s.get(written, -_AGAIN_S) >= _AGAIN_S:
+            self._said_s[written] = now_s
+            self._log.warning(Line.UNFIT, filter=written)
+
+
+def _bodies(kept: list[tuple[aiomqtt.Message, bytes | None]]) -> list[bytes]:
+    return [body for _, body in kept if body is not None]

@@ -1,0 +1,86 @@
+"""The Kafka side: records of the buffer to the feed's topic, in order and at least once."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from aiokafka import AIOKafkaProducer
+
+from stream.kafka.bridge.store import unpacked
+from stream.kafka.clients import KAFKA_AWAY, aiokafka_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stream.kafka.bridge.store import Store
+    from stream.kafka.presence import Presence
+    from stream.model.alarms import KafkaSettings
+
+__all__ = ["Outlet"]
+
+_MOST: Final = 500  # records that are on their way at once
+_REQUEST_MS: Final = 10_000
+_PAUSE_S: Final = 1.0
+_STOP_S: Final = 5.0
+
+
+class Outlet:
+    """Brings records to a topic until it is cancelled.
+
+    Args:
+        kafka: how it is reached.
+        topic: of the feed.
+        store: the buffer.
+        presence: told whether Kafka answers.
+    """
+
+    def __init__(self, kafka: KafkaSettings, topic: str, store: Store, presence: Presence) -> None:
+        self._kafka = kafka
+        self._topic = topic
+        self._store = store
+        self._presence = presence
+
+    async def run(self) -> None:
+        """Bring records until cancelled; what was not acknowledged is brought again.
+
+        Raises:
+            DependencyError: the buffer cannot be cut.
+        """
+        while True:
+            producer = AIOKafkaProducer(
+                acks="all",
+                enable_idempotence=True,
+                request_timeout_ms=_REQUEST_MS,
+                **aiokafka_arguments(self._kafka),
+            )
+            try:
+                await producer.start()
+                while True:
+                    bodies = await self._store.next(_MOST)
+                    await self._send(producer, bodies)
+                    self._presence.found()
+                    await self._store.delivered(bodies)
+            except KAFKA_AWAY as error:
+                self._presence.missed(error)
+            finally:
+                # A producer that gave a record up is not to be trusted with the order of the next.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_STOP_S):
+                        await producer.stop()
+            await asyncio.sleep(_PAUSE_S)
+
+    async def _send(self, producer: Any, bodies: Sequence[bytes]) -> None:
+        """Return once all are in the log, on every replica that is in sync.
+
+        Raises:
+            KafkaError: one is not.
+        """
+        sent = []
+        for body in bodies:
+            key, value = unpacked(body)
+            sent.append(await producer.send(self._topic, value, key=key))
+        for outcome in await asyncio.gather(*sent, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome

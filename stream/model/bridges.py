@@ -1,0 +1,117 @@
+"""What brings sensors' messages from MQTT to a feed: where from, what of them, where to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from stream.logs.settings import LogSettings
+    from stream.model.alarms import KafkaSettings
+
+__all__ = ["Bridge", "BridgeSetup", "Route", "Sensors", "Slot", "Template"]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What stands between braces in a template.
+
+    Args:
+        kind: ``topic``, ``payload``, ``now`` or ``id``.
+        path: the name of a level, or the way into the payload; empty for ``now``, ``id`` and all
+            of the payload.
+    """
+
+    kind: str
+    path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """How one field of an event is made of a message.
+
+    Args:
+        parts: texts and slots, in order; a single slot keeps the type it has in JSON.
+    """
+
+    parts: tuple[str | Slot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The messages of one filter, and what becomes of them.
+
+    Args:
+        written: the filter as in the file, with the names of its levels.
+        levels: of the filter as MQTT has it: texts, ``+``, and ``#`` at the end.
+        names: of levels, by their place.
+        fields: templates by the name of a field of the event.
+    """
+
+    written: str
+    levels: tuple[str, ...]
+    names: Mapping[int, str]
+    fields: Mapping[str, Template]
+
+    @property
+    def filter(self) -> str:
+        """What is subscribed to."""
+        return "/".join(self.levels)
+
+
+@dataclass(frozen=True, slots=True)
+class Sensors:
+    """The MQTT broker that sensors publish to.
+
+    Args:
+        address: ``(host, port)``.
+        client: the name of the session that the broker keeps while the bridge is away.
+        username: empty for none.
+        password: empty for none.
+        cafile: authorities of its certificate, for TLS; empty for none.
+    """
+
+    address: tuple[str, int]
+    client: str
+    username: str = ""
+    password: str = field(default="", repr=False)
+    cafile: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """From one MQTT broker to one feed.
+
+    Args:
+        sensors: where from.
+        topic: of the feed, on Kafka.
+        unit: the field that holds the privacy unit's id; it is the record's key.
+        routes: what is taken; no message belongs to two of them.
+        buffer: file of what was taken and is not in the log yet.
+        buffer_bytes: how long that file may become.
+    """
+
+    sensors: Sensors
+    topic: str
+    unit: str
+    routes: tuple[Route, ...]
+    buffer: Path
+    buffer_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeSetup:
+    """All that ``tocsin bridge`` has to know.
+
+    Args:
+        kafka: how the feed's topic is reached.
+        bridge: where from and what of it.
+        log: how lines are written.
+    """
+
+    kafka: KafkaSettings
+    bridge: Bridge
+    log: LogSettings

@@ -1,0 +1,83 @@
+"""The page about sensors: its files are read, and its messages become the events that it shows."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from stream.config.bridge.reading import BridgeModel, read_bridge
+from stream.config.loading import examine
+from stream.events.mqtt_events import Message, event_of, route_of
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stream.model.bridges import Bridge
+
+PAGE = (ROOT / "docs" / "guide" / "sensors.md").read_text(encoding="utf-8")
+ZIGBEE, FEED, CHIRPSTACK = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
+(UPLINK,) = re.findall(r"```json\n(.*?)```", PAGE, flags=re.DOTALL)
+TAKEN_MS = 1_795_340_055_775
+
+
+def bridge_of(folder: Path, text: str) -> Bridge:
+    """Read a file as printed, with its variables."""
+    path = folder / "sensors.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_bridge(path, environ={"KAFKA_PASSWORD": "x", "MQTT_PASSWORD": "y"}).bridge
+
+
+def event(bridge: Bridge, topic: str, payload: str) -> dict[str, Any]:
+    """Return the event of a message; the unit is its key."""
+    route = route_of(bridge.routes, topic)
+    assert route is not None
+    made = event_of(route, bridge.unit, Message(topic, payload.encode(), 1, TAKEN_MS))
+    assert made is not None
+    found: dict[str, Any] = json.loads(made[1])
+    assert made[0] == found[bridge.unit].encode()
+    return found
+
+
+def test_a_motion_becomes_the_event_that_is_shown(tmp_path: Path) -> None:
+    """All but the hash, which is printed in part."""
+    payload, topic = re.findall(r"Of `(.*?)` on `(.*?)` it makes", PAGE)[0]
+    (shown,) = re.findall(r'`(\{"reading".*?)`', PAGE)
+    wanted = json.loads(shown)
+    found = event(bridge_of(tmp_path, ZIGBEE), topic, payload)
+    start = wanted.pop("reading").removesuffix("...")
+    assert found.pop("reading").startswith(start)
+    assert found == wanted
+
+
+def test_an_uplink_becomes_an_event_of_the_counters_recipe(tmp_path: Path) -> None:
+    """With the fields that the recipe declares."""
+    found = event(bridge_of(tmp_path, CHIRPSTACK), "application/1/device/01/event/up", UPLINK)
+    uplink = json.loads(UPLINK)
+    assert found == {
+        "reading": uplink["deduplicationId"],
+        "room": "hall",
+        "n": 3,
+        "ts": uplink["time"],
+    }
+
+
+def test_the_feed_is_sound_and_takes_the_fields(tmp_path: Path) -> None:
+    """Its topic, its unit and its fields are those that the bridge writes."""
+    path = tmp_path / "alarms.yaml"
+    path.write_text(FEED, encoding="utf-8")
+    report = examine(path, environ={})
+    assert not report.errors
+    assert report.alarms is not None
+    feed, bridge = report.alarms.feeds["motion"], bridge_of(tmp_path, ZIGBEE)
+    (route,) = bridge.routes
+    assert (feed.topic, feed.unit) == (bridge.topic, bridge.unit)
+    assert set(feed.fields) == set(route.fields)
+
+
+def test_every_key_has_its_row() -> None:
+    """With its default."""
+    rows = set(re.findall(r"^\| `([a-z_]+)`", PAGE, flags=re.MULTILINE))
+    assert set(BridgeModel.model_fields) <= rows
+    assert f"| `buffer_mib` | `{BridgeModel.model_fields['buffer_mib'].default}` |" in PAGE

@@ -1,0 +1,37 @@
+"""``tocsin bridge``: what it says where it cannot begin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.support.commands import configuration, tocsin
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILE = """\
+kafka: {bootstrap: "127.0.0.1:1"}
+bridge:
+  mqtt: {broker: "127.0.0.1:1"}
+  topic: motion
+  unit: sensor
+  topics: {sensors/+sensor: {sensor: "{topic.sensor}"}}
+"""
+
+
+def test_a_buffer_that_is_something_else_is_bad_input(tmp_path: Path) -> None:
+    """Exit code 2 and a hint; the file stays."""
+    path = tmp_path / "sensors.yaml"
+    path.write_text(FILE, encoding="utf-8")
+    (tmp_path / "sensors.buffer").write_text("notes", encoding="utf-8")
+    result = tocsin("bridge", str(path))
+    assert result.exit_code == 2
+    assert "no buffer of a bridge" in result.stderr
+    assert "hint:" in result.stderr
+    assert (tmp_path / "sensors.buffer").read_text(encoding="utf-8") == "notes"
+
+
+def test_a_file_of_alarms_is_bad_input(tmp_path: Path) -> None:
+    """Exit code 2: a sensor's process has no use for alarms."""
+    result = tocsin("bridge", configuration(tmp_path))
+    assert result.exit_code == 2

@@ -1,0 +1,112 @@
+"""The file of ``tocsin bridge``: what it becomes, and what is refused, each at its place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.errors import ConfigError
+from stream.config.bridge.reading import read_bridge
+from stream.model.bridges import Slot, Template
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILE = """\
+kafka: {bootstrap: localhost:9092}
+bridge:
+  mqtt: {broker: localhost:1883, password: "${SECRET}"}
+  topic: building.motion
+  unit: sensor
+  topics:
+    zigbee2mqtt/+room/motion: {sensor: "{topic.room}", at: "{now}"}
+"""
+MARK = "⟦"
+
+
+def read(folder: Path, text: str) -> object:
+    """Read a file with this text."""
+    path = folder / "bridge.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_bridge(path, environ={"SECRET": "hush"})
+
+
+def test_a_file_becomes_a_bridge(tmp_path: Path) -> None:
+    """Its buffer lies beside it; its filter is MQTT's."""
+    path = tmp_path / "bridge.yaml"
+    path.write_text(FILE, encoding="utf-8")
+    setup = read_bridge(path, environ={"SECRET": "hush"})
+    bridge = setup.bridge
+    assert setup.kafka.bootstrap == "localhost:9092"
+    assert (bridge.topic, bridge.unit, bridge.sensors.client) == (
+        "building.motion",
+        "sensor",
+        "tocsin-bridge",
+    )
+    assert bridge.sensors.password == "hush"  # noqa: S105  # of no server
+    assert "hush" not in repr(setup)
+    assert (bridge.buffer, bridge.buffer_bytes) == (tmp_path / "bridge.buffer", 64 << 20)
+    (route,) = bridge.routes
+    assert (route.filter, route.names) == ("zigbee2mqtt/+/motion", {1: "room"})
+    assert route.fields == {
+        "sensor": Template((Slot("topic", ("room",)),)),
+        "at": Template((Slot("now"),)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"{topic.room}"', '⟦"{topic.hall}"', "`hall` is no level of this filter"),
+        ('"{now}"', '⟦"{then}"', "`{then}` is nothing that a message has"),
+        ('"{now}"', '⟦"{now"', "a brace stands alone"),
+        ("zigbee2mqtt/+room/", "⟦zigbee2mqtt/room+/", "not a filter"),
+        (
+            "    zigbee2mqtt/+room/motion: {sensor",
+            "    ⟦zigbee2mqtt/+room/motion: {who",
+            "is missing",
+        ),
+        (
+            '"{now}"}\n',
+            '"{now}"}\n    ⟦zigbee2mqtt/#: {sensor: x}\n',
+            "may belong here and to `zigbee2mqtt/+room/motion`",
+        ),
+        ("unit: sensor", "unit: sensor\n  buffer_mib: ⟦0", "1 MiB to 1 TiB"),
+        ("unit: sensor", "unit: sensor\n  ⟦buffers: x", "`buffers` is not a key here"),
+        ("localhost:1883,", "localhost:1883, cafile: ⟦none.pem,", "no file that can be read"),
+        ("broker: localhost:1883", "broker: ⟦localhost", "port"),
+        ("building.motion", "⟦building/motion", "not a name"),
+        ("localhost:9092", "⟦nowhere", "not a list of host:port"),
+    ],
+)
+def test_what_says_nothing_is_refused_at_its_place(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    """With the line and the column of the mistake, and what to write instead."""
+    text = FILE.replace(old, new)
+    before, _, after = text.partition(MARK)
+    assert after
+    with pytest.raises(ConfigError) as refused:
+        read(tmp_path, before + after)
+    error = refused.value
+    assert said in str(error)
+    assert error.hint
+    place = (before.count("\n") + 1, len(before) - before.rfind("\n"))
+    assert (error.line, error.column) == place
+
+
+@pytest.mark.parametrize("key", ["mqtt", "topic", "unit", "topics"])
+def test_a_key_that_is_missing_is_named(tmp_path: Path, key: str) -> None:
+    """With an example."""
+    lines = FILE.splitlines(keepends=True)
+    kept = [line for line in lines if not line.startswith((f"  {key}:", "    "))]
+    text = "".join(kept) + ("" if key == "topics" else lines[-1])
+    with pytest.raises(ConfigError, match=f"`{key}` is missing"):
+        read(tmp_path, text)
+
+
+def test_a_bridge_without_topics_is_refused(tmp_path: Path) -> None:
+    """It would wait for ever."""
+    with pytest.raises(ConfigError):
+        read(tmp_path, FILE[: FILE.index("  topics")] + "  topics: {}\n")

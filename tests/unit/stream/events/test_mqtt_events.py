@@ -1,0 +1,182 @@
+"""Messages on MQTT become events: by templates over topic and payload, or not at all."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from stream.events.mqtt_events import (
+    MOST_EVENT_BYTES,
+    Message,
+    TemplateError,
+    event_of,
+    levels_of,
+    overlap,
+    route_of,
+    template_of,
+)
+from stream.model.bridges import Route
+
+UPLINK = {
+    "deduplicationId": "3ac7e3c4-4401-4b8d-9386-a5c902f9202d",
+    "time": "2026-11-22T09:34:15.775023242+00:00",
+    "deviceInfo": {"devEui": "0101010101010101", "tags": {"room": "hall"}},
+    "object": {"people_in": 3, "line": [{"out": 2}], "battery": None, "ok": True, "t": 0.5},
+}
+
+
+def route(written: str = "zigbee2mqtt/+room/motion", **templates: str) -> Route:
+    """Return a route as the configuration makes it."""
+    levels, names = levels_of(written)
+    fields = {name: template_of(text, list(names.values())) for name, text in templates.items()}
+    return Route(written, levels, names, fields)
+
+
+def message(payload: Any = None, topic: str = "zigbee2mqtt/hall/motion") -> Message:
+    """Return a message with a JSON payload."""
+    return Message(topic, json.dumps(payload).encode(), 7, 1_700_000_000_000)
+
+
+def event(templates: dict[str, str], payload: Any) -> dict[str, Any] | None:
+    """Return the event of a message, without its key."""
+    made = event_of(route(sensor="{topic.room}", **templates), "sensor", message(payload))
+    return None if made is None else json.loads(made[1])
+
+
+@pytest.mark.parametrize(
+    ("template", "value"),
+    [
+        ("{topic.room}", "hall"),
+        ("{payload.deviceInfo.tags.room}", "hall"),
+        ("{payload.time}", UPLINK["time"]),
+        ("{payload.object.people_in}", 3),
+        ("{payload.object.line.0.out}", 2),
+        ("{payload.object.ok}", True),
+        ("{payload.object.t}", 0.5),
+        ("{now}", 1_700_000_000_000),
+        ("{topic.room}-{payload.object.people_in}", "hall-3"),
+        ("{payload.object.ok} {{{topic.room}}}", "true {hall}"),
+        ("fixed", "fixed"),
+        ("{payload.object.battery}", None),
+        ("{payload.object.people_out}", None),
+        ("{payload.object}", None),
+        ("{payload}", None),
+        ("{payload.object.line.1.out}", None),
+        ("{payload.time.0}", None),
+    ],
+)
+def test_a_template_gives_a_value_or_no_event(template: str, value: Any) -> None:
+    """A single slot keeps its type; what is missing, null or no value makes no event."""
+    found = event({"what": template}, UPLINK)
+    assert found == (None if value is None else {"sensor": "hall", "what": value})
+    assert found is None or type(found["what"]) is type(value)
+
+
+@pytest.mark.parametrize("payload", [b"", b"{", b"\xff", b'"\\ud800"', b"[" * 100_000])
+def test_a_payload_that_is_no_json_is_no_event(payload: bytes) -> None:
+    """Only where a template asks for it."""
+    sent = replace(message(), payload=payload)
+    asked = route(sensor="{topic.room}", what="{payload.x}")
+    assert event_of(asked, "sensor", sent) is None
+    assert event_of(route(sensor="{topic.room}", at="{now}"), "sensor", sent) is not None
+
+
+def test_plain_payloads_are_json_as_well() -> None:
+    """A counter that publishes a bare number."""
+    assert event({"people": "{payload}"}, 12) == {"sensor": "hall", "people": 12}
+
+
+def test_the_unit_is_the_key_and_a_text() -> None:
+    """Partitions are chosen by its UTF-8 bytes; an empty one belongs to nobody."""
+    made = event_of(route(sensor="{payload.id}"), "sensor", message({"id": 12}))
+    assert made == (b"12", b'{"sensor":"12"}')
+    assert event_of(route(sensor="{payload.id}"), "sensor", message({"id": ""})) is None
+    long = message({"id": "x" * MOST_EVENT_BYTES})
+    assert event_of(route(sensor="{payload.id}"), "sensor", long) is None
+
+
+def test_copies_have_one_id_and_other_messages_have_others() -> None:
+    """The broker sends a copy with its number; nothing else is the same in all three."""
+    first = message({"occupancy": True})
+    copy = replace(first, taken_ms=first.taken_ms + 60_000)
+    others = [
+        replace(first, number=8),
+        replace(first, topic="zigbee2mqtt/lab/motion"),
+        replace(first, payload=b"{}"),
+        replace(first, number=0, nonce=1),
+        replace(first, number=0, nonce=2),
+        replace(first, topic=first.topic + "{", payload=first.payload[1:]),
+    ]
+    assert first.id == copy.id
+    assert len({first.id, *(other.id for other in others)}) == 1 + len(others)
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("a/b+", "not a filter"),
+        ("a/#/b", "not a filter"),
+        ("a/b#", "not a filter"),
+        ("a/+b-c", "does not name a level"),
+        ("+a/+a", "two levels are named `a`"),
+        ("$SYS/+x", "broker's own"),
+    ],
+)
+def test_a_filter_that_is_none_is_refused(written: str, said: str) -> None:
+    """With what to write instead."""
+    with pytest.raises(TemplateError, match=said.replace("$", r"\$")) as error:
+        levels_of(written)
+    assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("{", "a brace stands alone"),
+        ("{payload.x:>9}", "plain fields"),
+        ("{payload.x!r}", "plain fields"),
+        ("{payload..x}", "is nothing"),
+        ("{payload.x.}", "is nothing"),
+        ("{room}", "is nothing"),
+        ("{}", "is nothing"),
+        ("{now.x}", "is nothing"),
+        ("{topic}", "is nothing"),
+        ("{topic.hall}", "is no level"),
+    ],
+)
+def test_a_template_that_asks_for_nothing_is_refused(written: str, said: str) -> None:
+    """With what to write instead."""
+    with pytest.raises(TemplateError, match=said) as error:
+        template_of(written, ["room"])
+    assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shared"),
+    [
+        ("a/+", "a/b", True),
+        ("a/+", "+/b", True),
+        ("a/+", "a/b/c", False),
+        ("a/#", "a", True),
+        ("a/#", "a/b/c", True),
+        ("a/#", "b/#", False),
+        ("a/+/c", "a/b", False),
+        ("a/+/#", "a", False),
+        ("#", "a/b", True),
+        ("a/b", "a/c", False),
+    ],
+)
+def test_whether_two_filters_take_one_topic(one: str, other: str, shared: bool) -> None:
+    """Both ways round."""
+    assert overlap(one.split("/"), other.split("/")) is shared
+    assert overlap(other.split("/"), one.split("/")) is shared
+
+
+def test_a_topic_has_one_route_or_none() -> None:
+    """What an older session still subscribes to has none."""
+    routes = [route("a/+room"), route("b/#")]
+    assert route_of(routes, "b/c/d") is routes[1]
+    assert route_of(routes, "c/d") is None

@@ -1,0 +1,209 @@
+"""The buffer's file: what was appended is found after a crash at any byte, and nothing else."""
+
+from __future__ import annotations
+
+import errno
+import os
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accountant.errors import DataError, DependencyError
+from stream.kafka.bridge import buffer as buffers
+from stream.kafka.bridge.buffer import HEAD_BYTES, Buffer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+MOST = 10_000
+BODIES = [b"one", b"", b"three" * 9, b"\0" * 20, b"five"]
+ENDS = [8 + sum(HEAD_BYTES + len(body) for body in BODIES[:many]) for many in range(6)]
+
+
+def found(path: Path) -> list[bytes]:
+    """Return what a new process finds."""
+    with Buffer(path, MOST) as opened:
+        return opened.next(100)
+
+
+def written(path: Path) -> bytes:
+    """Write all bodies, and return the file."""
+    with Buffer(path, MOST) as opened:
+        for body in BODIES:
+            opened.append([body])
+    return path.read_bytes()
+
+
+def check_every_byte(path: Path, end_of: Callable[[bytes, int], bytes]) -> None:
+    """A crash at any byte leaves all whole records before it, and the file can be used."""
+    content = written(path)
+    for at in range(len(content) + 1):
+        path.write_bytes(end_of(content, at))
+        whole = sum(end <= at for end in ENDS[1:])
+        with Buffer(path, MOST) as opened:
+            assert opened.next(100) == BODIES[:whole], at
+            assert opened.torn == (at >= 8 and len(end_of(content, at)) > ENDS[whole])
+            opened.append([b"after"])
+        assert found(path) == [*BODIES[:whole], b"after"], at
+
+
+def test_a_crash_at_any_byte_loses_the_torn_record_alone(tmp_path: Path) -> None:
+    """The file ends where the crash was."""
+    check_every_byte(tmp_path / "buffer", lambda content, at: content[:at])
+
+
+def test_zeros_after_the_crash_are_no_record(tmp_path: Path) -> None:
+    """File systems that had made room leave zeros."""
+
+    def zeros(content: bytes, at: int) -> bytes:
+        return content[:at] + bytes(30) if at >= 8 else content[:at]
+
+    path = tmp_path / "buffer"
+    content = written(path)
+    for at in ENDS:
+        path.write_bytes(zeros(content, at))
+        assert found(path) == BODIES[: ENDS.index(at)]
+
+
+def test_a_checksum_of_the_body_alone_is_seen_to_be_too_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broken twin: zeros are then records of nothing."""
+    monkeypatch.setattr(buffers, "_checksum", zlib.crc32)
+    path = tmp_path / "buffer"
+    path.write_bytes(written(path) + bytes(30))
+    assert found(path) != BODIES
+
+
+@pytest.mark.parametrize("bit", range(8))
+def test_a_bit_that_flips_in_the_last_record_is_seen(tmp_path: Path, bit: int) -> None:
+    """In its length, its checksum or its body."""
+    path = tmp_path / "buffer"
+    content = written(path)
+    for at in range(ENDS[4], ENDS[5]):
+        damaged = bytearray(content)
+        damaged[at] ^= 1 << bit
+        path.write_bytes(damaged)
+        assert found(path) == BODIES[:4]
+
+
+def test_what_follows_a_torn_record_does_not_come_back(tmp_path: Path) -> None:
+    """A new record of the same length stands where the torn one stood; nothing follows it."""
+    path = tmp_path / "buffer"
+    content = bytearray(written(path))
+    content[ENDS[3] - 1] ^= 1
+    path.write_bytes(content)
+    with Buffer(path, MOST) as opened:
+        assert opened.torn
+        opened.append([b"x" * len(BODIES[2])])
+    assert found(path) == [*BODIES[:2], b"x" * len(BODIES[2])]
+
+
+def test_what_was_delivered_goes_when_all_of_it_was(tmp_path: Path) -> None:
+    """Until then a new process finds it again; after that the file begins anew."""
+    path = tmp_path / "buffer"
+    written(path)
+    with Buffer(path, MOST) as opened:
+        opened.delivered(opened.next(2))
+        assert opened.next(100) == BODIES[2:]
+        assert opened.waiting
+    assert found(path) == BODIES
+    with Buffer(path, MOST) as opened:
+        opened.delivered(opened.next(100))
+        assert not opened.waiting
+        assert opened.next(100) == []
+        opened.append([b"new"])
+    assert found(path) == [b"new"]
+
+
+def noted(name: str, real: Callable[..., Any], calls: list[str]) -> Callable[..., Any]:
+    """Return a function that notes that it is called."""
+
+    def call(*arguments: Any) -> Any:
+        calls.append(name)
+        return real(*arguments)
+
+    return call
+
+
+def test_the_disk_has_it_before_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written is synced after it, and so is the cut before anything follows it."""
+    with Buffer(tmp_path / "buffer", MOST) as opened:
+        calls: list[str] = []
+        for name in ("pwrite", "fsync", "ftruncate"):
+            monkeypatch.setattr(os, name, noted(name, getattr(os, name), calls))
+        opened.append([b"one", b"two"])
+        assert calls == ["pwrite", "fsync"]
+        opened.delivered(opened.next(2))
+        assert calls == ["pwrite", "fsync", "ftruncate", "fsync"]
+
+
+def test_it_is_full_until_all_was_delivered(tmp_path: Path) -> None:
+    """To the byte."""
+    with Buffer(tmp_path / "buffer", 8 + 2 * (HEAD_BYTES + 10)) as opened:
+        opened.append([bytes(10)])
+        assert opened.fits([bytes(10)])
+        assert not opened.fits([bytes(11)])
+        assert not opened.fits([b"", bytes(3)])
+        opened.append([bytes(10)])
+        opened.delivered(opened.next(1))
+        assert not opened.fits([b""])
+        opened.delivered(opened.next(1))
+        assert opened.fits([bytes(20)])
+
+
+def test_one_process_has_it_at_a_time(tmp_path: Path) -> None:
+    """Two would write over each other."""
+    path = tmp_path / "buffer"
+    with Buffer(path, MOST), pytest.raises(DependencyError, match="another process"):
+        Buffer(path, MOST)
+    assert found(path) == []
+
+
+def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    """Nothing of it is cut."""
+    path = tmp_path / "notes"
+    path.write_bytes(b"my notes, and more of them")
+    with pytest.raises(DataError, match="no buffer"):
+        Buffer(path, MOST)
+    assert path.read_bytes() == b"my notes, and more of them"
+
+
+def test_a_file_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    """With what to check."""
+    with pytest.raises(DependencyError, match="cannot be used"):
+        Buffer(tmp_path / "none" / "buffer", MOST)
+
+
+def test_a_disk_that_is_full_ends_it_and_what_was_there_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of a record was written; it is cut off by the next process."""
+    path = tmp_path / "buffer"
+    real = os.pwrite
+
+    def half(file: int, content: bytes, place: int) -> int:
+        if len(content) < 9:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(file, content[: len(content) // 2], place)
+
+    with Buffer(path, MOST) as opened:
+        opened.append([b"whole"])
+        monkeypatch.setattr(os, "pwrite", half)
+        with pytest.raises(DependencyError, match="No space left"):
+            opened.append([b"torn" * 9])
+        monkeypatch.undo()
+    assert found(path) == [b"whole"]
+
+
+def test_a_file_that_was_changed_under_it_is_said(tmp_path: Path) -> None:
+    """It is not delivered as something else."""
+    path = tmp_path / "buffer"
+    content = bytearray(written(path))
+    with Buffer(path, MOST) as opened:
+        content[-1] ^= 1
+        path.write_bytes(content)
+        with pytest.raises(DataError, match="was changed"):
+            opened.next(100)

@@ -1,0 +1,59 @@
+"""The buffer between two tasks: waited for when it is empty, and when it is full."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from typing import TYPE_CHECKING
+
+from stream.kafka.bridge.buffer import HEAD_BYTES, Buffer
+from stream.kafka.bridge.store import Store, packed, unpacked
+from stream.logs.lines import Line, Log
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEN = bytes(10)
+
+
+def test_a_key_and_a_value_are_one_and_two_again() -> None:
+    """Whatever bytes they have."""
+    for key, value in ((b"", b""), (b"k", b""), (b"\0key", b"\xffvalue")):
+        assert unpacked(packed(key, value)) == (key, value)
+
+
+def test_who_reads_waits_for_records_and_who_writes_for_room(tmp_path: Path) -> None:
+    """A full buffer says so, once, and takes again when all of it was delivered."""
+    said = io.StringIO()
+
+    async def story(buffer: Buffer) -> None:
+        store = Store(buffer, Log(said))
+        reader = asyncio.create_task(store.next(10))
+        await asyncio.sleep(0)
+        assert not reader.done()
+        await store.append([TEN])
+        assert await reader == [TEN]
+        assert not store.fits([TEN])
+        writer = asyncio.create_task(store.room(TEN))
+        await asyncio.sleep(0)
+        assert not writer.done()
+        await store.delivered([TEN])
+        await writer
+        await store.append([TEN])
+        assert await store.next(10) == [TEN]
+
+    with Buffer(tmp_path / "buffer", 8 + HEAD_BYTES + 10) as buffer:
+        asyncio.run(story(buffer))
+    assert said.getvalue().count(Line.FULL) == 1
+
+
+def test_what_an_earlier_process_left_is_there_at_once(tmp_path: Path) -> None:
+    """Nobody has to append first."""
+
+    async def first(buffer: Buffer) -> list[bytes]:
+        return await Store(buffer, Log(io.StringIO())).next(10)
+
+    with Buffer(tmp_path / "buffer", 1_000) as buffer:
+        buffer.append([TEN, b"eleven"])
+    with Buffer(tmp_path / "buffer", 1_000) as buffer:
+        assert asyncio.run(first(buffer)) == [TEN, b"eleven"]
