@@ -361,6 +361,26 @@ PARTS = (
         (('sum by (feed, query) (tocsin_window_ids{query=~"$alarm"})', "{{feed}}/{{query}}"),),
         width=12,
     ),
+    Panel(
+        "timeseries",
+        "People beyond the cap over a period",
+        (
+            "By the local hour at which windows start, the share of people with events there who "
+            "do not count, as they did in windows_per_period earlier windows."
+        ),
+        (
+            (
+                (
+                    'sum by (query, hour) (tocsin_window_people_beyond_cap_total{query=~"$alarm"})'
+                    ' / sum by (query, hour) (tocsin_window_people_total{query=~"$alarm"})'
+                ),
+                "{{query}} {{hour}}:00",
+            ),
+        ),
+        width=24,
+        unit="percentunit",
+        most=1,
+    ),
     Row("Realised losses (custodian; never for analysts)"),
     Panel(
         "timeseries",

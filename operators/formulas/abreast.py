@@ -196,7 +196,7 @@ class Walks:
         """Return the chance that an open literal stays so, 0 where none is."""
         scale = self._scales[at]
         likely = np.zeros((windows.size, self._shape[1]))
-        if candidate == scale.last:
+        if candidate == scale.last or not windows.size:
             return likely
         reading, rungs = scale.share.readings[literal], scale.rungs[literal]
         coarse, fine = scale.rate(int(self._levels[at, windows[0]])), scale.rate(candidate)

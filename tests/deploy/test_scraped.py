@@ -122,6 +122,7 @@ def _live(metrics: Metrics, times: int) -> None:
     metrics.held("badges", 1, "reading" if times == 1 else "unreachable", 5)
     metrics.answered(KAFKA)
     metrics.partial_stored("crowd", "stored")
+    metrics.people_counted(decided().key, 10 * times, times)
     metrics.decided(decided(), 0.01)
     metrics.decided(denied(reason="budget"), 0.01)
     today = HOUR // 24

@@ -24,6 +24,7 @@ MOST = 40
 FOUND_FROM = {
     "mark-spent charges nothing": 5,
     "another ledger's spending is not carried over": 4,
+    "marked before it is published": 44,
     "claims are not asked for": 36,
     "old copies are not refused": 2,
     "the clock is believed": 7,

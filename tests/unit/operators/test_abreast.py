@@ -156,6 +156,15 @@ def test_formulas_are_decided_alike(name: str, *, coin: bool) -> None:
     assert alike(several(name), windows(2), coin=coin)
 
 
+def test_windows_may_all_be_refined_to_the_same_level() -> None:
+    """Then none is left to look a finer one up for."""
+    operator, counts = several("probe"), windows(2)
+    for seed in range(5):
+        for each in counts:
+            found = decide_many(operator, each[None], KeyedNoise(b"alone %d" % seed))
+            assert found.fired.shape == (1, CELLS)
+
+
 def test_noise_of_each_level_is_drawn_window_by_window() -> None:
     """``refine: fresh`` knows no faster way: the same draws give the same answers."""
     condition = Condition(

@@ -47,6 +47,7 @@ CHANGES: dict[str, Any] = {
     "costs": b"d",
     "periods": (0, 20),
     "in_run": True,
+    "windows_per_period": 6,
 }
 IN_A_RUN = replace(SETTLED, in_run=True, held_units=2)
 

@@ -202,9 +202,9 @@ PRIVATE = {"ledger": {"id", "hash_key", "created_ms"}, "noisy": {"counts"}}
 
 
 def test_schemas_are_those_of_the_tables() -> None:
-    """Every table but raw counts, marks and runs has a schema with its columns and types."""
+    """Every table but raw counts, what people used up, marks and runs has a schema: its columns."""
     kinds = {name.removeprefix("tocsin_") for name in schema.metadata.tables}
-    assert kinds - SCHEMAS.keys() == {"partials", "marks", "places", "runs"}
+    assert kinds - SCHEMAS.keys() == {"partials", "used", "marks", "places", "runs"}
     for kind, columns in SCHEMAS.items():
         table = schema.metadata.tables[f"tocsin_{kind}"]
         private = PRIVATE.get(kind, set())
