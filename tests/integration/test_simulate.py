@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -120,7 +121,7 @@ def test_windows_and_counts_are_those_of_a_run(
 ) -> None:
     """The office example counts the same windows and cells that ``tocsin run --replay`` decides."""
     alarms = load(Path(office(tmp_path)), environ={})
-    files = {"badges": [Path(BADGES)]}
+    files = {"badges": [Path(shutil.copy(BADGES, tmp_path))]}  # the run claims its file
     heard: list[tuple[int, int]] = []
     counted = count_history(
         alarms, files, on_windows=lambda done, total: heard.append((done, total))
