@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Final, Protocol
 import msgspec
 import numpy as np
 
-from accountant.arguments import WHOLE, expect, instance_of
+from accountant.arguments import WHOLE, expect
 from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter, RunTerms
-from accountant.errors import ArgumentError, LedgerCorruptError
+from accountant.errors import ArgumentError
 from accountant.units import to_loss_units
 from operators.base import Decision, Plan, RunStep
 from operators.descriptors import Maker
 from operators.single.adapter import check_statistics, promise_of
+from operators.single.stored import read_state
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
@@ -244,19 +245,13 @@ class _State:
         Raises:
             LedgerCorruptError: these bytes are no state of a known version.
         """
-        expect(instance_of(bytes), stored=stored)
-        try:
-            read = msgspec.msgpack.decode(stored, type=_Stored)
-            if read.version == _VERSION:
-                rung = np.unpackbits(np.frombuffer(read.rung, np.uint8), count=read.cells)
-                shared = np.frombuffer(read.shared, dtype="<i8").astype(np.int64)
-                return cls(read.number, rung.astype(np.bool_), shared)
-        except (msgspec.MsgspecError, ValueError):
-            pass  # the cause would quote what was stored
-        raise LedgerCorruptError(
-            "the stored state of a window's looks cannot be read",
-            hint="restore the ledger from a backup that this version or an older one wrote",
-        )
+        return read_state(stored, _Stored, _VERSION, cls._read, what="a window's looks")
+
+    @classmethod
+    def _read(cls, read: _Stored) -> _State:
+        rung = np.unpackbits(np.frombuffer(read.rung, np.uint8), count=read.cells)
+        shared = np.frombuffer(read.shared, dtype="<i8").astype(np.int64)
+        return cls(read.number, rung.astype(np.bool_), shared)
 
 
 class _Stored(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

@@ -16,8 +16,9 @@ import msgspec
 import numpy as np
 
 from accountant.arguments import INTEGERS, WHOLE, expect, instance_of
-from accountant.errors import ArgumentError, LedgerCorruptError
+from accountant.errors import ArgumentError
 from operators.noise.source import SOURCE
+from operators.single.stored import read_state
 from operators.svt.terms import SvtPlan
 
 if TYPE_CHECKING:
@@ -97,18 +98,12 @@ class RunState:
         Raises:
             LedgerCorruptError: these bytes are no state of a known version.
         """
-        expect(instance_of(bytes), stored=stored)
-        try:
-            read = msgspec.msgpack.decode(stored, type=_Stored)
-            if read.version == _VERSION:
-                queue = np.frombuffer(read.queue, dtype="<i8").reshape(-1, 4).astype(np.int64)
-                return cls(read.threshold_noise, read.left, read.rung, read.opened_for, queue)
-        except (msgspec.MsgspecError, ValueError):
-            pass  # the cause would quote what was stored
-        raise LedgerCorruptError(
-            "the stored state of a run cannot be read",
-            hint="restore the ledger from a backup that this version or an older one wrote",
-        )
+        return read_state(stored, _Stored, _VERSION, cls._read, what="a run")
+
+    @classmethod
+    def _read(cls, read: _Stored) -> RunState:
+        queue = np.frombuffer(read.queue, dtype="<i8").reshape(-1, 4).astype(np.int64)
+        return cls(read.threshold_noise, read.left, read.rung, read.opened_for, queue)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

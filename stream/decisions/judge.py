@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import CellCosts
     from accountant.costs.noisy import Noisy
-    from accountant.costs.runs import RunAfter
+    from accountant.costs.runs import RunAfter, StoredRun
     from accountant.ledger.ledger import Ledger
     from accountant.records import Partial, StoredDecision
     from operators.base import Operator
@@ -223,9 +223,7 @@ class Judge:
                 )
             decided = operator.decide(statistics, self._noise)
             return _Drawn(decided.fired, decided.cost)
-        periods = self._periods(*query.calendar.bounds(index))
-        before = self._ledger.run(query.id, periods, query.fingerprint)
-        asked = run.go_on(statistics, before, self._noise, window=index)
+        asked = run.go_on(statistics, self._run_before(query, index), self._noise, window=index)
         # Under unit `event`, an event bears the loss of a whole run in whatever window it lies; of
         # steps, in the first that counts it, for all those of its window.
         shared = has_runs(query, self._alarms.budget)
@@ -242,9 +240,12 @@ class Judge:
         early = self._early.get(query.id)
         if early is None:
             return True
+        return early.continues(self._run_before(query, index), index)
+
+    def _run_before(self, query: Query, index: int) -> StoredRun | None:
+        """Return the run that a window goes on with, as the ledger has it; ``None`` to open one."""
         periods = self._periods(*query.calendar.bounds(index))
-        before = self._ledger.run(query.id, periods, query.fingerprint)
-        return early.continues(before, index)
+        return self._ledger.run(query.id, periods, query.fingerprint)
 
     def _periods(self, start_ms: int, end_ms: int) -> tuple[int, ...]:
         """Return the budget periods that a window touches."""

@@ -8,12 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from stream.config.closed import Closed
 from stream.config.declarations import build_kafka
-from stream.config.explaining import explained
-from stream.config.findings import Findings
 from stream.config.keys import EXAMPLES, MODELS, KafkaModel, LogModel
 from stream.config.scalars import (  # pydantic reads them
     Address,  # noqa: TC001
@@ -22,6 +20,7 @@ from stream.config.scalars import (  # pydantic reads them
     TopicName,  # noqa: TC001
     Whole,  # noqa: TC001
 )
+from stream.config.smallfile import KAFKA_EXAMPLE, read_small
 from stream.config.yamlfile import load_document
 from stream.events.mqtt_events import TemplateError, levels_of, overlap, template_of
 from stream.logs.settings import LogSettings
@@ -30,6 +29,7 @@ from stream.model.bridges import Bridge, BridgeSetup, Route, Sensors
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from stream.config.findings import Findings
     from stream.config.yamlfile import Loc
     from stream.model.bridges import Template
 
@@ -77,7 +77,7 @@ _MODELS: Final[dict[tuple[str, ...], type[BaseModel]]] = {
 }
 _EXAMPLES: Final = {
     **EXAMPLES,
-    "kafka": "kafka: {bootstrap: localhost:9092}",
+    "kafka": KAFKA_EXAMPLE,
     "mqtt": "mqtt: {broker: localhost:1883}",
     "broker": "broker: localhost:1883",
     "unit": "unit: sensor",
@@ -96,13 +96,7 @@ def read_bridge(path: Path, *, environ: Mapping[str, str]) -> BridgeSetup:
         ConfigError: the first thing that is wrong with it.
     """
     document = load_document(path, environ=environ)
-    findings = Findings(document, path.parent, list(document.errors))
-    if findings.errors:
-        raise findings.errors[0]
-    try:
-        model = _BridgeFile.model_validate(document.tree)
-    except ValidationError as error:
-        raise explained(document, error, _MODELS, _EXAMPLES)[0] from None
+    model, findings = read_small(document, path, _BridgeFile, _MODELS, _EXAMPLES)
     kafka = build_kafka(model.kafka, {}, findings)
     bridge = _bridge(model.bridge, findings)
     if findings.errors or kafka is None:

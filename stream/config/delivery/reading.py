@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from accountant.errors import ConfigError
 from stream.config.closed import Closed
 from stream.config.declarations import build_kafka
 from stream.config.delivery.building import build_delivery, build_lifecycle
 from stream.config.delivery.keys import DeliverModel, LifecycleModel
-from stream.config.explaining import explained
-from stream.config.findings import Findings
 from stream.config.keys import EXAMPLES, MODELS, KafkaModel, LogModel
 from stream.config.loading import examine, zone_of
 from stream.config.scalars import Name, Text  # noqa: TC001  # pydantic reads them
+from stream.config.smallfile import KAFKA_EXAMPLE, read_small
 from stream.config.yamlfile import load_document
 from stream.logs.settings import LogSettings
 from stream.model.alarms import require_kafka
@@ -54,7 +53,7 @@ _MODELS: Final[dict[tuple[str, ...], type[BaseModel]]] = {
 }
 _EXAMPLES: Final = {
     **EXAMPLES,
-    "kafka": "kafka: {bootstrap: localhost:9092}",
+    "kafka": KAFKA_EXAMPLE,
     "deliver": "deliver: {alertmanagers: {main: http://localhost:9093}}",
 }
 
@@ -90,13 +89,7 @@ def _of_alarms(path: Path, environ: Mapping[str, str]) -> Subscription:
 
 
 def _of_delivery(document: Document, path: Path) -> Subscription:
-    findings = Findings(document, path.parent, list(document.errors))
-    if findings.errors:
-        raise findings.errors[0]
-    try:
-        model = _DeliveryFile.model_validate(document.tree)
-    except ValidationError as error:
-        raise explained(document, error, _MODELS, _EXAMPLES)[0] from None
+    model, findings = read_small(document, path, _DeliveryFile, _MODELS, _EXAMPLES)
     zone = zone_of(model.timezone, findings)
     kafka = build_kafka(model.kafka, {}, findings)
     delivery = build_delivery(model.deliver, findings)
