@@ -22,11 +22,11 @@ from aiohttp import hdrs, web
 from accountant.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Mapping
+
+    from aiohttp.typedefs import Handler, Middleware
 
     from stream.model.boards import Board
-
-    Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 __all__ = ["Screen", "serving"]
 
@@ -196,7 +196,7 @@ async def _guard(_request: web.Request, response: web.StreamResponse) -> None:
     response.headers.update(_HEADERS)
 
 
-def _with_token(token: str) -> Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]:
+def _with_token(token: str) -> Middleware:
     """Ask for the token, as the password of any user, or as a bearer's."""
     expected = token.encode()
 

@@ -157,7 +157,9 @@ class Standings:
 
 def _seen(window: Window, before: State) -> Seen:
     decision = window.decision
-    rang = {tuple(alarm.predicate.items()): None for alarm in window.alarms}
+    denied = decision.outcome == "denied"
+    alarms = () if denied else window.alarms
+    rang = {tuple(alarm.predicate.items()): None for alarm in alarms}
     outcome, reason = _outcome(decision, whole=window.whole)
     return Seen(
         start_ms=from_iso_utc(decision.window_start),
@@ -166,7 +168,7 @@ def _seen(window: Window, before: State) -> Seen:
         reason=reason,
         rang=tuple(rang)[:_MOST_NAMED],
         earlier=tuple(_earlier(before, decision, rang))[:_MOST_NAMED],
-        rings=decision.alarms,
+        rings=0 if denied else decision.alarms,
         lost=_lost(before, decision),
     )
 

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["AlarmView", "Health", "Ring", "Row", "View", "overdue", "view_of"]
 
 _MOST_RINGS: Final = 100  # on the page at once; how many more there are is said
+_FEWEST_PLACES: Final = 24  # in a row: fewer windows than that are no wider
 _MOST_IN_WORDS: Final = 12  # predicates of one window
 _LONGEST_VALUE: Final = 120  # letters of one value
+_STRANGE: Final = "\N{REPLACEMENT CHARACTER}"
 _REASONS: Final[Mapping[str, str]] = {
     "budget": "the privacy budget does not hold this window",
     "conflict": "a partition was counted twice with different results",
@@ -112,6 +114,7 @@ class AlarmView:
         name: of it.
         anchor: an identifier for links and for what is open on the page.
         fields: what its predicates are made of.
+        places: windows there is room for in a row.
         rows: of the map, the one of any predicate first.
         more: how many further predicates rang.
         first: start of the oldest window shown; empty where there is none.
@@ -125,6 +128,7 @@ class AlarmView:
     name: str
     anchor: str
     fields: str
+    places: int
     rows: tuple[Row, ...]
     more: int
     first: str
@@ -146,9 +150,8 @@ class View:
         alarms: by name.
         heard: when the last decision of any alarm left; empty where none was heard of.
         overdue: names of alarms whose next decision is.
-        promise: what the budget promises, sentence by sentence.
+        promise: what the budget promises: a term, and what it is.
         timezone: of all times.
-        places: windows there is room for in the map.
         forgotten: whether alarms are left out.
     """
 
@@ -158,9 +161,8 @@ class View:
     alarms: tuple[AlarmView, ...]
     heard: str
     overdue: tuple[str, ...]
-    promise: tuple[str, ...]
+    promise: tuple[tuple[str, str], ...]
     timezone: str
-    places: int
     forgotten: bool
 
 
@@ -191,11 +193,10 @@ def view_of(
         rings=tuple(rings[:_MOST_RINGS]),
         ringing=sum(each.firings for each in standings),
         alarms=tuple(_alarm(each, health, board, timezone) for each in standings),
-        heard=moment_text(heard_ms, timezone) if heard_ms else "",
+        heard=_moment(heard_ms, timezone),
         overdue=overdue(standings, health),
         promise=tuple(_promise(setup.budget)),
         timezone=timezone,
-        places=board.windows,
         forgotten=forgotten,
     )
 
@@ -220,21 +221,23 @@ def _alarm(standing: Standing, health: Health, board: Board, timezone: str) -> A
     seen = standing.seen
     named = _predicates(standing)
     shown = named[: board.predicates]
-    rows = [_row(standing, None, board, timezone)] if seen else []
-    rows += [_row(standing, each, board, timezone) for each in shown]
+    places = max(len(seen), min(board.windows, _FEWEST_PLACES))
+    rows = [_row(standing, None, places, timezone)] if seen else []
+    rows += [_row(standing, each, places, timezone) for each in shown]
     late = _is_overdue(standing, health)
     return AlarmView(
         name=standing.query,
         anchor=fingerprint(standing.query, {}),
         fields=", ".join(field for field, _ in named[0]) if named else "",
+        places=places,
         rows=tuple(rows),
         more=len(named) - len(shown),
         first=clock_text(seen[0].start_ms, timezone) if seen else "",
         last=clock_text(seen[-1].end_ms, timezone) if seen else "",
         counts=tuple(_counts(seen)),
         windows=tuple(_in_words(each, timezone) for each in reversed(seen)),
-        heard=moment_text(standing.published_ms, timezone) if standing.published_ms else "",
-        due=moment_text(standing.due_ms, timezone) if late else "",
+        heard=_moment(standing.published_ms, timezone),
+        due=_moment(standing.due_ms, timezone) if late else "",
     )
 
 
@@ -246,8 +249,8 @@ def _predicates(standing: Standing) -> list[Predicate]:
     return sorted(found, key=lambda each: (each not in firing, -times[each], each))
 
 
-def _row(standing: Standing, predicate: Predicate | None, board: Board, timezone: str) -> Row:
-    strip = strip_of(standing.seen, board.windows, predicate)
+def _row(standing: Standing, predicate: Predicate | None, places: int, timezone: str) -> Row:
+    strip = strip_of(standing.seen, places, predicate)
     counts = strip.counts
     total = len(standing.seen)
     said = [f"rang in {counts.get('rang', 0)} of {total} windows"]
@@ -280,15 +283,15 @@ def _counts(seen: Sequence[Seen]) -> Iterator[str]:
     """Yield how many windows rang, were silent and got no answer: never one for another."""
     answered = [each for each in seen if each.outcome is not Outcome.DENIED]
     rang = sum(1 for each in answered if each.rings)
-    silent = sum(1 for each in answered if not each.rings and each.outcome is Outcome.SILENT)
+    silent = sum(1 for each in answered if each.outcome is Outcome.SILENT and not each.rings)
     yield f"{_windows(rang)} with a ring"
     yield f"{silent} silent"
     denied = len(seen) - len(answered)
     if denied:
         yield f"{denied} denied, without any answer"
-    unsure = sum(1 for each in answered if each.outcome is Outcome.UNSURE)
+    unsure = len(answered) - rang - silent
     if unsure:
-        yield f"{unsure} answered in part"
+        yield f"{unsure} without a ring, not answered in full"
     lost = sum(each.lost for each in seen)
     if lost:
         yield f"{lost} not on the topic any more"
@@ -316,24 +319,25 @@ def _in_words(window: Seen, timezone: str) -> tuple[str, str, str]:
     return when, kind, "; ".join(said) or "silent"
 
 
-def _promise(budget: Budget | None) -> Iterator[str]:
+def _promise(budget: Budget | None) -> Iterator[tuple[str, str]]:
     """Yield what anybody may know of a budget: its terms, and nothing of what was spent."""
     if budget is None:
         return
     epsilon = decimal(budget.epsilon_max)
+    whose, period = "all events of one person", "lifetime"
     if budget.unit is PrivacyUnit.EVENT or budget.periods is None:
-        whose, period = "one event of one feed", "over all time"
-    elif budget.periods.calendar is None:
-        whose, period = "all events of one person", "over all time"
-    else:
-        whose, period = "all events of one person in one period", budget.periods.describe()
-    yield f"epsilon_max {epsilon}"
-    yield f"unit: {budget.unit.value} ({whose})"
-    yield f"period: {period}"
-    yield (
-        f"Whether {whose} were there or not makes anything on this page at most e^{epsilon} times "
-        "as likely, whatever else is known. A window that would pass that is denied."
+        whose = "one event of one feed"
+    elif budget.periods.calendar is not None:
+        whose = "all events of one person in one period"
+        period = budget.periods.describe().removeprefix("tumbling windows of ")
+    yield "epsilon_max", epsilon
+    yield "unit", f"{budget.unit.value}: {whose}"
+    yield "period", period
+    words = (
+        f"With {whose} or without, nothing that these alarms say is more than e^{epsilon} times "
+        "as likely, whatever else is known. A window that would go beyond is denied."
     )
+    yield "promise", words
 
 
 def _span(window: Seen, timezone: str) -> str:
@@ -347,8 +351,17 @@ def _name(predicate: Predicate) -> str:
 
 
 def _value(text: str) -> str:
-    """Return a value as it is shown: an empty one can be seen, a long one has an end."""
-    return (text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}...") or '""'
+    """Return a value as it is shown: an empty one can be seen, a long one has an end.
+
+    What turns the order of letters round, or cannot be seen, is shown as what it is: a stranger.
+    """
+    seen = "".join(each if each.isprintable() else _STRANGE for each in text[:_LONGEST_VALUE])
+    return f"{seen}..." if len(text) > _LONGEST_VALUE else seen or '""'
+
+
+def _moment(time_ms: int, timezone: str) -> str:
+    """Return when something left, to the second; nothing for what never did."""
+    return moment_text(time_ms // 1_000 * 1_000, timezone) if time_ms else ""
 
 
 def _local(instant: str, timezone: str) -> str:

@@ -8,6 +8,7 @@
   const view = document.getElementById("view");
   const link = document.getElementById("link");
   const news = document.getElementById("news");
+  const state = document.getElementById("state");
   let source = null;
   let heardAt = Date.now();
 
@@ -23,6 +24,8 @@
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
     if (known) announce([...rings()].filter(([mark]) => !before.has(mark)).map(([, one]) => one));
+    const warnings = [...view.querySelectorAll(".fresh .warn")].map((one) => one.textContent).join(" ");
+    if (state.textContent !== warnings) state.textContent = warnings;
     title();
   }
 
