@@ -33,6 +33,7 @@ _MOST_RINGS: Final = 100  # on the page at once; how many more there are is said
 _FEWEST_PLACES: Final = 24  # in a row: fewer windows than that are no wider
 _MOST_IN_WORDS: Final = 12  # predicates of one window
 _LONGEST_VALUE: Final = 120  # letters of one value
+_LONGEST_TEXT: Final = 500  # letters of one annotation
 _STRANGE: Final = "\N{REPLACEMENT CHARACTER}"
 _REASONS: Final[Mapping[str, str]] = {
     "budget": "the privacy budget does not hold this window",
@@ -203,7 +204,7 @@ def view_of(
 
 def overdue(standings: Sequence[Standing], health: Health) -> tuple[str, ...]:
     """Return the names of alarms whose next decision should have been heard of."""
-    return tuple(each.query for each in standings if _is_overdue(each, health))
+    return tuple(_value(each.query) for each in standings if _is_overdue(each, health))
 
 
 def _is_overdue(standing: Standing, health: Health) -> bool:
@@ -211,10 +212,10 @@ def _is_overdue(standing: Standing, health: Health) -> bool:
 
 
 def _ring(notice: Notice, timezone: str, *, old: bool) -> Ring:
-    values = tuple((field, _value(value)) for field, value in notice.predicate.items())
+    values = tuple((_value(field), _value(value)) for field, value in notice.predicate.items())
     since = _local(notice.since, timezone)
-    told = tuple(text[: 4 * _LONGEST_VALUE] for text in notice.annotations.values())
-    return Ring(notice.fingerprint, notice.query, values, since, told, old)
+    told = tuple(_value(text, _LONGEST_TEXT) for text in notice.annotations.values())
+    return Ring(notice.fingerprint, _value(notice.query), values, since, told, old)
 
 
 def _alarm(standing: Standing, health: Health, board: Board, timezone: str) -> AlarmView:
@@ -226,9 +227,9 @@ def _alarm(standing: Standing, health: Health, board: Board, timezone: str) -> A
     rows += [_row(standing, each, places, timezone) for each in shown]
     late = _is_overdue(standing, health)
     return AlarmView(
-        name=standing.query,
+        name=_value(standing.query),
         anchor=fingerprint(standing.query, {}),
-        fields=", ".join(field for field, _ in named[0]) if named else "",
+        fields=", ".join(_value(field) for field, _ in named[0]) if named else "",
         places=places,
         rows=tuple(rows),
         more=len(named) - len(shown),
@@ -350,13 +351,13 @@ def _name(predicate: Predicate) -> str:
     return ", ".join(_value(value) for _, value in predicate) or "all"
 
 
-def _value(text: str) -> str:
+def _value(text: str, longest: int = _LONGEST_VALUE) -> str:
     """Return a value as it is shown: an empty one can be seen, a long one has an end.
 
     What turns the order of letters round, or cannot be seen, is shown as what it is: a stranger.
     """
-    seen = "".join(each if each.isprintable() else _STRANGE for each in text[:_LONGEST_VALUE])
-    return f"{seen}..." if len(text) > _LONGEST_VALUE else seen or '""'
+    seen = "".join(each if each.isprintable() else _STRANGE for each in text[:longest])
+    return f"{seen}..." if len(text) > longest else seen or '""'
 
 
 def _moment(time_ms: int, timezone: str) -> str:
