@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Chromium", "found"]
 
 _PAUSE_S = 0.1
+_KEYS = {"Tab": (9, ""), "Enter": (13, "\r")}
 
 
 def found() -> str | None:
@@ -104,8 +105,10 @@ class Chromium:
 
     async def press(self, key: str) -> None:
         """Press a key and let it go."""
-        for kind in ("keyDown", "keyUp"):
-            await self.tell("Input.dispatchKeyEvent", type=kind, key=key, code=key)
+        number, text = _KEYS[key]
+        told = {"key": key, "code": key, "windowsVirtualKeyCode": number}
+        await self.tell("Input.dispatchKeyEvent", type="keyDown", **told, text=text)
+        await self.tell("Input.dispatchKeyEvent", type="keyUp", **told)
 
     async def look(self, width: int, height: int, **media: str) -> None:
         """Be a screen of a size, whose reader prefers what media features say."""

@@ -50,17 +50,16 @@ class Strip:
     counts: Mapping[str, int]
 
 
-def strip_of(seen: Sequence[Seen], places: int, predicate: Predicate | None) -> Strip:
+def strip_of(seen: Sequence[Seen], predicate: Predicate | None) -> Strip:
     """Draw the windows of one predicate, or of any.
 
     Args:
         seen: windows, newest last.
-        places: how many there is room for.
         predicate: whose; ``None`` for any of the alarm.
     """
     paths: dict[str, list[str]] = defaultdict(list)
     counts: dict[str, int] = defaultdict(int)
-    for at, window in enumerate(seen, places - len(seen)):
+    for at, window in enumerate(seen):
         kind = _kind(window, predicate)
         counts[kind] += 1
         paths[kind].append(f"M{at * WIDTH} 0{SHAPES[kind]}")

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["AlarmView", "Health", "Ring", "Row", "View", "overdue", "view_of"]
 
 _MOST_RINGS: Final = 100  # on the page at once; how many more there are is said
-_FEWEST_PLACES: Final = 24  # in a row: fewer windows than that are no wider
 _MOST_IN_WORDS: Final = 12  # predicates of one window
 _LONGEST_VALUE: Final = 120  # letters of one value
 _LONGEST_TEXT: Final = 500  # letters of one annotation
@@ -115,7 +114,6 @@ class AlarmView:
         name: of it.
         anchor: an identifier for links and for what is open on the page.
         fields: what its predicates are made of.
-        places: windows there is room for in a row.
         rows: of the map, the one of any predicate first.
         more: how many further predicates rang.
         first: start of the oldest window shown; empty where there is none.
@@ -129,7 +127,6 @@ class AlarmView:
     name: str
     anchor: str
     fields: str
-    places: int
     rows: tuple[Row, ...]
     more: int
     first: str
@@ -222,15 +219,13 @@ def _alarm(standing: Standing, health: Health, board: Board, timezone: str) -> A
     seen = standing.seen
     named = _predicates(standing)
     shown = named[: board.predicates]
-    places = max(len(seen), min(board.windows, _FEWEST_PLACES))
-    rows = [_row(standing, None, places, timezone)] if seen else []
-    rows += [_row(standing, each, places, timezone) for each in shown]
+    rows = [_row(standing, None, timezone)] if seen else []
+    rows += [_row(standing, each, timezone) for each in shown]
     late = _is_overdue(standing, health)
     return AlarmView(
         name=_value(standing.query),
         anchor=fingerprint(standing.query, {}),
         fields=", ".join(_value(field) for field, _ in named[0]) if named else "",
-        places=places,
         rows=tuple(rows),
         more=len(named) - len(shown),
         first=clock_text(seen[0].start_ms, timezone) if seen else "",
@@ -250,8 +245,8 @@ def _predicates(standing: Standing) -> list[Predicate]:
     return sorted(found, key=lambda each: (each not in firing, -times[each], each))
 
 
-def _row(standing: Standing, predicate: Predicate | None, places: int, timezone: str) -> Row:
-    strip = strip_of(standing.seen, places, predicate)
+def _row(standing: Standing, predicate: Predicate | None, timezone: str) -> Row:
+    strip = strip_of(standing.seen, predicate)
     counts = strip.counts
     total = len(standing.seen)
     said = [f"rang in {counts.get('rang', 0)} of {total} windows"]

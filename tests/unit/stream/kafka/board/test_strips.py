@@ -22,22 +22,22 @@ ALL = (RANG, SILENT, DENIED, UNSURE, HELD, BROKEN)
 def drawn(predicate: Predicate | None) -> str:
     """Return a letter a window, by where the paths begin."""
     found = {}
-    for kind, path in strip_of(ALL, 8, predicate).paths.items():
+    for kind, path in strip_of(ALL, predicate).paths.items():
         if kind != "lost":
             found |= {int(x) // WIDTH: kind[0] for x in re.findall(r"M(\d+) ", path)}
-    return "".join(found.get(place, " ") for place in range(8))
+    return "".join(found.get(place, " ") for place in range(len(ALL)))
 
 
 def test_each_window_is_what_it_was_for_whom_it_is_asked() -> None:
-    """Rang, silent, denied, unsure, earlier; fewer windows than places stand at the right."""
-    assert drawn(LAB) == "  rsdree"
-    assert drawn(HALL) == "  ssdusd"
-    assert drawn(None) == "  rsdred"
+    """Rang, silent, denied, unsure, earlier; the oldest is at the left."""
+    assert drawn(LAB) == "rsdree"
+    assert drawn(HALL) == "ssdusd"
+    assert drawn(None) == "rsdred"
 
 
 def test_no_window_is_left_out_of_the_counts() -> None:
     """They add up to the windows, lost ones apart."""
-    counts = dict(strip_of(ALL, 8, LAB).counts)
+    counts = dict(strip_of(ALL, LAB).counts)
     assert counts.pop("lost") == 2
     assert sum(counts.values()) == len(ALL)
 
