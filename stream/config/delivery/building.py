@@ -24,7 +24,7 @@ __all__ = ["build_board", "build_delivery", "build_lifecycle"]
 _MOST_WINDOWS: Final = 1_000
 _SHORTEST_SECRET: Final = 16
 _SHORTEST_RESEND_MS: Final = 1_000
-_MOST_SHOWN: Final = 500
+_MOST_SHOWN: Final = 200
 _NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _TAKEN: Final = frozenset({"alertname", "fingerprint"})
 

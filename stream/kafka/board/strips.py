@@ -1,4 +1,4 @@
-"""A strip of windows as SVG paths: one cell a window, newest at the right.
+"""Strips of windows as SVG paths: one cell a window, the newest at the right.
 
 Written from numbers alone. What a window was is told by shape, and by colour besides: full where
 it rang, half where it had rung earlier in the same window, a dash where it was silent, a cross
@@ -7,7 +7,7 @@ where it was denied, a circle where it is not known; a dashed line where windows
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from stream.kafka.board.standing import Predicate, Seen
 
-__all__ = ["HEIGHT", "SHAPES", "WIDTH", "Strip", "strip_of"]
+__all__ = ["HEIGHT", "SHAPES", "WIDTH", "Strip", "Strips"]
 
 WIDTH: Final = 10
 """Of a cell."""
@@ -35,6 +35,7 @@ SHAPES: Final[Mapping[str, str]] = {
     Outcome.UNSURE: "m2 10a3 3 0 1 0 6 0a3 3 0 1 0-6 0",
     "lost": "v20",
 }
+"""By kind, how a window is drawn from the upper left corner of its cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,35 +45,63 @@ class Strip:
     Args:
         paths: by kind, what is drawn.
         counts: by kind, how many windows are of it.
+        last: which window rang last; ``None`` where none did.
     """
 
     paths: Mapping[str, str]
     counts: Mapping[str, int]
+    last: int | None
 
 
-def strip_of(seen: Sequence[Seen], predicate: Predicate | None) -> Strip:
-    """Draw the windows of one predicate, or of any.
+class Strips:
+    """The rows of one alarm.
 
     Args:
-        seen: windows, newest last.
-        predicate: whose; ``None`` for any of the alarm.
+        seen: its windows, newest last.
     """
-    paths: dict[str, list[str]] = defaultdict(list)
-    counts: dict[str, int] = defaultdict(int)
-    for at, window in enumerate(seen):
-        kind = _kind(window, predicate)
-        counts[kind] += 1
-        paths[kind].append(f"M{at * WIDTH} 0{SHAPES[kind]}")
-        if window.lost:
-            counts["lost"] += window.lost
-            paths["lost"].append(f"M{at * WIDTH} 0{SHAPES['lost']}")
-    return Strip({kind: "".join(parts) for kind, parts in paths.items()}, counts)
+
+    def __init__(self, seen: Sequence[Seen]) -> None:
+        self._seen = seen
+        self.rang: dict[Predicate, list[int]] = defaultdict(list)
+        """In which windows each predicate rang."""
+        self._earlier: dict[Predicate, list[int]] = defaultdict(list)
+        for at, window in enumerate(seen):
+            for predicate in window.rang:
+                self.rang[predicate].append(at)
+            for predicate in window.earlier:
+                self._earlier[predicate].append(at)
+        lost = [at for at, window in enumerate(seen) if window.lost]
+        self._lost = "".join(_cell(at, "lost") for at in lost)
+
+    def of(self, predicate: Predicate) -> Strip:
+        """Return the row of one predicate."""
+        kinds: list[str] = [window.outcome.value for window in self._seen]
+        for kind, places in ((_EARLIER, self._earlier), (_RANG, self.rang)):
+            for at in places.get(predicate, ()):
+                kinds[at] = kind
+        return self._strip(kinds)
+
+    def any(self) -> Strip:
+        """Return the row of all predicates together."""
+        return self._strip([_kind(window) for window in self._seen])
+
+    def _strip(self, kinds: Sequence[str]) -> Strip:
+        paths: dict[str, str] = defaultdict(str)
+        for at, kind in enumerate(kinds):
+            paths[kind] += _cell(at, kind)
+        if self._lost:
+            paths["lost"] = self._lost
+        rang = [at for at, kind in enumerate(kinds) if kind == _RANG]
+        return Strip(dict(paths), Counter(kinds), rang[-1] if rang else None)
 
 
-def _kind(window: Seen, predicate: Predicate | None) -> str:
-    if predicate is None:
-        held = bool(window.earlier) and window.outcome is Outcome.SILENT
-        return _RANG if window.rings else _EARLIER if held else window.outcome.value
-    if predicate in window.rang:
+def _cell(at: int, kind: str) -> str:
+    return f"M{at * WIDTH} 0{SHAPES[kind]}"
+
+
+def _kind(window: Seen) -> str:
+    if window.rings:
         return _RANG
-    return _EARLIER if predicate in window.earlier else window.outcome.value
+    if window.earlier and window.outcome is Outcome.SILENT:
+        return _EARLIER
+    return window.outcome.value

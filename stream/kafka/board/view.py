@@ -5,14 +5,13 @@ Everything that came from a topic is text here, and escaped where it is written.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
 from stream.decisions.lifecycle import fingerprint
 from stream.kafka.board.standing import Outcome
-from stream.kafka.board.strips import strip_of
+from stream.kafka.board.strips import Strips
 from stream.model.numbers import decimal
 from stream.windows.instants import from_iso_utc
 from stream.windows.shown import clock_text, moment_text
@@ -216,11 +215,14 @@ def _ring(notice: Notice, timezone: str, *, old: bool) -> Ring:
 
 
 def _alarm(standing: Standing, health: Health, board: Board, timezone: str) -> AlarmView:
-    seen = standing.seen
-    named = _predicates(standing)
+    seen, strips = standing.seen, Strips(standing.seen)
+    named = _predicates(standing, strips)
     shown = named[: board.predicates]
-    rows = [_row(standing, None, timezone)] if seen else []
-    rows += [_row(standing, each, timezone) for each in shown]
+    firing = {tuple(notice.predicate.items()) for notice in standing.firing}
+    rows = [_row("any", strips.any(), seen, timezone, fires=bool(firing))] if seen else []
+    rows += [
+        _row(_name(each), strips.of(each), seen, timezone, fires=each in firing) for each in shown
+    ]
     late = _is_overdue(standing, health)
     return AlarmView(
         name=_value(standing.query),
@@ -237,19 +239,20 @@ def _alarm(standing: Standing, health: Health, board: Board, timezone: str) -> A
     )
 
 
-def _predicates(standing: Standing) -> list[Predicate]:
+def _predicates(standing: Standing, strips: Strips) -> list[Predicate]:
     """Return whoever rang in the windows shown, or rings: first what rings, then by rings."""
-    times = Counter(each for window in standing.seen for each in window.rang)
     firing = {tuple(notice.predicate.items()) for notice in standing.firing}
-    found = {each for each in {*times, *firing} if each}  # without a group there is just "any"
-    return sorted(found, key=lambda each: (each not in firing, -times[each], each))
+    found = {each for each in {*strips.rang, *firing} if each}  # without a group it is "any"
+
+    def order(each: Predicate) -> tuple[bool, int, Predicate]:
+        return each not in firing, -len(strips.rang.get(each, ())), each
+
+    return sorted(found, key=order)
 
 
-def _row(standing: Standing, predicate: Predicate | None, timezone: str) -> Row:
-    strip = strip_of(standing.seen, predicate)
+def _row(name: str, strip: Strip, seen: Sequence[Seen], timezone: str, *, fires: bool) -> Row:
     counts = strip.counts
-    total = len(standing.seen)
-    said = [f"rang in {counts.get('rang', 0)} of {total} windows"]
+    said = [f"rang in {counts.get('rang', 0)} of {_windows(len(seen))}"]
     said += [
         f"{words} {counts[kind]}"
         for kind, words in (
@@ -260,19 +263,9 @@ def _row(standing: Standing, predicate: Predicate | None, timezone: str) -> Row:
         )
         if kind in counts
     ]
-    last = next((each for each in reversed(standing.seen) if _rang(each, predicate)), None)
-    if last is not None:
-        said.append(f"last rang {_span(last, timezone)}")
-    name = "any" if predicate is None else _name(predicate)
-    fires = any(
-        predicate is None or tuple(notice.predicate.items()) == predicate
-        for notice in standing.firing
-    )
+    if strip.last is not None:
+        said.append(f"last rang {_span(seen[strip.last], timezone)}")
     return Row(name, strip, "; ".join(said), fires)
-
-
-def _rang(window: Seen, predicate: Predicate | None) -> bool:
-    return bool(window.rings) if predicate is None else predicate in window.rang
 
 
 def _counts(seen: Sequence[Seen]) -> Iterator[str]:

@@ -81,8 +81,8 @@ def test_a_lifecycle_that_says_nothing_is_refused(tmp_path: Path, lines: str, sa
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ("board: {windows: 0}\n", "shows 1 to 500 windows"),
-        ("board: {predicates: 501}\n", "shows 1 to 500 predicates"),
+        ("board: {windows: 0}\n", "shows 1 to 200 windows"),
+        ("board: {predicates: 201}\n", "shows 1 to 200 predicates"),
         ("board: {token: short}\n", "shorter than 16 bytes"),
         ("board: {listen: 8470}\n", "host:port"),
         ("board: {lissen: 'a:1'}\n", "is not a key here"),

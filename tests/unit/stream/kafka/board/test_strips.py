@@ -6,7 +6,7 @@ import re
 from itertools import combinations
 
 from stream.kafka.board.standing import Outcome, Predicate, Seen
-from stream.kafka.board.strips import SHAPES, WIDTH, strip_of
+from stream.kafka.board.strips import SHAPES, WIDTH, Strips
 
 LAB: Predicate = (("room", "lab"),)
 HALL: Predicate = (("room", "hall"),)
@@ -22,7 +22,9 @@ ALL = (RANG, SILENT, DENIED, UNSURE, HELD, BROKEN)
 def drawn(predicate: Predicate | None) -> str:
     """Return a letter a window, by where the paths begin."""
     found = {}
-    for kind, path in strip_of(ALL, predicate).paths.items():
+    strips = Strips(ALL)
+    strip = strips.any() if predicate is None else strips.of(predicate)
+    for kind, path in strip.paths.items():
         if kind != "lost":
             found |= {int(x) // WIDTH: kind[0] for x in re.findall(r"M(\d+) ", path)}
     return "".join(found.get(place, " ") for place in range(len(ALL)))
@@ -36,10 +38,10 @@ def test_each_window_is_what_it_was_for_whom_it_is_asked() -> None:
 
 
 def test_no_window_is_left_out_of_the_counts() -> None:
-    """They add up to the windows, lost ones apart."""
-    counts = dict(strip_of(ALL, LAB).counts)
-    assert counts.pop("lost") == 2
-    assert sum(counts.values()) == len(ALL)
+    """They add up to the windows, and lost ones are a line, no window."""
+    strip = Strips(ALL).of(LAB)
+    assert sum(strip.counts.values()) == len(ALL)
+    assert (strip.paths["lost"], strip.last) == ("M30 0v20", 3)
 
 
 def test_shapes_differ_without_any_colour() -> None:
