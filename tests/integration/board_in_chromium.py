@@ -73,7 +73,7 @@ def folder(tmp_path: Path) -> Path:
 def test_the_board_in_a_browser(broker: Broker, tmp_path: Path, folder: Path) -> None:
     """Pictures, keyboard, phone, light and dark, news; the board is killed and comes back."""
     topics = written(broker)
-    board = Boarded(tmp_path, broker, topics, MORE)
+    board = Boarded(tmp_path, topics.kafka, MORE)
     process = board.start()
 
     async def work() -> None:

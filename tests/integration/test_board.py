@@ -26,7 +26,7 @@ def test_the_page_goes_on_though_board_and_broker_are_killed(
 ) -> None:
     """What rang, was silent and was denied is shown; readers are told of what comes."""
     topics = Topics(own_broker, "tocsin")
-    board = Boarded(tmp_path, own_broker, topics)
+    board = Boarded(tmp_path, topics.kafka)
     try:
         topics.publish(0, ["lab"])
         topics.publish(1, [], denied=True)
@@ -60,12 +60,13 @@ def test_the_page_goes_on_though_board_and_broker_are_killed(
         topics.publish(5, ["attic"])
         reader.until("Rings now 1")
         wait_until("it is ready again", board.ready)
-        reader.close()
         assert AWAY not in board.text()
         assert "5 windows with a ring; 0 silent; 1 denied" in board.text()
 
-        process.tell(signal.SIGTERM)
+        process.tell(signal.SIGTERM)  # readers do not hold it
         assert process.ended() == 0, process.text()
+        reader.ended()
+        reader.close()
         assert process.says(Line.SHOWING)
         assert process.says(Line.AWAY, dependency="kafka")
         assert process.says(Line.BACK, dependency="kafka")

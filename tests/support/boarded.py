@@ -35,6 +35,11 @@ class Topics:
 
     def __init__(self, broker: Broker, name: str) -> None:
         self.alarms, self.decisions = f"{name}.alarms", f"{name}.decisions"
+        self.kafka = (
+            f'{{bootstrap: "{broker.bootstrap}", alarms_topic: {self.alarms}, '
+            f"decisions_topic: {self.decisions}}}"
+        )
+        """How a configuration names them."""
         for topic in (self.alarms, self.decisions):
             broker.create_topic(topic, 1, {"message.timestamp.type": "CreateTime"})
         self._producer = KafkaProducer(bootstrap_servers=broker.bootstrap, acks="all")
@@ -61,19 +66,17 @@ class Boarded:
 
     Args:
         folder: for its file and what it writes.
-        broker: what it reads.
-        topics: of that broker.
+        kafka: what it reads, as YAML on one line.
         more: further lines of its file.
     """
 
-    def __init__(self, folder: Path, broker: Broker, topics: Topics, more: str = "") -> None:
+    def __init__(self, folder: Path, kafka: str, more: str = "") -> None:
         self.port = free_port()
         self._folder = folder
         self._started: list[Command] = []
         self._config = folder / "board.yaml"
         self._config.write_text(
-            f'kafka: {{bootstrap: "{broker.bootstrap}", alarms_topic: {topics.alarms}, '
-            f"decisions_topic: {topics.decisions}}}\n"
+            f"kafka: {kafka}\n"
             f'board: {{listen: "{HOST}:{self.port}"}}\nlog: {{format: json}}\n{more}',
             encoding="utf-8",
         )

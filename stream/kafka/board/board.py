@@ -137,8 +137,10 @@ class _Shower:
 
     def _show(self) -> None:
         """Write what is known now, where it says something else than what is shown."""
-        standings = self._standings.all()
         health = Health(self._caught_up, self._presence.away, _now_ms())
+        if self._caught_up:
+            self._standings.forget(health.now_ms, self._setup.board.read_back_ms)
+        standings = self._standings.all()
         known = (self._standings.changes, overdue(standings, health)) if self._caught_up else ()
         news = (known, health.caught_up, health.away)
         if news == self._shown or time.monotonic() < self._again_s:

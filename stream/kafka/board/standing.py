@@ -111,7 +111,7 @@ class Standings:
         self._windows = windows
         self._heard: dict[str, Standing] = {}
         self.changes = 0
-        """Rises with every window that was news."""
+        """Rises whenever what is known changes."""
         self.forgotten = False
         """Whether there were more alarms than are kept: those heard of last are."""
 
@@ -144,6 +144,20 @@ class Standings:
         if len(self._heard) > _MOST_ALARMS:
             del self._heard[next(iter(self._heard))]
             self.forgotten = True
+
+    def forget(self, now_ms: int, read_back_ms: int) -> None:
+        """Forget alarms that reading back would not find any more, and that are overdue.
+
+        An alarm that was renamed or removed is heard of no more, and not overdue for ever.
+
+        Args:
+            now_ms: milliseconds since the epoch.
+            read_back_ms: how far back a board reads at its start.
+        """
+        for query, standing in list(self._heard.items()):
+            if standing.due_ms < now_ms and standing.published_ms < now_ms - read_back_ms:
+                del self._heard[query]
+                self.changes += 1
 
     def all(self) -> tuple[Standing, ...]:
         """Return every alarm by its name, configured ones of which nothing was heard among them."""

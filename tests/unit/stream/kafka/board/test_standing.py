@@ -98,6 +98,19 @@ def test_a_pause_in_the_schedule_is_not_overdue() -> None:
     assert paused.due_ms == 2 * HOUR_MS + 12 * HOUR_MS + HOUR_MS + HOUR_MS // 2
 
 
+def test_an_alarm_that_was_removed_is_not_overdue_for_ever() -> None:
+    """It is forgotten where a board that starts now would not find it; one with a pause is kept."""
+    scene = Scene()
+    scene.hour(0, ["lab"])
+    weekly = msgspec.structs.replace(
+        decision_of(0, query="weekly"), next_start=decision_of(168).window_start
+    )
+    scene.standings.take(window_of(weekly))
+    for now, kept in ((24, ["crowd", "weekly"]), (26, ["weekly"]), (168, ["weekly"]), (172, [])):
+        scene.standings.forget(now * HOUR_MS, read_back_ms=24 * HOUR_MS)
+        assert [each.query for each in scene.standings.all()] == kept, now
+
+
 def test_nothing_grows_without_end() -> None:
     """Windows, predicates of one window and alarms are kept up to a bound; more is known to be."""
     scene = Scene(setup_of(board=Board(windows=3)))
