@@ -28,6 +28,7 @@ _LACKING: Final = {
     "refine": "; {mechanism} has no second phase of its own",
     "first_tolerance": ", not {mechanism}",
     "alarms_per_period": "; {mechanism} has no runs of windows",
+    "release": "; no other has noisy counts",
     "append": "; {mechanism} has no runs of windows",
     "append_to": "; {mechanism} has no runs of windows",
 }
