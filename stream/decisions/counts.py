@@ -109,4 +109,4 @@ def _number(steps: int, step: Fraction) -> int | float:
     try:
         return value / step.denominator
     except OverflowError:
-        return math.copysign(sys.float_info.max, value)
+        return math.copysign(sys.float_info.max, steps)

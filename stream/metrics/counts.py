@@ -68,13 +68,13 @@ class CountFamilies(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield both families as of now, in the order of configuration and domain."""
         counts = GaugeMetricFamily(
-            "tocsin_predicate_noisy_count",
+            "tocsin_predicate_noisy_value",
             "Noisy count of the last published window, in the unit of its comparison; "
             "NaN before the first, and where that window was denied.",
             labels=["query", "predicate"],
         )
         deviations = GaugeMetricFamily(
-            "tocsin_noisy_count_standard_deviation",
+            "tocsin_noisy_value_standard_deviation",
             "Standard deviation of the noise in each noisy count of the last published window.",
             labels=["query"],
         )
