@@ -19,7 +19,7 @@ from accountant.records import StoredDecision
 from accountant.store import decisionchain
 from accountant.store.declaration import made_from
 from stream.custody.published import Number
-from stream.custody.releasedcounts import counts_once, other_counts
+from stream.custody.releasedcounts import altered_counts, counts_once, other_counts
 from stream.decisions.counts import counts_shown
 from stream.decisions.records import (
     alarm_id,
@@ -185,9 +185,11 @@ class _Comparing:
                 yield f"{where}: its decision record was altered: {', '.join(wrong)}"
         yield from _altered(alarms, epsilon_text(row.epsilon_units), query, where)
         yield from self._alarms_of(row, decision, decisions, alarms, where)
+        counts = self._records.counts_of(number)
         if row.alarms:
-            found = self._records.counts_of(number)
-            yield from other_counts(found, decision, where, whole=self._whole(row))
+            yield from other_counts(counts, decision, where, whole=self._whole(row))
+        else:
+            yield from altered_counts(counts, row.key, where)
 
     def _alarms_of(
         self,

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 import sys
+from itertools import product
 from typing import TYPE_CHECKING
 
 import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from fractions import Fraction
 
     import numpy as np
     from numpy.typing import NDArray
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stream.decisions.records import CountRecord
     from stream.model.queries import Query
 
-__all__ = ["WindowCounts", "counts_of", "counts_shown"]
+__all__ = ["WindowCounts", "counts_of", "counts_shown", "deviation_of"]
 
 _LARGEST_EXACT = 1 << 53  # readers of JSON hold whole numbers up to here
 
@@ -71,15 +71,27 @@ def counts_of(
     if not query.releases_counts:
         return None
     (aggregate,), domain = query.aggregates, query.domain
-    deviation = operator.deviation(len(noisy)) * float(aggregate.per_unit)
+    above, below = aggregate.per_unit.as_integer_ratio()
     return WindowCounts(
         noisy_panes=query.panes,
         panes=len(noisy),
-        standard_deviation=min(deviation, sys.float_info.max),
+        standard_deviation=deviation_of(query, operator, len(noisy)),
         fields=domain.fields,
-        values=[tuple(domain.predicate(cell).values()) for cell in range(len(domain))],
-        counts=[_number(steps, aggregate.per_unit) for steps in noisy.sum(axis=0).tolist()],
+        values=list(product(*domain.values)),  # as the domain counts them: the last field fastest
+        counts=[_number(steps, above, below) for steps in noisy.sum(axis=0).tolist()],
     )
+
+
+def deviation_of(query: Query, operator: PaneOperator, panes: int) -> float:
+    """Return the standard deviation of a window's noise, in the unit of its counts.
+
+    Args:
+        query: the alarm.
+        operator: that decides it.
+        panes: of the window.
+    """
+    (aggregate,) = query.aggregates
+    return min(operator.deviation(panes) * float(aggregate.per_unit), sys.float_info.max)
 
 
 def counts_shown(records: Sequence[CountRecord]) -> WindowCounts | None:
@@ -101,12 +113,18 @@ def counts_shown(records: Sequence[CountRecord]) -> WindowCounts | None:
     )
 
 
-def _number(steps: int, step: Fraction) -> int | float:
-    """Return a sum in its field's own unit: whole where that is exact, else the nearest float."""
-    value = steps * step.numerator
-    if step.denominator == 1 and abs(value) <= _LARGEST_EXACT:
+def _number(steps: int, above: int, below: int) -> int | float:
+    """Return a sum in its field's own unit: whole where that is exact, else the nearest float.
+
+    Args:
+        steps: the sum, in steps of ``above / below``.
+        above: a whole number.
+        below: another, with no factor in common.
+    """
+    value = steps * above
+    if below == 1 and abs(value) <= _LARGEST_EXACT:
         return value
     try:
-        return value / step.denominator
+        return value / below
     except OverflowError:
         return math.copysign(sys.float_info.max, steps)

@@ -21,7 +21,9 @@ from stream.decisions.mechanisms import panes_of
 from stream.decisions.records import decode_count, encode, schema
 from stream.decisions.release import count_records, encode_fired, encode_released, released_counts
 from stream.decisions.steps import Step
+from stream.model.feeds import Domain
 from stream.model.queries import AggregateSpec
+from stream.planning.panes import pane_shares
 from tests.statistical.panes_law import GivenNoise
 from tests.support.paned import alarm, configured, opened, replayed, rows
 
@@ -132,6 +134,19 @@ def test_releasing_counts_is_a_change_to_accept(tmp_path: Path) -> None:
     assert not any(each.releases_counts for each in with_counts.panes.values())
 
 
+def test_the_plan_says_how_noisy_the_counts_are(tmp_path: Path) -> None:
+    """Before any data is read, what every record will say; of others nothing."""
+    alarms = configured(tmp_path, COUNTED, SILENT, until="00:04")
+    (share,) = pane_shares(tuple(alarms.running.values()))
+    with opened(alarms) as ledger:
+        left = counted(list(replayed(alarms, ledger, rows(tmp_path, (1,) * 4))))
+    assert [one.deviation for one in share.alarms] == [left[0].standard_deviation, None]
+    assert share.text.endswith(
+        "; the noisy counts of counted leave for nothing more, with a standard deviation of"
+        f" {left[0].standard_deviation:.3g}"
+    )
+
+
 def test_the_key_points_at_itself_where_there_are_no_panes(tmp_path: Path) -> None:
     """A located error with what to write."""
     file = tmp_path / "alarms.yaml"
@@ -178,6 +193,20 @@ def test_sums_are_in_the_fields_own_unit(
     assert type(found.counts[0]) is type(count)
     assert found.standard_deviation == min(4 * float(granule), sys.float_info.max)
     assert counts_of(replace(query, releases_counts=False), operator, noisy) is None
+
+
+@pytest.mark.parametrize("values", [(), (("x", "y", "z"), ("1", "2"))])
+def test_counts_are_named_as_the_domain_numbers_them(
+    tmp_path: Path, values: tuple[tuple[str, ...], ...]
+) -> None:
+    """Of several fields, and of none, which is one predicate over everything."""
+    domain = Domain(("a", "b")[: len(values)], values)
+    query = replace(configured(tmp_path, COUNTED).queries["counted"], domain=domain)
+    noisy = np.arange(len(domain), dtype=np.int64)[None]
+    found = counts_of(query, cast("PaneOperator", Noise()), noisy)
+    assert found is not None
+    named = [(domain.predicate(cell), cell) for cell in range(len(domain))]
+    assert list(found.by_predicate()) == named
 
 
 def test_what_was_stored_is_made_again_from_what_left(tmp_path: Path) -> None:
