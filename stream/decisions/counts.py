@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WindowCounts", "counts_of", "counts_shown", "deviation_of"]
 
+_DIGITS = 6  # so that it is the same wherever it is computed
 _LARGEST_EXACT = 1 << 53  # readers of JSON hold whole numbers up to here
 
 
@@ -83,7 +84,7 @@ def counts_of(
 
 
 def deviation_of(query: Query, operator: PaneOperator, panes: int) -> float:
-    """Return the standard deviation of a window's noise, in the unit of its counts.
+    """Return the standard deviation of a window's noise, in the unit of its counts: six digits.
 
     Args:
         query: the alarm.
@@ -91,7 +92,8 @@ def deviation_of(query: Query, operator: PaneOperator, panes: int) -> float:
         panes: of the window.
     """
     (aggregate,) = query.aggregates
-    return min(operator.deviation(panes) * float(aggregate.per_unit), sys.float_info.max)
+    deviation = operator.deviation(panes) * float(aggregate.per_unit)
+    return float(f"{min(deviation, sys.float_info.max):.{_DIGITS}g}")
 
 
 def counts_shown(records: Sequence[CountRecord]) -> WindowCounts | None:

@@ -75,10 +75,10 @@ class Public:
         )
         self.rang = RangFamilies({query.id: query.domain for query in alarms.queries.values()})
         registry.register(self.rang)
-        self.counts = CountFamilies(
-            {each.id: each.domain for each in alarms.queries.values() if each.releases_counts}
-        )
-        registry.register(self.counts)
+        counted = [query for query in alarms.queries.values() if query.releases_counts]
+        self.counts = CountFamilies({query.id: query.domain for query in counted})
+        if counted:
+            registry.register(self.counts)
         plan_epsilon = Gauge(
             "tocsin_plan_epsilon",
             "Privacy loss of one cell of one window at worst, from configuration.",

@@ -308,7 +308,8 @@ REPLAYS: tuple[Replay, ...] = (
         alarm("crowd", "COUNT(*) > 60", "tolerance: 9", "mechanism: panes", "release: counts",
               window="HOP(ts, INTERVAL '30' MINUTE, INTERVAL '90' MINUTE)")
         + alarm("crush", "COUNT(*) > 90", "tolerance: 20", "mechanism: panes")
-        + alarm("sales", "SUM(paid) > 700", "tolerance: 400", "mechanism: panes", "release: counts"),
+        + alarm("sales", "SUM(paid) > 700", "tolerance: 350", "mechanism: panes",
+                "release: counts"),
         EVENT.replace("MAX", "2"),
         until="1970-01-01T03:00:00",
         more=(("plan", "alarms.yaml"), ("ledger", "alarms.yaml", "status")),
