@@ -9,8 +9,8 @@ each, and predicates named of each window.
     windows kept   ▸ .  R  R  .  D  R  ?  .      R rang, . silent, D denied, ? not answered in full
                      oldest          newest
 
-Silence is an answer, and a denial is none: they are told apart here and never added up. Released
-counts, where a topic of them comes to be, belong to :class:`Seen`, too.
+Silence is an answer, and a denial is none: they are told apart here and never added up. Noisy
+counts, which alarms with ``release: counts`` write to a topic of their own, are not read.
 """
 
 from __future__ import annotations
