@@ -44,6 +44,7 @@ _LEGEND: Final[tuple[tuple[str, str], ...]] = (
     ("unsure", "not known"),
     ("lost", "windows lost before it"),
 )
+_ALONE: Final[Mapping[str, str]] = {kind: f"M0 0{shape}" for kind, shape in SHAPES.items()}
 
 
 def show(setup: BoardSetup, log: Log, said: Callable[[str], None]) -> None:
@@ -69,9 +70,6 @@ def show(setup: BoardSetup, log: Log, said: Callable[[str], None]) -> None:
             f"({type(error).__name__})",
             hint="check that Kafka is up, and the user's ACLs on both topics",
         ) from error
-
-
-_ALONE: Final[Mapping[str, str]] = {kind: f"M0 0{shape}" for kind, shape in SHAPES.items()}
 
 
 class Writer:
