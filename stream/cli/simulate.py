@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,36 +24,21 @@ from accountant.errors import ConfigError
 from operators.registry import mechanism_of
 from stream.cli.shared import CONFIG, chosen_alarms, load_alarms, paths_by_feed
 from stream.cli.suggestions import alarm_names, event_files
-from stream.decisions.mechanisms import plans_of
-from stream.model.alarms import cells_per_unit, scope_of
 from stream.model.numbers import number
-from stream.planning.budget import budget_plan
 from stream.simulation.crew import paying_workers, try_out
 from stream.simulation.history import count_history
 from stream.simulation.outputs import check_output, write_private
 from stream.simulation.report import report
-from stream.simulation.results import AlarmResults, Measured, Simulation
-from stream.simulation.runs import stretches_of
-from stream.simulation.settings import (
-    BASELINES,
-    FACTORS,
-    IN_RUNS,
-    TRIED,
-    Setting,
-    Untried,
-    settings_of,
-)
+from stream.simulation.settings import AS_WRITTEN, BASELINES, FACTORS, TRIED
 from stream.simulation.tables import simulation_tables
-from stream.simulation.trials import Bench
+from stream.simulation.trying import Trying
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from fractions import Fraction
 
-    from operators.base import Plan
     from stream.model.alarms import Alarms
-    from stream.simulation.crew import Tried
-    from stream.simulation.history import CountedAlarm
+    from stream.simulation.results import Simulation
 
 __all__ = ["simulate"]
 
@@ -96,7 +81,7 @@ class _Mechanisms(click.ParamType):
         if not isinstance(value, str):
             return tuple(value)
         names = tuple(dict.fromkeys(each.strip() for each in value.split(",")))
-        known = (*TRIED, *IN_RUNS, *BASELINES)
+        known = (*TRIED, *AS_WRITTEN, *BASELINES)
         for name in names:
             if name not in known:
                 self.fail(f"{name!r}: write one or more of {', '.join(known)}", param, ctx)
@@ -187,7 +172,7 @@ def simulate(
     files = paths_by_feed(chosen, (*replayed, *more))
     with _bar("counting") as counted_windows:
         counted = count_history(chosen, files, limit=limit, on_windows=counted_windows)
-    trying = _Trying.of(chosen, mechanisms, factors, rates)
+    trying = Trying.of(chosen, mechanisms, factors, rates)
     bench = trying.bench(chosen, counted)
     workers = workers or paying_workers(bench, runs, os.cpu_count() or 1)
     with _bar("deciding") as decided_windows:
@@ -201,92 +186,6 @@ def simulate(
         write_private(html_file, page(simulation), force=force)
 
 
-@dataclass(frozen=True, slots=True)
-class _Trying:
-    """The settings of every alarm."""
-
-    settings: tuple[Setting, ...]
-    untried: tuple[Untried, ...]
-
-    @classmethod
-    def of(
-        cls,
-        alarms: Alarms,
-        mechanisms: Sequence[str] | None,
-        factors: Sequence[Fraction],
-        rates: Sequence[Fraction] | None,
-    ) -> _Trying:
-        settings: list[Setting] = []
-        untried: list[Untried] = []
-        for query in alarms.queries.values():
-            able, unable = settings_of(query, mechanisms=mechanisms, factors=factors, rates=rates)
-            settings += able
-            untried += unable
-        return cls(tuple(settings), tuple(untried))
-
-    def bench(self, alarms: Alarms, counted: Mapping[str, CountedAlarm]) -> Bench:
-        """Return what the processes need."""
-        return Bench(
-            counted=counted,
-            conditions={query.id: query.condition for query in alarms.queries.values()},
-            reached={
-                query.id: cells_per_unit(query, alarms.budget) for query in alarms.queries.values()
-            },
-            settings=self.settings,
-            stretches={
-                query.id: stretches_of(query, counted[query.id], alarms.budget)
-                for query in alarms.queries.values()
-                if any(
-                    each.alarm == query.id and each.mechanism in IN_RUNS for each in self.settings
-                )
-            },
-        )
-
-    def results(
-        self,
-        alarms: Alarms,
-        counted: Mapping[str, CountedAlarm],
-        tried: Sequence[Tried],
-        runs: int,
-    ) -> Simulation:
-        """Sort what came of the settings by alarm, and ask the budget about each."""
-        usual = plans_of(alarms)
-        measured: dict[str, list[Measured]] = {name: [] for name in counted}
-        untried: dict[str, list[Untried]] = {name: [] for name in counted}
-        for left in self.untried:
-            untried[left.setting.alarm].append(left)
-        for setting, one in zip(self.settings, tried, strict=True):
-            if isinstance(one.plan, str):
-                untried[setting.alarm].append(Untried(setting, one.plan))
-                continue
-            fits = _fits(alarms, setting, {**usual, setting.alarm: one.plan})
-            measured[setting.alarm].append(Measured(setting, one.plan, fits, one.tally))
-        return Simulation(
-            alarms=alarms,
-            runs=runs,
-            results=tuple(
-                AlarmResults(
-                    query=alarms.queries[name],
-                    counted=counted[name],
-                    measured=tuple(measured[name]),
-                    untried=tuple(untried[name]),
-                )
-                for name in counted
-            ),
-            reached={name: cells_per_unit(alarms.queries[name], alarms.budget) for name in counted},
-        )
-
-
-def _fits(alarms: Alarms, setting: Setting, plans: Mapping[str, Plan]) -> bool:
-    """Whether an alarm's budget carries all its alarms at these worst cases."""
-    query = replace(alarms.queries[setting.alarm], mechanism=setting.mechanism)
-    alarms = replace(alarms, queries={**alarms.queries, query.id: query})
-    scope = scope_of(query, alarms)
-    return next(
-        each.fits for each in budget_plan(alarms, plans).scopes if each.terms.scope == scope
-    )
-
-
 def _chosen(alarms: Alarms, names: Sequence[str]) -> Alarms:
     """Return the configuration with the alarms asked for; bands are left out.
 
@@ -296,13 +195,6 @@ def _chosen(alarms: Alarms, names: Sequence[str]) -> Alarms:
     queries = chosen_alarms(alarms, names).queries
     tried = {name: q for name, q in queries.items() if mechanism_of(q.mechanism).bands is None}
     bands = [name for name in queries if name not in tried]
-    early = [name for name, query in tried.items() if query.aim.looks > 1]
-    if early:
-        tried = {name: query for name, query in tried.items() if name not in early}
-        message = f"{', '.join(early)}: draws of early alarms are not tried"
-        if not tried:
-            raise ConfigError(message, hint="`tocsin plan` has the exact law of when they ring")
-        click.echo(f"note: left out: {message}", err=True)
     if bands:
         message = f"{', '.join(bands)}: the band of a decider has no mechanism or tolerance to try"
         if len(bands) == len(queries):

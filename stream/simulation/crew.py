@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from accountant.errors import DependencyError
 from operators.noise.source import NoiseSource
-from stream.simulation.trials import Tally, Task, Trier
+from stream.simulation.draws.tally import Tally
+from stream.simulation.trials import Task, Trier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
