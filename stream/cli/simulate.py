@@ -25,6 +25,11 @@ from operators.registry import mechanism_of
 from stream.cli.shared import CONFIG, chosen_alarms, load_alarms, paths_by_feed
 from stream.cli.suggestions import alarm_names, event_files
 from stream.model.numbers import number
+from stream.planning.tradeoffs.cap_tables import NO_CAPS
+from stream.planning.tradeoffs.caps import cap_choices
+from stream.simulation.caps.counting import counted_under_caps
+from stream.simulation.caps.tables import cap_results, cap_trial_tables
+from stream.simulation.caps.trying import tried_under_caps
 from stream.simulation.crew import paying_workers, try_out
 from stream.simulation.history import count_history
 from stream.simulation.outputs import check_output, write_private
@@ -34,11 +39,13 @@ from stream.simulation.tables import simulation_tables
 from stream.simulation.trying import Trying
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from fractions import Fraction
 
     from stream.model.alarms import Alarms
+    from stream.simulation.caps.trying import CapTrials
     from stream.simulation.results import Simulation
+    from stream.simulation.trials import Bench
 
 __all__ = ["simulate"]
 
@@ -137,6 +144,9 @@ class _Mechanisms(click.ParamType):
 @click.option(
     "--limit", type=click.IntRange(1), metavar="WINDOWS", help="Only so many windows per alarm."
 )
+@click.option(
+    "--caps", is_flag=True, help="Try windows_per_period out, too; counts once more for each cap."
+)
 @click.option("--json", "json_file", type=_FILE, metavar="PATH", help="Write the results here.")
 @click.option("--html", "html_file", type=_FILE, metavar="PATH", help="Write a page with plots.")
 @click.option("--force", is_flag=True, help="Replace these files where they exist.")
@@ -154,6 +164,7 @@ def simulate(
     rates: tuple[Fraction, ...] | None,
     workers: int | None,
     limit: int | None,
+    caps: bool,
     force: bool,
 ) -> None:
     """Try alarms out on history, many times: misses, false alarms, losses.
@@ -174,16 +185,42 @@ def simulate(
         counted = count_history(chosen, files, limit=limit, on_windows=counted_windows)
     trying = Trying.of(chosen, mechanisms, factors, rates)
     bench = trying.bench(chosen, counted)
-    workers = workers or paying_workers(bench, runs, os.cpu_count() or 1)
+
+    def crew(bench: Bench) -> int:
+        return workers or paying_workers(bench, runs, os.cpu_count() or 1)
+
     with _bar("deciding") as decided_windows:
-        tried = try_out(bench, runs, workers=workers, on_draws=decided_windows)
+        tried = try_out(bench, runs, workers=crew(bench), on_draws=decided_windows)
     simulation = trying.results(alarms, counted, tried, runs)
-    Console().print(*simulation_tables(simulation), sep="\n")
+    under = _under_caps(chosen, files, runs, limit, crew) if caps else []
+    tables = [*simulation_tables(simulation), *cap_trial_tables(under)]
+    Console().print(*tables, sep="\n")
     if json_file is not None:
-        text = json.dumps(report(simulation), ensure_ascii=False, indent=1)
+        text = json.dumps(report(simulation, cap_results(under)), ensure_ascii=False, indent=1)
         write_private(json_file, text + "\n", force=force)
     if html_file is not None and page is not None:
         write_private(html_file, page(simulation), force=force)
+
+
+def _under_caps(
+    alarms: Alarms,
+    files: Mapping[str, Sequence[Path]],
+    runs: int,
+    limit: int | None,
+    crew: Callable[[Bench], int],
+) -> list[CapTrials]:
+    """Count and decide under every cap that the alarms might have.
+
+    Raises:
+        ConfigError: none of them may have one.
+    """
+    choices = cap_choices(alarms)
+    if not choices:
+        raise ConfigError(NO_CAPS, hint="leave --caps out")
+    with _bar("counting under caps") as counted_passes:
+        counted = counted_under_caps(alarms, files, choices, limit=limit, on_pass=counted_passes)
+    with _bar("deciding under caps") as decided_windows:
+        return tried_under_caps(alarms, counted, runs, workers=crew, on_draws=decided_windows)
 
 
 def _chosen(alarms: Alarms, names: Sequence[str]) -> Alarms:

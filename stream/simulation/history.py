@@ -7,7 +7,7 @@ are those that ``tocsin run --replay`` would decide. No ledger is opened. What c
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial
     from stream.model.alarms import Alarms
-    from stream.model.feeds import Feed
     from stream.model.queries import Query
     from stream.replay.lanes import Lane
 
@@ -90,6 +89,22 @@ class CountedAlarm:
         flat[windows, self.index[entries]] = self.value[entries]
         return flat.reshape(last - first, self.statistics, self.cells)
 
+    def starting_at(self, starts_ms: NDArray[np.int64]) -> CountedAlarm:
+        """Return the windows that start at some instants, all of them among these."""
+        if np.array_equal(starts_ms, self.starts_ms):
+            return self
+        kept = np.isin(self.starts_ms, starts_ms)
+        sizes = np.diff(self.ends)
+        entries = np.repeat(kept, sizes)
+        return replace(
+            self,
+            starts_ms=self.starts_ms[kept],
+            ends=np.cumsum([0, *sizes[kept]], dtype=np.int64),
+            index=self.index[entries],
+            value=self.value[entries],
+            incomplete=self.incomplete + int(np.count_nonzero(~kept)),
+        )
+
     def looked_at(self, first: int, last: int) -> NDArray[np.int64]:
         """Return all looks at some windows, shape (last - first, looks, statistics, cells)."""
         steps = self.stacked(first * self.looks, last * self.looks)
@@ -102,6 +117,7 @@ def count_history(
     *,
     limit: int | None = None,
     on_windows: Callable[[int, int], None] = lambda _done, _total: None,
+    on_events: Callable[[WindowKey, int, int], None] | None = None,
 ) -> dict[str, CountedAlarm]:
     """Count the windows of every alarm, in one pass over the files.
 
@@ -110,6 +126,8 @@ def count_history(
         files: per feed name the files to read.
         limit: only the first so many windows of every alarm; ``None`` for all.
         on_windows: told how many windows were counted, of how many; steps and panes are some.
+        on_events: told of every window and partition, under a cap over a period, how many events it
+            takes and how many of them the cap leaves out.
 
     Returns:
         Per alarm its statistics, in the order of the file; then those of panes that alarms share,
@@ -130,7 +148,16 @@ def count_history(
     for feed in feeds_in_use(alarms):
         queries = [query for query in every if query.feed.name == feed.name]
         wanted = frozenset(key for query in queries for key in keys[query.id])
-        lanes = _lanes(feed, queries, alarms, files, keys)
+        source = source_of(feed, files, alarms)
+        lanes = uncharged_lanes(
+            feed,
+            source,
+            queries,
+            alarms.budget,
+            keys,
+            hash_key=NoiseSource().token(HASH_KEY_BYTES),
+            on_events=on_events,
+        )
         for partial in _read(lanes, wanted):
             window = found.get(partial.key)
             found[partial.key] = _Window.of(partial) if window is None else window.plus(partial)
@@ -201,24 +228,6 @@ def _beneath(
     until_ms = max(windows[-1].end_ms for windows in over)
     through = takewhile(lambda key: key.end_ms <= until_ms, windows_of(panes))
     return [key for key in through if key.start_ms >= since_ms]
-
-
-def _lanes(
-    feed: Feed,
-    queries: Sequence[Query],
-    alarms: Alarms,
-    files: Mapping[str, Sequence[Path]],
-    keys: Mapping[str, Sequence[WindowKey]],
-) -> list[Lane]:
-    """Begin to read a feed from the first window on."""
-    return uncharged_lanes(
-        feed,
-        source_of(feed, files, alarms),
-        queries,
-        alarms.budget,
-        keys,
-        hash_key=NoiseSource().token(HASH_KEY_BYTES),
-    )
 
 
 def _read(lanes: Sequence[Lane], wanted: frozenset[WindowKey]) -> Iterator[Partial]:

@@ -13,18 +13,28 @@ from stream.simulation.tables import delay_ms, delay_steps
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from stream.simulation.advice import Advice
     from stream.simulation.results import AlarmResults, Losses, Measured, Rate, Simulation
     from stream.simulation.settings import Setting
 
 __all__ = ["FORMAT", "report"]
 
+_NOTHING: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {}
 FORMAT: Final = "tocsin.simulation.1"
 """Name and version of the schema."""
 
 
-def report(simulation: Simulation) -> dict[str, Any]:
-    """Return everything a simulation found out, ready for ``json.dumps``."""
+def report(
+    simulation: Simulation, caps: Mapping[str, Sequence[Mapping[str, Any]]] = _NOTHING
+) -> dict[str, Any]:
+    """Return everything a simulation found out, ready for ``json.dumps``.
+
+    Args:
+        simulation: what was tried.
+        caps: by alarm, what came of caps over its period, where that was asked for.
+    """
     return {
         "format": FORMAT,
         "audience": AUDIENCE,
@@ -35,8 +45,14 @@ def report(simulation: Simulation) -> dict[str, Any]:
         "epsilon_max": float(simulation.alarms.budget.epsilon_max),
         "runs": simulation.runs,
         "confidence": CONFIDENCE,
-        "alarms": [_alarm(each, simulation) for each in simulation.results],
+        "alarms": [
+            _alarm(each, simulation) | _caps(caps.get(each.query.id)) for each in simulation.results
+        ],
     }
+
+
+def _caps(found: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
+    return {} if found is None else {"caps": found}
 
 
 def _alarm(results: AlarmResults, simulation: Simulation) -> dict[str, Any]:

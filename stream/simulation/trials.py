@@ -50,6 +50,8 @@ class Bench:
         settings: what is tried.
         stretches: of alarms tried in runs, the windows that one run covers at most.
         panes: of alarms over panes, these.
+        decided: of settings whose windows are counted otherwise than what is true of them, by the
+            setting's index, those counts of the same windows.
     """
 
     counted: Mapping[str, CountedAlarm]
@@ -58,6 +60,7 @@ class Bench:
     settings: tuple[Setting, ...]
     stretches: Mapping[str, Sequence[range]] = field(default_factory=dict)
     panes: Mapping[str, OverPanes] = field(default_factory=dict)
+    decided: Mapping[int, CountedAlarm] = field(default_factory=dict)
 
     def tasks(self, setting: int, runs: int) -> list[Task]:
         """Cut the draws of one setting into tasks of about a second at most.
@@ -152,6 +155,8 @@ class Trier:
         rows = statistics.transpose(1, 0, 2)
         true = np.repeat(condition_holds(condition, rows), task.runs, axis=0)
         granted = np.repeat(may_ring(condition, aim, rows), task.runs, axis=0)
+        if task.setting in self._bench.decided:
+            statistics = self._bench.decided[task.setting].stacked(task.first, task.last)
         decided = decide_many(operator, np.repeat(statistics, task.runs, axis=0), self._noise)
         tally = Tally()
         tally.count(decided.fired, true=true, granted=granted)
