@@ -22,7 +22,6 @@ from operators.noise.source import SOURCE
 from operators.panes.law import LaplaceSum
 from operators.panes.pricing import PaneQuestion, least_units, shift_at
 from operators.panes.trees import PLAIN, Tree
-from operators.single.abreast import repeated
 from operators.single.tslm import error_rates, theoretical_limit
 
 if TYPE_CHECKING:
@@ -163,37 +162,6 @@ class Panes:
                 hint="give the noisy nodes of Tree.cover, one row for each",
             )
         return _exact(asked.test).quantise(noisy.sum(axis=0, dtype=np.int64)) >= -shift
-
-    def decide_many(
-        self, question: int, noisy: NDArray[np.int64], windows: Sequence[range]
-    ) -> NDArray[np.bool_]:
-        """Return which cells of many windows over the same panes fire, as :meth:`decide` does each.
-
-        Args:
-            question: which of :attr:`questions`.
-            noisy: shape (panes, cells), int64: what was released of panes, without a tree.
-            windows: of which of them each window is made, at least one.
-
-        Returns:
-            Shape (windows, cells), bool.
-
-        Raises:
-            ValueError: no such question, more panes than it has, or panes of another shape or type.
-        """
-        asked, shift = self._asked(question)
-        self._check(noisy)
-        if max(map(len, windows)) > self.terms[question]:
-            raise ArgumentError(
-                "a window has at most as many panes as its question needs",
-                hint="give every window as a range of rows of `noisy`",
-            )
-        # The running sum may wrap, and no difference of two of them is wrong by that: a window's
-        # own sum fits into int64.
-        running = np.zeros((len(noisy) + 1, noisy.shape[1]), dtype=np.int64)
-        np.cumsum(noisy, axis=0, out=running[1:])
-        sums = running[[each.stop for each in windows]] - running[[each.start for each in windows]]
-        wide = repeated(_exact(asked.test), len(windows))
-        return (wide.quantise(sums.reshape(-1)) >= -shift).reshape(sums.shape)
 
     def chances(self, question: int, steps: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how likely a cell fires, of a window with all its noises, as a float.

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.errors import ArgumentError
 from operators.base import Decision
 from operators.descriptors import Maker, Mechanism
 from operators.panes.mechanism import Panes
 from operators.panes.pricing import PaneQuestion
+from operators.single.abreast import repeated
 from operators.single.adapter import check_statistics, promise_of, steps_of
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Plan
+    from operators.conditions.atoms import IntegerTest
     from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
 
@@ -92,8 +95,22 @@ class PaneWindows:
 
         Returns:
             Shape (windows, cells), bool.
+
+        Raises:
+            ValueError: more panes than a window has.
         """
-        return self.panes.decide_many(0, noisy, windows)
+        if max(map(len, windows)) > self.panes.terms[0]:
+            raise ArgumentError(
+                "a window has at most as many panes as its question needs",
+                hint="give every window as a range of rows of the noisy panes",
+            )
+        # The running sum may wrap, and no difference of two of them is wrong by that: a window's
+        # own sum fits into int64.
+        running = np.zeros((len(noisy) + 1, noisy.shape[1]), dtype=np.int64)
+        np.cumsum(noisy, axis=0, out=running[1:])
+        sums = running[[each.stop for each in windows]] - running[[each.start for each in windows]]
+        steps = repeated(self._undivided, len(windows)).quantise(sums.reshape(-1))
+        return (steps >= -self.panes.shifts[0]).reshape(sums.shape)
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide one window with fresh noise for each of its panes: to try an alarm out.
@@ -108,14 +125,18 @@ class PaneWindows:
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""
-        (asked,) = self.panes.questions
-        undivided = replace(asked.test, sensitivity=1)
-        return self.panes.chances(0, steps_of(undivided, cell, statistics[self._row]))
+        return self.panes.chances(0, steps_of(self._undivided, cell, statistics[self._row]))
 
     @property
     def errors(self) -> tuple[Fraction, Fraction]:
         """Certified upper bounds of the worst miss and the worst false alarm of a window."""
         return self.panes.errors(0)
+
+    @property
+    def _undivided(self) -> IntegerTest:
+        """The test of a window's noisy sum, whose distance to the threshold is not divided."""
+        (asked,) = self.panes.questions
+        return replace(asked.test, sensitivity=1)
 
     @property
     def _row(self) -> int:

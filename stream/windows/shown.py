@@ -9,6 +9,8 @@ from stream.windows.localtime import load_zone
 __all__ = ["clock_text", "delay_text", "moment_text"]
 
 _MINUTE_MS = 60_000
+_HOUR_MS = 60 * _MINUTE_MS
+_HOURS_FROM_MS = 3 * _HOUR_MS
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -51,11 +53,13 @@ def _local(time_ms: int, timezone: str) -> datetime:
 
 
 def delay_text(delay_ms: float) -> str:
-    """Return how long something took, in seconds or minutes, as tables have room for.
+    """Return how long something took, in seconds, minutes or hours, as tables have room for.
 
     Args:
         delay_ms: may be negative, for what came too early.
     """
     if abs(delay_ms) < _MINUTE_MS:
         return f"{delay_ms / 1000:.0f} s"
-    return f"{delay_ms / _MINUTE_MS:.1f} min"
+    if abs(delay_ms) < _HOURS_FROM_MS:
+        return f"{delay_ms / _MINUTE_MS:.1f} min"
+    return f"{delay_ms / _HOUR_MS:.1f} h"
