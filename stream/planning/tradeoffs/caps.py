@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit, to_loss_units
+from operators.registry import mechanism_of
 from stream.config.alarms.tolerances import aim_with, highest_tolerance
 from stream.decisions.mechanisms import price_of
 from stream.model.alarms import cells_per_unit, has_runs, windows_cap
@@ -83,7 +84,9 @@ def cap_choices(alarms: Alarms) -> tuple[CapChoices, ...]:
     return tuple(
         _choices(query, int(table.windows(query.calendar).max()), budget)
         for query in alarms.queries.values()
-        if query.band is None and not has_runs(query, budget) and not query.share
+        if mechanism_of(query.mechanism).bands is None
+        and not has_runs(query, budget)
+        and not query.share
     )
 
 

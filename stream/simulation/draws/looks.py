@@ -6,13 +6,12 @@ in truth. A ring before that look is false, whatever comes later.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from accountant.units import to_loss_units
 from operators.single.abreast import decide_many
-from operators.single.looks import EarlyAlarms
 from stream.simulation.draws.tally import Tally
 from stream.simulation.draws.truth import condition_holds, may_ring
 
@@ -22,8 +21,9 @@ if TYPE_CHECKING:
     from operators.base import Operator
     from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
+    from operators.single.looks import EarlyAlarms
 
-__all__ = ["first_held", "first_rings", "tally_of_looks"]
+__all__ = ["first_held", "tally_of_looks"]
 
 
 def tally_of_looks(
@@ -51,7 +51,7 @@ def tally_of_looks(
     rows = statistics.transpose(2, 0, 1, 3)
     held = np.repeat(first_held(condition_holds(condition, rows)), runs, axis=0)
     granted = np.repeat(may_ring(condition, aim, rows).any(axis=1), runs, axis=0)
-    rang = first_rings(operator, np.repeat(statistics, runs, axis=0), noise)
+    rang = _first_rings(operator, aim, np.repeat(statistics, runs, axis=0), noise)
     tally = Tally()
     tally.count(rang < looks, true=held < looks, granted=granted)
     tally.delays.count(rang, held, looks)
@@ -73,21 +73,22 @@ def first_held(holds: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.asarray(first, np.int64)
 
 
-def first_rings(
-    operator: Operator, statistics: NDArray[np.int64], noise: NoiseSource
+def _first_rings(
+    operator: Operator, aim: Aim, statistics: NDArray[np.int64], noise: NoiseSource
 ) -> NDArray[np.int64]:
     """Return which look at each window rang first, from 0; as many as there are for none.
 
     Args:
-        operator: early alarms; any other decides a window by its last look.
+        operator: of early alarms, where the aim has several looks; else it decides the last one.
+        aim: what it was planned for.
         statistics: shape (windows, looks, statistics, cells), int64.
         noise: the cryptographic source.
 
     Returns:
         Shape (windows, cells), int64.
     """
-    if isinstance(operator, EarlyAlarms):
-        return operator.first_looks(statistics, noise)
+    if aim.looks > 1:
+        return cast("EarlyAlarms", operator).first_looks(statistics, noise)
     looks = statistics.shape[1]
     fired = decide_many(operator, statistics[:, -1], noise).fired
     return np.asarray(np.where(fired, looks - 1, looks), np.int64)
