@@ -6,6 +6,7 @@ which draws, and of the alarm, which reads. Answers and losses are the same, bit
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -17,7 +18,8 @@ from stream.decisions.mechanisms import panes_of, plans_of
 from stream.simulation.draws import panes
 from stream.simulation.draws.panes import OverPanes, over_panes, tally_of_panes
 from stream.simulation.draws.tally import Tally
-from tests.support.paned import alarm, configured
+from stream.simulation.history import count_history
+from tests.support.paned import alarm, configured, opened, replayed, rows
 from tests.support.simulated import counted_alarm
 from tests.support.streams import OneByOne
 
@@ -162,6 +164,24 @@ def test_windows_with_panes_of_their_own_are_found_out(
         ]
     )
     assert not np.array_equal(anew, right[0])
+
+
+def test_a_replay_rings_where_the_simulation_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the files on, with the same noise: a real ledger, and history that is only counted."""
+    written = alarm("crowd", "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '3' MINUTE)", "COUNT(*) > 20")
+    alarms = configured(tmp_path, written, until="00:16")
+    events = rows(tmp_path, np.random.default_rng(8).integers(2, 14, 16).tolist())
+    with closing(opened(alarms)) as ledger:
+        decisions = list(replayed(alarms, ledger, events, noise=OneByOne(b"run 0")))
+    rang = [each.alarm_count > 0 for each in decisions if each.key.query == "crowd"]
+    counted = count_history(alarms, {"doors": [events]})
+    query = alarms.queries["crowd"]
+    over = over_panes(query, counted["crowd"], counted[query.panes])
+    tried(alarms, "crowd", over, monkeypatch)
+    assert by_run(Recorded.heard)[0, :, 0].tolist() == rang
+    assert set(rang) == {True, False}
 
 
 def test_windows_that_lack_a_pane_are_left_out(tmp_path: Path) -> None:
