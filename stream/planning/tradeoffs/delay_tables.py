@@ -44,8 +44,8 @@ def _table(pacing: Pacing) -> Table:
         table.add_row(str(looks), delay_text(ways[0].step_ms), *cells)
     table.caption = (
         "epsilon of an event, and how long after a jump it rings, on average: the count goes to"
-        f" {decimal(pacing.jumps_to)}, the threshold plus the tolerance, as the window begins, and"
-        " stays; * as configured; <= no more than this"
+        f" {decimal(pacing.jumps_to)}, a tolerance beyond the first that should ring, as the window"
+        " begins, and stays; * as configured; <= no more than this"
     )
     table.caption_justify = "left"
     return table

@@ -1,7 +1,7 @@
 """How often to look at a window: what an event pays, and how long after a jump the alarm rings.
 
-The course is plain: at the window's start the count goes to the threshold plus the tolerance, and
-stays, so every look sees that. How long after the jump the alarm leaves, grace and delay aside, is
+The course is plain: at the window's start the count goes a tolerance beyond the first value that
+should ring, and stays, so every look sees that. How long after the jump the alarm leaves, grace and delay aside, is
 the expected end of the look that rings first, by the exact law of the first ring; a window without
 a ring counts as its end.
 

@@ -194,4 +194,4 @@ def test_a_plan_says_how_often_to_look(tmp_path: Path) -> None:
     assert [line["windows"] for line in found if line["looks"] == 1] == ["TUMBLE"]
     shown = " ".join(tocsin("plan", str(tmp_path / "alarms.yaml")).output.split())
     assert "crowd: how often to look at 60.0 min" in shown
-    assert "65, the threshold plus the tolerance" in shown
+    assert "65, a tolerance beyond the first that should ring" in shown
