@@ -1,9 +1,9 @@
 """How often to look at a window: what an event pays, and how long after a jump the alarm rings.
 
 The course is plain: at the window's start the count goes a tolerance beyond the first value that
-should ring, and stays, so every look sees that. How long after the jump the alarm leaves, grace and delay aside, is
-the expected end of the look that rings first, by the exact law of the first ring; a window without
-a ring counts as its end.
+should ring, and stays, so every look sees that. How long after the jump the alarm leaves, grace and
+delay aside, is the expected end of the look that rings first, by the exact law of the first ring; a
+window without a ring counts as its end.
 
 Windows over panes slide, and the last window's length before a look is what it sees. Two looks that
 share panes err together, so what is told of them is a bound: no look is the first to be quiet more
