@@ -91,16 +91,17 @@ def simulated(folder: Path, path: Path, *options: str) -> dict[str, Any]:
     out = folder / "out.json"
     ended = tocsin(
         "simulate", str(path), "--replay", str(events(folder)), "--workers", "1",
-        "--json", str(out), "--html", str(folder / "out.html"), *options,
+        "--json", str(out), *options,
     )  # fmt: skip
     assert ended.exit_code == 0, ended.output
     (first, *_) = json.loads(out.read_text("utf-8"))["alarms"]
-    return {**first, "shown": ended.output, "page": (folder / "out.html").read_text("utf-8")}
+    return {**first, "shown": ended.output}
 
 
 def test_early_alarms_are_tried_with_their_delay(tmp_path: Path) -> None:
     """All early ways and the window's end: the hall has 15, 30, 45 from its second look on."""
-    one = simulated(tmp_path, written(tmp_path, EARLY), "--runs", "200")
+    page = tmp_path / "out.html"
+    one = simulated(tmp_path, written(tmp_path, EARLY), "--runs", "200", "--html", str(page))
     assert (one["windows"], one["looks"], one["incomplete_windows"]) == (6, 4, 0)
     assert {(each["mechanism"], each["every_step"]) for each in one["settings"]} == {
         ("tslm", True),
@@ -119,8 +120,9 @@ def test_early_alarms_are_tried_with_their_delay(tmp_path: Path) -> None:
     assert own["before"]["count"] > 0
     assert "6 windows of 4 steps" in one["shown"]
     assert "tslm, end" in one["shown"]
-    assert "rang before %" in one["page"]
-    assert ", at the end" in one["page"]
+    drawn = page.read_text("utf-8")
+    assert "rang before %" in drawn
+    assert ", at the end" in drawn
 
 
 def test_the_windows_end_is_never_advised(tmp_path: Path) -> None:
