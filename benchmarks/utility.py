@@ -64,7 +64,8 @@ threshold is passed to the end of the window, or step, that rings, `grace` and `
 aside, below zero where the tolerance lets it ring before. *Windows decided*: all but those that
 come after a spent run. The last column is the share of windows that the budget carries at the
 tolerance of the best way, that of least tolerance (or delay) among those that miss no more than
-5%.
+5%. The adviser reads no data: it offers a cap and does not pick it where runs fit, as nothing in
+a configuration tells how long people stay.
 """
 _DAY_MS: Final = 86_400_000
 

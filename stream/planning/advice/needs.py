@@ -176,9 +176,10 @@ def beyond_cap(found: Candidate) -> str:
     Args:
         found: has one that is not written yet.
     """
+    few = "one" if found.cap == 1 else found.cap
     return (
         f"so that who is in more of a period's {found.case.period_windows} windows counts in the"
-        f" first {found.cap} alone"
+        f" first {few} alone"
     )
 
 
