@@ -144,6 +144,7 @@ class QueryBuilder:
             max_delay_ms=model.max_delay,
             open=left_open,
             lifecycle=lifecycle,
+            releases_counts=model.release == "counts",
         )
         if region_of(query).empty:
             self.findings.wrong(

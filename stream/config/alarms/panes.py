@@ -172,6 +172,7 @@ class _Shared:
             max_delay_ms=None,
             panes="",
             readers=tuple(query.id for query in self.queries),
+            releases_counts=False,
         )
         return replace(own, fingerprint=fingerprint(own, budget))
 
