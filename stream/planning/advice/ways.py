@@ -40,8 +40,7 @@ def ways(case: Case) -> Iterator[Case]:
     calendar, step_ms = case.query.calendar, _step_ms(case)
     if not step_ms or not isinstance(calendar, FixedCalendar):
         return
-    if case.query.lifecycle == EVERY_RING:  # others count windows, not steps
-        yield _over(case, CumulativeCalendar(calendar.size_ms, step_ms, calendar.schedule))
+    yield _over(case, CumulativeCalendar(calendar.size_ms, step_ms, calendar.schedule))
     yield _over(case, replace(calendar, step_ms=step_ms))
 
 
@@ -60,8 +59,9 @@ def takes_caps(case: Case) -> bool:
 def _step_ms(case: Case) -> int:
     """Return the longest steps in which windows are seen in time; 0 where none are looked for.
 
-    They are not where the windows are soon enough over, where the mechanism is written, and under
-    unit ``user``, where a person would be charged for every step.
+    They are not where the windows are soon enough over, where the mechanism is written, where a
+    lifecycle counts windows, and under unit ``user``, where a person would be charged for every
+    step.
     """
     query, budget = case.query, case.budget
     most, calendar = query.max_delay_ms, query.calendar
@@ -69,7 +69,7 @@ def _step_ms(case: Case) -> int:
         return 0
     if budget.unit is PrivacyUnit.USER or not isinstance(calendar, FixedCalendar):
         return 0
-    if calendar.size_ms != calendar.step_ms:
+    if calendar.size_ms != calendar.step_ms or query.lifecycle != EVERY_RING:
         return 0
     late_ms = query.delay_ms - calendar.step_ms
     tick_ms = case.standing.settings.tick_ms

@@ -153,6 +153,16 @@ def test_false_rings_of_steps_are_those_of_windows(tmp_path: Path) -> None:
     assert worth.false.week == pytest.approx(early["written"]["false_rings"])
 
 
+def test_other_windows_are_looked_for_only_where_they_may_be_written(tmp_path: Path) -> None:
+    """Not where a lifecycle counts windows, nor where a person would pay for every step."""
+    counted = replace(_SOON, keys={**_SOON.keys, "for": "2"})
+    people = replace(_USER, keys={**WANTED, "max_delay": "10m", "mechanism": "auto"})
+    for file in (counted, people):
+        found = file.advice(tmp_path)
+        assert found.lacking
+        assert not any(each.case.windows or each.prompt for each in found.alternatives)
+
+
 def test_a_delay_is_wanted_beside_the_rest(tmp_path: Path) -> None:
     """It says nothing by itself, and nothing leaves in no time."""
     alone = invoke("check", File({"max_fnr": "0.05", "max_delay": "5m"}).write(tmp_path))
