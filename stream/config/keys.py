@@ -19,6 +19,7 @@ from operators.registry import DEFAULT, OFFERED
 from stream.config.closed import Closed as _Model
 from stream.config.delivery.keys import (
     AlertmanagerModel,
+    BoardModel,
     DeliverModel,
     LifecycleModel,
     MqttModel,
@@ -311,6 +312,7 @@ class FileModel(_Model):
     budget: BudgetModel
     alarms: dict[Name, AlarmModel]
     deliver: DeliverModel | None = None
+    board: BoardModel = BoardModel()
 
 
 MODELS: dict[tuple[str, ...], type[BaseModel]] = {
@@ -332,6 +334,7 @@ MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("deliver", "alertmanagers", "*"): AlertmanagerModel,
     ("deliver", "webhooks", "*"): WebhookModel,
     ("deliver", "mqtt", "*"): MqttModel,
+    ("board",): BoardModel,
 }
 """Which model reads which mapping; ``*`` stands for a name the user chose."""
 
