@@ -86,6 +86,10 @@ bench-accountant: $(DEV)  ## the ledger at scale, grants, maximum overlap, min-e
 	$(BIN)/python -m benchmarks.overlap --write
 	$(BIN)/python -m benchmarks.minentropy --write
 
+.PHONY: bench-utility
+bench-utility: $(DEV)  ## what panes, early alarms and caps buy on real data (DATA=folder); writes its report
+	$(BIN)/python -m benchmarks.utility --write $(if $(DATA),--data $(DATA))
+
 .PHONY: papers
 papers: $(DEV)  ## the figures of the papers on other data (DATA=folder); writes their reports
 	$(BIN)/python -m benchmarks.papers --write $(if $(DATA),--data $(DATA))

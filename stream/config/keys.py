@@ -274,6 +274,7 @@ class AlarmModel(LifecycleModel):
     share: Share | None = None
     usual: Text | None = None
     false_rings: FalseRingsText | None = None
+    max_delay: DurationMs | None = None
     tolerance: Annotated[
         Amounts,
         WrapValidator(_unless_auto),

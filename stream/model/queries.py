@@ -184,6 +184,8 @@ class Query:
         reference: where the references of the band are counted, window by window: those in ``band``
             are 0 then, and the condition is about the distance to them.
         false_rings: how often it may ring for nothing; ``None`` where that is not said.
+        max_delay_ms: how long after its threshold was passed it may leave; ``None`` where that is
+            not said. For plans only, like ``false_rings``.
         lifecycle: when it begins and ends, read from its decisions: moves none of them, and enters
             no fingerprint.
         open: keys of the configuration that were left to ``tocsin plan``; what stands here for them
@@ -219,11 +221,20 @@ class Query:
     share: Fraction = Fraction(0)
     usual: NDArray[np.float64] | None = field(default=None, compare=False)
     false_rings: FalseRings | None = None
+    max_delay_ms: int | None = None
     open: tuple[str, ...] = ()
     lifecycle: Lifecycle = field(default=EVERY_RING, compare=False)
     panes: str = ""
     readers: tuple[str, ...] = ()
     releases_counts: bool = False
+
+    @property
+    def delay_ms(self) -> int:
+        """Longest time from passing the threshold to leaving, of an alarm that is not missed.
+
+        The next look is at most a step away, and waits for late events; ticks aside.
+        """
+        return self.calendar.wait_ms + self.grace_ms + self.publish_delay_ms
 
     @property
     def tolerance(self) -> str | dict[str, str]:

@@ -18,6 +18,7 @@ from stream.model.alarms import has_runs
 from stream.planning.budget import REFERENCE_MS
 from stream.planning.occupancy import ActiveWindows
 from stream.planning.ringing import whole
+from stream.windows.cumulative import CumulativeCalendar
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -125,7 +126,12 @@ def false_chances(law: RingLaw) -> list[tuple[int, float]] | None:
 
 
 def windows_in_a_week(calendar: Calendar) -> int:
-    """Return how many active windows begin in the fullest week of the year from 2024 on."""
+    """Return how many active windows begin in the fullest week of the year from 2024 on.
+
+    Windows that are looked at in steps are one each.
+    """
+    if isinstance(calendar, CumulativeCalendar):
+        calendar = calendar.windows
     edges = [REFERENCE_MS + week * _WEEK_MS for week in range(_WEEKS)]
     active = ActiveWindows(calendar, edges[0], edges[-1])
     numbers = [calendar.first_starting_at(edge) for edge in edges]
@@ -174,7 +180,7 @@ def _spread(law: RingLaw, cell: int, usual: float) -> float | None:
 
 def _most_rings(query: Query, budget: Budget, windows: int) -> float:
     """Return how many alarms the runs of a week may ring; no bound without runs."""
-    if mechanism_of(query.mechanism).run is None:
+    if mechanism_of(query.mechanism).run is None or query.aim.looks > 1:
         return math.inf
     if not has_runs(query, budget):
         return query.aim.alarms * windows

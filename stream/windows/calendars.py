@@ -111,6 +111,11 @@ class Calendar(Protocol):
         ...
 
     @property
+    def wait_ms(self) -> int:
+        """Longest time between the ends of two windows that follow each other, schedule aside."""
+        ...
+
+    @property
     def overlap(self) -> int:
         """Most windows that contain one instant."""
         ...
@@ -197,6 +202,11 @@ class FixedCalendar:
     def longest_ms(self) -> int:
         """Length of every window."""
         return self.size_ms
+
+    @property
+    def wait_ms(self) -> int:
+        """Time between the ends of windows."""
+        return self.step_ms
 
     @property
     def overlap(self) -> int:
@@ -294,6 +304,11 @@ class LocalCalendar:
     def longest_ms(self) -> int:
         """Length of the longest window, an hour above 24 where clocks are put back."""
         return self._midnights.longest_ms(self.size_days)
+
+    @property
+    def wait_ms(self) -> int:
+        """Longest time between the ends of windows, an hour longer where clocks are put back."""
+        return self._midnights.longest_ms(self.step_days)
 
     @property
     def overlap(self) -> int:

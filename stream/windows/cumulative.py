@@ -117,6 +117,11 @@ class CumulativeCalendar:
         return self.size_ms
 
     @property
+    def wait_ms(self) -> int:
+        """Time between the ends of steps."""
+        return self.step_ms
+
+    @property
     def overlap(self) -> int:
         """Most steps that count one instant."""
         return self.steps

@@ -111,9 +111,7 @@ class QueryBuilder:
                 offset=parsed.window_offset,
             )
             return None
-        check_early(
-            model, parsed, budget=self.budget, left_open=left_open, findings=self.findings, loc=loc
-        )
+        check_early(model, parsed, budget=self.budget, findings=self.findings, loc=loc)
         tables = ThresholdReader(parsed.feed, domain, self.tables, self.findings, loc)
         read = self._read(parsed, model, tables, loc, left_open)
         usual = usual_of(model, parsed, tables)
@@ -143,6 +141,7 @@ class QueryBuilder:
             share=model.share or Fraction(0),
             usual=usual,
             false_rings=model.false_rings,
+            max_delay_ms=model.max_delay,
             open=left_open,
             lifecycle=lifecycle,
             releases_counts=model.release == "counts",

@@ -31,7 +31,6 @@ def check_early(
     parsed: ParsedQuery,
     *,
     budget: Budget,
-    left_open: tuple[str, ...],
     findings: Findings,
     loc: Loc,
 ) -> None:
@@ -41,7 +40,6 @@ def check_early(
         model: the alarm's keys.
         parsed: its SQL; over other than cumulative windows, there is nothing to refuse.
         budget: the wall.
-        left_open: keys that are left to be found.
         findings: receives errors.
         loc: the alarm.
     """
@@ -80,13 +78,6 @@ def check_early(
                 f"{key} counts windows, and an early alarm is decided step by step",
                 f"remove {key}, or write TUMBLE instead of CUMULATE",
             )
-    if left_open:
-        findings.wrong(
-            (*loc, "sql"),
-            f"what is left open here ({', '.join(left_open)}) is not looked for in early alarms",
-            "write it, or TUMBLE instead of CUMULATE",
-            offset=parsed.window_offset,
-        )
 
 
 def is_steady(counting: Counting, feed: Feed, budget: Budget) -> bool:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from stream.model.queries import Query
     from stream.windows.calendars import Calendar
 
-__all__ = ["ADD_UP", "with_panes"]
+__all__ = ["ADD_UP", "no_panes_for", "pane_count", "shared_anew", "with_panes"]
 
 ADD_UP: Final = frozenset({Weight.COUNT, Weight.SUM})
 """What is the sum of what its panes are."""
@@ -55,26 +55,69 @@ def with_panes(alarms: Alarms, findings: Findings) -> Alarms:
         if is_panes(query.id):
             message = "names like this are kept for noisy panes, whose denials readers leave out"
             findings.wrong(("alarms", query.id), message, "rename the alarm", key=True)
-    asking = [query for query in every if mechanism_of(query.mechanism).panes is not None]
-    able = [query for query in asking if _able(query, alarms, findings)]
+    able = [query for query in every if _asks(query) and _able(query, alarms, findings)]
+    shared, taken = _shared_out(able, alarms)
+    for alarm, name in taken:
+        hint = "change its grace by a millisecond: the name follows from it"
+        findings.wrong(("alarms", alarm), f"its panes have a taken name, {name}", hint)
+    return shared
+
+
+def shared_anew(alarms: Alarms) -> Alarms:
+    """Return the configuration with panes for the alarms that it has now, to be priced.
+
+    Args:
+        alarms: of which some were changed, added or left out since their panes were shared out;
+            each that asks for panes can have some.
+    """
+    return _shared_out(list(filter(_asks, alarms.queries.values())), alarms)[0]
+
+
+def pane_count(calendar: Calendar) -> int:
+    """Return of how many panes a window is made that shares them with no other alarm.
+
+    Args:
+        calendar: of windows of a fixed length or of whole local days.
+    """
+    return _times(calendar, _pane([calendar]))
+
+
+def no_panes_for(query: Query, alarms: Alarms) -> bool:
+    """Tell whether something speaks against deciding an alarm from panes.
+
+    Args:
+        query: with the mechanism that has them.
+        alarms: the configuration that it is to run in.
+    """
+    return next(_obstacles(query, alarms), None) is not None
+
+
+def _asks(query: Query) -> bool:
+    return mechanism_of(query.mechanism).panes is not None
+
+
+def _shared_out(asking: Sequence[Query], alarms: Alarms) -> tuple[Alarms, list[tuple[str, str]]]:
+    """Return the configuration with the panes of some alarms, and panes whose name is taken.
+
+    Of each of these the first alarm that reads them, and the name.
+    """
     alike: defaultdict[str, list[_Shared]] = defaultdict(list)
-    for query in able:
+    for query in asking:
         _join(query, alike[_terms(query, alarms.budget)], alarms.settings.tick_ms)
     panes: dict[str, Query] = {}
     readers: dict[str, Query] = {}
+    taken: list[tuple[str, str]] = []
     for terms, groups in alike.items():
         for at, shared in enumerate(groups):
             # Two groups may come to panes of one length and yet not share them.
             before = sum(other.calendar == shared.calendar for other in groups[:at])
             own = shared.panes(f"{terms} {before}", alarms.budget)
             if own.id in panes:
-                place = ("alarms", shared.queries[0].id)
-                hint = "change its grace by a millisecond: the name follows from it"
-                findings.wrong(place, f"its panes have a taken name, {own.id}", hint)
+                taken.append((shared.queries[0].id, own.id))
             panes[own.id] = own
             readers |= {one.id: shared.reader(one, own, alarms.budget) for one in shared.queries}
     queries = {name: readers.get(name, query) for name, query in alarms.queries.items()}
-    return replace(alarms, queries=queries, panes=panes)
+    return replace(alarms, queries=queries, panes=panes), taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +170,8 @@ class _Shared:
             sql="",
             usual=None,
             false_rings=None,
+            max_delay_ms=None,
+            panes="",
             readers=tuple(query.id for query in self.queries),
             releases_counts=False,
         )

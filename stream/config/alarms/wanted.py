@@ -50,9 +50,15 @@ def settled(model: AlarmModel, open_: tuple[str, ...]) -> AlarmModel:
 
 
 def check_wanted(model: AlarmModel, open_: tuple[str, ...], loc: Loc, findings: Findings) -> None:
-    """Refuse a number of false rings without what is usual, and open keys without either."""
-    if not open_ and model.false_rings is None:
+    """Refuse a number of false rings without what is usual, and open keys without either.
+
+    A longest delay is read where ways are looked for or checked, so that it takes both as well.
+    """
+    if not open_ and model.false_rings is None and model.max_delay is None:
         return
+    if model.max_delay == 0:
+        message = "an alarm waits for its window's end, grace and publish_delay: never for nothing"
+        findings.wrong((*loc, "max_delay"), message, "write max_delay: 10m")
     missing = [key for key in ("usual", "false_rings") if getattr(model, key) is None]
     if missing:
         findings.wrong(

@@ -115,6 +115,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
         "max_fpr": "most probable false alarm beyond the tolerance; as max_fnr where left out",
         "usual": "the aggregate in an ordinary window: a number, or a table",
         "false_rings": "how many are borne, as 1 per week: tocsin plan looks for a way",
+        "max_delay": "how late an alarm may leave, as 10m: tocsin plan looks for a way",
         "share": "the part of epsilon_max that is this alarm's own in every period",
         "tolerance": "how far below the threshold ringing is no error; 0 costs most",
         "mechanism": "how it is decided",

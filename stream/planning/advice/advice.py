@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from stream.config.alarms.panes import shared_anew
 from stream.model.fingerprints import fingerprint
 from stream.planning.advice.case import case_of
 from stream.planning.advice.needs import needs, options
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Aim
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
+    from stream.planning.advice.candidates import Candidate
     from stream.planning.advice.case import Case
     from stream.planning.advice.needs import Need
-    from stream.planning.advice.search import Candidate
 
 __all__ = ["Advice", "advise", "as_advised", "best_instead"]
 
@@ -116,8 +117,10 @@ def _with_cheapest(alarms: Alarms) -> Alarms:
 def _with(alarms: Alarms, found: Candidate | None) -> Alarms:
     if found is None:
         return alarms
-    query = replace(found.query, fingerprint=fingerprint(found.query, alarms.budget))
-    return replace(alarms, queries={**alarms.queries, query.id: query})
+    budget = found.case.budget
+    query = replace(found.query, fingerprint=fingerprint(found.query, budget))
+    queries = {**alarms.queries, query.id: query}
+    return shared_anew(replace(alarms, queries=queries, budget=budget))
 
 
 def _advice(query: Query, standing: Alarms) -> Advice:
@@ -153,7 +156,7 @@ def _wanted_instead(query: Query) -> Query:
 
 def _freed(query: Query) -> Aim:
     """Return the aim of a written alarm without what may change of it."""
-    return replace(query.aim, max_fpr=None, questions=1, put_back=False)
+    return replace(query.aim, max_fpr=None, questions=1, put_back=False, panes=1, pane_units=0)
 
 
 def _useful(found: Sequence[Candidate]) -> Candidate | None:
@@ -166,9 +169,12 @@ def _best(found: Sequence[Candidate]) -> Candidate | None:
 
     A mechanism that decides every window by itself is best where the budget carries one, the
     cheapest of them: its windows know nothing of each other. Else runs are, with as many alarms as
-    fit: one that is spent is silent until its period ends.
+    fit: one that is spent is silent until its period ends. Else a cap over the period is, if it
+    leaves a person at least half of its windows: nothing here tells how long people stay.
     """
-    alone = [one for one in found if not one.runs]
+    whole = [one for one in found if one.cap is None]
+    alone = [one for one in whole if not one.runs]
     if alone:
-        return min(alone, key=lambda one: one.units)
-    return max(found, key=lambda one: one.query.aim.alarms, default=None)
+        return min(alone, key=lambda one: one.worst_units or 0)
+    wide = [one for one in found if one.cap and 2 * one.cap >= (one.case.period_windows or 0)]
+    return max(whole or wide, key=lambda one: one.query.aim.alarms, default=None)

@@ -15,12 +15,15 @@ from accountant.budget.loads import kept_of, loads_of
 from accountant.units import PrivacyUnit, floor_loss_units
 from operators.conditions.weights import Weight
 from operators.registry import mechanism_of
+from stream.config.alarms.early import looks_of
+from stream.config.alarms.panes import shared_anew
 from stream.config.alarms.tolerances import aim_with
 from stream.decisions.mechanisms import plans_of
 from stream.model.alarms import cells_per_unit, scope_of, windows_cap
 from stream.planning.budget import alarm_costs, period_table
 from stream.planning.usefulness import useful_tolerance
 from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.periods import Periods
 
 if TYPE_CHECKING:
@@ -50,6 +53,9 @@ class Case:
         period_windows: windows of the fullest budget period; ``None`` where there is no end, and
             under unit ``event``.
         timezone: of days and schedules, where the alarm has none of its own.
+        standing: the configuration without this alarm.
+        windows: what to write into GROUP BY, where these are no longer the windows that are asked
+            for; empty where they are.
     """
 
     query: Query
@@ -60,6 +66,8 @@ class Case:
     span_windows: int
     period_windows: int | None
     timezone: str
+    standing: Alarms
+    windows: str = ""
 
     @property
     def cells(self) -> int:
@@ -101,7 +109,7 @@ class Case:
         """
         query = replace(self.query, mechanism=mechanism)
         if self.budget.unit is PrivacyUnit.EVENT:
-            return query.calendar.charged
+            return 1 if mechanism_of(mechanism).panes is not None else query.calendar.charged
         if mechanism_of(mechanism).run is not None:
             return 1 if self.period_windows is None else self._runs
         if self.period_windows is None:
@@ -111,9 +119,21 @@ class Case:
 
     def with_calendar(self, calendar: Calendar) -> Case:
         """Return the case with other windows, in which as much is usual."""
-        query = replace(self.query, calendar=calendar)
+        aim = replace(self.query.aim, looks=looks_of(calendar))
+        query = replace(self.query, calendar=calendar, aim=aim)
         span, period = _windows(query, self.budget, self.wanted)
         return replace(self, query=query, span_windows=span, period_windows=period)
+
+    def in_panes(self, query: Query) -> tuple[Case, Query]:
+        """Return the room beside panes that an alarm shares, and the alarm as it shares them.
+
+        Args:
+            query: decided from panes.
+        """
+        queries = {**self.standing.queries, query.id: query}
+        joined = shared_anew(replace(self.standing, queries=queries))
+        reader = joined.queries[query.id]
+        return replace(self, room_units=_room(reader, joined)), reader
 
     def with_windows(self, period_windows: int) -> Case:
         """Return the case with fewer windows in a period, and in a span as many fewer."""
@@ -191,15 +211,18 @@ def case_of(query: Query, alarms: Alarms) -> Case | str:
     ):
         return "false rings are counted for alarms of one comparison"
     span, period = _windows(query, alarms.budget, query.false_rings)
+    queries = {name: each for name, each in alarms.queries.items() if name != query.id}
+    standing = shared_anew(replace(alarms, queries=queries))
     return Case(
         query=query,
         budget=alarms.budget,
         wanted=query.false_rings,
         usual=usual_statistics(query),
-        room_units=_room(query, alarms),
+        room_units=_room(query, standing),
         span_windows=span,
         period_windows=period,
         timezone=alarms.timezone,
+        standing=standing,
     )
 
 
@@ -217,13 +240,16 @@ def usual_statistics(query: Query) -> NDArray[np.int64]:
 
 
 def _room(query: Query, alarms: Alarms) -> int:
-    """Return what the other alarms of a budget leave of it, in loss units; 0 where nothing is."""
+    """Return what the other alarms of a budget leave of it, in loss units; 0 where nothing is.
+
+    What panes take that it shares with some of them is not taken from it: it pays for all of that.
+    """
     scope = scope_of(query, alarms)
     wall = floor_loss_units(alarms.budget.epsilon_max)
     others = [
         each
-        for each in alarms.queries.values()
-        if each.id != query.id and scope_of(each, alarms) == scope
+        for each in alarms.running.values()
+        if each.id not in {query.id, query.panes} and scope_of(each, alarms) == scope
     ]
     costs = alarm_costs(scope, others, plans_of(alarms), alarms.budget)
     event = alarms.budget.unit is PrivacyUnit.EVENT
@@ -233,11 +259,17 @@ def _room(query: Query, alarms: Alarms) -> int:
 
 
 def _windows(query: Query, budget: Budget, wanted: FalseRings) -> tuple[int, int | None]:
-    """Return windows of the fullest span, and of the fullest budget period."""
-    schedule = query.calendar.schedule
+    """Return windows of the fullest span, and of the fullest budget period.
+
+    Windows that are looked at in steps are one each.
+    """
+    calendar = query.calendar
+    if isinstance(calendar, CumulativeCalendar):
+        calendar = calendar.windows
+    schedule = calendar.schedule
     zone = "UTC" if schedule is None else schedule.timezone
     spans = period_table(Periods(LocalCalendar(wanted.days, wanted.days, zone)))
-    most = int(spans.windows(query.calendar).max())
+    most = int(spans.windows(calendar).max())
     if budget.periods is None or budget.periods.calendar is None:
         return most, None
-    return most, int(period_table(budget.periods).windows(query.calendar).max())
+    return most, int(period_table(budget.periods).windows(calendar).max())

@@ -19,7 +19,7 @@ from stream.config.alarms.tolerances import tolerance_text
 from stream.model.numbers import decimal
 from stream.model.wanted import FalseRings
 from stream.planning.advice.hours import most_shortened, shortened
-from stream.planning.advice.search import cheapest
+from stream.planning.advice.search import capped, cheapest
 from stream.planning.search import rounded, rounded_index, smallest
 from stream.planning.stretching import covered_share, stretched, window_text
 from stream.planning.usefulness import MOST_RATE
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from accountant.units import Contribution
+    from stream.planning.advice.candidates import Candidate
     from stream.planning.advice.case import Case
-    from stream.planning.advice.search import Candidate
 
-__all__ = ["Need", "NeedKind", "needs", "options"]
+__all__ = ["Need", "NeedKind", "beyond_cap", "needs", "options"]
 
 _LONGER: Final = (2, 3, 4, 5, 6, 8, 10, 12, 15, 24)
 _MOST_THRESHOLDS: Final = 8
@@ -42,7 +42,8 @@ class NeedKind(StrEnum):
 
     EPSILON_MAX = "epsilon_max"
     WINDOW = "window"
-    WINDOWS = "windows_per_period"
+    WINDOWS = "active"
+    CAP = "windows_per_period"
     THRESHOLD = "threshold"
     CELLS = "cells"
     PREDICATES = "predicates_per_window"
@@ -78,7 +79,7 @@ def needs(case: Case) -> list[Need]:
         case: what is asked, for which nothing keeps all.
     """
     tried = (
-        *(_epsilon, _window, _windows, _threshold, _cells, _predicates, _events),
+        *(_epsilon, _window, _windows, _cap, _threshold, _cells, _predicates, _events),
         *(_false_rings, _max_fnr),
     )
     return [need for one in tried for need in one(case)]
@@ -94,16 +95,17 @@ def options(case: Case, best: Candidate) -> list[Need]:
         case: what is asked.
         best: what keeps it as it is.
     """
-    caps = case.budget.contribution
+    caps = best.case.budget.contribution
     left = tuple(k for k in case.query.open if k not in {"mechanism", "alarms_per_period"})
-    aim = replace(case.query.aim, alarms=best.query.aim.alarms)
-    query = replace(case.query, mechanism=best.mechanism, open=left, aim=aim)
-    alike = replace(case, query=query)
+    aim = replace(best.case.query.aim, alarms=best.query.aim.alarms)
+    query = replace(best.case.query, mechanism=best.mechanism, open=left, aim=aim, panes="")
+    alike = replace(best.case, query=query)
     found = [
         *_tighter(alike, best),
         *_epsilon(case),
         *_longer(alike, best),
-        *_hours(alike, most_shortened(case.query.calendar) // 2),
+        *_hours(alike, most_shortened(alike.query.calendar) // 2),
+        *(() if best.cap else _cap(case)),
         *_capped(alike, NeedKind.PREDICATES, replace(caps, predicates_per_window=1)),
         *_capped(alike, NeedKind.EVENTS, replace(caps, events_per_cell=1)),
     ]
@@ -154,10 +156,31 @@ def _epsilon(case: Case) -> Iterator[Need]:
     found = cheapest(case)
     if found is not None and found.worst_units is not None:
         wall = floor_loss_units(case.budget.epsilon_max)
-        value = epsilon_needed(wall - case.room_units + found.worst_units)
-        room = case.room_units + floor_loss_units(Fraction(value)) - wall
-        fitting = replace(found, case=replace(case, room_units=room))
+        value = epsilon_needed(wall - found.case.room_units + found.worst_units)
+        room = found.case.room_units + floor_loss_units(Fraction(value)) - wall
+        fitting = replace(found, case=replace(found.case, room_units=room))
         yield Need(NeedKind.EPSILON_MAX, value, f'epsilon_max: "{value}"', fitting)
+
+
+def _cap(case: Case) -> Iterator[Need]:
+    """Yield the widest cap over a period that fits, which is another condition for who stays."""
+    found = capped(case)
+    if found is not None and found.cap:
+        text = f"windows_per_period: {found.cap}, {beyond_cap(found)}"
+        yield Need(NeedKind.CAP, str(found.cap), text, found)
+
+
+def beyond_cap(found: Candidate) -> str:
+    """Return what a cap over a period leaves out, in words.
+
+    Args:
+        found: has one that is not written yet.
+    """
+    few = "one" if found.cap == 1 else found.cap
+    return (
+        f"so that who is in more of a period's {found.case.period_windows} windows counts in the"
+        f" first {few} alone"
+    )
 
 
 def _window(case: Case) -> Iterator[Need]:

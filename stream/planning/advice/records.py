@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stream.decisions.records import epsilon_text
-from stream.planning.advice.words import family, to_write
+from stream.planning.advice.words import family, given_up, to_write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from stream.planning.advice.advice import Advice
+    from stream.planning.advice.candidates import Candidate
     from stream.planning.advice.needs import Need
-    from stream.planning.advice.search import Candidate
 
 __all__ = ["advice_lines"]
 
@@ -41,6 +41,7 @@ def advice_lines(advice: Sequence[Advice]) -> Iterator[dict[str, object]]:
             line["wanted"] = {
                 "false_rings": one.case.wanted.text,
                 "max_fnr": float(one.query.aim.max_fnr),
+                "max_delay_s": _seconds(one.query.max_delay_ms),
                 "room": epsilon_text(one.case.room_units),
                 "windows": one.case.span_windows,
             }
@@ -60,11 +61,19 @@ def _change(one: Need) -> dict[str, object]:
 def _way(one: Candidate) -> dict[str, object]:
     return {
         "write": to_write(one),
+        "windows": one.case.windows or None,
+        "windows_per_period": one.cap,
         "epsilon": epsilon_text(one.units),
         "worst": None if one.worst_units is None else epsilon_text(one.worst_units),
         "missed": one.missed,
         "false_rings": one.rings,
+        "delay_s": _seconds(one.query.delay_ms),
+        "gives_up": given_up(one) or None,
         "fits": one.fits,
         "keeps": one.keeps,
         "poor": list(one.poor),
     }
+
+
+def _seconds(length_ms: int | None) -> float | None:
+    return None if length_ms is None else length_ms / 1000

@@ -9,9 +9,8 @@ of a whole period is still missed no more often than wanted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,9 +18,13 @@ import numpy as np
 from accountant.errors import ConfigError
 from accountant.units import to_loss_units
 from operators.registry import DEFAULT, OFFERED, create, mechanism_of
+from stream.config.alarms.panes import no_panes_for, pane_count
 from stream.config.alarms.tolerances import aim_with
+from stream.model.alarms import cells_per_unit
+from stream.planning.advice.candidates import Candidate, in_runs
+from stream.planning.advice.ways import takes_caps, ways
 from stream.planning.search import rounded, rounded_index
-from stream.planning.usefulness import MOST_RATE, poor_rates, poor_tolerances
+from stream.planning.usefulness import MOST_RATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,14 +32,13 @@ if TYPE_CHECKING:
     from operators.base import Operator
     from operators.conditions.condition import Aim
     from operators.descriptors import Mechanism
-    from stream.model.queries import Query
     from stream.planning.advice.case import Case
 
 __all__ = [
     "MOST_ALARMS",
-    "Candidate",
     "as_written",
     "candidates",
+    "capped",
     "cheapest",
     "mechanisms_tried",
 ]
@@ -49,74 +51,28 @@ _PARTS: Final = tuple(Fraction(part, 100) for part in (95, 90, 80, 70, 60))
 """Parts of ``max_fnr`` that a question of a run may miss; the rest is for runs that are spent."""
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """One way to run an alarm, and what it does.
-
-    Args:
-        case: what is asked.
-        query: the alarm, with mechanism and aim.
-        units: loss of one cell, or of a whole run, in loss units.
-        rings: expected false rings in the span; ``None`` where they cannot be computed.
-        missed: probability that a cell at its threshold does not ring, at worst.
-    """
-
-    case: Case
-    query: Query
-    units: int
-    rings: float | None
-    missed: float
-
-    @property
-    def mechanism(self) -> str:
-        """Its name."""
-        return self.query.mechanism
-
-    @property
-    def runs(self) -> bool:
-        """Whether a whole run of windows is charged once."""
-        return mechanism_of(self.mechanism).run is not None
-
-    @cached_property
-    def worst_units(self) -> int | None:
-        """What it costs a privacy unit in a period at worst; ``None`` without end."""
-        reached = self.case.reached(self.mechanism)
-        return None if reached is None else reached * self.units
-
-    @property
-    def fits(self) -> bool:
-        """Whether the budget carries it beside the others."""
-        return self.worst_units is not None and self.worst_units <= self.case.room_units
-
-    @property
-    def quiet(self) -> bool:
-        """Whether it rings falsely no more often than is borne."""
-        return self.rings is not None and self.rings <= self.case.borne
-
-    @property
-    def sure(self) -> bool:
-        """Whether it misses no more often than is wanted."""
-        return self.missed <= float(self.case.query.aim.max_fnr) + 1e-12
-
-    @property
-    def keeps(self) -> bool:
-        """Whether it does all that is wanted for what there is."""
-        return self.fits and self.quiet and self.sure
-
-    @property
-    def poor(self) -> tuple[str, ...]:
-        """Why nobody should be content with it, one sentence each."""
-        aim = self.query.aim
-        rates = poor_rates([aim.max_fnr, *([] if aim.max_fpr is None else [aim.max_fpr])])
-        return tuple(filter(None, (rates, poor_tolerances(self.query, aim.tolerances))))
-
-
 def mechanisms_tried(case: Case) -> tuple[Mechanism, ...]:
     """Return the mechanisms that can answer the alarm: the written one, or all that are offered."""
     if "mechanism" not in case.query.open:
         return (mechanism_of(case.query.mechanism),)
-    # What panes cost depends on who shares them: they are written, and not yet advised.
-    return tuple(one for one in OFFERED.values() if one.bands is None and one.panes is None)
+    return tuple(one for one in OFFERED.values() if one.bands is None and _takes(one, case))
+
+
+def _takes(mechanism: Mechanism, case: Case) -> bool:
+    """Whether a mechanism may be written for an alarm, over the windows that it has here."""
+    if case.query.aim.looks > 1:
+        return mechanism.early is not None
+    if mechanism.panes is not None:
+        query = replace(case.query, mechanism=mechanism.name, open=())
+        return _may_share(case) and not no_panes_for(query, case.standing)
+    if case.windows:  # other windows than were asked for: those that slide are for panes alone
+        return False
+    return mechanism.run is None or case.budget.contribution.windows_per_period is None
+
+
+def _may_share(case: Case) -> bool:
+    """Whether noise could be shared: one pane a window that nobody else reads gains nothing."""
+    return bool(case.standing.panes) or pane_count(case.query.calendar) > 1
 
 
 def candidates(case: Case, *, useful: bool = True) -> list[Candidate]:
@@ -130,32 +86,70 @@ def candidates(case: Case, *, useful: bool = True) -> list[Candidate]:
         useful: only with tolerances that leave a useful alarm.
     """
     found: list[Candidate] = []
-    for mechanism in mechanisms_tried(case):
-        if mechanism.run is None:
-            one = _by_window(case, mechanism, useful=useful)
+    for way, mechanism in _tried(case):
+        if mechanism.run is None or way.query.aim.looks > 1:
+            one = _by_window(way, mechanism, useful=useful)
             found += [] if one is None else [one]
         else:
-            found += _by_runs(case, mechanism, useful=useful)
-    return found
+            found += _by_runs(way, mechanism, useful=useful)
+    few = capped(case)
+    return found if few is None else [*found, few]
 
 
 def cheapest(case: Case) -> Candidate | None:
-    """Return what costs a privacy unit least and keeps false rings and misses; no poor one.
+    """Return what costs a privacy unit least and keeps all else that is wanted; no poor one.
 
-    Looked at are the mechanism that decides a window for the least, and runs of one alarm.
+    Looked at are the mechanism that decides a window for the least, runs of one alarm, and what
+    rings before windows are over where that is wanted.
     """
     found: list[Candidate] = []
-    for mechanism in mechanisms_tried(case):
-        if mechanism.run is not None:
-            one = _run_of(case, mechanism, case.query.aim.alarms if _alarms_written(case) else 1)
-        elif mechanism.name == DEFAULT.name or "mechanism" not in case.query.open:
-            one = _by_window(case, mechanism)
+    for way, mechanism in _tried(case):
+        early = way.query.aim.looks > 1
+        if mechanism.run is not None and not early:
+            one = _run_of(way, mechanism, case.query.aim.alarms if _alarms_written(case) else 1)
+        elif early or mechanism.panes is not None or _is_least(mechanism, case):
+            one = _by_window(way, mechanism)
         else:
             continue
-        if one is not None and one.quiet and one.sure and not one.poor:
+        if one is not None and one.quiet and one.sure and one.prompt and not one.poor:
             found.append(one)
     ended = [one for one in found if one.worst_units is not None]
     return min(ended, key=lambda one: one.worst_units or 0, default=None)
+
+
+def capped(case: Case) -> Candidate | None:
+    """Return the cheapest way by single windows with the widest cap over a period that fits.
+
+    ``None`` where it fits without one, where no cap is narrow enough, where none may be written,
+    and where something else than the budget speaks against it.
+
+    Args:
+        case: what is asked.
+    """
+    default = "mechanism" in case.query.open
+    mechanism = DEFAULT if default else mechanism_of(case.query.mechanism)
+    if mechanism.run is not None or not takes_caps(case):
+        return None
+    whole = _by_window(case, mechanism)
+    if whole is None or whole.fits or whole.poor or not (whole.quiet and whole.sure):
+        return None
+    cap = case.room_units // (whole.units * cells_per_unit(whole.query, case.budget))
+    if not cap:
+        return None
+    caps = replace(case.budget.contribution, windows_per_period=cap)
+    return replace(whole, case=case.with_caps(caps))
+
+
+def _tried(case: Case) -> Iterator[tuple[Case, Mechanism]]:
+    """Yield every way that windows may lie with every mechanism that may decide them."""
+    for way in ways(case):
+        for mechanism in mechanisms_tried(way):
+            yield way, mechanism
+
+
+def _is_least(mechanism: Mechanism, case: Case) -> bool:
+    """Whether no other mechanism that may be written decides a window for less."""
+    return mechanism.name == DEFAULT.name or "mechanism" not in case.query.open
 
 
 def as_written(case: Case) -> Candidate | None:
@@ -166,7 +160,7 @@ def as_written(case: Case) -> Candidate | None:
     """
     query, mechanism = case.query, mechanism_of(case.query.mechanism)
     try:
-        if mechanism.run is None:
+        if not in_runs(query):
             return _judged(case, query.mechanism, query.aim)
         borne = replace(query.aim, max_fnr=query.aim.max_fnr / _PARTS[-1])
         lenient = replace(case, query=replace(query, aim=borne))
@@ -195,6 +189,8 @@ def _tolerance(case: Case, *, useful: bool = True) -> int | None:
 def _aims(case: Case, mechanism: Mechanism, tolerance: int) -> Callable[[int], Aim]:
     """Return the aim by the index of its ``max_fpr`` among numbers of three digits."""
     aim = aim_with(case.query, (tolerance,), mechanism.name)
+    if mechanism.panes is not None:
+        aim = replace(aim, panes=pane_count(case.query.calendar), pane_units=0)
 
     def at(index: int) -> Aim:
         return replace(aim, max_fpr=rounded(index))
@@ -241,8 +237,10 @@ def _by_window(case: Case, mechanism: Mechanism, *, useful: bool = True) -> Cand
 
 
 def _judged(case: Case, mechanism: str, aim: Aim) -> Candidate:
-    operator = create(mechanism, case.query.condition, aim)
-    query = replace(case.query, mechanism=mechanism, aim=aim, open=())
+    query = replace(case.query, mechanism=mechanism, aim=aim, open=(), panes="")
+    if mechanism_of(mechanism).panes is not None:
+        case, query = case.in_panes(query)
+    operator = create(mechanism, query.condition, query.aim)
     units = to_loss_units(operator.plan.epsilon)
     return Candidate(case, query, units, _rings(case, operator), float(aim.max_fnr))
 
@@ -333,7 +331,7 @@ def _judged_run(case: Case, mechanism: Mechanism, aim: Aim) -> Candidate:
     if planned is None:
         raise ValueError("only a mechanism with runs has any")
     run = planned(case.query.condition, aim)
-    query = replace(case.query, mechanism=mechanism.name, aim=aim, open=())
+    query = replace(case.query, mechanism=mechanism.name, aim=aim, open=(), panes="")
     units = to_loss_units(run.plan.epsilon)
     if windows is None:
         return Candidate(case, query, units, None, float(aim.max_fnr))

@@ -189,6 +189,7 @@ def _advised(alarms: Alarms) -> str:
     if best is None:
         return ""
     found = ", ".join(f"{key}: {value}" for key, value in to_write(best).items())
+    found += f" and the budget windows_per_period: {best.cap}" if best.cap else ""
     return f"with these answers an alarm may have {found}, for false_rings: {_BORNE.text}"
 
 

@@ -8,91 +8,22 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
 from accountant.errors import ConfigError
-from stream.cli.main import main
 from stream.config.loading import examine, load
 from stream.planning.advice.advice import advise
 from stream.windows.localtime import load_zone
+from tests.support.wishes import ROOMS, WANTED, File, changed, invoke, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    from click.testing import Result
-
-    from stream.planning.advice.advice import Advice
-
-WANTED = {"usual": "8", "false_rings": "1 per day", "max_fnr": "0.05"}
-ROOMS = 50
-
-
-@dataclass(frozen=True)
-class File:
-    """Rooms of twenty seats, open fifteen hours a day."""
-
-    keys: Mapping[str, str]
-    epsilon_max: str = "4"
-    budget: str = "unit: user, period: 1d"
-    size: str = "'1' HOUR"
-    threshold: int = 20
-    aggregate: str = "COUNT(DISTINCT person)"
-    active: str | None = "Mon-Sun 07:00-22:00"
-    rooms: int = ROOMS
-    more: str = ""
-
-    def write(self, folder: Path) -> Path:
-        """Write the file and return its path."""
-        rooms = ", ".join(f"r{room:02d}" for room in range(1, self.rooms + 1))
-        keys = "\n".join(f"    {key}: {value}" for key, value in self.keys.items())
-        hours = "" if self.active is None else f'    active: "{self.active}"\n'
-        path = folder / "rooms.yaml"
-        path.write_text(
-            f"""\
-timezone: Europe/Athens
-feeds:
-  badges:
-    topic: building.badges
-    time: ts
-    unit: person
-    fields: {{person: string, room: {{domain: [{rooms}]}}, ts: timestamp}}
-    history: {{from: 2025-03-03, until: 2025-03-04}}
-budget: {{{self.budget}, epsilon_max: "{self.epsilon_max}"}}
-alarms:
-  crowded:
-    sql: |
-      SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL {self.size})
-      HAVING {self.aggregate} > {self.threshold}
-{hours}{keys}
-{self.more}"""  # noqa: S608 -- the language under test
-        )
-        return path
-
-    def advice(self, folder: Path) -> Advice:
-        """Return what is said of its first alarm."""
-        alarms = examine(self.write(folder), environ={}).alarms
-        assert alarms is not None
-        return advise(alarms)[0]
-
-
-def invoke(*arguments: object) -> Result:
-    """Run a command in this process."""
-    return CliRunner().invoke(main, [str(each) for each in arguments])
-
-
-def record(path: Path) -> tuple[int, dict[str, Any]]:
-    """Return the exit code of a plan, and its one record of advice."""
-    result = invoke("plan", path, "--json")
-    lines = [json.loads(line) for line in result.stdout.splitlines()]
-    (found,) = [line for line in lines if line["record"] == "advice"]
-    return result.exit_code, found
 
 
 def days(path: Path) -> Path:
@@ -124,7 +55,10 @@ def test_fifty_rooms_are_watched_for_one_false_ring_a_day(tmp_path: Path) -> Non
     assert float(best["worst"]) == pytest.approx(3.7687, abs=1e-4)
     assert best["missed"] <= 0.05
     assert best["false_rings"] <= 1
-    alone = [each for each in found["alternatives"] if "alarms_per_period" not in each["write"]]
+    (few,) = [each for each in found["alternatives"] if each["windows_per_period"]]
+    assert (few["windows_per_period"], few["keeps"]) == (6, True)
+    single = [each for each in found["alternatives"] if "alarms_per_period" not in each["write"]]
+    alone = [each for each in single if each is not few]
     assert {each["write"]["mechanism"] for each in alone} == {
         *("tslm", "ppwlm", "dppwlm", "probe", "probe-ent")
     }
@@ -164,7 +98,7 @@ def test_where_nothing_does_it_is_said_what_would(tmp_path: Path) -> None:
     assert found["best"] is None
     needs = {each["change"]: each["value"] for each in found["needs"]}
     assert needs["epsilon_max"] == "1.7670"
-    assert needs["windows_per_period"] == "2"
+    assert needs["active"] == "2"
     assert File(WANTED, epsilon_max="1.7670").advice(tmp_path).best is not None
     assert File(WANTED, epsilon_max="1.7669").advice(tmp_path).best is None
     seats = int(needs["threshold"]) - 1
@@ -294,51 +228,24 @@ _COUNTED = File(
 _CHANGED: Mapping[str, tuple[File, set[str]]] = {
     "something is best, by runs": (
         File(WANTED, rooms=20),
-        {"tolerance", "epsilon_max", "windows_per_period", "window"},
+        {"tolerance", "epsilon_max", "active", "window"},
     ),
     "something is best, window by window": (
         _COUNTED,
-        {"tolerance", "epsilon_max", "windows_per_period", "window"}
+        {"tolerance", "epsilon_max", "active", "window"}
         | {"predicates_per_window", "events_per_cell"},
     ),
     "nothing is": (
-        replace(_COUNTED, epsilon_max="6", keys={**_COUNTED.keys, "mechanism": "tslm"}),
-        {"epsilon_max", "windows_per_period", "window", "threshold", "events_per_cell"},
+        replace(_COUNTED, epsilon_max="5", keys={**_COUNTED.keys, "mechanism": "tslm"}),
+        {"epsilon_max", "active", "window", "threshold", "events_per_cell", "windows_per_period"},
     ),
     "nothing is, around the clock": (
         replace(
             _COUNTED, epsilon_max="5", active=None, keys={**_COUNTED.keys, "mechanism": "tslm"}
         ),
-        {"epsilon_max", "windows_per_period", "window", "threshold"},
+        {"epsilon_max", "active", "window", "threshold"},
     ),
 }
-
-
-def _with(file: File, change: dict[str, Any]) -> File:
-    """Return a file with one change, and the way of it, written in."""
-    kind, value = change["change"], change["value"]
-    keys = {**file.keys, **change["then"]["write"]}
-    match kind:
-        case "epsilon_max":
-            file = replace(file, epsilon_max=value)
-        case "window":
-            (size,) = re.findall(r"'\d+' [A-Z]+", value)
-            file = replace(file, size=size)
-        case "windows_per_period":
-            file = replace(file, active=change["active"])
-        case "threshold":  # the first figure that rings
-            file = replace(file, threshold=int(value) - 1)
-        case "predicates_per_window" | "events_per_cell":
-            file = replace(file, budget=re.sub(rf"{kind}: \d+", f"{kind}: {value}", file.budget))
-        case "predicates":
-            file = replace(file, rooms=int(value))
-        case "cells":
-            file = replace(file, rooms=int(value))
-        case "false_rings":
-            keys["false_rings"] = value
-        case _:
-            assert kind in {"max_fnr", "tolerance"}
-    return replace(file, keys=keys)
 
 
 @pytest.mark.parametrize("name", _CHANGED)
@@ -350,7 +257,7 @@ def test_every_change_does_what_is_printed_once_it_is_written(name: str, tmp_pat
     assert (found["best"] is None) == name.startswith("nothing")
     assert kinds <= {change["change"] for change in changes}
     for change in changes:
-        result = invoke("plan", _with(file, change).write(tmp_path), "--json")
+        result = invoke("plan", changed(file, change).write(tmp_path), "--json")
         lines = [json.loads(line) for line in result.stdout.splitlines()]
         (again,) = [line for line in lines if line["record"] == "advice"]
         then = change["then"]

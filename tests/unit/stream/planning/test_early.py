@@ -96,11 +96,6 @@ def test_only_events_that_stay_pay_less(
         ("mechanism: svt", "mechanism: svt\n    for: 2", "for counts windows"),
         ("mechanism: svt", "mechanism: svt\n    resolve_after: 1", "resolve_after counts windows"),
         ("mechanism: svt", "mechanism: svt\n    append: 2", "append is for runs over many windows"),
-        (
-            "    tolerance: 15\n",
-            "    usual: 5\n    false_rings: 1 a week\n",
-            "not looked for in early",
-        ),
     ],
 )
 def test_what_early_alarms_are_not(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from accountant.errors import ConfigError
 from accountant.units import to_loss_units
+from stream.config.alarms.panes import shared_anew
 from stream.config.loading import examine
 from stream.decisions.mechanisms import plans_of
 from stream.model.panes import is_panes
@@ -63,6 +64,15 @@ def test_alarms_over_the_same_events_share_panes(tmp_path: Path) -> None:
         "c": one.id,
         "d": other.id,
     }
+
+
+def test_panes_that_are_shared_out_again_cost_the_same(tmp_path: Path) -> None:
+    """Who plans a changed file shares anew: what stays is priced and named as it was."""
+    alarms = configured(tmp_path, over("a", SLIDING), over("b", HOUR), until="02:00")
+    again = shared_anew(alarms)
+    assert plans_of(again) == plans_of(alarms)
+    prints = [{name: q.fingerprint for name, q in each.running.items()} for each in (alarms, again)]
+    assert prints[0] == prints[1]
 
 
 def test_who_joins_and_who_changes(tmp_path: Path) -> None:
