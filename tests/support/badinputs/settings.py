@@ -39,7 +39,7 @@ SETTINGS: tuple[Edit, ...] = (
     ("capacity: capacity.csv", "capacity: {file: capacity.csv, key: room, values: seats}", "4:52", "did you mean `value`?"),
     ("capacity: capacity.csv", "my capacity: capacity.csv", "4:10", "use letters, digits, dots, dashes and underscores"),
     ("tables: {capacity: capacity.csv}", "tables: [capacity.csv]", "4:9", "write `key: value` lines, indented"),
-    ("kafka: {", "kafka: {servers: x, ", "3:9", "known here: alarms_topic, bootstrap, decisions_topic,"),
+    ("kafka: {", "kafka: {servers: x, ", "3:9", "known here: alarms_topic, bootstrap, counts_topic,"),
     ('kafka: {bootstrap: "127.0.0.1:9092"}', "kafka: localhost:9092", "3:8", "write `key: value` lines, indented"),
     ('"127.0.0.1:9092"', '"kafka://localhost:9092"', "3:20", "write host:port alone; what the listener speaks is"),
     ('"127.0.0.1:9092"', '"http://localhost:9092"', "3:20", "write host:port alone; what the listener speaks is"),
