@@ -79,6 +79,13 @@ class Records:
         """Return the noisy counts of a decision, in the order in which they were taken."""
         return list(self._counts.get(number, {}).values())
 
+    def first_counts(self) -> dict[tuple[str, str], int]:
+        """Return, by ledger and query, the number of the first decision with counts."""
+        return {
+            (ledger, query): sequence
+            for ledger, query, sequence in sorted(self._counts, reverse=True)
+        }
+
     def decisions_of(self, number: Number) -> list[DecisionRecord]:
         """Return the records of a decision: one, but for what was altered."""
         return self._decisions.get(number, [])

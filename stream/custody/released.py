@@ -49,6 +49,7 @@ __all__ = ["Comparison", "compare", "published_by"]
 
 _BY_RECORD_ALONE: Final = "the ledger has no row of them: compared with their own records alone"
 _BY_COUNT_ALONE: Final = "nothing tells which rang, as an older version decided them: counted only"
+_WITHOUT_COUNTS: Final = "compacted, and counts are not shown from there on: alarms counted only"
 _WITHOUT_RECORD: Final = "compacted, and their decision records are not shown: counted only"
 
 
@@ -109,6 +110,7 @@ class _Comparing:
         self._through = through
         self._beside: Counter[tuple[str, str]] = Counter()
         self._notes: list[str] = []
+        self._first_counts = records.first_counts()
 
     def all(
         self, archived: Mapping[str, Collection[DecisionRow]], *, to_the_end: bool
@@ -187,7 +189,8 @@ class _Comparing:
         yield from self._alarms_of(row, decision, decisions, alarms, where)
         counts = self._records.counts_of(number)
         if row.alarms:
-            yield from other_counts(counts, decision, where, whole=self._whole(row))
+            whole = self._whole(row) and not self._forgotten(number)
+            yield from other_counts(counts, decision, where, whole=whole)
         else:
             yield from altered_counts(counts, row.key, where)
 
@@ -217,6 +220,9 @@ class _Comparing:
             )
             for one in decisions
         }:
+            if self._forgotten(number) and (counts is not None or self._releases_counts(row)):
+                yield from self._counted(found, row.alarm_count, number, where, _WITHOUT_COUNTS)
+                return
             what = "alarms" if counts is None else "alarms and counts"
             yield f"{where}: its {what} are not those that it released, in their order"
         elif any(one.alarms_digest not in {"", alarms_digest(found)} for one in decisions):
@@ -256,6 +262,10 @@ class _Comparing:
         if many != stated:
             yield f"{where}: {many} alarm(s), and {stated} were released"
         self._beside[number.query, why] += bool(stated)
+
+    def _forgotten(self, number: Number) -> bool:
+        """Tell whether counts of a decision may be gone with the beginning of those shown."""
+        return number.sequence <= self._first_counts.get((number.ledger, number.query), 0)
 
     def _releases_counts(self, row: DecisionRow) -> bool:
         """Tell whether counts left with a decision, as far as the configuration knows it."""

@@ -39,6 +39,10 @@ __all__ = ["ADD_UP", "no_panes_for", "pane_count", "shared_anew", "with_panes"]
 
 ADD_UP: Final = frozenset({Weight.COUNT, Weight.SUM})
 """What is the sum of what its panes are."""
+
+_MOST_COUNTS: Final = 100_000
+"""Counts that leave of one window: their decision is one row of the ledger, of 2 MB then."""
+
 _WEEK_DAYS: Final = 7
 _OTHERWISE: Final = f"write mechanism: {DEFAULT.name}"
 
@@ -220,6 +224,11 @@ def _obstacles(query: Query, alarms: Alarms) -> Iterator[tuple[str, str, str]]:
     if _has_gaps(calendar):
         why = "between its windows lie panes that none of them reads, and that would be charged"
         yield "sql", why, f"let windows meet, or {_OTHERWISE}"
+    if query.releases_counts and len(query.domain) > _MOST_COUNTS:
+        why = (
+            f"it would release {len(query.domain):,} counts a window; {_MOST_COUNTS:,} is the most"
+        )
+        yield "release", why, "group by fewer fields, narrow a domain, or remove release"
     pane = _pane([calendar])
     if _too_fine(pane, tick_ms):
         why = f"its panes are {_length(pane)} ms long, finer than the tick of {tick_ms} ms"

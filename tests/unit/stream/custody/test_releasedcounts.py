@@ -54,9 +54,12 @@ def problems(decided: Decided, records: list[Record]) -> list[str]:
 
 
 def edits(records: list[Record]) -> Iterator[tuple[str, list[Record]]]:
-    """Yield what may be done to the counts of a window that is silent, and of one that rings."""
+    """Yield what may be done to the counts of a window that is silent, and of one that rings.
+
+    Not of the first one: what lies before the beginning of what is shown may be forgotten.
+    """
     rings = {one.sequence for one in records if isinstance(one, Alarm)}
-    counts = [one for one in records if isinstance(one, CountRecord)]
+    counts = [one for one in records if isinstance(one, CountRecord) and one.sequence > 1]
     for ringing in (False, True):
         at = next(
             n
@@ -96,10 +99,24 @@ def test_every_edit_of_a_count_is_named(decided: Decided) -> None:
     assert problems(decided, bare) != []
 
 
+def test_counts_that_their_topic_has_forgotten_are_not_missed(decided: Decided) -> None:
+    """It holds the most, and forgets the soonest: also in the midst of a window's counts."""
+    _, ledger, records = decided
+    at = [n for n, one in enumerate(records) if isinstance(one, CountRecord)]
+    beside = [one for one in records if not isinstance(one, CountRecord)]
+    for _ in range(2):
+        for gone in (1, 2, 3):
+            shown = [*beside, *(records[n] for n in at[gone:])]
+            assert problems(decided, shown) == []
+        without = [one for one in shown if not isinstance(one, Alarm)]
+        assert problems(decided, without) != []
+        ledger.upkeep.compact("feed:doors", LATE)
+
+
 def test_what_is_wrong_is_said(decided: Decided) -> None:
     """Which count of which window, and what of it."""
     _, _, records = decided
-    (at, *_) = [n for n, one in enumerate(records) if isinstance(one, CountRecord)]
+    at = [n for n, one in enumerate(records) if isinstance(one, CountRecord)][-1]
     one = records[at]
     assert isinstance(one, CountRecord)
     other = msgspec.structs.replace(one, count=one.count + 1)

@@ -15,6 +15,7 @@ import pytest
 
 from accountant.records import Outcome
 from operators.conditions.weights import Weight
+from stream.config.alarms import panes
 from stream.config.loading import check
 from stream.decisions.counts import counts_of, counts_shown
 from stream.decisions.mechanisms import panes_of
@@ -66,13 +67,13 @@ def test_a_count_is_what_the_noisy_panes_add_up_to(tmp_path: Path) -> None:
         ("counted", "hall", 11 + 5 - 7 + 100),
         ("counted", "lab", 11 + 0 + 1 + 0),
     ]
-    (panes,) = alarms.panes
+    (own,) = alarms.panes
     rate = float(noise.rates[0])
     q = math.exp(-rate)
     for one in left:
         jsonschema.validate(json.loads(encode(one)), schema("count"))
         assert decode_count(encode(one)) == one
-        assert (one.noisy_panes, one.panes) == (panes, 3)
+        assert (one.noisy_panes, one.panes) == (own, 3)
         assert one.standard_deviation == pytest.approx(math.sqrt(3 * 2 * q) / (1 - q), rel=1e-5)
     assert len({one.count_id for one in left}) == 4
 
@@ -105,8 +106,8 @@ def test_a_killed_replay_releases_the_same_counts(tmp_path: Path, at: Step) -> N
     assert all(seen[one.count_id] == one for one in counted(whole))
     assert len(seen) == 4
     with opened(alarms) as ledger:
-        (panes,) = alarms.panes
-        assert len(ledger.noisy.between(panes, 0, 1 << 62)) < 6
+        (own,) = alarms.panes
+        assert len(ledger.noisy.between(own, 0, 1 << 62)) < 6
 
 
 def test_a_denied_window_releases_no_count(tmp_path: Path) -> None:
@@ -157,6 +158,21 @@ def test_the_key_points_at_itself_where_there_are_no_panes(tmp_path: Path) -> No
     assert (error.line, error.column) == (line, 14)
     assert error.message.startswith("release is for mechanism: panes")
     assert error.hint == "remove it, or write mechanism: panes"
+
+
+def test_more_counts_than_a_row_holds_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the key, before anything is charged; as many as it holds are let by."""
+    configured(tmp_path, COUNTED, SILENT, rooms=ROOMS)
+    file = tmp_path / "alarms.yaml"
+    monkeypatch.setattr(panes, "_MOST_COUNTS", 2)
+    assert check(file, environ={}) == []
+    monkeypatch.setattr(panes, "_MOST_COUNTS", 1)
+    (error,) = check(file, environ={})
+    assert file.read_text().splitlines()[error.line - 1] == "    release: counts"
+    assert "2 counts a window; 1 is the most" in error.message
+    assert error.hint == "group by fewer fields, narrow a domain, or remove release"
 
 
 class Noise:
