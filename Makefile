@@ -46,7 +46,7 @@ check: $(DEV)  ## linters, types, import directions and the measures of the layo
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
-	$(BIN)/mypy --strict -p deploy.kafka -p deploy.grafana -p deploy.image
+	$(BIN)/mypy --strict -p deploy.kafka -p deploy.grafana -p deploy.image -p deploy.up
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.house.measures
 
@@ -60,6 +60,15 @@ compiled: $(DEV)
 kafka: $(RUN)  ## a local broker to play with, until Ctrl-C (PORT=9092)
 	@deploy/prerequisites.sh default-jre-headless maven
 	@exec $(BIN)/python -m deploy.kafka.broker --port $(or $(PORT),9092)
+
+UP := $(if $(FOLDER),--folder $(FOLDER)) $(if $(WITH),--with $(WITH))
+.PHONY: up
+up: $(DEV)  ## everything on this machine, with an office made up (PORTS=21000 FOLDER=.up WITH=docker|podman)
+	@$(BIN)/python -m deploy.up up $(UP) $(if $(PORTS),--ports $(PORTS))
+
+.PHONY: down
+down: $(DEV)  ## the end of what `make up` started
+	@$(BIN)/python -m deploy.up down $(UP)
 
 .PHONY: bench
 bench: system $(DEV)  ## rates and delays on this machine, and the aims for speed beside an earlier commit
