@@ -121,6 +121,8 @@ LOCK := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no
 .PHONY: lock
 lock: $(DEV)  ## write the lock files again (UPGRADE=1: with newer versions)
 	$(LOCK) -o requirements/run.lock -c requirements/held.in pyproject.toml requirements/build.in
+	$(LOCK) -o requirements/image.lock -c requirements/run.lock --extra deliver \
+		pyproject.toml requirements/build.in
 	$(LOCK) -o requirements/dev.lock -c requirements/run.lock --all-extras \
 		pyproject.toml requirements/build.in
 
