@@ -19,6 +19,7 @@ docker_answers() {
 
 present() {
     case $1 in
+        curl) command -v curl >/dev/null 2>&1 ;;
         # The broker of the tests runs on Java and its jars come by Maven, or it is an image.
         default-jre-headless) { command -v java >/dev/null 2>&1 && java_is_recent; } || docker_answers ;;
         gcc) command -v gcc >/dev/null 2>&1 ;;

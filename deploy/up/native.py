@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from deploy.up.certificates import make_certificates
-from deploy.up.places import choose_ports
+from deploy.up.places import choose_ports, is_stack
 from deploy.up.processes import Processes, StartError, answers
 from deploy.up.roles import environment, furnish
 from deploy.up.servers import (
@@ -36,6 +37,8 @@ _PACKAGES: Final = (
 )
 """Debian's names of what is started."""
 
+_TOLD: Final = {"postgres": signal.SIGINT}
+"""What ends a server in order where SIGTERM would have it wait for its clients."""
 _TOCSIN: Final = (sys.executable, "-m", "tocsin")
 
 
@@ -85,11 +88,16 @@ def down(folder: Path) -> None:
         folder: of the stack; nothing happens where there is none.
 
     Raises:
-        StartError: something does not end; the folder stays, since it says which process that is.
+        StartError: the folder is no stack's; or something does not end, and then the folder stays,
+            since it says which process that is.
     """
+    if not folder.exists():
+        return
+    if not is_stack(folder):
+        raise StartError(f"{folder} was not made by make up: nothing in it is touched")
     processes = Processes(folder / "run")
     for name in processes.all():
-        processes.end(name)
+        processes.end(name, _TOLD.get(name, signal.SIGTERM))
     left = processes.all()
     if left:
         told = ", ".join(f"{name} ({pid})" for name, pid in left.items())

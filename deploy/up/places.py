@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["LISTENERS", "Places", "choose_ports"]
+__all__ = ["LISTENERS", "Places", "choose_ports", "is_stack"]
 
 LISTENERS: Final = ("WORKERS", "CUSTODIAN", "SENSORS", "ANALYSTS", "CONTROLLER")
 """Of Kafka: one for each role, as composed, and the controller's."""
@@ -45,6 +45,7 @@ _NAMES: Final = (
 )
 """In the order of their ports; new ones go to the end."""
 
+_PORTS: Final = "ports.json"
 _MOST: Final = 65_535
 
 
@@ -121,8 +122,13 @@ def choose_ports(folder: Path, first: int) -> Places:
             "  hint: make up PORTS=22000, or PORTS=0 for ports that are free"
         )
     folder.mkdir(mode=0o700, parents=True)
-    (folder / "ports.json").write_text(json.dumps(ports, indent=2) + "\n", encoding="utf-8")
+    (folder / _PORTS).write_text(json.dumps(ports, indent=2) + "\n", encoding="utf-8")
     return Places(folder, ports)
+
+
+def is_stack(folder: Path) -> bool:
+    """Tell whether a folder was made for a stack, and may be removed with all that is in it."""
+    return (folder / _PORTS).is_file()
 
 
 def _free(port: int) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Processes", "StartError", "answers", "wait_for"]
 
-_PATIENCE_S: Final = 60.0
+_PATIENCE_S: Final = 300.0
 _END_S: Final = 20.0
 _PAUSE_S: Final = 0.1
 _TAIL: Final = 15
@@ -91,8 +91,8 @@ class Processes:
         """Return the ids of those that run, by name; the last one that was started first."""
         found = {}
         for path in sorted(self.folder.glob("*.pid"), key=_number, reverse=True):
-            pid, started = path.read_text(encoding="ascii").split()
-            if _started(int(pid)) == started:
+            pid, _, started = path.read_text(encoding="ascii").strip().partition(" ")
+            if started and _started(int(pid)) == started:
                 found[path.stem.partition("-")[2]] = int(pid)
         return found
 
@@ -111,9 +111,14 @@ class Processes:
             told = "\n".join(f"    {line}" for line in lines[-_TAIL:])
             raise StartError(f"{name} does not answer; the end of {self.log(name)}:\n{told}")
 
-    def end(self, name: str) -> None:
-        """End a process in order, or else at once; nothing where it does not run."""
-        for number, patience_s in ((signal.SIGTERM, _END_S), (signal.SIGKILL, _END_S)):
+    def end(self, name: str, told: signal.Signals = signal.SIGTERM) -> None:
+        """End a process in order, or else at once; nothing where it does not run.
+
+        Args:
+            name: of its files.
+            told: what ends it in order.
+        """
+        for number, patience_s in ((told, _END_S), (signal.SIGKILL, _END_S)):
             pid = self.all().get(name)
             if pid is None:
                 return
