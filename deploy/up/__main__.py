@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(_told(native.up(folder, options.ports), options.folder), flush=True)
         else:
             native.down(folder)
-    except (StartError, BrokerError, KafkaError, KeyboardInterrupt) as error:
+    except (StartError, BrokerError, KafkaError, OSError, KeyboardInterrupt) as error:
         print(f"error: {error or 'interrupted'}", file=sys.stderr)
         if options.command == "up" and (folder / "run").exists():
             print("  hint: make down ends what was started", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -102,7 +103,7 @@ def down(folder: Path) -> None:
     if left:
         told = ", ".join(f"{name} ({pid})" for name, pid in left.items())
         raise StartError(f"still there, though told to end: {told}")
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder)
 
 
 def _check_packages() -> None:
@@ -118,7 +119,7 @@ def _make_topics(places: Places) -> None:
     done = subprocess.run(
         [*_TOCSIN, "topics", "alarms.yaml", "--apply", "--partitions", "2"],
         cwd=folder,
-        env=_environ(environment(places, "custodian")),
+        env={**os.environ, **_environ(environment(places, "custodian"))},
         capture_output=True,
         text=True,
         check=False,

@@ -65,7 +65,7 @@ def make(*words: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=PATIENCE_S,
+        timeout=3 * PATIENCE_S,
     )
 
 
