@@ -125,6 +125,10 @@ soak: system $(DEV)  ## forty minutes of kills, an outage and wrong clocks under
 reference: $(DEV)  ## write the pages of docs/reference from the docstrings
 	$(BIN)/python -m tests.docs.reference --write
 
+.PHONY: site
+site: $(DEV)  ## the documentation as a site, in .cache/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file deploy/site/mkdocs.yml
+
 # uv resolves for every supported Python at once, so that one lock serves them all.
 LOCK := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--strip-extras --universal --python-version 3.11 --fork-strategy fewest \
