@@ -46,7 +46,7 @@ check: $(DEV)  ## linters, types, import directions and the measures of the layo
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
-	$(BIN)/mypy --strict -p deploy.kafka -p deploy.grafana -p deploy.image -p deploy.helm
+	$(BIN)/mypy --strict -p deploy.kafka -p deploy.grafana -p deploy.image -p deploy.helm -p deploy.up
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.house.measures
 
@@ -71,6 +71,15 @@ deploy-check: system $(DEV) $(HELM)  ## what is deployed: helm lints and renders
 kafka: $(RUN)  ## a local broker to play with, until Ctrl-C (PORT=9092)
 	@deploy/prerequisites.sh default-jre-headless maven
 	@exec $(BIN)/python -m deploy.kafka.broker --port $(or $(PORT),9092)
+
+UP := $(if $(FOLDER),--folder $(FOLDER)) $(if $(WITH),--with $(WITH))
+.PHONY: up
+up: $(DEV)  ## everything on this machine, with an office made up (PORTS=21000 FOLDER=.up WITH=docker|podman)
+	@$(BIN)/python -m deploy.up up $(UP) $(if $(PORTS),--ports $(PORTS))
+
+.PHONY: down
+down: $(DEV)  ## the end of what `make up` started
+	@$(BIN)/python -m deploy.up down $(UP)
 
 .PHONY: bench
 bench: system $(DEV)  ## rates and delays on this machine, and the aims for speed beside an earlier commit
@@ -136,6 +145,8 @@ LOCK := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no
 .PHONY: lock
 lock: $(DEV)  ## write the lock files again (UPGRADE=1: with newer versions)
 	$(LOCK) -o requirements/run.lock -c requirements/held.in pyproject.toml requirements/build.in
+	$(LOCK) -o requirements/image.lock -c requirements/run.lock --extra deliver \
+		pyproject.toml requirements/build.in
 	$(LOCK) -o requirements/dev.lock -c requirements/run.lock --all-extras \
 		pyproject.toml requirements/build.in
 

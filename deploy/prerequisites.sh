@@ -19,6 +19,7 @@ docker_answers() {
 
 present() {
     case $1 in
+        curl) command -v curl >/dev/null 2>&1 ;;
         # The broker of the tests runs on Java and its jars come by Maven, or it is an image.
         default-jre-headless) { command -v java >/dev/null 2>&1 && java_is_recent; } || docker_answers ;;
         chromium) command -v chromium >/dev/null 2>&1 ;;
@@ -27,6 +28,8 @@ present() {
         libc6-dev) echo '#include <stdio.h>' | cpp >/dev/null 2>&1 ;;
         maven) command -v mvn >/dev/null 2>&1 || docker_answers ;;
         mosquitto) { command -v mosquitto || [ -x /usr/sbin/mosquitto ]; } >/dev/null 2>&1 ;;
+        mosquitto-clients) command -v mosquitto_sub >/dev/null 2>&1 ;;
+        postgresql) { command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; } >/dev/null 2>&1 ;;
         python3-venv) python3 -c 'import venv, ensurepip' 2>/dev/null ;;
         prometheus-alertmanager) command -v prometheus-alertmanager >/dev/null 2>&1 ;;
         prometheus) command -v promtool >/dev/null 2>&1 ;;

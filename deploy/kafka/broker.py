@@ -9,6 +9,7 @@ Use::
     broker = Broker(version="4.3.1", settings={"log.retention.ms": "60000"}).start()
     broker.kill()       # SIGKILL: the broker is gone, its log and its ports are kept
     broker.restart()    # the same cluster id, log and address again
+    broker.detach()     # it goes on when this process ends
     broker.pause()      # SIGSTOP: connections hang; resume() ends it
     broker.stop()       # orderly; removes the data unless a directory was given
 
@@ -172,6 +173,13 @@ class Broker:
         self._start_once()
         return self
 
+    def detach(self) -> int:
+        """Let the broker outlive this process, and return its id: it ends by a signal alone."""
+        if self.pid is None:
+            raise BrokerError("the broker is not running")
+        self._dismiss_watchdog()
+        return self.pid
+
     def pause(self) -> None:
         """Stop the process from running without ending it: clients see a broker that hangs."""
         self._signal(signal.SIGSTOP)
@@ -183,7 +191,9 @@ class Broker:
     @contextlib.contextmanager
     def admin(self) -> Iterator[KafkaAdminClient]:
         """An admin client that is closed at the end of the block."""
-        client = KafkaAdminClient(bootstrap_servers=self.bootstrap, bootstrap_timeout_ms=10_000)
+        client = KafkaAdminClient(
+            bootstrap_servers=self.bootstrap, bootstrap_timeout_ms=10_000, **self._login()
+        )
         try:
             yield client
         finally:
@@ -316,6 +326,10 @@ class Broker:
         lines = (f"{key}={value}\n" for key, value in self._settings().items())
         self._settings_file.write_text("".join(lines), encoding="utf-8")
 
+    def _login(self) -> dict[str, Any]:
+        """Return what a client has to say to be let in."""
+        return {}
+
     def _settings(self) -> dict[str, str]:
         client, controller = f"{HOST}:{self._port}", f"{HOST}:{self._controller_port}"
         return {
@@ -377,13 +391,8 @@ class Broker:
 
     def _end(self, number: signal.Signals, timeout_s: float = STOP_TIMEOUT_S) -> None:
         process, self._process = self._process, None
-        watchdog, self._watchdog = self._watchdog, None
-        if watchdog is not None:
-            # First, so that it never acts on a process id that has been reaped and given away.
-            watchdog.kill()
-            watchdog.wait()
-            if watchdog.stdin is not None:
-                watchdog.stdin.close()
+        # First, so that it never acts on a process id that has been reaped and given away.
+        self._dismiss_watchdog()
         if process is None:
             return
         if self._container:
@@ -396,6 +405,14 @@ class Broker:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+    def _dismiss_watchdog(self) -> None:
+        watchdog, self._watchdog = self._watchdog, None
+        if watchdog is not None:
+            watchdog.kill()
+            watchdog.wait()
+            if watchdog.stdin is not None:
+                watchdog.stdin.close()
 
 
 def _watch(pid: int, container: str) -> subprocess.Popen[bytes]:

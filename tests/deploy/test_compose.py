@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from stream.config.bridge.reading import read_bridge
+from stream.config.delivery.reading import read_subscription
 from stream.config.loading import check
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S
@@ -40,14 +42,16 @@ def test_the_file_follows_the_compose_specification(tmp_path: Path) -> None:
     assert _schema(broken) != 0
 
 
-def test_every_image_is_pinned_to_a_version(compose: dict[str, Any]) -> None:
-    """No image floats: each tag is a full version, and so is the base of our own image."""
+def test_every_image_is_pinned(compose: dict[str, Any]) -> None:
+    """No image floats: a full version and a digest each, and so is the base of our own image."""
     images = {name: service["image"] for name, service in compose["services"].items()}
     dockerfile = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
     bases = re.findall(r"^FROM (\S+)", dockerfile, flags=re.MULTILINE)
     assert len(bases) == 2
-    for image in [*images.values(), *bases]:
-        assert re.search(r":v?\d+\.\d+(\.\d+)?([.-][a-z0-9.-]+)?$", image), image
+    for image in {*images.values(), *bases}:
+        tag = re.search(r":v?\d+\.\d+(\.\d+)?([.-][a-z0-9.-]+)?(@sha256:[0-9a-f]{64})?$", image)
+        assert tag, image
+        assert (tag[3] is None) == image.startswith(OWN_IMAGE), image
 
 
 def test_nothing_is_published_beyond_loopback(compose: dict[str, Any]) -> None:
@@ -95,28 +99,31 @@ def test_secrets_are_made_once_and_for_the_owner(compose: dict[str, Any], tmp_pa
 
 
 def test_everybody_has_their_own_secrets_only(compose: dict[str, Any]) -> None:
-    """Nobody but the broker has two passwords of Kafka; analysts' containers have none of data."""
+    """Nobody but the brokers has two passwords of one; analysts' containers have none of data."""
     for name, service in compose["services"].items():
         given = {
             each if isinstance(each, str) else each["source"] for each in service.get("secrets", [])
         }
         assert given <= set(compose["secrets"])
-        if name != "kafka":
-            assert len([each for each in given if each.startswith("kafka_")]) <= 1
+        for broker, first in (("kafka", "kafka_"), ("mosquitto", "mqtt_")):
+            own = {each for each in given if each.startswith(first)}
+            assert len(own) <= 1 or name == broker
         if service["networks"] == ["analysts"]:
-            assert given <= {"grafana_public_password"}
+            assert given <= {"grafana_public_password", "kafka_deliver", "mqtt_deliver"}
 
 
 def test_sensors_analysts_and_the_custodian_share_no_network(compose: dict[str, Any]) -> None:
-    """What meets on a network is the broker and the worker, which ask who is there."""
+    """What meets on a network is the brokers and the worker, which ask who is there."""
     services = compose["services"]
     on = {
         network: {name for name, service in services.items() if network in service["networks"]}
         for network in compose["networks"]
     }
-    assert on["sensors"] == {"kafka"}
+    assert on["sensors"] == {"kafka", "mosquitto", "bridge"}
+    assert on["sensors"] & on["analysts"] == {"kafka", "mosquitto"}
     assert on["analysts"] & on["custodian"] == {"kafka", "tocsin"}
-    assert on["analysts"] == {"kafka", "tocsin", "prometheus-public", "grafana-public"}
+    public = {"prometheus-public", "grafana-public", "alertmanager-public"}
+    assert on["analysts"] == {"kafka", "tocsin", "mosquitto", "deliver", *public}
     assert "postgres" not in on["analysts"] | on["custodian"] | on["sensors"]
 
 
@@ -178,8 +185,9 @@ def test_what_starting_over_does_not_help_is_not_started_again(
     said, told = serving.communicate(timeout=PATIENCE_S)
     assert (said, serving.returncode) == ("ran run it\n", seen)
     assert ("is not started again" in told) == (code in (2, 3))
-    worker = compose["services"]["tocsin"]
-    assert (worker["restart"], worker["entrypoint"]) == ("on-failure", ["serve.sh"])
+    for name in ("tocsin", "bridge", "deliver"):
+        ours = compose["services"][name]
+        assert (ours["restart"], ours["entrypoint"]) == ("on-failure", ["serve.sh"])
 
 
 def test_what_ends_a_container_ends_tocsin_in_order(tmp_path: Path) -> None:
@@ -211,20 +219,22 @@ def test_containers_run_without_rights_or_a_writable_disk(compose: dict[str, Any
         for limit in ("mem_limit", "cpus", "pids_limit"):
             assert service[limit]
     ours = [s for s in compose["services"].values() if s["image"].startswith(OWN_IMAGE)]
-    assert len(ours) == 3
+    assert len(ours) == 5
     dockerfile = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
     assert re.search(r"^USER [1-9]\d*:[1-9]\d*$", dockerfile, flags=re.MULTILINE)
-    assert "--require-hashes -r /src/requirements/run.lock" in dockerfile
+    assert "--require-hashes -r /src/requirements/image.lock" in dockerfile
 
 
 def test_what_runs_for_long_is_watched(compose: dict[str, Any]) -> None:
-    """Every service but those that do one thing and end has a health check."""
-    ends = {"acls", "topics", "custodian"}
+    """Every service but those that do one thing and end, or have no page, has a health check."""
+    ends, silent = {"acls", "topics", "custodian"}, {"bridge", "deliver"}
     for name, service in compose["services"].items():
         assert (service["restart"] == "no") == (name in ends)
         own = service["image"].startswith(OWN_IMAGE)
         checked = service.get("healthcheck", {"disable": not own})
-        assert ("disable" not in checked or not checked["disable"]) == (name not in ends), name
+        assert ("disable" not in checked or not checked["disable"]) == (
+            name not in ends | silent
+        ), name
     # A worker's page of metrics answers whatever happens: only /readyz says whether it can work.
     dockerfile = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
     (check_line,) = re.findall(r"^HEALTHCHECK .*\n.*$", dockerfile, flags=re.MULTILINE)
@@ -275,6 +285,41 @@ def test_the_configuration_that_compose_runs_is_sound(tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).write_text("0a1b\n", encoding="utf-8")
     assert check(file, environ={}) == []
+
+
+def test_bridge_and_deliver_that_compose_runs_are_sound(
+    tmp_path: Path, compose: dict[str, Any]
+) -> None:
+    """Each reads its secrets and nothing else, keeps what it must on a volume, names services."""
+    for name, read in (("bridge", read_bridge), ("deliver", read_subscription)):
+        text = (ROOT / "deploy" / "tocsin" / f"{name}.yaml").read_text(encoding="utf-8")
+        given = {each["target"] for each in compose["services"][name]["secrets"]}
+        assert set(re.findall(r"/run/secrets/(\w+)", text)) == given
+        for secret in given:
+            (tmp_path / secret).write_text("0a1b\n", encoding="utf-8")
+        file = tmp_path / f"{name}.yaml"
+        file.write_text(text.replace("/run/secrets", str(tmp_path)), encoding="utf-8")
+        read(file, environ={})
+        (kept,) = re.findall(r"^  (?:buffer|dead_letters): (/.*)/[^/]+$", text, flags=re.MULTILINE)
+        assert f"{name}:{kept}" in compose["services"][name]["volumes"]
+        for service, port in re.findall(r"\b(kafka|mosquitto|alertmanager-public):(\d+)", text):
+            shared = set(compose["services"][service]["networks"])
+            assert shared & set(compose["services"][name]["networks"]), (service, port)
+
+
+def test_everybody_on_mqtt_may_do_one_thing(compose: dict[str, Any]) -> None:
+    """Who logs in there has a password and a part of the ACL; nobody reads what sensors write."""
+    acl = (ROOT / "deploy" / "mosquitto" / "acl").read_text(encoding="utf-8")
+    parts = {each.split("\n")[0]: each.split("\n")[1:] for each in acl.split("user ")[1:]}
+    assert {f"mqtt_{name}" for name in parts} == set(compose["services"]["mosquitto"]["secrets"])
+    may = {
+        name: {tuple(line.split()[1:]) for line in lines if line.startswith("topic ")}
+        for name, lines in parts.items()
+    }
+    assert may["sensor"] == {("write", "office/#")}
+    assert may["bridge"] == {("read", "office/#")}
+    assert {way for way, _ in may["deliver"]} == {"write"}
+    assert {("read", topic) for _, topic in may["deliver"]} == may["analyst"]
 
 
 def _serve(folder: Path) -> subprocess.Popen[str]:

@@ -15,7 +15,7 @@ from deploy.kafka.runtime import default_version
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S
 
-LOCKS = ("run.lock", "dev.lock")
+LOCKS = ("run.lock", "image.lock", "dev.lock")
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", flags=re.MULTILINE)
 
 
@@ -39,16 +39,21 @@ def test_a_lock_pins_every_package_by_hash_and_names_no_host(name: str) -> None:
 
 
 def test_the_developers_lock_contains_the_users_at_the_same_versions() -> None:
-    """Tests run on exactly what a user installs."""
-    run, dev = (_pins(name) for name in LOCKS)
-    assert {name: dev.get(name) for name in run} == run
+    """Tests run on exactly what a user installs, and so does the image."""
+    run, image, dev = (_pins(name) for name in LOCKS)
+    assert {name: image.get(name) for name in run} == run
+    assert {name: dev.get(name) for name in image} == image
 
 
 def test_the_locks_satisfy_what_pyproject_asks_for(project: dict[str, Any]) -> None:
     """A changed requirement without `make lock` is noticed here."""
-    run, dev = (_pins(name) for name in LOCKS)
+    run, image, dev = (_pins(name) for name in LOCKS)
     extras = [line for extra in project["optional-dependencies"].values() for line in extra]
-    for pins, lines in ((run, project["dependencies"] + project["build"]), (dev, extras)):
+    always, deliver = (
+        project["dependencies"] + project["build"],
+        project["optional-dependencies"]["deliver"],
+    )
+    for pins, lines in ((run, always), (image, deliver), (dev, extras)):
         for line in lines:
             requirement = Requirement(line)
             version = pins[canonicalize_name(requirement.name)]
@@ -98,7 +103,7 @@ def test_compose_and_the_tests_run_the_same_kafka(monkeypatch: pytest.MonkeyPatc
     """The image of docker-compose.yml has the version that the pom pins."""
     monkeypatch.delenv("TOCSIN_KAFKA_VERSION", raising=False)
     compose = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
-    assert f"image: apache/kafka:{default_version()}\n" in compose
+    assert f"image: apache/kafka:{default_version()}@sha256:" in compose
 
 
 def _read(name: str) -> str:

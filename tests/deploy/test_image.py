@@ -99,7 +99,7 @@ def test_the_bill_names_every_package_of_the_lock() -> None:
     assert (found["bomFormat"], found["specVersion"]) == ("CycloneDX", "1.5")
     urls = [each["purl"] for each in found["components"]]
     assert urls == sorted(urls)
-    lock = (ROOT / "requirements" / "run.lock").read_text(encoding="utf-8")
+    lock = (ROOT / "requirements" / "image.lock").read_text(encoding="utf-8")
     pinned = re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)(.*)$", lock, flags=re.MULTILINE)
     always = {f"pkg:pypi/{name}@{version}" for name, version, rest in pinned if ";" not in rest}
     assert len(always) > 30

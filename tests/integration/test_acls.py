@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import time
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,8 @@ from kafka.errors import (
 )
 
 from deploy.kafka.broker import Broker
-from deploy.kafka.runtime import HOST, class_archive, fetch_jars, free_port, java
+from deploy.kafka.runtime import HOST, free_port
+from deploy.kafka.secured import acl_tool, listeners, login_settings
 from stream.config.loading import load
 from stream.kafka.topics import cautions
 from stream.logs.lines import Line
@@ -54,14 +54,6 @@ LISTENERS = {
 }
 TOOL_VERSION = "3.9.1"
 """Of kafka-acls, which speaks to later brokers too: later ones are not on Maven Central."""
-TOOL = """\
-#!/bin/sh
-exec "{java}" -XX:TieredStopAtLevel=1 -Xshare:auto {classes} \\
-  -cp '{libs}/*' kafka.admin.AclCommand "$@"
-"""
-TAKEN = re.compile(
-    r"^(listener\.name\.|sasl\.|authorizer|allow\.everyone|super\.users|inter\.broker)"
-)
 
 
 class GuardedBroker(Broker):
@@ -78,24 +70,13 @@ class GuardedBroker(Broker):
 
     def _settings(self) -> dict[str, str]:
         """Return the settings of a broker, and those listeners beside the one of tests."""
-        script = str(DEPLOY / "kafka" / "settings.sh")
-        told = subprocess.run(
-            ["sh", script],
-            env={**os.environ, "SECRETS": str(self.secrets)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        given = dict(line.split("=", 1) for line in told.splitlines() if line[:1] not in ("", "#"))
         settings = super()._settings()
-        protocols = given["listener.security.protocol.map"].split(",")
-        for listener in (name for name in protocols if not name.startswith("CONTROLLER")):
-            name = listener.split(":")[0]
+        for name, protocol in listeners(self.secrets).items():
             port = self.guarded.setdefault(name, free_port())
             for key in ("listeners", "advertised.listeners"):
                 settings[key] += f",{name}://{HOST}:{port}"
-            settings["listener.security.protocol.map"] += f",{listener}"
-        return {**settings, **{key: given[key] for key in given if TAKEN.match(key)}}
+            settings["listener.security.protocol.map"] += f",{name}:{protocol}"
+        return {**settings, **login_settings(self.secrets)}
 
     def password(self, name: str) -> Path:
         """Return the file of somebody's password."""
@@ -115,13 +96,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]
     for name in ("sensor-lobby", "analyst-anna"):
         (secrets / f"kafka_{name}").write_text("letMeIn\n", encoding="utf-8")
     with GuardedBroker(secrets) as broker:
-        tool = folder / "kafka-acls.sh"
-        libs = fetch_jars(TOOL_VERSION)
-        archive = class_archive(libs)
-        classes = "" if archive is None else f"-XX:SharedArchiveFile={archive}"
-        text = TOOL.format(java=java(), libs=libs, classes=classes)
-        tool.write_text(text, encoding="utf-8")
-        tool.chmod(0o755)
+        tool = acl_tool(folder / "kafka-acls.sh", TOOL_VERSION)
         kafka = DEPLOY / "kafka"
         done = subprocess.run(
             ["sh", str(kafka / "admin.sh"), "sh", str(kafka / "acls.sh")],

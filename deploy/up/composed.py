@@ -1,0 +1,72 @@
+"""The composed stack of ``docker-compose.yml`` under a name of its own, where an engine runs.
+
+It has the hours and rooms of ``deploy/tocsin/`` and nobody who is made up.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from deploy.up.processes import StartError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["ENGINES", "down", "up"]
+
+ENGINES: Final[Mapping[str, tuple[str, ...]]] = {
+    "docker": ("docker", "compose"),
+    "podman": ("podman-compose",),
+}
+"""By engine: what reads the file."""
+
+_ROOT: Final = Path(__file__).resolve().parents[2]
+_PROJECT: Final = "tocsin-up"
+"""Not the file's own: what is removed here must not be somebody's ledger."""
+
+
+def up(engine: str) -> None:
+    """Build the image and start everything.
+
+    Args:
+        engine: one of ``ENGINES``.
+
+    Raises:
+        StartError: it is missing, does not answer, or could not start something.
+    """
+    _check(engine)
+    subprocess.run(["sh", str(_ROOT / "deploy" / "secrets.sh")], check=True)
+    _compose(engine, "up", "--build", "--detach")
+
+
+def down(engine: str) -> None:
+    """End everything and remove its containers and volumes; secrets stay.
+
+    Args:
+        engine: one of ``ENGINES``.
+
+    Raises:
+        StartError: it is missing, does not answer, or could not end something.
+    """
+    _check(engine)
+    _compose(engine, "down", "--volumes")
+
+
+def _check(engine: str) -> None:
+    program = ENGINES[engine][0]
+    for name in dict.fromkeys((engine, program)):
+        if shutil.which(name) is None:
+            raise StartError(f"{name} is missing\n  hint: leave WITH out: nothing of it is needed")
+    asked = subprocess.run([engine, "info"], capture_output=True, text=True, check=False)
+    if asked.returncode != 0:
+        raise StartError(f"{engine} does not answer:\n{asked.stderr.strip()}")
+
+
+def _compose(engine: str, *words: str) -> None:
+    command: Sequence[str] = [*ENGINES[engine], "--project-name", _PROJECT, *words]
+    done = subprocess.run(command, cwd=_ROOT, check=False)
+    if done.returncode != 0:
+        raise StartError(f"{' '.join(command)} ended with {done.returncode}")

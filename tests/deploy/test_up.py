@@ -1,0 +1,191 @@
+"""What ``make up`` makes and ``make down`` removes, looked at without starting any of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import socket
+import subprocess
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from cryptography import x509
+
+from deploy.kafka.runtime import HOST, free_port
+from deploy.up import composed, native
+from deploy.up.__main__ import main
+from deploy.up.certificates import make_certificates
+from deploy.up.places import choose_ports, is_stack
+from deploy.up.processes import Processes, StartError
+from deploy.up.roles import furnish
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from deploy.up.places import Places
+
+ENGINE = """\
+#!/bin/sh
+echo "$(basename "$0") $*" >>{told}
+exit {code}
+"""
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    """The places of a stack, with its passwords and certificates and nothing that runs."""
+    found = choose_ports(tmp_path / "up", 0)
+    subprocess.run(["sh", str(ROOT / "deploy" / "secrets.sh"), str(found.secrets)], check=True)
+    make_certificates(found.certificates.folder)
+    return found
+
+
+def test_what_was_not_made_by_it_is_not_removed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Somebody's folder stays as it is; where there is none, there is nothing to do."""
+    (tmp_path / "letters").write_text("dear", encoding="utf-8")
+    assert main(["down", "--folder", str(tmp_path)]) == 1
+    assert "was not made by make up" in capsys.readouterr().err
+    assert (tmp_path / "letters").exists()
+    assert main(["down", "--folder", str(tmp_path / "none")]) == 0
+
+
+def test_a_process_with_an_id_that_was_given_away_is_somebody_elses(tmp_path: Path) -> None:
+    """The moment it started at tells them apart: it runs on, while our own are ended."""
+    processes = Processes(tmp_path / "run")
+    ours = processes.start("ours", ["sleep", "600"], where=tmp_path)
+    with subprocess.Popen(["sleep", "600"]) as theirs:
+        (tmp_path / "run" / "1-gone.pid").write_text(f"{theirs.pid} 1\n", encoding="ascii")
+        assert processes.all() == {"ours": ours}
+        for name in ("ours", "gone"):
+            processes.end(name)
+        assert processes.all() == {}
+        assert theirs.poll() is None
+        theirs.kill()
+
+
+def test_one_that_does_not_hear_is_ended_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SIGTERM, then SIGKILL; what could not be started is shown with the end of its log."""
+    monkeypatch.setattr("deploy.up.processes._END_S", 0.2)
+    processes = Processes(tmp_path / "run")
+    deaf = ["sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 0.05; done"]
+    processes.start("deaf", deaf, where=tmp_path)
+    processes.wait("deaf", lambda: "deaf" in processes.log("deaf").read_text("utf-8"))
+    processes.end("deaf")
+    assert processes.all() == {}
+    processes.start("broken", ["sh", "-c", "echo no such thing; exit 1"], where=tmp_path)
+    with pytest.raises(StartError, match="no such thing"):
+        processes.wait("broken", lambda: False)
+
+
+def test_ports_that_are_taken_are_named(tmp_path: Path) -> None:
+    """They follow one another; nothing is made where one of them is somebody else's."""
+    with socket.socket() as other:
+        other.bind((HOST, 0))
+        taken = other.getsockname()[1]
+        with pytest.raises(StartError, match=rf"127\.0\.0\.1:{taken}.*\n.*PORTS="):
+            choose_ports(tmp_path / "up", taken)
+    assert not (tmp_path / "up").exists()
+    with pytest.raises(StartError, match="write one from"):
+        choose_ports(tmp_path / "up", 70_000)
+    ports = choose_ports(tmp_path / "up", free_port()).ports
+    assert sorted(ports.values()) == list(range(min(ports.values()), max(ports.values()) + 1))
+    assert is_stack(tmp_path / "up")
+    with pytest.raises(StartError, match="make down"):
+        native.up(tmp_path / "up", 0)
+
+
+def test_a_role_has_its_own_secrets_and_no_others(places: Places) -> None:
+    """Every password in a role's folder is that role's, and none of them is there twice."""
+    furnish(places)
+    secrets = {path.read_text("ascii"): path.name for path in places.secrets.iterdir()}
+    found = {
+        role: {
+            secrets[word]
+            for path in (places.folder / role).iterdir()
+            for word in re.findall(r"\b[0-9a-f]{48}\b", path.read_text("utf-8"))
+        }
+        for role in ("worker", "custodian", "bridge", "deliver", "sensor", "analyst")
+    }
+    assert found == {
+        "worker": {"db_password", "custodian_token", "kafka_tocsin"},
+        "custodian": {"db_password", "custodian_token", "kafka_custodian"},
+        "bridge": {"kafka_bridge", "mqtt_bridge"},
+        "deliver": {"kafka_deliver", "mqtt_deliver"},
+        "sensor": {"mqtt_sensor"},
+        "analyst": {"kafka_analyst", "mqtt_analyst"},
+    }
+    assert places.folder.stat().st_mode & 0o077 == 0
+
+
+def test_certificates_are_the_authoritys_whose_key_is_nowhere(places: Places) -> None:
+    """Those of servers name loopback, the custodian's is no server's; made once."""
+    certificates = places.certificates
+    authority = x509.load_pem_x509_certificate(certificates.authority.read_bytes())
+    for name, usage in (("server", "serverAuth"), ("custodian", "clientAuth")):
+        own = x509.load_pem_x509_certificate(certificates.certificate(name).read_bytes())
+        own.verify_directly_issued_by(authority)
+        (only,) = own.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+        assert only._name == usage
+        named = own.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        assert [str(each) for each in named.get_values_for_type(x509.IPAddress)] == [HOST]
+        assert certificates.key(name).stat().st_mode & 0o077 == 0
+    assert len(list(certificates.folder.glob("*.key"))) == 2
+    before = certificates.authority.read_bytes()
+    assert make_certificates(certificates.folder).authority.read_bytes() == before
+
+
+def test_an_engine_that_does_not_answer_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No engine, or one that is not running: nothing is started, and the words say which."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(StartError, match="podman is missing"):
+        composed.up("podman")
+    _engine(tmp_path, "docker", tmp_path / "told", code=1)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(StartError, match="docker does not answer"):
+        composed.up("docker")
+
+
+def test_what_containers_keep_is_removed_under_a_name_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file's own project may be somebody's ledger: its volumes stay."""
+    told = tmp_path / "told"
+    for name in ("podman", "podman-compose"):
+        _engine(tmp_path, name, told, code=0)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert main(["down", "--with", "podman"]) == 0
+    assert told.read_text("utf-8").splitlines() == [
+        "podman info",
+        "podman-compose --project-name tocsin-up down --volumes",
+    ]
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
+    assert compose["name"] != "tocsin-up"
+
+
+def test_the_office_is_too_full_in_two_windows_of_four() -> None:
+    """All in the auditorium, more than it holds; otherwise nobody's room is nearly full."""
+    office = ROOT / "examples" / "office"
+    people = runpy.run_path(str(office / "people.py"))
+    rows = (office / "capacity.csv").read_text("utf-8").split()[1:]
+    holds = {room: int(count) for room, count in (row.split(",") for row in rows)}
+    for number in range(8):
+        gone = [room for _, room in people["rooms_of"](Random(number), number, list(holds))]
+        full = {room for room in holds if gone.count(room) > holds[room] / 2}
+        assert full == ({"auditorium"} if number % 4 < 2 else set())
+        assert (gone.count("auditorium") > holds["auditorium"]) == bool(full)
+
+
+def _engine(folder: Path, name: str, told: Path, *, code: int) -> None:
+    path = folder / name
+    path.write_text(ENGINE.format(told=told, code=code), encoding="utf-8")
+    path.chmod(0o755)

@@ -1,0 +1,280 @@
+"""``make up`` and ``make down`` as printed: all of it, looked at with clients that are not ours."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import ssl
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import pytest
+
+from deploy.kafka.runtime import HOST
+from tests.deploy.metric_names import used_in
+from tests.deploy.test_grafana import DASHBOARDS, filled_in, targets
+from tests.support.procs import gone
+from tests.support.tree import ROOT
+from tests.support.waiting import PATIENCE_S, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.integration
+
+CROWDED = "tocsin/alarms/fire-code/auditorium"
+WITHOUT = {
+    "tocsin_run_alarms_left",
+    "tocsin_denied_timestamp_seconds",
+    "tocsin_refused_timestamp_seconds",
+    "tocsin_refusals_total",
+    "tocsin_window_people_beyond_cap_total",
+    "tocsin_predicate_noisy_value",
+    "tocsin_noisy_value_standard_deviation",
+}
+"""What only a run, a denial, a refusal, a cap over a period or released counts move:
+``tests/deploy/test_scraped.py`` asks for it."""
+RUN = {
+    "kafka",
+    "postgres",
+    "mosquitto",
+    "alertmanager-public",
+    "alertmanager-custodian",
+    "worker-1",
+    "worker-2",
+    "prometheus-public",
+    "prometheus-custodian",
+    "deliver",
+    "bridge",
+    "people",
+}
+
+
+def make(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run make in the tree, with the environment that runs the tests as it is."""
+    kept = [f"VENV={sys.prefix}", f"--old-file={sys.prefix}/.installed-dev"]
+    return subprocess.run(
+        ["make", "--no-print-directory", *kept, *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=3 * PATIENCE_S,
+    )
+
+
+@dataclass
+class Stack:
+    """What ``make up`` left in a folder.
+
+    Args:
+        folder: of the stack.
+    """
+
+    folder: Path
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """Every port, by name."""
+        found: dict[str, int] = json.loads((self.folder / "ports.json").read_text("utf-8"))
+        return found
+
+    def processes(self) -> dict[str, int]:
+        """Return the ids that were written down, by name."""
+        return {
+            path.stem.partition("-")[2]: int(path.read_text("ascii").split()[0])
+            for path in (self.folder / "run").glob("*.pid")
+        }
+
+    def lingering(self) -> list[str]:
+        """Return the commands of processes that work in the folder, or were told of it."""
+        found = []
+        for each in Path("/proc").glob("[0-9]*"):
+            try:
+                command = (each / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                where = str((each / "cwd").readlink())
+            except OSError:
+                continue
+            if int(each.name) != os.getpid() and str(self.folder) in f"{command} {where}":
+                found.append(command)
+        return found
+
+    def get(self, name: str, path: str, tls: ssl.SSLContext | None = None) -> Any:
+        """Ask a page for JSON.
+
+        Args:
+            name: of its port.
+            path: that is asked for.
+            tls: what is shown there, where it speaks TLS.
+        """
+        at = (HOST, self.ports[name])
+        connection = http.client.HTTPConnection(*at, timeout=PATIENCE_S)
+        if tls is not None:
+            connection = http.client.HTTPSConnection(*at, timeout=PATIENCE_S, context=tls)
+        try:
+            connection.request("GET", path)
+            return json.loads(connection.getresponse().read())
+        finally:
+            connection.close()
+
+    def stranger(self) -> ssl.SSLContext:
+        """Return what somebody shows who has no certificate."""
+        return ssl.create_default_context(cafile=self.folder / "ca.pem")
+
+    def ask(self, audience: str, expression: str) -> list[Any]:
+        """Return what a Prometheus says to an expression."""
+        path = f"/api/v1/query?{urlencode({'query': expression})}"
+        tls = self.stranger() if audience == "custodian" else None
+        if tls is not None:
+            tls.load_cert_chain(self.folder / "custodian" / "custodian.pem")
+        told = self.get(f"prometheus-{audience}", path, tls)
+        found: list[Any] = told["data"]["result"]
+        return found
+
+    def rings(self) -> bool:
+        """Tell whether the auditorium fires in Alertmanager."""
+        alerts = self.get("alertmanager-public", "/api/v2/alerts?active=true")
+        return any(alert["labels"].get("room") == "auditorium" for alert in alerts)
+
+    def kcat(self, *words: str, said: str = "") -> str:
+        """Return all that kcat says to an analyst."""
+        done = subprocess.run(
+            ["kcat", "-F", str(self.folder / "analyst" / "kcat.conf"), *words],
+            input=said,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_S,
+        )
+        return done.stdout + done.stderr
+
+
+@contextmanager
+def _listening(stack: Stack, log: Path) -> Iterator[None]:
+    """Let an analyst listen to all there is on MQTT."""
+    with log.open("wb") as heard:
+        process = subprocess.Popen(
+            ["mosquitto_sub", "-v", "-t", "#"],
+            env={**os.environ, "XDG_CONFIG_HOME": str(stack.folder / "analyst")},
+            stdout=heard,
+        )
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _states(log: Path) -> list[str]:
+    """Return the states of the auditorium that were heard, one after the other."""
+    lines = [line.split(" ", 1) for line in log.read_text("utf-8").splitlines()]
+    return [json.loads(told)["state"] for topic, told in lines if topic == CROWDED]
+
+
+def test_a_full_room_rings_everywhere_and_nothing_stays_behind(tmp_path: Path) -> None:
+    """On MQTT and in Alertmanager it fires and is resolved; dashboards have data; then all goes."""
+    stack, log = Stack(tmp_path / "up"), tmp_path / "heard"
+    where = [f"FOLDER={stack.folder}", "PORTS=0"]
+    try:
+        begun = make("up", *where)
+        assert begun.returncode == 0, begun.stdout + begun.stderr
+        assert set(stack.processes()) == RUN
+        again = make("up", *where)
+        assert again.returncode != 0
+        assert "make down" in again.stderr
+        with _listening(stack, log):
+            wait_until("Alertmanager knows", stack.rings)
+            wait_until("it is over in Alertmanager", lambda: not stack.rings())
+            wait_until("it is over on MQTT", lambda: "OFF" in _states(log))
+            heard = log.read_text("utf-8")
+        assert _states(log)[0] == "ON"
+        assert "office/" not in heard
+        _assert_dashboards_have_data(stack)
+        _assert_an_analyst_reaches_nothing_else(stack)
+        _assert_the_page_is_right(stack)
+        print("processor seconds:", _seconds(stack))
+    finally:
+        pids = stack.processes().values()
+        ended = make("down", *where)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert all(map(gone, pids))
+    assert stack.lingering() == []
+    assert not stack.folder.exists()
+
+
+def _assert_dashboards_have_data(stack: Stack) -> None:
+    for path in DASHBOARDS:
+        audience = path.partition("/")[0]
+        for target in targets(path):
+            expression = filled_in(target["expr"])
+            if not used_in(expression) & WITHOUT:
+                wait_until(expression, partial(_told, stack, audience, expression))
+    assert stack.ask("public", '{__name__=~".+", job!="tocsin-public"}') == []
+
+
+def _told(stack: Stack, audience: str, expression: str) -> bool:
+    return bool(stack.ask(audience, expression))
+
+
+def _assert_an_analyst_reaches_nothing_else(stack: Stack) -> None:
+    """Two topics may be read in groups of their own; whatever else there is says no."""
+    read = ("-o", "beginning", "-e", "-q", "-C", "-t")
+    for topic in ("tocsin.alarms", "tocsin.decisions"):
+        assert '"fire-code"' in stack.kcat(*read, topic)
+        assert "authorization failed" in stack.kcat("-P", "-t", topic, said="forged\n").lower()
+    elsewhere = f"{HOST}:{stack.ports['WORKERS']}"
+    assert "tocsin.ledgers" not in stack.kcat("-b", elsewhere, "-L")
+    listed = stack.kcat("-L")
+    for topic in ("building.badges", "tocsin.doorbell", "tocsin.ledgers"):
+        assert topic not in listed
+        assert "authorization failed" in stack.kcat(*read, topic).lower()
+    for group in ("deliver", "tocsin-decide", "tocsin-ingest", "other"):
+        told = stack.kcat("-e", "-G", group, "tocsin.alarms").lower()
+        assert "group authorization failed" in told
+    for page in ("prometheus-custodian", "alertmanager-custodian"):
+        with pytest.raises(OSError, match=r"(?i)certificate|reset|closed"):
+            stack.get(page, "/api/v1/query?query=up", stack.stranger())
+
+
+def _assert_the_page_is_right(stack: Stack) -> None:
+    """What the page on operations shows is run as it stands; what follows for ever ends at once."""
+    page = (ROOT / "docs" / "custodian" / "operations.md").read_text("utf-8")
+    (printed,) = re.findall(r"```sh\n(XDG_CONFIG_HOME.*?)```", page, flags=re.DOTALL)
+    for written, run in (
+        (".venv/bin/tocsin", f"{sys.executable} -m tocsin"),
+        (".up", str(stack.folder)),
+        ("mosquitto_sub", "mosquitto_sub -C 1"),
+        ("kcat -F", "kcat -e -F"),
+        ("curl", "curl --fail --silent --show-error"),
+    ):
+        assert written in printed
+        printed = printed.replace(written, run)
+    done = subprocess.run(
+        ["sh", "-e", "-c", printed],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 0, done.stderr
+    for told in (CROWDED, '"alarm_id"', "budget user", "tocsin_events_total"):
+        assert told in done.stdout, done.stdout
+
+
+def _seconds(stack: Stack) -> dict[str, float]:
+    """Return what each process has used up of a processor."""
+    tick_s = 1 / os.sysconf("SC_CLK_TCK")
+    found = {}
+    for name, pid in stack.processes().items():
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+        found[name] = round(sum(map(int, fields[11:15])) * tick_s, 1)
+    return found
