@@ -216,6 +216,12 @@ def _add(connection: sa.Connection, table: str, **values: Any) -> None:
     )
 
 
+@pytest.fixture
+def ledger_url(empty_url: str) -> str:
+    """URL of a database that is migrated from its first version on."""
+    return empty_url
+
+
 def test_version_1_is_brought_up_to_date(ledger_url: str, opened: Callable[[], Ledger]) -> None:
     """Nothing contradicts the charges, losses are realised ones, and the past stays known."""
     create_version_1(ledger_url)
