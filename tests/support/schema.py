@@ -70,15 +70,14 @@ def _begun(self: Store, engine: Any) -> None:
 
 def _put_empty(path: Path) -> None:
     """Put an empty ledger where no file is yet: whole or not at all, and never over another's."""
-    if path.exists() or not path.parent.is_dir():
-        return
     part = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     with suppress(OSError):  # the store says itself what is wrong with the place
+        if path.exists() or not path.parent.is_dir():
+            return
         try:
             with os.fdopen(open_private(part, _NEW), "wb") as file:
                 file.write(empty_ledger())
-            with suppress(FileExistsError):
-                path.hardlink_to(part)
+            path.hardlink_to(part)
         finally:
             part.unlink(missing_ok=True)
 
