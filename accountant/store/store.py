@@ -17,7 +17,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,6 @@ POOL_OVERFLOW = 24
 RETRY_FIRST_S = 0.05
 RETRY_LONGEST_S = 2.0
 MIGRATION_LOCK = 0x746F6373696E  # any constant will do; it spells the name
-WRITE = "tocsin_write"
 _INCREMENTAL = 2
 _GIVES_BACK = f"PRAGMA auto_vacuum={_INCREMENTAL}"
 _WAL_BYTES = 8 << 20
@@ -101,14 +100,14 @@ class Store:
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         """Run one write transaction: committed when the block ends, rolled back when it raises."""
-        with self.translated(), self._connect(**{WRITE: True}) as connection, connection.begin():
+        with self.translated(), self._writing() as connection:
             yield Transaction(connection)
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         """Run reads that all see one snapshot."""
         options = {} if self._sqlite else {"isolation_level": "REPEATABLE READ"}
-        with self.translated(), self._connect(**options) as connection, connection.begin():
+        with self.translated(), self._transaction("BEGIN", **options) as connection:
             yield Transaction(connection)
 
     @contextmanager
@@ -228,7 +227,19 @@ class Store:
         return self._engine.dialect.name == "sqlite"
 
     def _connect(self, **options: Any) -> sa.Connection:
-        return self._engine.connect().execution_options(**options)
+        connection = self._engine.connect()
+        return connection.execution_options(**options) if options else connection
+
+    def _writing(self) -> AbstractContextManager[sa.Connection]:
+        return self._transaction("BEGIN IMMEDIATE")
+
+    @contextmanager
+    def _transaction(self, begin: str, **options: Any) -> Iterator[sa.Connection]:
+        """Run a transaction, which SQLite begins in the words given: its driver begins none."""
+        with self._connect(**options) as connection, connection.begin():
+            if self._sqlite:  # not by a listener: with any, each statement looks for others
+                connection.exec_driver_sql(begin)
+            yield connection
 
     def _may_pass(self, error: DependencyError) -> bool:
         """A server may still be starting; a file is there or not, but may be busy."""
@@ -241,7 +252,7 @@ class Store:
         return DependencyError(f"the ledger {self.name} failed: {lines[0]}", hint=hint, ledger=True)
 
     def _migrate(self) -> None:
-        with self._connect(**{WRITE: True}) as connection, connection.begin():
+        with self._writing() as connection:
             if not self._sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATION_LOCK)))
             version = _version(connection)
@@ -291,7 +302,6 @@ def _engine(url: str) -> sa.Engine:
         os.close(_opened(str(parsed.database)))
         engine = sa.create_engine(parsed, connect_args={"timeout": BUSY_TIMEOUT_S}, **common)
         event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
         return engine
     if backend == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
@@ -319,7 +329,7 @@ def _opened(path: str) -> int:
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # BEGIN is ours, see _begin_sqlite
+    connection.isolation_level = None  # BEGIN is ours, see Store._transaction
     with closing(connection.cursor()) as cursor:
         held = {row[0] for row in cursor.execute("SELECT name FROM sqlite_master")}
         own = not held or VERSION_TABLE in held  # another program's is left as it is
@@ -330,11 +340,6 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA foreign_keys=ON")
         cursor.execute(f"PRAGMA journal_size_limit={_WAL_BYTES}")
-
-
-def _begin_sqlite(connection: sa.Connection) -> None:
-    write = connection.get_execution_options().get(WRITE, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
 
 def _prepare_postgres(connection: Any, _record: Any) -> None:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from accountant.store.store import Store
 from tests.support.ledgers import Clock, open_ledger
 from tests.support.postgres import postgres
+from tests.support.schema import OPEN, new_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,16 +19,48 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
 
-__all__ = ["clock", "fresh", "ledger", "ledger_url", "new_url", "opened", "postgres"]
+__all__ = [
+    "by_migrations",
+    "clock",
+    "database",
+    "empty_url",
+    "fresh",
+    "ledger",
+    "ledger_url",
+    "new_url",
+    "opened",
+    "postgres",
+]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """URL of an empty database on each store."""
-    if request.param == "sqlite":
+def database(request: pytest.FixtureRequest) -> str:
+    """Each store's kind."""
+    kind: str = request.param
+    return kind
+
+
+@pytest.fixture
+def ledger_url(database: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """URL of a database for a new ledger on each store; its tables may be there."""
+    if database == "sqlite":
         return f"sqlite:///{tmp_path}/ledger.db"
+    return new_ledger(request.getfixturevalue("postgres"))
+
+
+@pytest.fixture
+def empty_url(database: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """URL of a database on each store in which there is nothing at all."""
+    if database == "sqlite":
+        return f"sqlite:///{tmp_path}/empty.db"
     url: str = request.getfixturevalue("postgres").new_database()
     return url
+
+
+@pytest.fixture
+def by_migrations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ledgers are made here as a user's are, by the migrations."""
+    monkeypatch.setattr(Store, "open", OPEN)
 
 
 @pytest.fixture
@@ -44,12 +78,12 @@ def opened(ledger_url: str, clock: Clock) -> Iterator[Callable[[], Ledger]]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
-    """A function that returns the URL of another empty database."""
+    """A function that returns the URL of a database for another new ledger."""
     number = count()
     if request.param == "sqlite":
         return lambda: f"sqlite:///{tmp_path}/ledger-{next(number)}.db"
-    make: Callable[[], str] = request.getfixturevalue("postgres").new_database
-    return make
+    server = request.getfixturevalue("postgres")
+    return lambda: new_ledger(server)
 
 
 @pytest.fixture

@@ -119,12 +119,13 @@ def test_a_killed_decider_leaves_its_reservation(
     check(ledger)
 
 
-def test_many_open_an_empty_database_at_once(ledger_url: str) -> None:
+@pytest.mark.usefixtures("by_migrations")
+def test_many_open_an_empty_database_at_once(empty_url: str) -> None:
     """Whoever comes first creates the ledger; all see the same one."""
     found: list[str] = []
 
     def run() -> None:
-        with open_ledger(ledger_url) as ledger:
+        with open_ledger(empty_url) as ledger:
             found.append(ledger.ledger_id)
 
     threads = [Thread(target=run) for _ in range(4)]

@@ -15,7 +15,7 @@ from sqlalchemy import event
 from accountant.errors import DependencyError, LedgerError
 from accountant.ledger.access import CLOCK_GRAIN_MS
 from accountant.records import Answer, Outcome, PartialStatus, SeenDecision
-from accountant.store import schema, store
+from accountant.store import schema
 from accountant.units import PrivacyUnit
 from tests.golden.ledgers import schema as schema_of
 from tests.support.ledgers import (
@@ -30,7 +30,6 @@ from tests.support.ledgers import (
     settle,
     terms,
 )
-from tests.support.schema import MIGRATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,13 +42,10 @@ A = Series("a")
 LARGE = b"x" * 1_000_000
 
 
-def test_migrations_lead_to_the_schema(
-    opened: Callable[[], Ledger], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("by_migrations")
+def test_migrations_lead_to_the_schema(empty_url: str) -> None:
     """The tables that migrations make are the ones the code reads."""
-    monkeypatch.setattr(store, "_upgrade", MIGRATIONS)
-    ledger = opened()
-    with ledger._store._engine.connect() as connection:
+    with open_ledger(empty_url) as ledger, ledger._store._engine.connect() as connection:
         context = MigrationContext.configure(
             connection, opts={"version_table": schema.VERSION_TABLE}
         )
@@ -58,15 +54,13 @@ def test_migrations_lead_to_the_schema(
 
 
 def test_the_tests_databases_are_as_migrations_make_them(
-    new_url: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+    ledger_url: str, empty_url: str, request: pytest.FixtureRequest
 ) -> None:
-    """Table by table, index by index, wherever the statements come from."""
-    urls = [new_url() for _ in range(3)]
-    for url in urls[:2]:  # the second one at least is made by what is remembered
-        open_ledger(url).close()
-    monkeypatch.setattr(store, "_upgrade", MIGRATIONS)
-    open_ledger(urls[2]).close()
-    assert schema_of(urls[1]) == schema_of(urls[2])
+    """Table by table, index by index, wherever a ledger of the tests begins."""
+    open_ledger(ledger_url).close()
+    request.getfixturevalue("by_migrations")
+    open_ledger(empty_url).close()
+    assert schema_of(ledger_url) == schema_of(empty_url)
 
 
 def test_a_newer_schema_is_refused(opened: Callable[[], Ledger]) -> None:

@@ -18,7 +18,7 @@ from accountant.audit import verify
 from accountant.errors import LedgerCorruptError
 from accountant.records import Answer, BudgetTerms, SeenDecision
 from accountant.records import Outcome as Out
-from accountant.store.store import WRITE, Store, _engine
+from accountant.store.store import Store, _engine
 from accountant.units import PrivacyUnit
 from tests.support.exports import replayed
 from tests.support.ledgers import (
@@ -58,7 +58,7 @@ SPENT, FIRST_OPEN, FRONTIER = 6, 7, 8
 def create_version_1(url: str, *, then: str = "0001") -> None:
     """Create the first schema, fill it as its code did, and migrate it so far."""
     store = Store(_engine(url))
-    with closing(store), store._connect(**{WRITE: True}) as connection, connection.begin():
+    with closing(store), store._writing() as connection:
         config = Config()
         migrations = Path(accountant.__file__).parent / "store" / "migrations"
         config.set_main_option("script_location", str(migrations))
@@ -216,6 +216,12 @@ def _add(connection: sa.Connection, table: str, **values: Any) -> None:
     )
 
 
+@pytest.fixture
+def ledger_url(empty_url: str) -> str:
+    """URL of a database that is migrated from its first version on."""
+    return empty_url
+
+
 def test_version_1_is_brought_up_to_date(ledger_url: str, opened: Callable[[], Ledger]) -> None:
     """Nothing contradicts the charges, losses are realised ones, and the past stays known."""
     create_version_1(ledger_url)
@@ -261,7 +267,7 @@ def test_what_was_changed_before_a_migration_is_not_vouched_for(
     """The link that version 10 adds takes nothing over that the chain before contradicts."""
     create_version_1(ledger_url, then="0009")
     store = Store(_engine(ledger_url))
-    with closing(store), store._connect(**{WRITE: True}) as connection, connection.begin():
+    with closing(store), store._writing() as connection:
         connection.execute(sa.text("UPDATE tocsin_scopes SET epsilon_max_units = 21"))
     ledger = opened()
     assert sum("are not what its chain vouches for" in one for one in ledger.reports.verify()) == 2

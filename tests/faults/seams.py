@@ -223,9 +223,6 @@ def _admin(schedule: Schedule, broker: Broker) -> Iterator[None]:
     yield
 
 
-_COMPILED: list[tuple[Any, Any]] = []
-
-
 def _database(storage: Storage) -> list[tuple[Any, str, Any]]:
     connect, made = store.Store._connect, store.Store.__init__
     prepare, do_commit = store._prepare_sqlite, DefaultDialect.do_commit
@@ -235,10 +232,6 @@ def _database(storage: Storage) -> list[tuple[Any, str, Any]]:
         return connect(self, **options)
 
     def opened(self: store.Store, engine: Any) -> None:
-        if _COMPILED:  # every process would compile the same statements again
-            engine.dialect, engine._compiled_cache = _COMPILED[0]
-        else:
-            _COMPILED.append((engine.dialect, engine._compiled_cache))
         made(self, engine)
         storage.opened(self)
 

@@ -28,6 +28,7 @@ from tests.faults.scene import PARTITIONS, TOPIC, WINDOWS, Sensors, alarms
 from tests.faults.schedule import EPOCH_MS, Process, Schedule
 from tests.faults.seams import Crew, world_of
 from tests.faults.watch import Watch
+from tests.support.schema import empty_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -86,6 +87,7 @@ def simulate(
         trace: told what happens: world time in ms, who, what.
         windows: how many there are events for; the last does not fit into the budget.
     """
+    empty_ledger()  # made outside of the world: who lives through a seed first lives as all others
     with TemporaryDirectory(prefix="tocsin-faults-", dir=_fast_folder()) as folder:
         world = _World(seed, Path(folder), trace, windows)
         try:

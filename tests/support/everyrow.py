@@ -191,10 +191,11 @@ def tampering(ledger: Ledger) -> Iterator[sa.Connection]:
     engine = sa.create_engine(ledger._store._engine.url, hide_parameters=True)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _by_hand)
-        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
     try:
         with engine.connect() as connection, connection.begin() as whole:
-            if engine.dialect.name != "sqlite":
+            if engine.dialect.name == "sqlite":
+                connection.exec_driver_sql("BEGIN")
+            else:
                 connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
             yield connection
             whole.rollback()

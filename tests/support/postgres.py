@@ -76,20 +76,26 @@ class Postgres:
         """Folder of the server's own tools."""
         return Path(self._server.bin_path)
 
-    def new_database(self) -> str:
-        """Create an empty database and return its URL."""
+    def new_database(self, *, copied: str = "") -> str:
+        """Create a database and return its URL.
+
+        Args:
+            copied: URL of one that it is a copy of, which nobody uses; empty for an empty one.
+        """
         name = f"tocsin_{next(_NUMBERS)}"
+        create = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
+        if copied:
+            create += sql.SQL(" TEMPLATE {}").format(sql.Identifier(_name(copied)))
         with psycopg.connect(self.admin_url, autocommit=True) as connection:
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            connection.execute(create)
         return str(self._server.get_uri(database=name))
 
     def drop_connections(self, url: str) -> None:
         """End every session on a database, as a failover would."""
-        name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
         with psycopg.connect(self.admin_url, autocommit=True) as connection:
             connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
-                (name,),
+                (_name(url),),
             )
 
 
@@ -112,6 +118,10 @@ def pgserver(data: Path, *, start: bool = True) -> Any:
         server = _package().get_server(data, cleanup_mode=None, start=start)
         server.ensure_pgdata_inited()
     return server
+
+
+def _name(url: str) -> str:
+    return str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
 
 
 def _memory() -> Path | None:

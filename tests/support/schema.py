@@ -1,66 +1,91 @@
-"""Empty databases get the ledger's schema by what the migrations of the first one executed.
+"""Ledgers of one process begin as copies of an empty one, and share what was compiled for them.
 
-Hundreds of tests begin with an empty database, and putting the same statements together again takes
-most of the time that a new ledger takes. The first one of a process is made by the migrations; the
-next ones by the statements which that executed, in their order, in a transaction of the same kind.
-Databases that hold an older ledger are migrated.
+Hundreds of tests begin with an empty ledger. To migrate each from nothing takes longer than most of
+them, and so does putting the same statements into SQL again for each. The first one of a process is
+made by the migrations; the next files are copies of its file, and the next databases of its
+database. A file or a database in which there is anything is opened as it is.
 """
 
 from __future__ import annotations
 
+import os
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy import event
 
-from accountant.store import store
-from accountant.store.schema import VERSION_TABLE
+from accountant.store.files import open_private
+from accountant.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tests.support.postgres import Postgres
 
-__all__ = ["MIGRATIONS", "remember_the_schema"]
+__all__ = ["OPEN", "empty_ledger", "new_ledger", "remember_the_schema"]
 
-MIGRATIONS: Final = store._upgrade
-"""The migrations themselves, for tests of what they make."""
+OPEN: Final[Any] = Store.__dict__["open"]
+"""How a ledger's database is opened where nothing is remembered: by the migrations alone."""
 
-_ASKS: Final = ("SELECT", "PRAGMA")
+_INIT: Final = Store.__init__
+_NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+_CONNECT_S: Final = 30.0
+_COMPILED: Final[dict[str, tuple[Any, Any]]] = {}
+_MADE: Final[dict[str, str]] = {}
+"""The database to copy, by server."""
 
 
 def remember_the_schema() -> None:
-    """Let every later database of this process be made as the first one was."""
-    store._upgrade = _remembering(MIGRATIONS)
+    """Let every later ledger of this process begin as a copy of the first one."""
+    Store.open = classmethod(_opened)  # type: ignore[assignment, method-assign]  # as it was
+    Store.__init__ = _begun  # type: ignore[method-assign]  # the same
 
 
-def _remembering(upgrade: Callable[[sa.Connection], None]) -> Callable[[sa.Connection], None]:
-    executed: dict[str, list[tuple[str, Any]]] = {}
-
-    def made(connection: sa.Connection) -> None:
-        dialect = connection.dialect.name
-        if sa.inspect(connection).has_table(VERSION_TABLE):
-            upgrade(connection)
-        elif dialect in executed:
-            for statement, parameters in executed[dialect]:
-                connection.exec_driver_sql(statement, parameters or None)
-        else:
-            executed[dialect] = _executed_by(upgrade, connection)
-
-    return made
+def new_ledger(server: Postgres) -> str:
+    """Create a database that holds an empty ledger's tables, and return its URL."""
+    if server.admin_url not in _MADE:
+        made = server.new_database()
+        Store.open(made, connect_timeout_s=_CONNECT_S).close()
+        _MADE[server.admin_url] = made
+    return server.new_database(copied=_MADE[server.admin_url])
 
 
-def _executed_by(
-    upgrade: Callable[[sa.Connection], None], connection: sa.Connection
-) -> list[tuple[str, Any]]:
-    """Migrate, and return the statements that change something, with their parameters."""
-    found: list[tuple[str, Any]] = []
+def _opened(cls: type[Store], url: str, *, connect_timeout_s: float) -> Store:
+    with suppress(sa.exc.ArgumentError, ValueError):  # the store says itself what is wrong with it
+        parsed = sa.make_url(url)
+        if parsed.get_backend_name() == "sqlite" and parsed.database not in (None, "", ":memory:"):
+            _put_empty(Path(str(parsed.database)))
+    store: Store = OPEN.__get__(None, cls)(url, connect_timeout_s=connect_timeout_s)
+    engine: Any = store._engine  # it has connected: the dialect knows the database
+    _COMPILED.setdefault(engine.dialect.name, (engine.dialect, engine._compiled_cache))
+    return store
 
-    def note(_on: Any, _cursor: Any, statement: str, parameters: Any, *_: object) -> None:
-        if not statement.lstrip().upper().startswith(_ASKS):
-            found.append((statement, parameters))
 
-    event.listen(connection, "before_cursor_execute", note)
-    try:
-        upgrade(connection)
-    finally:
-        event.remove(connection, "before_cursor_execute", note)
-    return found
+def _begun(self: Store, engine: Any) -> None:
+    if engine.dialect.name in _COMPILED:
+        engine.dialect, engine._compiled_cache = _COMPILED[engine.dialect.name]
+    _INIT(self, engine)
+
+
+def _put_empty(path: Path) -> None:
+    """Put an empty ledger where no file is yet: whole or not at all, and never over another's."""
+    part = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+    with suppress(OSError):  # the store says itself what is wrong with the place
+        if path.exists() or not path.parent.is_dir():
+            return
+        try:
+            with os.fdopen(open_private(part, _NEW), "wb") as file:
+                file.write(empty_ledger())
+            path.hardlink_to(part)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+@cache
+def empty_ledger() -> bytes:
+    """Return the file of an empty ledger, as the migrations make it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "ledger.db"
+        OPEN.__get__(None, Store)(f"sqlite:///{path}", connect_timeout_s=_CONNECT_S).close()
+        return path.read_bytes()

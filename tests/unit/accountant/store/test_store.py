@@ -1,4 +1,4 @@
-"""Space that a SQLite ledger gives back, and the one kind of file that does not."""
+"""SQLite's transactions; the space that a ledger gives back, and the kind of file that does not."""
 
 from __future__ import annotations
 
@@ -42,6 +42,37 @@ def counted(path: Path, pragma: str) -> int:
     with closing(sqlite3.connect(path)) as connection:
         (found,) = connection.execute(f"PRAGMA {pragma}").fetchone()
     return int(found)
+
+
+def test_reads_see_one_snapshot(tmp_path: Path) -> None:
+    """What is committed meanwhile is seen by the next ones."""
+    store = opened(tmp_path / "ledger.db")
+    with store.read() as before:
+        assert before.sequences.all() == []
+        with store.write() as tx:
+            tx.sequences.put(SequenceRow("q", 1, b"", 0, b""))
+        assert before.sequences.all() == []
+    with store.read() as after:
+        assert len(after.sequences.all()) == 1
+    store.close()
+
+
+def test_a_write_is_alone_and_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one cannot even begin, and of one that fails nothing stays."""
+    monkeypatch.setattr("accountant.store.store.BUSY_TIMEOUT_S", 0)
+    store = opened(tmp_path / "ledger.db")
+
+    def write_twice() -> None:
+        with store.write() as tx:
+            tx.sequences.put(SequenceRow("q", 1, b"", 0, b""))
+            with store.write():
+                pytest.fail("two write at once")
+
+    with pytest.raises(DependencyError, match="locked"):
+        write_twice()
+    with store.read() as tx:
+        assert tx.sequences.all() == []
+    store.close()
 
 
 def test_free_pages_are_given_back_some_at_a_time(tmp_path: Path) -> None:
