@@ -300,6 +300,7 @@ class Ledger:
                 alarms=alarms,
                 alarm_count=alarm_count,
                 epsilon_units=cost.worst_units if charge.in_run else charge.units,
+                capped=charge.cap is not None,
             )
             admission.settle(tx, scope, charge, cost, self._past, decided=kept)
             return decision
@@ -343,6 +344,7 @@ class Ledger:
                 alarms=b"",
                 alarm_count=0,
                 epsilon_units=0,
+                capped=True,  # who is denied before being asked for has no charge that would tell
             )
             admission.deny(tx, scope, key, fingerprint, decided=kept)
             return decision
@@ -406,6 +408,7 @@ class Ledger:
         key: WindowKey,
         *,
         next_start_ms: int,
+        capped: bool,
         run_digest: bytes | None = None,
         **fields: Any,
     ) -> tuple[StoredDecision, bytes]:
@@ -419,4 +422,6 @@ class Ledger:
             published=False,
             **fields,
         )
-        return concluding.conclude(tx, decision, next_start_ms=next_start_ms, run_digest=run_digest)
+        return concluding.conclude(
+            tx, decision, next_start_ms=next_start_ms, run_digest=run_digest, capped=capped
+        )

@@ -146,6 +146,7 @@ def decision_record(query: Query, alarms: Alarms, decision: StoredDecision) -> D
         budget=scope_of(query, alarms),
         periods_ms=_periods_ms(alarms.budget, key.start_ms, key.end_ms),
         next_start_ms=_next_start_ms(query, key.start_ms),
+        window=window_around(query, key),
     )
 
 

@@ -93,8 +93,6 @@ def test_only_events_that_stay_pay_less(
         ("unit: event", "unit: user, period: 1d", "early alarms are for budget unit: event"),
         ("mechanism: svt", "mechanism: dppwlm", "dppwlm decides a window when it is over"),
         ("> 60", "> 60 AND COUNT(*) < 90", "early alarms decide one comparison"),
-        ("mechanism: svt", "mechanism: svt\n    for: 2", "for counts windows"),
-        ("mechanism: svt", "mechanism: svt\n    resolve_after: 1", "resolve_after counts windows"),
         ("mechanism: svt", "mechanism: svt\n    append: 2", "append is for runs over many windows"),
         (
             "    tolerance: 15\n",
