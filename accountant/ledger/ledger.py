@@ -276,7 +276,7 @@ class Ledger:
                     f"partials of {key.query!r} contradict each other",
                     hint="deny the window: one log slice gave two counts",
                 )
-            run_digest = None
+            run_digest = draw = None
             if run is not None or charge.in_run:
                 stored = tx.runs.get(query=key.query)
                 after = runs.continued(stored, charge, cost, run, alarm_count)
@@ -288,6 +288,7 @@ class Ledger:
                 tx.noisy.drop_before(key.query, noisy.kept_from_ms)
                 tx.noisy.add(left)
                 run_digest = decisionchain.noisy_digest(left, self.hash_key)
+                draw = run_digest.hex()
             decision, kept = self._conclude(
                 tx,
                 key,
@@ -301,6 +302,7 @@ class Ledger:
                 alarm_count=alarm_count,
                 epsilon_units=cost.worst_units if charge.in_run else charge.units,
                 capped=charge.cap is not None,
+                draw=draw,
             )
             admission.settle(tx, scope, charge, cost, self._past, decided=kept)
             return decision

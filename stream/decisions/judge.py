@@ -19,7 +19,7 @@ from accountant.costs.charges import Charge, PeriodCap, UniformCost, WindowKey
 from accountant.records import Answer, Request
 from accountant.units import to_loss_units
 from stream.decisions.mechanisms import as_charged, early_of, operator_of, panes_of, run_of
-from stream.decisions.panes import StoredPanes
+from stream.decisions.panes import TOKEN_BYTES, StoredPanes
 from stream.decisions.release import encode_fired
 from stream.decisions.schedule import Schedule, oldest_index
 from stream.decisions.steps import Step, no_step
@@ -226,7 +226,8 @@ class Judge:
             noisy = self._panes[query.id].release(statistics, self._noise)
             cost = UniformCost(self._charges[query.id], cells)
             silent = np.zeros(cells, dtype=np.bool_)
-            return _Drawn(silent, cost, noisy=self._stored.kept(query, noisy))
+            kept = self._stored.kept(query, noisy, self._noise.token(TOKEN_BYTES))
+            return _Drawn(silent, cost, noisy=kept)
         run = self._runs.get(query.id)
         if run is not None:
             before = self._run_before(query, index)

@@ -85,6 +85,8 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         window_end: exclusive; of a step, the step's.
         whole_start: of a step, start of the window that it is a step of; else left out.
         whole_end: end of that window, exclusive: the same as ``window_end`` in its last step.
+        draw: of a pane, hex digest of the noisy counts that it left, keyed with a secret of the
+            ledger: another draw has another one. Else left out.
         outcome: ``decided``, or ``denied`` (nothing was drawn).
         reason: why it was denied; ``None`` when decided.
         alarms: how many alarms it released.
@@ -122,6 +124,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     next_start: str = ""
     whole_start: str | msgspec.UnsetType = msgspec.UNSET
     whole_end: str | msgspec.UnsetType = msgspec.UNSET
+    draw: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def make_alarm(
@@ -183,6 +186,7 @@ def make_decision(
     periods_ms: Sequence[int],
     next_start_ms: int,
     window: tuple[int, int] | None = None,
+    draw: str | None = None,
 ) -> DecisionRecord:
     """Return the record of one window's outcome.
 
@@ -201,6 +205,7 @@ def make_decision(
         periods_ms: starts of the budget periods that the window touches.
         next_start_ms: start of the query's next window.
         window: as for :func:`make_alarm`.
+        draw: of a pane, which draw of its noise was stored.
 
     Raises:
         ValueError: if a denied window has alarms or a charge.
@@ -226,6 +231,7 @@ def make_decision(
         budget=budget,
         periods=tuple(map(iso_utc, periods_ms)),
         next_start=iso_utc(next_start_ms),
+        draw=msgspec.UNSET if draw is None else draw,
         **whole,
     )
 

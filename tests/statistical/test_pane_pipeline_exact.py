@@ -7,7 +7,6 @@ YAML to the ledger decides them all.
 from __future__ import annotations
 
 import json
-import zlib
 from collections import defaultdict
 from fractions import Fraction
 from itertools import product
@@ -18,7 +17,7 @@ import numpy as np
 import pytest
 
 from accountant.units import from_loss_units
-from stream.decisions.panes import StoredPanes
+from stream.decisions.panes import StoredPanes, noisy_in
 from stream.decisions.steps import Step
 from tests.statistical.panes_law import GivenNoise, mass, worst_ratio
 from tests.support.paned import alarm, configured, opened, replayed, rows
@@ -71,7 +70,7 @@ def law(
     def step(at: Step, key: WindowKey | None) -> None:
         if at is Step.AFTER_COMMIT and key is not None and key.query == panes.id:
             (row,) = ledger.noisy.between(panes.id, key.start_ms, key.end_ms)
-            stored.append(np.frombuffer(zlib.decompress(row.counts), dtype="<i8"))
+            stored.append(noisy_in(row.counts))
 
     with opened(alarms) as ledger:
         events = rows(folder, counts, rooms)

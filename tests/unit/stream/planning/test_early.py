@@ -8,6 +8,7 @@ import pytest
 
 from stream.config.loading import examine
 from stream.planning.early import early_lines, early_tables, early_ways
+from stream.planning.worth import worths
 from tests.support.commands import json_lines, tocsin
 
 if TYPE_CHECKING:
@@ -85,6 +86,23 @@ def test_only_events_that_stay_pay_less(
         assert alarms is not None
         prices += [float(way.epsilon) for way in early_ways(alarms) if way.used]
     assert (prices[1] > 1.5 * prices[0]) is dearer
+
+
+def test_lifecycles_and_weeks_count_windows_and_not_steps(tmp_path: Path) -> None:
+    """A week has 168 hours, however often they are looked at; each hour has noise of its own."""
+    path = written(
+        tmp_path, "    tolerance: 15\n", "    tolerance: 15\n    usual: 40\n    for: 2\n"
+    )
+    lines = json_lines(tocsin("plan", str(path), "--json"))
+    (false,) = (line for line in lines if "windows_a_week" in line)
+    assert false["windows_a_week"] == 168
+    (steadied,) = (line for line in lines if line["record"] == "lifecycle")
+    assert steadied["independent"] is True
+    alarms = examine(path, environ={}).alarms
+    assert alarms is not None
+    (worth,) = worths(alarms)
+    assert worth.false is not None
+    assert worth.false.week == pytest.approx(168 * 2 * worth.false.chance)
 
 
 @pytest.mark.parametrize(
