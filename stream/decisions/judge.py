@@ -228,10 +228,10 @@ class Judge:
             silent = np.zeros(cells, dtype=np.bool_)
             kept = self._stored.kept(query, noisy, self._noise.token(TOKEN_BYTES))
             return _Drawn(silent, cost, noisy=kept)
-        run = self._runs.get(query.id)
-        if run is not None:
+        shared_run = self._runs.get(query.id)
+        if shared_run is not None:
             before = self._run_before(query, index)
-        run = run or self._early.get(query.id)
+        run = shared_run or self._early.get(query.id)
         if run is None:
             operator = self._operators[query.id]
             if query.reference is not None:
