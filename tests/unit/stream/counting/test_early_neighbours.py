@@ -19,8 +19,7 @@ from accountant.units import PrivacyUnit
 from stream.counting.partition import PartitionReader, ReadStart
 from stream.model.feeds import Codec
 from stream.windows.cumulative import CumulativeCalendar
-from tests.support.decoding import HASH_KEY
-from tests.support.neighbours import dense, neighbours, read, record_of
+from tests.support.neighbours import dense, neighbours, read, reader_of, record_of
 from tests.support.random_logs import END_MS, MINUTE_MS, START_MS, Setup, alarms_of, random_log
 
 if TYPE_CHECKING:
@@ -131,17 +130,7 @@ def resumed_otherwise(
     whole = read(alarms, setup, partition, messages)
     for step in range(2 * STEPS):
         cursors = dict.fromkeys(alarms.queries, START_MS + step * MINUTE_MS)
-        again = reader(
-            feed=next(iter(alarms.feeds.values())),
-            partition=partition,
-            partitions=setup.partitions,
-            topic_id="log",
-            queries=list(alarms.queries.values()),
-            budget=alarms.budget,
-            hash_key=HASH_KEY,
-            on_read=lambda _count: None,
-            on_drops=lambda _drops: None,
-        )
+        again = reader_of(alarms, setup, partition, reader)
         from_ms = again.reads_from_ms(cursors)
         again.begin(cursors, ReadStart(whole=True))
         rest = [one for one in messages if not one.log_append or one.append_ms >= from_ms]

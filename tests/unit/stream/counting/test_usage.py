@@ -20,8 +20,7 @@ from stream.events.units import Units
 from stream.model.feeds import Codec
 from stream.windows.calendars import FixedCalendar
 from stream.windows.periods import Periods
-from tests.support.decoding import HASH_KEY
-from tests.support.neighbours import breach, dense, neighbours, read, record_of
+from tests.support.neighbours import breach, dense, neighbours, read, reader_of, record_of
 from tests.support.random_logs import (
     END_MS,
     MINUTE_MS,
@@ -131,17 +130,7 @@ def restarted(
     used: dict[str, list[Used]] = {name: [] for name in alarms.queries}
     cursors = dict.fromkeys(alarms.queries, FIRST_MS)
     for ends in (*sorted(rng.sample(range(len(records) + 1), min(3, len(records)))), None):
-        reader = twin(
-            feed=next(iter(alarms.feeds.values())),
-            partition=partition,
-            partitions=setup.partitions,
-            topic_id="log",
-            queries=list(alarms.queries.values()),
-            budget=alarms.budget,
-            hash_key=HASH_KEY,
-            on_read=lambda _count: None,
-            on_drops=lambda _drops: None,
-        )
+        reader = reader_of(alarms, setup, partition, twin)
         stored = {
             name: [one for one in kept if one.start_ms < cursors[name]][-1]
             for name, kept in used.items()

@@ -17,9 +17,8 @@ from accountant.ledger.ledger import Ledger
 from accountant.records import LogIdentity, PartialStatus, Used
 from stream.build import assemble
 from stream.counting.partition import PartitionReader, ReadStart
-from tests.support.decoding import HASH_KEY
 from tests.support.ledgers import Clock
-from tests.support.neighbours import neighbours, read, record_of
+from tests.support.neighbours import neighbours, read, reader_of, record_of
 from tests.support.random_logs import END_MS, random_log
 from tests.unit.stream.counting.test_usage import (
     FIRST_MS,
@@ -58,17 +57,7 @@ class World:
     def opened(self, partition: int) -> tuple[PartitionReader, int]:
         """Return the reader of a worker that gets a partition, and since when it reads."""
         ledger, alarms = self.runtime.ledger, self.runtime.alarms
-        reader = self.reader(
-            feed=next(iter(alarms.feeds.values())),
-            partition=partition,
-            partitions=SETUP.partitions,
-            topic_id="log",
-            queries=list(alarms.queries.values()),
-            budget=alarms.budget,
-            hash_key=HASH_KEY,
-            on_read=lambda _count: None,
-            on_drops=lambda _drops: None,
-        )
+        reader = reader_of(alarms, SETUP, partition, self.reader)
         cursors = ledger.progress.cursors(set(alarms.queries))
         used = ledger.counts.used(cursors, partition, "log")
         from_ms = reader.reads_from_ms(cursors, used)
