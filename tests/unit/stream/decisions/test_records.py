@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,9 +80,11 @@ def test_the_schemas_are_schemas(kind: Any) -> None:
     """What is published is valid JSON Schema, 2020-12, closed to unknown fields."""
     jsonschema.Draft202012Validator.check_schema(schema(kind))
     assert schema(kind)["additionalProperties"] is False
-    what = "step" if kind == "alarm" else "whole"
-    early = {f"{what}_start", f"{what}_end"}
-    assert set(schema(kind)["required"]) == set(schema(kind)["properties"]) - early
+    if kind == "alarm":
+        left_out = {"step_start", "step_end"}
+    else:
+        left_out = {"whole_start", "whole_end", "draw"}
+    assert set(schema(kind)["required"]) == set(schema(kind)["properties"]) - left_out
 
 
 @given(st.dictionaries(TEXT, TEXT, max_size=3))
@@ -97,6 +100,8 @@ def test_decisions_obey_their_schema(denied: str | None) -> None:
     """Decisions and denials are valid under the published schema and come back unchanged."""
     for window in (None, (KEY.start_ms - 3_600_000, KEY.end_ms)):
         decision = a_decision(denied=denied, window=window)
+        pane = msgspec.structs.replace(decision, draw="0f" * 20)
+        validate(json.loads(encode(pane)), "decision")
         content = json.loads(encode(decision))
         validate(content, "decision")
         assert decode_decision(encode(decision)) == decision
