@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from accountant.units import from_loss_units, to_loss_units
 from operators.registry import DEFAULT
+from stream.decisions.counts import deviation_of
 from stream.decisions.mechanisms import panes_of, price_of
 
 if TYPE_CHECKING:
@@ -27,12 +28,15 @@ class Errors:
         noises: panes of a window, each with noise of its own.
         missed: probability that a predicate beyond its threshold does not ring.
         false: probability that one rings that is more than the tolerance allows below it.
+        deviation: standard deviation of its released counts, in their unit; ``None`` where it
+            releases none.
     """
 
     alarm: str
     noises: int
     missed: Fraction
     false: Fraction
+    deviation: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +64,14 @@ class PaneShare:
 
     @property
     def text(self) -> str:
-        """The same as a sentence."""
+        """The same in words."""
         names = ", ".join(one.alarm for one in self.alarms)
         shared = "share" if len(self.alarms) > 1 else "has"
         cost, apart = (float(from_loss_units(one)) for one in (self.units, self.apart_units))
         return (
             f"{names} {shared} noisy panes, {self.panes} ({self.windows}): an event pays"
             f" {cost:.3f}, once; window by window, {DEFAULT.name} would take {apart:.3f}"
-            f" ({self.times:.1f} times as much)"
+            f" ({self.times:.1f} times as much)" + "".join(map(_released, self.alarms))
         )
 
 
@@ -101,4 +105,16 @@ def _errors(query: Query) -> Errors:
     operator = panes_of(query)
     if operator is None:
         raise ValueError("only windows over panes have their errors")
-    return Errors(query.id, query.aim.panes, *operator.errors)
+    panes, released = query.aim.panes, query.releases_counts
+    deviation = deviation_of(query, operator, panes) if released else None
+    return Errors(query.id, panes, *operator.errors, deviation)
+
+
+def _released(one: Errors) -> str:
+    """Return what the noisy counts of an alarm are worth; nothing where it releases none."""
+    if one.deviation is None:
+        return ""
+    return (
+        f"; the noisy counts of {one.alarm} leave for nothing more, with a standard deviation of"
+        f" {one.deviation:.3g}"
+    )

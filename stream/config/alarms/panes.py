@@ -127,6 +127,7 @@ class _Shared:
             usual=None,
             false_rings=None,
             readers=tuple(query.id for query in self.queries),
+            releases_counts=False,
         )
         return replace(own, fingerprint=fingerprint(own, budget))
 
