@@ -155,9 +155,16 @@ def test_every_step_is_decided_once_whatever_is_killed(seen: Seen) -> None:
 
 def test_every_look_sees_what_a_recount_of_the_log_says(seen: Seen) -> None:
     """Late events are in the looks whose cut they made, copies are in none, overdue looks too."""
-    assert add_up(seen.scenario.done("partial")).items() >= seen.truth.items()
-    asked = {line["number"] * STEP_MS: tuple(line["counts"]) for line in seen.scenario.done("look")}
-    assert {start_ms: asked[start_ms] for start_ms in seen.truth} == seen.truth
+    asked: dict[int, set[tuple[int, ...]]] = defaultdict(set)
+    for line in seen.scenario.done("look"):
+        asked[line["number"] * STEP_MS].add(tuple(line["counts"]))
+    assert {at: asked[at] for at in seen.truth} == {at: {each} for at, each in seen.truth.items()}
+    # Whoever dies between storing a count and writing it down leaves no line of it.
+    lines = seen.scenario.done("partial")
+    noted = Counter(at for at, _ in {(line["start_ms"], line["partition"]) for line in lines})
+    counted = {at: each for at, each in add_up(lines).items() if noted[at] == 2}
+    assert {at: seen.truth[at] for at in counted if at in seen.truth}.items() <= counted.items()
+    assert len(counted) > len(seen.truth) // 2
     burst = seen.truth[seen.burst_ms][ROOMS.index(FULL)]
     assert BURST <= burst < 2 * BURST
 
