@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from stream.model.queries import Query
     from stream.windows.calendars import Calendar
 
-__all__ = ["with_panes"]
+__all__ = ["ADD_UP", "with_panes"]
 
-_ADD_UP: Final = frozenset({Weight.COUNT, Weight.SUM})
+ADD_UP: Final = frozenset({Weight.COUNT, Weight.SUM})
+"""What is the sum of what its panes are."""
 _WEEK_DAYS: Final = 7
 _OTHERWISE: Final = f"write mechanism: {DEFAULT.name}"
 
@@ -169,7 +170,7 @@ def _obstacles(query: Query, alarms: Alarms) -> Iterator[tuple[str, str, str]]:
     if spec.kind is Weight.DISTINCT_UNITS:
         why = "COUNT(DISTINCT ...) does not add up over panes: who is in several counts in each"
         yield "sql", why, f"count events with COUNT(*), or {_OTHERWISE}"
-    if spec.kind not in _ADD_UP or others or query.reference is not None:
+    if spec.kind not in ADD_UP or others or query.reference is not None:
         yield "sql", "only COUNT and SUM add up over panes", _OTHERWISE
     if _has_gaps(calendar):
         why = "between its windows lie panes that none of them reads, and that would be charged"
