@@ -1,12 +1,12 @@
-"""Version 15: which draw of a pane's noise an adopted decision is about."""
+"""Version 16: which draw of a pane's noise an adopted decision is about."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0015"
-down_revision = "0014"
+revision = "0016"
+down_revision = "0015"
 branch_labels = None
 depends_on = None
 
