@@ -319,6 +319,7 @@ class StoredDecision:
         decided_at_ms: when it was stored.
         published: whether it has left.
         fingerprint: of the configuration it was decided under.
+        draw: of a pane, which draw of its noise is stored, in hex: keyed with the ledger's secret.
     """
 
     key: WindowKey
@@ -333,6 +334,7 @@ class StoredDecision:
     decided_at_ms: int
     published: bool
     fingerprint: str
+    draw: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +354,7 @@ class SeenDecision:
         next_start_ms: start of the query's next window: the cursor moves there when it is adopted.
         cells_per_unit: cells of the window that one privacy unit reaches.
         periods: budget periods the window touches; empty under unit ``event``.
+        draw: of a pane, as its record says it; ``None`` of others, and in older records.
     """
 
     ledger_id: str
@@ -366,6 +369,7 @@ class SeenDecision:
     next_start_ms: int
     cells_per_unit: int = 1
     periods: tuple[int, ...] = ()
+    draw: str | None = None
 
     @property
     def key(self) -> WindowKey:
@@ -383,6 +387,7 @@ class SeenDecision:
         released = (
             *(self.ledger_id, self.sequence, self.query, self.start_ms, self.end_ms),
             *(self.outcome.value, self.epsilon_units, self.alarm_count),
+            *(() if self.draw is None else (self.draw,)),
         )
         return blake2b(repr(released).encode(), digest_size=16).hexdigest()
 

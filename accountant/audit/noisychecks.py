@@ -42,7 +42,7 @@ class Panes:
     def take(self, one: DecisionRow) -> Iterator[str]:
         """Take the next decision, and yield what is wrong with what it left."""
         stored, left = self._digests.pop(one.window, None), None
-        if decisionchain.is_noisy(one.run_digest):
+        if one.draw is not None:
             self._last, left = one, one.run_digest
         forgotten = not self._kept or one.start_ms < self._kept_from_ms
         if stored == left or (stored is None and forgotten):

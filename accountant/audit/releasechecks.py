@@ -55,7 +55,7 @@ class Hashes:
         if one.sequence == base and one.hash != base_hash:
             yield f"{named(one.key)}: its decision is not what the budget's state vouches for"
         self._last = one
-        if one.run_digest is not None and not decisionchain.is_noisy(one.run_digest):
+        if one.run_digest is not None and one.draw is None:
             self._in_run = one
         yield from self._panes.take(one)
 

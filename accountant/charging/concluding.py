@@ -25,6 +25,7 @@ def conclude(
     *,
     next_start_ms: int,
     run_digest: bytes | None,
+    capped: bool,
 ) -> tuple[StoredDecision, bytes]:
     """Store a window's decision under the next number, and move its query's cursor.
 
@@ -33,6 +34,7 @@ def conclude(
         decision: whatever its number.
         next_start_ms: start of the query's next window.
         run_digest: of the run that it leaves; ``None`` without one.
+        capped: whether a cap over a period may be on the window; without one, nobody uses it up.
 
     Returns:
         The decision as it is stored, and its hash.
@@ -45,7 +47,8 @@ def conclude(
     )
     tx.sequences.put(replace(taken, hash=kept))
     tx.queries.change({"query": query}, cursor_ms=next_start_ms)
-    tx.used.drop_passed(query, next_start_ms)
+    if capped:
+        tx.used.drop_passed(query, next_start_ms)
     return numbered, kept
 
 

@@ -278,7 +278,7 @@ class Ledger:
                     f"partials of {key.query!r} contradict each other",
                     hint="deny the window: one log slice gave two counts",
                 )
-            run_digest = None
+            run_digest = draw = None
             if run is not None or charge.in_run:
                 stored = tx.runs.get(query=key.query)
                 after = runs.continued(stored, charge, cost, run, alarm_count)
@@ -290,6 +290,7 @@ class Ledger:
                 tx.noisy.drop_before(key.query, noisy.kept_from_ms)
                 tx.noisy.add(left)
                 run_digest = decisionchain.noisy_digest(left, self.hash_key)
+                draw = run_digest.hex()
             decision, kept = self._conclude(
                 tx,
                 key,
@@ -302,6 +303,8 @@ class Ledger:
                 alarms=alarms,
                 alarm_count=alarm_count,
                 epsilon_units=cost.worst_units if charge.in_run else charge.units,
+                capped=charge.cap is not None,
+                draw=draw,
             )
             admission.settle(tx, scope, charge, cost, self._past, decided=kept)
             return decision
@@ -345,6 +348,7 @@ class Ledger:
                 alarms=b"",
                 alarm_count=0,
                 epsilon_units=0,
+                capped=True,  # who is denied before being asked for has no charge that would tell
             )
             admission.deny(tx, scope, key, fingerprint, decided=kept)
             return decision
@@ -408,6 +412,7 @@ class Ledger:
         key: WindowKey,
         *,
         next_start_ms: int,
+        capped: bool,
         run_digest: bytes | None = None,
         **fields: Any,
     ) -> tuple[StoredDecision, bytes]:
@@ -421,4 +426,6 @@ class Ledger:
             published=False,
             **fields,
         )
-        return concluding.conclude(tx, decision, next_start_ms=next_start_ms, run_digest=run_digest)
+        return concluding.conclude(
+            tx, decision, next_start_ms=next_start_ms, run_digest=run_digest, capped=capped
+        )

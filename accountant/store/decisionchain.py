@@ -12,18 +12,17 @@ from __future__ import annotations
 
 import json
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from accountant.store.canonical import hexed, quoted, whole
 from accountant.store.chain import HASH_BYTES
+from accountant.store.tables.decided import NOISY_BYTES
 
 if TYPE_CHECKING:
     from accountant.costs.runs import StoredRun
     from accountant.store.tables.decided import DecisionRow, NoisyRow
 
-__all__ = ["alarms_digest", "begin", "hash_after", "is_noisy", "noisy_digest", "run_digest"]
-
-_NOISY_BYTES: Final = HASH_BYTES + 4
+__all__ = ["alarms_digest", "begin", "hash_after", "noisy_digest", "run_digest"]
 
 
 def begin(query: str) -> bytes:
@@ -62,12 +61,7 @@ def run_digest(run: StoredRun, hash_key: bytes) -> bytes:
 def noisy_digest(row: NoisyRow, hash_key: bytes) -> bytes:
     """Return what stands for the noisy counts that a decision left; keyed, for the same reason."""
     whole = (*row.window, row.fingerprint, row.kept_from_ms, row.counts.hex())
-    return _keyed(whole, hash_key, b"tocsin.noisy", size=_NOISY_BYTES)
-
-
-def is_noisy(digest: bytes | None) -> bool:
-    """Tell whether a decision left noisy counts: their digests are longer than a run's."""
-    return digest is not None and len(digest) == _NOISY_BYTES
+    return _keyed(whole, hash_key, b"tocsin.noisy", size=NOISY_BYTES)
 
 
 def _keyed(

@@ -288,6 +288,7 @@ class _Comparing:
             record.outcome == decision.outcome.value,
             record.epsilon_units == decision.epsilon_units,
             record.alarms == decision.alarm_count,
+            record.draw in {decision.draw, msgspec.UNSET},
         )
         return not all(same) and not self._unknown(record)
 
@@ -315,11 +316,15 @@ class _Comparing:
         known = bool(decision.alarms) or not decision.alarm_count
         if known and record.alarms_digest:
             said["alarms_digest"] = alarms_digest(released_ids(decision))
+        if record.draw is not msgspec.UNSET:
+            said["draw"] = decision.draw
         if query is not None:
             again = decision_record(query, self._alarms, decision)
             names = ["cells_per_unit"]
             names += ["budget", "periods", "next_start"] if record.budget else []
             names += ["unanswered"] if decision.alarms else []
+            of_step = record.whole_start, record.whole_end
+            names += ["whole_start", "whole_end"] if any(of_step) else []
             said |= {name: getattr(again, name) for name in names}
         return said
 

@@ -20,7 +20,7 @@ from accountant.records import Answer, Request
 from accountant.units import to_loss_units
 from stream.decisions.counts import counts_of
 from stream.decisions.mechanisms import as_charged, early_of, operator_of, panes_of, run_of
-from stream.decisions.panes import StoredPanes
+from stream.decisions.panes import TOKEN_BYTES, StoredPanes
 from stream.decisions.release import encode_fired
 from stream.decisions.schedule import Schedule, oldest_index
 from stream.decisions.steps import Step, no_step
@@ -189,9 +189,13 @@ class Judge:
         reason = self._reason_to_deny(query, key, partials, awaited)
         if reason is None and (awaited is None or awaited):
             return None
-        if reason is None and not self._continues(query, index):
-            reason = "step_missed"
-        return reason, partial(self._draw, query, index, partials)
+        before, early = None, self._early.get(query.id)
+        if reason is None and early is not None:
+            # What a step adds is charged with that step, for all later ones of its window: where
+            # one was denied its events were never paid for, and the rest tells nothing of them.
+            before = self._run_before(query, index)
+            reason = None if early.continues(before, index) else "step_missed"
+        return reason, partial(self._draw, query, index, partials, before)
 
     def _over_panes(self, query: Query, key: WindowKey) -> _Found | None:
         """Look at the panes of a window, and at nothing else; ``None`` until they have ended."""
@@ -214,16 +218,29 @@ class Judge:
 
         return None, draw
 
-    def _draw(self, query: Query, index: int, partials: WindowPartials) -> _Drawn:
-        """Decide the cells of a window; of a run, go on from where the ledger says it stands."""
+    def _draw(
+        self, query: Query, index: int, partials: WindowPartials, before: StoredRun | None
+    ) -> _Drawn:
+        """Decide the cells of a window; of a run, go on from where the ledger says it stands.
+
+        Args:
+            query: whose window it is.
+            index: its number.
+            partials: what is stored for it.
+            before: of a step, what the one before it left.
+        """
         cells = len(query.domain)
         statistics = statistics_of(partials.own, query.condition.statistics, cells)
         if query.readers:
             noisy = self._panes[query.id].release(statistics, self._noise)
             cost = UniformCost(self._charges[query.id], cells)
             silent = np.zeros(cells, dtype=np.bool_)
-            return _Drawn(silent, cost, noisy=self._stored.kept(query, noisy))
-        run = self._runs.get(query.id) or self._early.get(query.id)
+            kept = self._stored.kept(query, noisy, self._noise.token(TOKEN_BYTES))
+            return _Drawn(silent, cost, noisy=kept)
+        shared_run = self._runs.get(query.id)
+        if shared_run is not None:
+            before = self._run_before(query, index)
+        run = shared_run or self._early.get(query.id)
         if run is None:
             operator = self._operators[query.id]
             if query.reference is not None:
@@ -232,24 +249,13 @@ class Judge:
                 )
             decided = operator.decide(statistics, self._noise)
             return _Drawn(decided.fired, decided.cost)
-        asked = run.go_on(statistics, self._run_before(query, index), self._noise, window=index)
+        asked = run.go_on(statistics, before, self._noise, window=index)
         # Under unit `event`, an event bears the loss of a whole run in whatever window it lies; of
         # steps, in the first that counts it, for all those of its window.
         shared = has_runs(query, self._alarms.budget)
         units = asked.units if shared else self._charges[query.id]
         cost = UniformCost(units, cells)
         return _Drawn(asked.fired, cost, asked.late, asked.unanswered, asked.after)
-
-    def _continues(self, query: Query, index: int) -> bool:
-        """Tell whether all steps of a window before this one were decided, where it has steps.
-
-        What a step adds is charged with that step, for all later ones of the window: where one was
-        denied its events were never paid for, and the rest of the window tells nothing of them.
-        """
-        early = self._early.get(query.id)
-        if early is None:
-            return True
-        return early.continues(self._run_before(query, index), index)
 
     def _run_before(self, query: Query, index: int) -> StoredRun | None:
         """Return the run that a window goes on with, as the ledger has it; ``None`` to open one."""

@@ -13,9 +13,18 @@ costs no privacy.
                                    └ firing: rang twice in a row
 
 A window that was denied, and a predicate that got no answer in a window, neither raise nor resolve:
-they are left out of every count. Once resolved, a predicate begins anew. An early alarm rings once
-in its window: the steps after it are no silence. Of noisy panes nothing is said: they are no alarm,
-and every window over a pane that was denied is denied itself.
+they are left out of every count. Once resolved, a predicate begins anew. Of noisy panes nothing is
+said: they are no alarm, and every window over a pane that was denied is denied itself.
+
+An early alarm counts windows, too, and not the steps that it is decided in: it rings in a window at
+whichever step, and is silent in it only once the last step is over::
+
+    step            1 2 3 4   1 2 3 4   1 2 3 4   1 2 3 4   1 2 3 4
+    rings           . R . .   . . . R   . . . .   . D D D   . . . .     (resolve_after: 2)
+    state           . F F F   F F F F   F F F F   F F F F   F F F r
+                                              │         │         └ silent in a second window
+                                              │         └ no answer: its last step was denied
+                                              └ silent in this window
 """
 
 from __future__ import annotations
@@ -64,7 +73,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
         reason: why there was no answer: the decision's own word; ``unanswered`` where the run of
             the alarm was spent within the window; ``incomplete_records`` where alarms that the
             decision counts are not on their topic any more. ``None`` otherwise.
-        since: start of the window with which it began to fire; empty of a denial.
+        since: start of the window, or of the step, with which it began to fire; empty of a denial.
         window_start: ISO 8601 UTC with milliseconds, inclusive.
         window_end: exclusive.
         next_start: start of the query's next window; empty in records of older versions.
@@ -98,7 +107,7 @@ class Cell:
         silent: answered windows in a row in which it did not ring, while it fires.
         since: start of the window with which it began to fire; empty where it does not.
         alarm_id: of its last ring.
-        through: of an early alarm, the end of the window that it rang in; empty for others.
+        through: end of the window that it last rang in; empty where it did not.
     """
 
     rings: tuple[bool, ...] = ()
@@ -116,12 +125,14 @@ class State:
         ledger: of its last decision.
         sequence: of its last decision.
         start: of its last window.
+        unclear: end of the last window one of whose steps may have rung unseen; empty for none.
         cells: by predicate; those that are as new are not in it.
     """
 
     ledger: str = ""
     sequence: int = -1
     start: str = ""
+    unclear: str = ""
     cells: Mapping[Key, Cell] = field(default_factory=dict)
 
 
@@ -162,6 +173,9 @@ def step(
     answered = not denied and whole and not decision.unanswered
     rang: dict[Key, Alarm] = {} if denied else {_key(alarm.predicate): alarm for alarm in alarms}
     said = _Saying(decision, terms, timezone)
+    end = decision.window_end if decision.whole_end is msgspec.UNSET else decision.whole_end
+    unclear = state.unclear if answered else end
+    silence = decision.window_end == end != unclear
     notices = []
     if not answered:
         reason = decision.reason or (_INCOMPLETE if not whole else _UNANSWERED)
@@ -170,8 +184,8 @@ def step(
     for key in sorted({*state.cells, *rang}):
         before = state.cells.get(key, Cell())
         cell = before
-        if key in rang or (answered and decision.window_start >= before.through):
-            cell = _moved(before, rang.get(key), terms, decision.window_start)
+        if (silence or key in rang) and before.through != end:
+            cell = _moved(before, rang.get(key), terms, decision.window_start, end)
         if cell.since:
             status: Status = "ongoing" if before.since else "firing"
             notices.append(said.notice(key, cell, status))
@@ -179,7 +193,7 @@ def step(
             notices.append(said.notice(key, before, "resolved"))
         if cell.since or any(cell.rings):
             cells[key] = cell
-    after = State(decision.ledger, decision.sequence, decision.window_start, cells)
+    after = State(decision.ledger, decision.sequence, decision.window_start, unclear, cells)
     return after, tuple(notices)
 
 
@@ -188,13 +202,12 @@ def fingerprint(query: str, predicate: Mapping[str, str]) -> str:
     return _digest(b"tocsin.lifecycle", [query, dict(predicate)])
 
 
-def _moved(cell: Cell, alarm: Alarm | None, terms: Lifecycle, start: str) -> Cell:
-    """Return a predicate after a window that answered it."""
+def _moved(cell: Cell, alarm: Alarm | None, terms: Lifecycle, start: str, end: str) -> Cell:
+    """Return a predicate after it rang in a window that ends then, or was silent in all of it."""
     rings = (*cell.rings, alarm is not None)[-terms.among :]
     last, through = cell.alarm_id, ""
     if alarm is not None:
-        last = alarm.alarm_id
-        through = alarm.window_end if alarm.step_end is not msgspec.UNSET else ""
+        last, through = alarm.alarm_id, end
     if not cell.since:
         return Cell(rings, 0, start if sum(rings) >= terms.needed else "", last, through)
     silent = 0 if alarm is not None else cell.silent + 1

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-__all__ = ["StoredPanes"]
+__all__ = ["TOKEN_BYTES", "StoredPanes", "noisy_in"]
 
+TOKEN_BYTES: Final = 16
+"""Random ones, so that no two draws of a pane are taken for one, even where they agree."""
 _QUICKLY: Final = 1  # noise hardly shrinks by more effort
 
 
@@ -41,7 +43,7 @@ class StoredPanes:
         self._panes = alarms.panes
         self._ledger = ledger
 
-    def kept(self, panes: Query, noisy: NDArray[np.int64]) -> Noisy:
+    def kept(self, panes: Query, noisy: NDArray[np.int64], token: bytes) -> Noisy:
         """Return what is stored of a pane.
 
         Panes stay while a window that is not decided reads them: of the alarm that is furthest
@@ -50,10 +52,11 @@ class StoredPanes:
         Args:
             panes: their query.
             noisy: shape (cells,), int64.
+            token: of this draw alone, random.
         """
         cursors = self._ledger.progress.cursors(panes.readers)
         from_ms = max(min(cursors.values()), self._ledger.effective_from(panes.id))
-        return Noisy(zlib.compress(noisy.astype("<i8").tobytes(), _QUICKLY), from_ms)
+        return Noisy(zlib.compress(noisy.astype("<i8").tobytes(), _QUICKLY) + token, from_ms)
 
     def ended(self, query: Query, key: WindowKey) -> bool:
         """Tell whether all panes of an alarm's window have been decided or denied."""
@@ -77,13 +80,19 @@ class StoredPanes:
             row = stored.get(one)
             if row is None:
                 return self._why_not(one)
-            found.append(np.frombuffer(zlib.decompress(row.counts), dtype="<i8"))
+            found.append(noisy_in(row.counts))
         return np.stack(found).astype(np.int64, copy=False)
 
     def _why_not(self, pane: WindowKey) -> str:
         """Return why a pane has no noisy counts: its denial, or that they are gone."""
         decision = self._ledger.decision(pane)
         return (decision and decision.reason) or "pane_gone"
+
+
+def noisy_in(stored: bytes) -> NDArray[np.int64]:
+    """Return a pane's noisy counts as they are stored: shape (cells,), little-endian int64."""
+    # Ends where the counts do: the token follows, which panes of older versions lack.
+    return np.frombuffer(zlib.decompressobj().decompress(stored), dtype="<i8")
 
 
 def _panes_of(panes: Query, key: WindowKey) -> Iterator[WindowKey]:

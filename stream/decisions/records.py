@@ -87,6 +87,10 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         query: the alarm's name in the configuration.
         window_start: ISO 8601 UTC with milliseconds, inclusive; of a step, the step's.
         window_end: exclusive; of a step, the step's.
+        whole_start: of a step, start of the window that it is a step of; else left out.
+        whole_end: end of that window, exclusive: the same as ``window_end`` in its last step.
+        draw: of a pane, hex digest of the noisy counts that it left, keyed with a secret of the
+            ledger: another draw has another one. Else left out.
         outcome: ``decided``, or ``denied`` (nothing was drawn).
         reason: why it was denied; ``None`` when decided.
         alarms: how many alarms it released.
@@ -122,6 +126,9 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     budget: str = ""
     periods: tuple[str, ...] = ()
     next_start: str = ""
+    whole_start: str | msgspec.UnsetType = msgspec.UNSET
+    whole_end: str | msgspec.UnsetType = msgspec.UNSET
+    draw: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class CountRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -187,7 +194,7 @@ def make_alarm(
         window: start and end of the window that ``key`` is a step of; ``None`` where it is none.
     """
     start_ms, end_ms = window or (key.start_ms, key.end_ms)
-    step = {} if window is None else _step(key)
+    step = {} if window is None else _bounds("step", key.start_ms, key.end_ms)
     return Alarm(
         alarm_id=alarm_id(key, predicate),
         query=key.query,
@@ -219,6 +226,8 @@ def make_decision(
     budget: str,
     periods_ms: Sequence[int],
     next_start_ms: int,
+    window: tuple[int, int] | None = None,
+    draw: str | None = None,
 ) -> DecisionRecord:
     """Return the record of one window's outcome.
 
@@ -236,12 +245,15 @@ def make_decision(
         budget: what it drew on.
         periods_ms: starts of the budget periods that the window touches.
         next_start_ms: start of the query's next window.
+        window: as for :func:`make_alarm`.
+        draw: of a pane, which draw of its noise was stored.
 
     Raises:
         ValueError: if a denied window has alarms or a charge.
     """
     if denied is not None and (alarms or epsilon_units):
         raise ValueError("a denied window rings nothing and costs nothing")
+    whole = {} if window is None else _bounds("whole", *window)
     return DecisionRecord(
         query=key.query,
         window_start=iso_utc(key.start_ms),
@@ -260,6 +272,8 @@ def make_decision(
         budget=budget,
         periods=tuple(map(iso_utc, periods_ms)),
         next_start=iso_utc(next_start_ms),
+        draw=msgspec.UNSET if draw is None else draw,
+        **whole,
     )
 
 
@@ -301,8 +315,8 @@ def make_count(
     )
 
 
-def _step(key: WindowKey) -> dict[str, str]:
-    return {"step_start": iso_utc(key.start_ms), "step_end": iso_utc(key.end_ms)}
+def _bounds(name: str, start_ms: int, end_ms: int) -> dict[str, str]:
+    return {f"{name}_start": iso_utc(start_ms), f"{name}_end": iso_utc(end_ms)}
 
 
 def alarm_id(key: WindowKey, predicate: Mapping[str, str]) -> str:

@@ -184,6 +184,8 @@ def decision_record(query: Query, alarms: Alarms, decision: StoredDecision) -> D
         budget=scope_of(query, alarms),
         periods_ms=_periods_ms(alarms.budget, key.start_ms, key.end_ms),
         next_start_ms=_next_start_ms(query, key.start_ms),
+        window=window_around(query, key),
+        draw=decision.draw,
     )
 
 
@@ -219,6 +221,7 @@ def seen_decision(record: DecisionRecord, alarms: Alarms) -> SeenDecision | None
         next_start_ms=next_start_ms,
         cells_per_unit=record.cells_per_unit,
         periods=periods,
+        draw=None if isinstance(record.draw, msgspec.UnsetType) else record.draw,
     )
 
 

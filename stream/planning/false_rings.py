@@ -94,7 +94,10 @@ def false_rings(law: RingLaw, budget: Budget) -> FalseRings | None:
         exactly += size * float(_false(law, cell, np.array([whole(usual / law.unit)], np.int64))[0])
         spread = _spread(law, cell, usual)
         varying = None if varying is None or spread is None else varying + size * spread
-    windows = windows_in_a_week(query.calendar)
+    calendar = query.calendar
+    # An early alarm rings once in a window, at whichever step.
+    whole_windows = calendar.windows if isinstance(calendar, CumulativeCalendar) else calendar
+    windows = windows_in_a_week(whole_windows)
     most = _most_rings(query, budget, windows)
     return FalseRings(
         least=float(query.usual.min()),
@@ -179,7 +182,10 @@ def _spread(law: RingLaw, cell: int, usual: float) -> float | None:
 
 
 def _most_rings(query: Query, budget: Budget, windows: int) -> float:
-    """Return how many alarms the runs of a week may ring; no bound without runs."""
+    """Return how many alarms the runs of a week may ring; no bound without runs.
+
+    A run of early alarms is one predicate's in one window: what it may ring bounds nothing.
+    """
     if mechanism_of(query.mechanism).run is None or query.aim.looks > 1:
         return math.inf
     if not has_runs(query, budget):

@@ -124,7 +124,9 @@ def _of(worth: Worth) -> Steadied:
     miss, usual = float(query.aim.max_fnr), worth.false
     false = _promised(query) if usual is None else usual.chance
     mechanism = mechanism_of(query.mechanism)
-    independent = mechanism.run is None and mechanism.panes is None
+    # Looks at a window share noise, and no other window has any of it.
+    apart = mechanism.run is None or query.aim.looks > 1
+    independent = apart and mechanism.panes is None
     if independent:
         missed = 1 - reaches(terms.needed, terms.among, 1 - miss)
         cut = miss**terms.resolve_after

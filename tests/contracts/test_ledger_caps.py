@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
 
 from accountant.errors import ArgumentError
 from accountant.records import Answer, PartialStatus, Request
@@ -105,6 +107,26 @@ def test_compaction_keeps_what_later_windows_are_compared_with(ledger: Ledger) -
         deny(ledger, FEW, index)
     assert spent(ledger) == {0: 3, 100: 3}
     assert ledger.reports.verify() == []
+
+
+def test_only_windows_under_a_cap_look_for_what_people_used_up(ledger: Ledger) -> None:
+    """Settlements of others do not touch that table: there is nothing of theirs in it."""
+    every = Series("every", units=1, period=100)
+    set_up(ledger, USER, 4, [FEW, every])
+    ledger.admit("s", requests([FEW, every], 30))
+    said: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        said.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        for series, touched in ((every, False), (FEW, True)):
+            said.clear()
+            settle(ledger, series, 0)
+            assert any("tocsin_used" in one for one in said) is touched
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
 
 
 def test_a_cap_is_of_the_configuration_that_asks() -> None:

@@ -217,8 +217,8 @@ def check_runs(matrix: Matrix, decisions: list[StoredDecision]) -> None:
         for query in matrix.scenario.alarms().queries.values()
     )
     assert isinstance(svt, Svt)
-    assert all(len(noises) == 1 for noises in matrix.thresholds.values())
-    assert len(matrix.thresholds) >= 2
+    assert all(len(noises) == 1 for noises in matrix.drawn.values())
+    assert len(matrix.drawn) >= 2
     left = 0
     spent: Counter[int] = Counter()
     period = None

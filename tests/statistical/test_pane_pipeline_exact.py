@@ -6,7 +6,6 @@ YAML to the ledger decides them all.
 
 from __future__ import annotations
 
-import zlib
 from collections import defaultdict
 from fractions import Fraction
 from itertools import product
@@ -19,7 +18,7 @@ import pytest
 from accountant.units import from_loss_units
 from stream.decisions import judge
 from stream.decisions.counts import counts_of
-from stream.decisions.panes import StoredPanes
+from stream.decisions.panes import StoredPanes, noisy_in
 from stream.decisions.release import count_records, released_alarms
 from stream.decisions.steps import Step
 from tests.statistical.panes_law import GivenNoise, mass, worst_ratio
@@ -75,7 +74,7 @@ def law(
     def step(at: Step, key: WindowKey | None) -> None:
         if at is Step.AFTER_COMMIT and key is not None and key.query == panes.id:
             (row,) = ledger.noisy.between(panes.id, key.start_ms, key.end_ms)
-            stored.append(np.frombuffer(zlib.decompress(row.counts), dtype="<i8"))
+            stored.append(noisy_in(row.counts))
 
     with opened(alarms) as ledger:
         events = rows(folder, counts, rooms)

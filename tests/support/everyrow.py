@@ -175,7 +175,7 @@ def _adopted(ledger: Ledger) -> None:
     deny(ledger, _EVENTS, 1)
     settle(ledger, beside, 0, cells=(1, 0, 0, 1), noisy=Noisy(b"secret counts", 0))
     seen = [_seen(last, index, index + 3) for index in (2, 3)]
-    ledger.upkeep.mark_spent([seen[0], replace(seen[1], ledger_id="other")])
+    ledger.upkeep.mark_spent([seen[0], replace(seen[1], ledger_id="other", draw="ab" * 20)])
     deny(ledger, beside, 1)
 
 

@@ -21,6 +21,7 @@ from tests.support.worker_main import BEFORE_COMMIT
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable, Hashable, Mapping
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
@@ -40,17 +41,29 @@ STEPS = (
 )
 
 
+def thresholds(ledger: Ledger) -> dict[tuple[str, int], int]:
+    """Return the noise of every query's run, by query and start of the run."""
+    return {opened: state.threshold_noise for opened, state in run_states(ledger).items()}
+
+
 @dataclass
 class Matrix:
-    """A scenario whose two workers are replaced as they die, and watched meanwhile."""
+    """A scenario whose two workers are replaced as they die, and watched meanwhile.
+
+    Args:
+        scenario: topics, ledger and workers.
+        ledger: the same one, opened to look at it.
+        noise: returns what windows of the ledger share that was drawn once.
+    """
 
     scenario: Scenario
     ledger: Ledger
+    noise: Callable[[Ledger], Mapping[tuple[str, int], Hashable]] = thresholds
     slots: list[Worker] = field(default_factory=list)
     worst_units: int = 0
     caught_up_ms: int = 0
     few: tuple[int, int] | None = None
-    thresholds: dict[tuple[str, int], set[int]] = field(default_factory=dict)
+    drawn: dict[tuple[str, int], set[Hashable]] = field(default_factory=dict)
     panes: dict[tuple[str, int, int], set[bytes]] = field(default_factory=dict)
 
     def watch_budget(self) -> None:
@@ -59,8 +72,8 @@ class Matrix:
         if scope is not None:
             self.worst_units = max(self.worst_units, scope.spent_units)
             assert scope.spent_units <= scope.epsilon_max_units
-        for opened, state in run_states(self.ledger).items():
-            self.thresholds.setdefault(opened, set()).add(state.threshold_noise)
+        for opened, noise in self.noise(self.ledger).items():
+            self.drawn.setdefault(opened, set()).add(noise)
         with self.ledger._store.read() as tx:
             for row in tx.noisy.each():
                 self.panes.setdefault(row.window, set()).add(row.counts)

@@ -42,6 +42,24 @@ if TYPE_CHECKING:
     Partials = dict[WindowKey, Partial]
 
 
+def reader_of(
+    alarms: Alarms, setup: Setup, partition: int, twin: Reader = PartitionReader
+) -> PartitionReader:
+    """Return a reader of one partition that has yet to begin."""
+    (feed,) = alarms.feeds.values()
+    return twin(
+        feed=feed,
+        partition=partition,
+        partitions=setup.partitions,
+        topic_id="log",
+        queries=list(alarms.queries.values()),
+        budget=alarms.budget,
+        hash_key=HASH_KEY,
+        on_read=lambda _count: None,
+        on_drops=lambda _drops: None,
+    )
+
+
 def read(
     alarms: Alarms,
     setup: Setup,
@@ -53,18 +71,7 @@ def read(
     cursors: dict[str, int] | None = None,
 ) -> Partials:
     """Read one partition to its end, split into reads at ``cuts``, and return every partial."""
-    (feed,) = alarms.feeds.values()
-    reader = twin(
-        feed=feed,
-        partition=partition,
-        partitions=setup.partitions,
-        topic_id="log",
-        queries=list(alarms.queries.values()),
-        budget=alarms.budget,
-        hash_key=HASH_KEY,
-        on_read=lambda _count: None,
-        on_drops=lambda _drops: None,
-    )
+    reader = reader_of(alarms, setup, partition, twin)
     first = dict.fromkeys(alarms.queries, START_MS - 3 * MINUTE_MS)
     reader.begin(cursors or first, ReadStart(whole=True))
     records = [record_of(setup, message) for message in messages]

@@ -16,10 +16,10 @@ from tests.support.scenario import ROOMS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["add_up", "crowd"]
+__all__ = ["ALLOWED_SKEW_MS", "GRACE_MS", "add_up", "crowd", "well_formed"]
 
-_GRACE_MS = 1_000
-_ALLOWED_SKEW_MS = 2_000
+GRACE_MS = 1_000
+ALLOWED_SKEW_MS = 2_000
 
 
 def crowd(
@@ -49,14 +49,14 @@ def crowd(
         wanted = {at for begin in begun for at in range(begin, begin + few[1], size_ms)}
     first_room: dict[tuple[int, str], str] = {}
     for record in records:
-        event = _good(record, partitions)
+        event = well_formed(record, partitions)
         if event is None or record.timestamp_type != 1:
             continue
         for start_ms in wanted:
             counts = (
                 start_ms <= event["ts"] < start_ms + size_ms
-                and record.timestamp < start_ms + size_ms + _GRACE_MS
-                and record.timestamp >= event["ts"] - _ALLOWED_SKEW_MS
+                and record.timestamp < start_ms + size_ms + GRACE_MS
+                and record.timestamp >= event["ts"] - ALLOWED_SKEW_MS
             )
             if counts:
                 first_room.setdefault((start_ms, event["person"]), event["room"])
@@ -96,7 +96,7 @@ def add_up(
     return {start_ms: tuple(values) for start_ms, values in sums.items()}
 
 
-def _good(record: Any, partitions: int) -> dict[str, Any] | None:
+def well_formed(record: Any, partitions: int) -> dict[str, Any] | None:
     """Return the event of a record that may count, ``None`` for a bad one."""
     try:
         event = json.loads(record.value)

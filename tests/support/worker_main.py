@@ -22,6 +22,7 @@ from sqlalchemy.engine import Engine
 from accountant.errors import TocsinError
 from accountant.ledger.counts import Counts
 from accountant.ledger.ledger import Ledger
+from operators.single.looks import EarlyAlarms
 from stream.config.loading import load
 from stream.kafka.worker import run
 
@@ -79,6 +80,7 @@ def instrument(journal: Journal, fuse: Fuse) -> None:
     """Journal every partial and decision; let the fuse see the commit of a decision."""
     settling = threading.local()
     put_partial, settle, deny = Counts.put_partial, Ledger.settle, Ledger.deny
+    go_on = EarlyAlarms.go_on
 
     def recorded_partial(self: Counts, partial: Partial) -> PartialStatus:
         status = put_partial(self, partial)
@@ -115,11 +117,18 @@ def instrument(journal: Journal, fuse: Fuse) -> None:
 
         return call
 
+    def recorded_look(self: EarlyAlarms, statistics: Any, *given: Any, window: int) -> Any:
+        asked = go_on(self, statistics, *given, window=window)
+        fired = asked.fired.nonzero()[0].tolist()
+        journal.write("look", number=window, counts=statistics[0].tolist(), fired=fired)
+        return asked
+
     def before_commit(_connection: Any) -> None:
         if (key := getattr(settling, "key", None)) is not None:
             fuse(BEFORE_COMMIT, key)
 
     Counts.put_partial = recorded_partial  # type: ignore[method-assign]
+    EarlyAlarms.go_on = recorded_look  # type: ignore[method-assign]
     Ledger.settle = recorded(settle)  # type: ignore[method-assign]
     Ledger.deny = recorded(deny)  # type: ignore[method-assign]
     event.listen(Engine, "commit", before_commit)

@@ -13,6 +13,7 @@ __all__ = [
     "DECISIONS",
     "GAPS",
     "NOISY",
+    "NOISY_BYTES",
     "SEQUENCES",
     "TALLIES",
     "AdoptedRow",
@@ -23,6 +24,10 @@ __all__ = [
     "SequenceRow",
     "TallyRow",
 ]
+
+
+NOISY_BYTES: Final = 20
+"""Length of what stands for noisy counts in a decision: more than for a run, which tells them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,12 @@ class DecisionRow(OfWindow):
     run_digest: bytes | None
     alarms_digest: bytes | None
     hash: bytes
+
+    @property
+    def draw(self) -> str | None:
+        """Which draw of a pane's noise it left, in hex; ``None`` where it left none."""
+        left = self.run_digest
+        return left.hex() if left is not None and len(left) == NOISY_BYTES else None
 
 
 DECISIONS: Final = Table(
@@ -104,6 +115,7 @@ class AdoptedRow(OfWindow):
     periods: tuple[int, ...]
     alarm_count: int
     adopted_at_ms: int
+    draw: str | None = None
 
 
 ADOPTED: Final = Table(

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["check_early", "is_steady", "looks_of"]
 
 _OF_RUNS: Final = ("alarms_per_period", "append", "append_to")
-_OF_WINDOWS: Final = {"for_": "for", "of": "of", "resolve_after": "resolve_after"}
 
 
 def check_early(
@@ -70,13 +69,6 @@ def check_early(
                 f"{key} is for runs over many windows; an early alarm has one run per window and"
                 " predicate, which rings once",
                 f"remove {key}",
-            )
-    for field, key in _OF_WINDOWS.items():
-        if field in model.model_fields_set:
-            findings.wrong(
-                (*loc, key),
-                f"{key} counts windows, and an early alarm is decided step by step",
-                f"remove {key}, or write TUMBLE instead of CUMULATE",
             )
 
 

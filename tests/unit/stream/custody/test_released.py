@@ -45,6 +45,7 @@ UNSEEN_WITHOUT_ROWS: Final = {
     *("alarm mechanism", "alarm max_fnr", "alarm tolerance"),
     *("decision reason", "decision cells_per_unit", "decision fingerprint"),
     *("decision budget", "decision periods", "decision next_start", "decision unanswered"),
+    *("decision whole_start", "decision whole_end"),
 }
 """Where a decision lies in an archive that is not given: what no digest of its own record holds."""
 
@@ -105,7 +106,9 @@ def _changed(record: Record, name: str) -> Record:
         return msgspec.structs.replace(record, outcome="denied", reason="budget")
     if name in {"window_start", "window_end", "next_start"}:
         now = iso_utc(from_iso_utc(now) + 1 if now else 0)
-    elif name in {"step_start", "step_end"}:
+    elif name == "draw":
+        now = "0" * 40
+    elif name in {"step_start", "step_end", "whole_start", "whole_end"}:
         now = iso_utc(0)
     elif name in {"alarm_id", "alarms_digest", "fingerprint"}:
         now = "0" * 32

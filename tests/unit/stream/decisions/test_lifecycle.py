@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from stream.decisions.records import Alarm, DecisionRecord
 
-RING, SILENT, DENIED, UNANSWERED = "R", ".", "D", "u"
+RING, SILENT, DENIED, UNANSWERED, LOST = "R", ".", "D", "u", "?"
+STEPS = 2
 TERMS = [
     Lifecycle(needed, among, resolve_after)
     for needed, among in ((1, 1), (2, 2), (3, 3), (1, 2), (2, 3))
@@ -47,12 +48,11 @@ def moved(state: State, number: int, what: str, terms: Lifecycle) -> tuple[State
     return state, [notice.status for notice in notices]
 
 
-def expected(past: Sequence[str], terms: Lifecycle) -> list[str]:
-    """Return what is said after the last of these windows: the definition, from the whole past."""
+def firing(past: Sequence[str], terms: Lifecycle) -> bool:
+    """Tell whether a predicate fires after these windows: the definition, from the whole past."""
     answered: list[bool] = []
-    fires, before, begin, silent_since = False, False, 0, 0
+    fires, begin, silent_since = False, 0, 0
     for what in past:
-        before = fires
         if what in (DENIED, UNANSWERED):
             continue
         answered.append(what == RING)
@@ -63,8 +63,18 @@ def expected(past: Sequence[str], terms: Lifecycle) -> list[str]:
                 fires, begin = False, len(answered)
         elif sum(answered[begin:][-terms.among :]) >= terms.needed:
             fires, silent_since = True, len(answered)
-    said = ["denied"] if past[-1] in (DENIED, UNANSWERED) else []
-    if fires:
+    return fires
+
+
+def expected(past: Sequence[str], terms: Lifecycle) -> list[str]:
+    """Return what is said after the last of these windows."""
+    return told(past[-1], before=firing(past[:-1], terms), now=firing(past, terms))
+
+
+def told(last: str, *, before: bool, now: bool) -> list[str]:
+    """Return what is said of a window or a step, and of what it changed."""
+    said = ["denied"] if last in (DENIED, UNANSWERED, LOST) else []
+    if now:
         said.append("ongoing" if before else "firing")
     elif before:
         said.append("resolved")
@@ -72,14 +82,18 @@ def expected(past: Sequence[str], terms: Lifecycle) -> list[str]:
 
 
 def disagreements(
-    letters: str, longest: int, terms: Lifecycle, take: Callable[..., tuple[State, list[str]]]
+    letters: str,
+    longest: int,
+    terms: Lifecycle,
+    take: Callable[..., tuple[State, list[str]]],
+    define: Callable[[str, Lifecycle], list[str]] = expected,
 ) -> Iterator[str]:
     """Yield every sequence of windows after whose last one something else is said."""
 
     def walk(state: State, past: str) -> Iterator[str]:
         for what in letters if len(past) < longest else "":
             after, said = take(state, len(past), what, terms)
-            if said != expected(past + what, terms):
+            if said != define(past + what, terms):
                 yield past + what
             else:
                 yield from walk(after, past + what)
@@ -194,20 +208,72 @@ def test_ids_tell_windows_and_statuses_apart_and_are_the_same_for_copies() -> No
     assert len(ids) == 4
 
 
-def test_steps_after_an_early_ring_are_no_silence() -> None:
-    """It rings once in its window; the first step of the next one may be silent."""
-    window_end = decided(2, SILENT).window_end
-    early = msgspec.structs.replace(
-        rang(0),
-        step_start=rang(0).window_start,
-        step_end=rang(0).window_end,
-        window_end=window_end,
+def windows_of(steps: str) -> str:
+    """Return what windows of steps answered, one that is not over only where it rang."""
+    found = ""
+    for first in range(0, len(steps), STEPS):
+        inside = steps[first : first + STEPS]
+        if RING in inside:
+            found += RING
+        elif len(inside) == STEPS:
+            found += SILENT if set(inside) == {SILENT} else DENIED
+    return found
+
+
+def expected_of_steps(past: str, terms: Lifecycle) -> list[str]:
+    """Return what is said after the last of these steps: windows count, however they are cut."""
+    before, now = (firing(windows_of(steps), terms) for steps in (past[:-1], past))
+    return told(past[-1], before=before, now=now)
+
+
+def stepped(state: State, number: int, what: str, terms: Lifecycle) -> tuple[State, list[str]]:
+    """Return the state after a step of an early alarm, and what was said."""
+    first = number - number % STEPS
+    last = decided(first + STEPS - 1, SILENT).window_end
+    decision = msgspec.structs.replace(
+        decided(number, what), whole_start=decided(first, SILENT).window_start, whole_end=last
     )
-    said = []
-    state = State()
-    for number in range(4):
-        alarms = [early] if number == 0 else []
-        what = RING if number == 0 else SILENT
-        state, notices = step(state, decided(number, what), alarms, EVERY_RING)
-        said.append([notice.status for notice in notices])
-    assert said == [["firing"], ["ongoing"], ["ongoing"], ["resolved"]]
+    early = msgspec.structs.replace(
+        rang(number),
+        window_start=decision.whole_start,
+        window_end=last,
+        step_start=decision.window_start,
+        step_end=decision.window_end,
+    )
+    alarms = [early] if what == RING else []
+    state, notices = step(state, decision, alarms, terms, whole=what != LOST)
+    return state, [notice.status for notice in notices]
+
+
+@pytest.mark.parametrize(
+    "terms", [EVERY_RING, Lifecycle(2, 2, 1), Lifecycle(2, 3, 2)], ids=lambda t: f"{t.needed}"
+)
+def test_an_early_alarm_counts_windows_and_not_their_steps(terms: Lifecycle) -> None:
+    """It fires with the step that rings, and is silent once all steps of a window were."""
+    every = (RING + SILENT + DENIED, 7), (RING + SILENT + DENIED + LOST, 5)
+    for letters, longest in every:
+        assert not list(disagreements(letters, longest, terms, stepped, expected_of_steps))
+
+
+def _steps_are_windows(
+    state: State, number: int, what: str, terms: Lifecycle
+) -> tuple[State, list[str]]:
+    alarms = [rang(number)] if what == RING else []
+    state, notices = step(state, decided(number, what), alarms, terms, whole=what != LOST)
+    return state, [notice.status for notice in notices]
+
+
+def _forgets_what_was_lost(
+    state: State, number: int, what: str, terms: Lifecycle
+) -> tuple[State, list[str]]:
+    after, said = stepped(state, number, what, terms)
+    return replace(after, unclear=""), said
+
+
+@pytest.mark.parametrize("broken", [_steps_are_windows, _forgets_what_was_lost])
+def test_broken_lifecycles_of_steps_are_caught(
+    broken: Callable[..., tuple[State, list[str]]],
+) -> None:
+    """One resolves at a silent step; one forgets that a step before it may have rung unseen."""
+    letters = RING + SILENT + LOST
+    assert list(disagreements(letters, 4, EVERY_RING, broken, expected_of_steps))

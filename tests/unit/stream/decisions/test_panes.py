@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +17,7 @@ from operators.noise.source import NoiseSource
 from stream.custody.changes import accept_changes
 from stream.decisions.lifecycle import State, step
 from stream.decisions.mechanisms import panes_of
-from stream.decisions.release import decision_record
+from stream.decisions.release import decision_record, seen_decision
 from stream.decisions.steps import Step
 from stream.model.lifecycles import EVERY_RING
 from stream.planning.panes import pane_shares
@@ -126,6 +128,36 @@ def test_windows_draw_nothing_and_panes_once(tmp_path: Path) -> None:
         assert noise.draws == 6
         assert list(replayed(alarms, ledger, events, noise=noise)) == []
         assert noise.draws == 6
+
+
+def test_panes_that_two_copies_of_a_ledger_drew_are_seen_and_charged_twice(tmp_path: Path) -> None:
+    """No pane rings: its record says which draw it is about, and no copy takes it for its own."""
+    copies = [configured(tmp_path / name, *TWO, until="00:04") for name in ("one", "two")]
+    opened(copies[0]).close()
+    shutil.copy(tmp_path / "one" / "ledger.db", tmp_path / "two")
+    told = []
+    for name, alarms in zip(("one", "two"), copies, strict=True):
+        with opened(alarms) as ledger:
+            decisions = list(replayed(alarms, ledger, rows(tmp_path / name, (90, 0, 90, 0))))
+            running = {one.key: alarms.running[one.key.query] for one in decisions}
+        records = [decision_record(running[one.key], alarms, one) for one in decisions]
+        told.append([one for each in records if (one := seen_decision(each, alarms))])
+    theirs, mine = told
+    panes = [one for one in theirs if one.query in copies[0].panes]
+    assert len(panes) == 4
+    assert len({one.draw for each in told for one in each} - {None}) == 8
+    older = [replace(one, draw=None) for one in panes]
+    with opened(copies[1]) as ledger:
+        assert ledger.upkeep.unknown_decisions([*mine, *older]) == []
+        unknown = ledger.upkeep.unknown_decisions(theirs)
+        assert {one.key for one in unknown} >= {one.key for one in panes}
+        before = ledger.reports.status().scopes
+        assert ledger.upkeep.mark_spent(theirs) == len(unknown)
+        assert ledger.upkeep.mark_spent(theirs) == 0
+        after = ledger.reports.status().scopes
+        assert ledger.reports.verify() == []
+    ((name, scope),) = before.items()
+    assert after[name].spent_units == 2 * scope.spent_units
 
 
 def test_what_an_earlier_replay_left_over_leaves_panes_first(tmp_path: Path) -> None:

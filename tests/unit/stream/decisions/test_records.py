@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,7 +49,9 @@ def an_alarm(predicate: dict[str, str] | None = None) -> Alarm:
     )
 
 
-def a_decision(*, denied: str | None = None) -> DecisionRecord:
+def a_decision(
+    *, denied: str | None = None, window: tuple[int, int] | None = None
+) -> DecisionRecord:
     """A decision, or a denial for a reason."""
     return make_decision(
         KEY,
@@ -63,6 +66,7 @@ def a_decision(*, denied: str | None = None) -> DecisionRecord:
         budget="user",
         periods_ms=(1_714_521_600_000,),
         next_start_ms=KEY.end_ms,
+        window=window,
     )
 
 
@@ -76,8 +80,11 @@ def test_the_schemas_are_schemas(kind: Any) -> None:
     """What is published is valid JSON Schema, 2020-12, closed to unknown fields."""
     jsonschema.Draft202012Validator.check_schema(schema(kind))
     assert schema(kind)["additionalProperties"] is False
-    early = {"step_start", "step_end"} if kind == "alarm" else set()
-    assert set(schema(kind)["required"]) == set(schema(kind)["properties"]) - early
+    if kind == "alarm":
+        left_out = {"step_start", "step_end"}
+    else:
+        left_out = {"whole_start", "whole_end", "draw"}
+    assert set(schema(kind)["required"]) == set(schema(kind)["properties"]) - left_out
 
 
 @given(st.dictionaries(TEXT, TEXT, max_size=3))
@@ -91,9 +98,16 @@ def test_alarms_obey_their_schema(predicate: dict[str, str]) -> None:
 @pytest.mark.parametrize("denied", [None, "budget", "incomplete"])
 def test_decisions_obey_their_schema(denied: str | None) -> None:
     """Decisions and denials are valid under the published schema and come back unchanged."""
-    decision = a_decision(denied=denied)
-    validate(json.loads(encode(decision)), "decision")
-    assert decode_decision(encode(decision)) == decision
+    for window in (None, (KEY.start_ms - 3_600_000, KEY.end_ms)):
+        decision = a_decision(denied=denied, window=window)
+        pane = msgspec.structs.replace(decision, draw="0f" * 20)
+        validate(json.loads(encode(pane)), "decision")
+        content = json.loads(encode(decision))
+        validate(content, "decision")
+        assert decode_decision(encode(decision)) == decision
+        assert ("whole_end" in content) is (window is not None)
+        with pytest.raises(jsonschema.ValidationError):
+            validate({**content, "whole_end": None}, "decision")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from stream.config.loading import examine
 from stream.planning.early import early_lines, early_tables, early_ways
+from stream.planning.worth import worths
 from tests.support.commands import json_lines, tocsin
 
 if TYPE_CHECKING:
@@ -87,14 +88,28 @@ def test_only_events_that_stay_pay_less(
     assert (prices[1] > 1.5 * prices[0]) is dearer
 
 
+def test_lifecycles_and_weeks_count_windows_and_not_steps(tmp_path: Path) -> None:
+    """A week has 168 hours, however often they are looked at; each hour has noise of its own."""
+    path = written(
+        tmp_path, "    tolerance: 15\n", "    tolerance: 15\n    usual: 40\n    for: 2\n"
+    )
+    lines = json_lines(tocsin("plan", str(path), "--json"))
+    (steadied,) = (line for line in lines if line["record"] == "lifecycle")
+    assert steadied["independent"] is True
+    alarms = examine(path, environ={}).alarms
+    assert alarms is not None
+    (worth,) = worths(alarms)
+    assert worth.false is not None
+    assert worth.false.windows == 168
+    assert worth.false.week == pytest.approx(168 * 2 * worth.false.chance)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("unit: event", "unit: user, period: 1d", "early alarms are for budget unit: event"),
         ("mechanism: svt", "mechanism: dppwlm", "dppwlm decides a window when it is over"),
         ("> 60", "> 60 AND COUNT(*) < 90", "early alarms decide one comparison"),
-        ("mechanism: svt", "mechanism: svt\n    for: 2", "for counts windows"),
-        ("mechanism: svt", "mechanism: svt\n    resolve_after: 1", "resolve_after counts windows"),
         ("mechanism: svt", "mechanism: svt\n    append: 2", "append is for runs over many windows"),
     ],
 )

@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -40,9 +41,9 @@ alarms:
 """  # noqa: E501  # one line of SQL
 
 
-def written(folder: Path, *, most: int = 6, wall: str = "1.5") -> str:
+def written(folder: Path, *, most: int = 6, wall: str = "1.5", name: str = "alarms") -> str:
     """Write a configuration whose day costs 5.8 without a cap, and 1.45 with one of six."""
-    path = folder / "alarms.yaml"
+    path = folder / f"{name}.yaml"
     path.write_text(CONFIG.format(folder=folder, most=most, wall=wall), encoding="utf-8")
     return str(path)
 
@@ -57,6 +58,26 @@ def events(folder: Path) -> str:
                 at = f"2025-03-{3 + hour // 24:02d}T{hour % 24:02d}:{person % 60:02d}:00Z"
                 file.write(json.dumps({"person": f"p{person}", "room": "hall", "ts": at}) + "\n")
     return str(path)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A folder in which two days were replayed, and what was printed."""
+
+    folder: Path
+    path: str
+    data: str
+    printed: str
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """Replay two days once, for all tests that only look."""
+    folder = tmp_path_factory.mktemp("capped")
+    path, data = written(folder), events(folder)
+    done = tocsin("run", path, "--replay", data, "--json")
+    assert done.exit_code == 0, done.stderr
+    return Ran(folder, path, data, done.stdout)
 
 
 def test_the_plan_says_what_a_cap_saves(tmp_path: Path) -> None:
@@ -80,37 +101,32 @@ def test_count_says_whom_the_cap_leaves_out(tmp_path: Path) -> None:
     assert "windows_per_period" in " ".join(table.split())
 
 
-def test_every_window_is_decided_and_charged_as_the_dearest_six(tmp_path: Path) -> None:
+def test_every_window_is_decided_and_charged_as_the_dearest_six(ran: Ran) -> None:
     """Under a wall that carries six of 24 windows; a second run draws nothing, verify agrees."""
-    path = written(tmp_path)
-    command = ("run", path, "--replay", events(tmp_path), "--json")
-    first = tocsin(*command)
-    decisions = [line for line in json_lines(first) if "alarm_id" not in line]
-    assert [line["outcome"] for line in decisions] == ["decided"] * 48
-    assert tocsin(*command).stdout == first.stdout
-    assert tocsin("ledger", path, "verify").exit_code == 0
+    lines = map(json.loads, ran.printed.splitlines())
+    outcomes = [line["outcome"] for line in lines if "alarm_id" not in line]
+    assert outcomes == ["decided"] * 48
+    assert tocsin("run", ran.path, "--replay", ran.data, "--json").stdout == ran.printed
+    assert tocsin("ledger", ran.path, "verify").exit_code == 0
     (budget,) = [
         line
-        for line in json_lines(tocsin("ledger", path, "status", "--json"))
+        for line in json_lines(tocsin("ledger", ran.path, "status", "--json"))
         if line["record"] == "budget"
     ]
     assert 1.4 < float(budget["spent"]) < 1.5
 
 
-def test_a_changed_cap_is_a_changed_configuration(tmp_path: Path) -> None:
+def test_a_changed_cap_is_a_changed_configuration(ran: Ran) -> None:
     """It is refused under a live ledger, until it is accepted."""
-    data = events(tmp_path)
-    assert tocsin("run", written(tmp_path), "--replay", data, "--json").exit_code == 0
-    refused = tocsin("run", written(tmp_path, most=5), "--replay", data, "--json")
+    changed = written(ran.folder, most=5, name="changed")
+    refused = tocsin("run", changed, "--replay", ran.data, "--json")
     assert refused.exit_code != 0
     assert "privacy.windows_per_period (6 -> 5)" in refused.stderr
 
 
-def test_what_people_used_up_goes_when_the_period_is_over(tmp_path: Path) -> None:
+def test_what_people_used_up_goes_when_the_period_is_over(ran: Ran) -> None:
     """One row is left, and it tells of nobody; in the middle of a day it tells of the present."""
-    path, data = written(tmp_path), events(tmp_path)
-    assert tocsin("run", path, "--replay", data, "--json").exit_code == 0
-    with closing(sqlite3.connect(tmp_path / "ledger.db")) as ledger:
+    with closing(sqlite3.connect(ran.folder / "ledger.db")) as ledger:
         ((start_ms, state),) = ledger.execute("SELECT start_ms, state FROM tocsin_used").fetchall()
     assert start_ms % (24 * HOUR_MS) == 23 * HOUR_MS
     assert state == b""

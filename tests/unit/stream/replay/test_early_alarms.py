@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from accountant.costs.charges import WindowKey
+from accountant.ledger.ledger import Ledger
 from accountant.records import Outcome, Partial
 from accountant.units import to_loss_units
 from operators.single.looks import EarlyAlarms
@@ -117,6 +118,23 @@ def test_a_killed_step_goes_on_under_the_same_threshold(tmp_path: Path, at: Step
         assert found == (["a"] if again else [])
         assert before.decided == 2
         assert one.spent() == to_loss_units(one.runtime.judge.plans["crowd"].epsilon)
+
+
+def test_a_step_reads_what_the_last_one_left_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it can go on, and from where, is one look at the ledger."""
+    read, run = [], Ledger.run
+
+    def noted(self: Ledger, query: str, *given: Any) -> Any:
+        read.append(query)
+        return run(self, query, *given)
+
+    monkeypatch.setattr(Ledger, "run", noted)
+    with running(tmp_path, **EVENT) as one:
+        for step in range(2):
+            one.decide(step)
+    assert read == ["crowd"] * 2
 
 
 def test_a_state_of_another_step_is_refused(tmp_path: Path) -> None:
