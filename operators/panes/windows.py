@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.errors import ArgumentError
 from operators.base import Decision
 from operators.descriptors import Maker, Mechanism
 from operators.panes.mechanism import Panes
@@ -19,6 +20,7 @@ from operators.single.abreast import Decisions
 from operators.single.adapter import check_statistics, promise_of, steps_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -53,8 +55,13 @@ class PaneWindows:
                 or noise wider than is drawn.
         """
         test = condition.test(condition.formula.literals[0])
-        question = PaneQuestion(test, promise_of(aim), aim.panes)
+        question = PaneQuestion(test, promise_of(aim), aim.panes, looks=aim.looks)
         return cls(condition, Panes.planned([question], least=aim.pane_units))
+
+    @property
+    def looks(self) -> int:
+        """How often a window is looked at."""
+        return self.panes.questions[0].looks
 
     @property
     def plan(self) -> Plan:
@@ -67,9 +74,23 @@ class PaneWindows:
         (noisy,) = self.panes.release(statistics[self._row][None], noise)
         return np.asarray(noisy)
 
-    def fired(self, noisy: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def fired(self, noisy: Iterable[NDArray[np.int64]]) -> NDArray[np.bool_]:
         """Return which cells of a window ring; see :meth:`operators.base.PaneOperator.fired`."""
-        return self.panes.decide(0, noisy)
+        total = np.zeros(self.condition.cells, dtype=np.int64)
+        fired = rung = np.zeros(self.condition.cells, dtype=np.bool_)
+        seen, between = 0, self.panes.terms[0] // self.looks
+        for each in noisy:
+            total += each
+            seen += 1
+            if self.looks > 1 and seen % between == 0:
+                fired = self.panes.decide(0, total[None]) & ~rung
+                rung = rung | fired
+        if not 0 < seen <= self.panes.terms[0] or (self.looks > 1 and seen % between):
+            raise ArgumentError(
+                "a window has its panes, or those of its first steps",
+                hint="give the noisy counts of each of them once, in order",
+            )
+        return fired if self.looks > 1 else self.panes.decide(0, total[None])
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide one window with fresh noise for each of its panes: to try an alarm out.
@@ -108,15 +129,23 @@ class PaneWindows:
         windows = []
         for each in counted:
             panes = np.zeros((self.panes.terms[0], each.size), dtype=np.int64)
-            panes[0] = each  # their sum is all that is read
-            windows.append(self.fired(self.panes.release(panes, noise)))
+            panes[0] = each  # all that is counted is there from the first look on
+            windows.append(self._ever(self.panes.release(panes, noise)))
         return np.stack(windows)
+
+    def _ever(self, noisy: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which cells ring at any look."""
+        between = self.panes.terms[0] // self.looks
+        ends = range(between, len(noisy) + 1, between)
+        looks = [self.panes.decide(0, noisy[:end]) for end in ends]
+        return np.asarray(np.logical_or.reduce(looks), dtype=np.bool_)
 
 
 PANES: Final = Mechanism(
     name="panes",
     releases="which predicates ring, of every window over the panes",
     single=Maker(PaneWindows.planned),
+    early=Maker(PaneWindows.planned),
     panes=PaneWindows.planned,
     definition=lambda _condition, aim: {"panes": aim.panes, "pane_units": aim.pane_units},
     colours=("#0f766e", "#4cc4b8"),

@@ -40,10 +40,12 @@ def run_of(query: Query) -> RunOperator | None:
 def early_of(query: Query) -> EarlyAlarms | None:
     """Plan the operator of an alarm that looks at windows while they fill; ``None`` for others.
 
+    Windows over panes are looked at as often as one likes: :func:`panes_of`.
+
     Raises:
         ConfigError: its mechanism cannot, or its aim cannot be kept.
     """
-    if query.aim.looks == 1:
+    if query.aim.looks == 1 or mechanism_of(query.mechanism).panes is not None:
         return None
     return cast("EarlyAlarms", operator_of(query))  # what descriptors make for several looks
 

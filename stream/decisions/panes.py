@@ -14,6 +14,7 @@ import numpy as np
 
 from accountant.costs.charges import WindowKey
 from accountant.costs.noisy import Noisy
+from stream.decisions.schedule import oldest_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-__all__ = ["StoredPanes"]
+__all__ = ["StoredPanes", "decoded"]
 
 _QUICKLY: Final = 1  # noise hardly shrinks by more effort
+_WIDTHS: Final = ("<i1", "<i2", "<i4", "<i8")  # every window unpacks all its panes
 
 
 class StoredPanes:
@@ -39,6 +41,7 @@ class StoredPanes:
 
     def __init__(self, alarms: Alarms, ledger: Ledger) -> None:
         self._panes = alarms.panes
+        self._alarms = alarms.queries
         self._ledger = ledger
 
     def kept(self, panes: Query, noisy: NDArray[np.int64]) -> Noisy:
@@ -52,33 +55,47 @@ class StoredPanes:
             noisy: shape (cells,), int64.
         """
         cursors = self._ledger.progress.cursors(panes.readers)
-        from_ms = max(min(cursors.values()), self._ledger.effective_from(panes.id))
-        return Noisy(zlib.compress(noisy.astype("<i8").tobytes(), _QUICKLY), from_ms)
+        begun = (_begun_ms(self._alarms[name], cursor_ms) for name, cursor_ms in cursors.items())
+        from_ms = max(min(begun), self._ledger.effective_from(panes.id))
+        return Noisy(_encoded(noisy), from_ms)
 
     def ended(self, query: Query, key: WindowKey) -> bool:
         """Tell whether all panes of an alarm's window have been decided or denied."""
         return self._ledger.cursor(query.panes) >= key.end_ms
 
-    def over(self, query: Query, key: WindowKey) -> NDArray[np.int64] | str:
+    def over(self, query: Query, start_ms: int, end_ms: int) -> Iterator[NDArray[np.int64]] | str:
         """Return the noisy counts of a window's panes, or why it is denied.
 
         Args:
             query: the alarm.
-            key: its window, whose panes have all ended.
+            start_ms: where the window starts, also of one that is looked at in steps.
+            end_ms: where it, or its step, ends. All panes have ended.
 
         Returns:
-            Shape (panes, cells), int64; else one of :data:`stream.model.reasons.DENIALS`.
+            Of each pane in its turn, shape (cells,), int64: a window holds no more of them at a
+            time than it looks at. Else one of :data:`stream.model.reasons.DENIALS`.
         """
         panes = self._panes[query.panes]
-        rows = self._ledger.noisy.between(panes.id, key.start_ms, key.end_ms)
+        rows = self._ledger.noisy.between(panes.id, start_ms, end_ms)
         stored = {row.key: row for row in rows if row.fingerprint == panes.fingerprint}
         found = []
-        for one in _panes_of(panes, key):
+        for one in _panes_of(panes, start_ms, end_ms):
             row = stored.get(one)
             if row is None:
                 return self._why_not(one)
-            found.append(np.frombuffer(zlib.decompress(row.counts), dtype="<i8"))
-        return np.stack(found).astype(np.int64, copy=False)
+            found.append(row.counts)
+        return (decoded(each, len(query.domain)) for each in found)
+
+    def continues(self, query: Query, index: int) -> bool:
+        """Tell whether the step before one was decided, where windows are looked at in steps.
+
+        A cell that rang at a step is done, whoever was told: so all steps behind a denied one are.
+        """
+        if query.aim.looks == 1 or index % query.aim.looks == 0:
+            return True
+        start_ms, end_ms = query.calendar.bounds(index - 1)
+        before = self._ledger.decision(WindowKey(end_ms, query.id, start_ms))
+        return before is not None and before.reason is None
 
     def _why_not(self, pane: WindowKey) -> str:
         """Return why a pane has no noisy counts: its denial, or that they are gone."""
@@ -86,10 +103,33 @@ class StoredPanes:
         return (decision and decision.reason) or "pane_gone"
 
 
-def _panes_of(panes: Query, key: WindowKey) -> Iterator[WindowKey]:
+def decoded(counts: bytes, cells: int) -> NDArray[np.int64]:
+    """Return noisy counts as they were stored.
+
+    Args:
+        counts: of one pane, as :class:`StoredPanes` encodes them.
+        cells: how many there are; how wide each of them is follows from it.
+    """
+    whole = zlib.decompress(counts)
+    return np.frombuffer(whole, dtype=f"<i{len(whole) // cells}").astype(np.int64)
+
+
+def _encoded(noisy: NDArray[np.int64]) -> bytes:
+    """Return noisy counts, deflated: as wide as the widest of them needs, and all alike."""
+    ends = noisy.min(), noisy.max()
+    width = next(each for each in _WIDTHS if np.array_equal(np.array(ends).astype(each), ends))
+    return zlib.compress(noisy.astype(width).tobytes(), _QUICKLY)
+
+
+def _begun_ms(query: Query, cursor_ms: int) -> int:
+    """Return where the oldest undecided window of an alarm starts, its earlier steps included."""
+    return query.calendar.counted(oldest_index(query, cursor_ms))[0]
+
+
+def _panes_of(panes: Query, start_ms: int, end_ms: int) -> Iterator[WindowKey]:
     """Yield the panes of a window, in their order."""
     calendar = panes.calendar
-    index = calendar.next_active(calendar.first_starting_at(key.start_ms))
-    while (bounds := calendar.bounds(index))[1] <= key.end_ms:
+    index = calendar.next_active(calendar.first_starting_at(start_ms))
+    while (bounds := calendar.bounds(index))[1] <= end_ms:
         yield WindowKey(end_ms=bounds[1], query=panes.id, start_ms=bounds[0])
         index = calendar.next_active(index + 1)

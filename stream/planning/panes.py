@@ -1,21 +1,29 @@
-"""Which alarms share noisy panes, what these cost an event, and what that saves."""
+"""Which alarms share noisy panes, what these cost a privacy unit, and what that saves."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
-from accountant.units import from_loss_units, to_loss_units
+import numpy as np
+
+from accountant.units import PrivacyUnit, from_loss_units, to_loss_units
 from operators.registry import DEFAULT
 from stream.decisions.mechanisms import panes_of, price_of
+from stream.model.alarms import cells_per_unit
+from stream.planning.budget import REFERENCE_MS, PeriodTable, period_table
+from stream.windows.calendars import FixedCalendar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
+    from stream.model.alarms import Budget
     from stream.model.queries import Query
 
 __all__ = ["PaneShare", "pane_shares"]
+
+_YEAR_MS: Final = 366 * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +50,11 @@ class PaneShare:
     Args:
         panes: the query that counts and pays for them.
         windows: how long they are, in words.
-        units: what an event loses, in loss units, whatever windows it lies in.
+        units: what a privacy unit loses, in loss units: an event by the one pane that it lies in,
+            a person by all panes of a budget period (of a year, where there is no end of it).
         apart_units: what it would lose if each window of each alarm were decided by itself.
         alarms: what each of them does at worst, in the order of the file.
+        pays: who pays for what, in words.
     """
 
     panes: str
@@ -52,6 +62,7 @@ class PaneShare:
     units: int
     apart_units: int
     alarms: tuple[Errors, ...]
+    pays: str
 
     @property
     def times(self) -> float:
@@ -65,14 +76,18 @@ class PaneShare:
         shared = "share" if len(self.alarms) > 1 else "has"
         cost, apart = (float(from_loss_units(one)) for one in (self.units, self.apart_units))
         return (
-            f"{names} {shared} noisy panes, {self.panes} ({self.windows}): an event pays"
-            f" {cost:.3f}, once; window by window, {DEFAULT.name} would take {apart:.3f}"
+            f"{names} {shared} noisy panes, {self.panes} ({self.windows}):"
+            f" {self.pays.format(cost)}; window by window, {DEFAULT.name} would take {apart:.3f}"
             f" ({self.times:.1f} times as much)"
         )
 
 
-def pane_shares(queries: Sequence[Query]) -> tuple[PaneShare, ...]:
+def pane_shares(queries: Sequence[Query], budget: Budget) -> tuple[PaneShare, ...]:
     """Return what is shared among the queries of one budget, in their order.
+
+    Args:
+        queries: all that draw on it.
+        budget: unit, periods and caps.
 
     Raises:
         ConfigError: an aim that cannot be kept.
@@ -82,19 +97,49 @@ def pane_shares(queries: Sequence[Query]) -> tuple[PaneShare, ...]:
         PaneShare(
             panes=query.id,
             windows=query.calendar.describe(),
-            units=to_loss_units(price_of(query).epsilon),
-            apart_units=sum(_apart(known[name]) for name in query.readers),
+            units=to_loss_units(price_of(query).epsilon) * _counted(query, budget),
+            apart_units=sum(_apart(known[name], budget) for name in query.readers),
             alarms=tuple(_errors(known[name]) for name in query.readers),
+            pays=_pays(query, budget),
         )
         for query in queries
         if query.readers
     )
 
 
-def _apart(query: Query) -> int:
-    """Return what an event would lose by an alarm whose windows are each decided alone."""
+def _apart(query: Query, budget: Budget) -> int:
+    """Return what a unit would lose by an alarm whose windows are each decided alone."""
     epsilon = DEFAULT.price(query.condition, query.aim).epsilon
-    return query.calendar.overlap * to_loss_units(epsilon)
+    alone = replace(query, panes="", mechanism=DEFAULT.name)
+    return to_loss_units(epsilon) * _counted(alone, budget)
+
+
+def _counted(query: Query, budget: Budget) -> int:
+    """Return in how many cells a unit is counted at most, over the windows that add up."""
+    return _windows(query, budget) * cells_per_unit(query, budget)
+
+
+def _windows(query: Query, budget: Budget) -> int:
+    if budget.unit is PrivacyUnit.EVENT:
+        return query.calendar.overlap
+    return int(_periods(budget).charged(query.calendar, budget, query).max())
+
+
+def _periods(budget: Budget) -> PeriodTable:
+    if budget.periods is not None and budget.periods.calendar is not None:
+        return period_table(budget.periods)
+    ends_ms = np.array([REFERENCE_MS + _YEAR_MS])
+    return PeriodTable(FixedCalendar(_YEAR_MS, _YEAR_MS), ends_ms - _YEAR_MS, ends_ms)
+
+
+def _pays(query: Query, budget: Budget) -> str:
+    """Return who pays for what, with a place for how much."""
+    if budget.unit is PrivacyUnit.EVENT:
+        return "an event pays {:.3f}, once"
+    windows = _windows(query, budget)
+    panes = "one pane" if windows == 1 else f"{windows} panes"
+    lasting = budget.periods is None or budget.periods.calendar is None
+    return f"a person pays {{:.3f}} for {panes} of a {'year' if lasting else 'period'}"
 
 
 def _errors(query: Query) -> Errors:

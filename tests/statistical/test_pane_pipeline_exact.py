@@ -7,8 +7,8 @@ YAML to the ledger decides them all.
 from __future__ import annotations
 
 import json
-import zlib
 from collections import defaultdict
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import prod
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from accountant.units import from_loss_units
-from stream.decisions.panes import StoredPanes
+from accountant.units import PrivacyUnit, from_loss_units
+from stream.decisions.panes import StoredPanes, decoded
 from stream.decisions.steps import Step
 from tests.statistical.panes_law import GivenNoise, mass, worst_ratio
 from tests.support.paned import alarm, configured, opened, replayed, rows
@@ -44,6 +44,24 @@ ALARMS = (
 COUNTS = (1, 0, 2)
 
 
+@dataclass(frozen=True)
+class Person:
+    """Who comes to every room, twice in a minute.
+
+    Args:
+        comes: in which minutes.
+        counts: in which of them.
+        charged: how many panes of the period are charged to her.
+    """
+
+    comes: tuple[int, ...] = ()
+    counts: tuple[int, ...] = ()
+    charged: int = 1
+
+
+NOBODY = Person()
+
+
 def law(
     folder: Path,
     counts: tuple[int, ...],
@@ -51,36 +69,48 @@ def law(
     written: tuple[str, ...] = ALARMS,
     draws: int = 1,
     released: bool = False,
+    box: range = BOX,
+    person: Person = NOBODY,
+    unit: str = "unit: event",
 ) -> Law:
     """Return the law of all decisions together, every noisy count in ``BOX``.
 
     Args:
         folder: of its own.
-        counts: of each minute.
+        counts: of each minute, but for one person.
         written: the alarms.
         draws: how often each minute is drawn.
         released: whether the noisy panes are part of the outcome.
+        box: of the noisy counts that are looked at.
+        person: who comes to every room.
+        unit: what the budget says of its privacy unit.
     """
-    own = np.tile(np.array(counts, dtype=np.int64), draws)[:, None]
-    values = np.array(list(product(BOX, repeat=own.size)), dtype=np.int64).T
+    counted = [count + (at in person.counts) for at, count in enumerate(counts)]
+    own = np.tile(np.array(counted, dtype=np.int64), draws)[:, None]
+    values = np.array(list(product(box, repeat=own.size)), dtype=np.int64).T
     rooms = [f"r{at}" for at in range(values.shape[1])]
-    alarms = configured(folder, *written, rooms=rooms, until=f"00:{len(counts):02d}")
+    unit = unit.format(rooms=len(rooms))
+    until = f"00:{len(counts):02d}"
+    alarms = configured(folder, *written, rooms=rooms, until=until, unit=unit, wall="100000")
     (panes,) = alarms.panes.values()
     noise, stored = GivenNoise((values - own).ravel()), []
 
     def step(at: Step, key: WindowKey | None) -> None:
         if at is Step.AFTER_COMMIT and key is not None and key.query == panes.id:
             (row,) = ledger.noisy.between(panes.id, key.start_ms, key.end_ms)
-            stored.append(np.frombuffer(zlib.decompress(row.counts), dtype="<i8"))
+            stored.append(decoded(row.counts, len(rooms)))
 
     with opened(alarms) as ledger:
-        events = rows(folder, counts, rooms)
+        events = rows(folder, counts, rooms, person=person.comes)
         decisions = list(replayed(alarms, ledger, events, noise=noise, step=step))
         assert ledger.reports.verify() == []
+        (scope,) = ledger.reports.status().scopes.values()
     units = {one.epsilon_units for one in decisions if one.key.query == panes.id}
     windows = [one for one in decisions if one.key.query != panes.id]
     assert {one.epsilon_units for one in windows} == {0}
     assert noise.rates == [from_loss_units(min(units))] * own.size
+    cells = len(rooms) if scope.unit is PrivacyUnit.USER else 1
+    assert scope.spent_units == max(units) * person.charged * cells
     np.testing.assert_array_equal(np.stack(stored), values[: len(counts)])
     fired = [{one["room"] for one in json.loads(each.alarms)} for each in windows]
     found: dict[Hashable, Fraction] = defaultdict(Fraction)
@@ -109,6 +139,53 @@ def test_an_event_loses_what_its_pane_is_charged(tmp_path: Path, *, released: bo
     assert worst == 1 / Q if released else worst > Fraction(9, 10) / Q
 
 
+SMALL = range(-3, 6)
+CAPS = "unit: user, period: 1d, contribution: {{predicates_per_window: {rooms}"
+EVERYWHERE = Person(comes=(0, 1, 2), counts=(0, 1, 2), charged=3)
+
+
+@pytest.mark.parametrize(
+    ("caps", "person"),
+    [
+        (CAPS, EVERYWHERE),
+        (CAPS, Person(comes=(0, 2), counts=(0, 2), charged=3)),
+        (f"{CAPS}, windows_per_period: 2", replace(EVERYWHERE, counts=(0, 1), charged=2)),
+        (f"{CAPS}, windows_per_period: 2", Person(comes=(1, 2), counts=(1, 2), charged=2)),
+        (f"{CAPS}, windows_per_period: 1", replace(EVERYWHERE, counts=(0,), charged=1)),
+    ],
+)
+def test_a_person_loses_what_the_panes_that_count_her_are_charged(
+    tmp_path: Path, caps: str, person: Person
+) -> None:
+    """All her events of a day: each pane is a window of hers, whatever windows are made of it.
+
+    A cap lets her count in the first panes that she is in; what it charges is met, and the rest of
+    her events moves nothing.
+    """
+    unit = f"{caps}}}}}"
+    absent = Person(charged=person.charged)
+    laws = [
+        law(tmp_path / name, COUNTS, box=SMALL, person=each, unit=unit, released=True)
+        for name, each in (("there", person), ("absent", absent))
+    ]
+    assert worst_ratio(*laws) == Q ** -len(person.counts)
+    assert len(person.counts) <= person.charged
+
+
+def test_a_cap_that_panes_forget_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin that counts everybody in every pane, and is charged for two of three."""
+    monkeypatch.setattr("stream.counting.sharing.windows_cap", lambda _query, _budget: None)
+    unit = f"{CAPS}, windows_per_period: 2}}}}"
+    laws = [
+        law(tmp_path / name, COUNTS, box=SMALL, person=each, unit=unit, released=True)
+        for name, each in (
+            ("there", replace(EVERYWHERE, charged=2)),
+            ("absent", Person(charged=2)),
+        )
+    ]
+    assert worst_ratio(*laws) == Q**-3
+
+
 TWICE = tuple(
     alarm(name, "TUMBLE(ts, INTERVAL '1' MINUTE)", f"COUNT(*) > {above}", tolerance="0")
     for name, above in (("warning", 2), ("critical", 3))
@@ -124,9 +201,9 @@ def test_fresh_noise_for_each_window_is_caught(
         drawn = iter(range(1 << 10))
         whole = StoredPanes.over
 
-        def anew(self: StoredPanes, query: Query, key: WindowKey) -> NDArray[np.int64]:
+        def anew(self: StoredPanes, query: Query, start_ms: int, end_ms: int) -> NDArray[np.int64]:
             """Return the counts with the next noise: stored panes are the first axis of the box."""
-            stored = whole(self, query, key)
+            stored = whole(self, query, start_ms, end_ms)
             assert not isinstance(stored, str)
             values = np.array(list(product(BOX, repeat=3)), dtype=np.int64).T
             return values[1 + next(drawn) % 2][None]

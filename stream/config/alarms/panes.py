@@ -26,9 +26,10 @@ from operators.registry import DEFAULT, mechanism_of
 from stream.model.fingerprints import definition, fingerprint
 from stream.model.panes import is_panes, panes_name
 from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.cumulative import CumulativeCalendar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from stream.config.findings import Findings
     from stream.model.alarms import Alarms, Budget
@@ -39,6 +40,7 @@ __all__ = ["with_panes"]
 
 _ADD_UP: Final = frozenset({Weight.COUNT, Weight.SUM})
 _WEEK_DAYS: Final = 7
+_YEAR_MS: Final = 366 * 86_400_000
 _OTHERWISE: Final = f"write mechanism: {DEFAULT.name}"
 
 
@@ -58,7 +60,7 @@ def with_panes(alarms: Alarms, findings: Findings) -> Alarms:
     able = [query for query in asking if _able(query, alarms, findings)]
     alike: defaultdict[str, list[_Shared]] = defaultdict(list)
     for query in able:
-        _join(query, alike[_terms(query, alarms.budget)], alarms.settings.tick_ms)
+        _join(query, alike[_terms(query, alarms.budget)], alarms)
     panes: dict[str, Query] = {}
     readers: dict[str, Query] = {}
     for terms, groups in alike.items():
@@ -72,6 +74,8 @@ def with_panes(alarms: Alarms, findings: Findings) -> Alarms:
                 findings.wrong(place, f"its panes have a taken name, {own.id}", hint)
             panes[own.id] = own
             readers |= {one.id: shared.reader(one, own, alarms.budget) for one in shared.queries}
+    if alarms.budget.unit is PrivacyUnit.USER:
+        _warn_of_caps(readers.values(), findings)
     queries = {name: readers.get(name, query) for name, query in alarms.queries.items()}
     return replace(alarms, queries=queries, panes=panes)
 
@@ -101,6 +105,19 @@ class _Shared:
         units = max(_units(query, calendar) for query in queries)
         return cls(tuple(queries), calendar, units)
 
+    def paid(self, budget: Budget) -> int:
+        """Return what a neighbour pays for one cell, in loss units, to compare groups by.
+
+        Under unit ``user`` that is for all panes of a period without pauses, or as many as a cap
+        lets through; of a lifetime, for those of a year.
+        """
+        if budget.unit is PrivacyUnit.EVENT:
+            return self.units
+        periods = None if budget.periods is None else budget.periods.calendar
+        whole_ms = _YEAR_MS if periods is None else periods.longest_ms
+        panes = -(-whole_ms // self.calendar.longest_ms)
+        return self.units * min(panes, budget.contribution.windows_per_period or panes)
+
     def reader(self, query: Query, own: Query, budget: Budget) -> Query:
         """Return an alarm as it is decided from these panes."""
         often = _times(query.calendar, self.calendar)
@@ -119,7 +136,7 @@ class _Shared:
             id=panes_name(f"{terms} {_length(self.calendar)}"),
             calendar=self.calendar,
             condition=Condition.single(IntegerTest(Comparison.GE, nothing, sensitivity)),
-            aim=replace(dearest.aim, panes=1, pane_units=self.units),
+            aim=replace(dearest.aim, panes=1, pane_units=self.units, looks=1),
             publish_delay_ms=min(query.publish_delay_ms for query in self.queries),
             decide_timeout_ms=max(query.decide_timeout_ms for query in self.queries),
             max_age_ms=max(query.max_age_ms for query in self.queries),
@@ -131,8 +148,9 @@ class _Shared:
         return replace(own, fingerprint=fingerprint(own, budget))
 
 
-def _join(query: Query, groups: list[_Shared], tick_ms: int) -> None:
+def _join(query: Query, groups: list[_Shared], alarms: Alarms) -> None:
     """Add an alarm to the first of some groups in which it costs no more than by itself."""
+    budget, tick_ms = alarms.budget, alarms.settings.tick_ms
     alone = _Shared.of([query])
     for at, group in enumerate(groups):
         try:
@@ -140,10 +158,23 @@ def _join(query: Query, groups: list[_Shared], tick_ms: int) -> None:
         except ConfigError:
             continue
         fine = _too_fine(together.calendar, tick_ms)
-        if not fine and together.units <= group.units + alone.units:
+        if not fine and together.paid(budget) <= group.paid(budget) + alone.paid(budget):
             groups[at] = together
             return
     groups.append(alone)
+
+
+def _warn_of_caps(readers: Iterable[Query], findings: Findings) -> None:
+    """Say of windows of several panes that a person counts in each of these."""
+    for query in readers:
+        often = query.aim.panes
+        if often > 1:
+            findings.warn(
+                ("alarms", query.id, "sql"),
+                f"a window adds up {often} panes, and caps are those of a pane: who is in all of"
+                f" them counts {often} times as much as in one",
+                f"choose the threshold for that, or {_OTHERWISE}, whose caps are a window's",
+            )
 
 
 def _able(query: Query, alarms: Alarms, findings: Findings) -> bool:
@@ -162,9 +193,9 @@ def _obstacles(query: Query, alarms: Alarms) -> Iterator[tuple[str, str, str]]:
     if query.open:
         why = "their noise is planned for what is written, and this leaves something open"
         yield "mechanism", why, "write tolerance and mechanism, or leave mechanism open too"
-    if alarms.budget.unit is PrivacyUnit.USER:
-        why = "a person pays for each pane that she is in, and caps of a window are none of a pane"
-        yield "mechanism", f"under unit: user {why}", _OTHERWISE
+    if query.share:
+        why = "its panes are what is paid for, which are no alarm's own"
+        yield "share", why, f"leave share out, or {_OTHERWISE}"
     if spec.kind is Weight.DISTINCT_UNITS:
         why = "COUNT(DISTINCT ...) does not add up over panes: who is in several counts in each"
         yield "sql", why, f"count events with COUNT(*), or {_OTHERWISE}"
@@ -205,8 +236,8 @@ def _pane(calendars: Sequence[Calendar]) -> Calendar:
     first = calendars[0]
     lengths = set(chain.from_iterable(map(_lengths, calendars)))
     length = math.gcd(*lengths)
-    if isinstance(first, FixedCalendar):
-        return replace(first, size_ms=length, step_ms=length)
+    if isinstance(first, FixedCalendar | CumulativeCalendar):
+        return FixedCalendar(length, length, first.schedule)
     if not isinstance(first, LocalCalendar):
         raise TypeError("windows are of a fixed length or of whole local days")
     # Whole weeks start on Mondays, others at the epoch's day: only single days fit both.
@@ -217,7 +248,7 @@ def _pane(calendars: Sequence[Calendar]) -> Calendar:
 
 def _lengths(calendar: Calendar) -> tuple[int, int]:
     """Return size and step, in milliseconds or days."""
-    if isinstance(calendar, FixedCalendar):
+    if isinstance(calendar, FixedCalendar | CumulativeCalendar):
         return calendar.size_ms, calendar.step_ms
     if isinstance(calendar, LocalCalendar):
         return calendar.size_days, calendar.step_days
