@@ -278,6 +278,15 @@ class PaneOperator(Operator, Protocol):
         """
         ...
 
+    def first_rings(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how likely each look at a window is the first that rings, shape (looks,).
+
+        Args:
+            cell: which one.
+            statistics: shape (statistics, looks), int64: what they are at every look.
+        """
+        ...
+
     @property
     def errors(self) -> tuple[Fraction, Fraction]:
         """Certified upper bounds of the worst miss and the worst false alarm of a window."""

@@ -14,6 +14,7 @@ import numpy as np
 from accountant.errors import ArgumentError
 from operators.base import Decision
 from operators.descriptors import Maker, Mechanism
+from operators.panes.looks import first_rings
 from operators.panes.mechanism import Panes
 from operators.panes.pricing import PaneQuestion
 from operators.single.abreast import Decisions
@@ -112,6 +113,19 @@ class PaneWindows:
         (asked,) = self.panes.questions
         undivided = replace(asked.test, sensitivity=1)
         return self.panes.chances(0, steps_of(undivided, cell, statistics[self._row]))
+
+    def first_rings(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how likely each look is the first that rings, shape (looks,), by floats.
+
+        Args:
+            cell: which one.
+            statistics: shape (statistics, looks), int64: what they are at every look.
+        """
+        (asked,) = self.panes.questions
+        undivided = replace(asked.test, sensitivity=1)
+        beyond = steps_of(undivided, cell, statistics[self._row])
+        between = self.panes.terms[0] // self.looks
+        return first_rings(float(self.panes.rate), between, -self.panes.shifts[0] - beyond)
 
     @property
     def errors(self) -> tuple[Fraction, Fraction]:

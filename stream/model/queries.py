@@ -92,6 +92,11 @@ class AggregateSpec:
         return Fraction(1)
 
     @property
+    def adds_up(self) -> bool:
+        """Whether a window's is the sum of what its panes count, each by itself."""
+        return self.kind in {Weight.COUNT, Weight.SUM}
+
+    @property
     def never_negative(self) -> bool:
         """Whether it has no negative weights: an empty cell is then its least value."""
         match self.kind:

@@ -13,6 +13,7 @@ from stream.decisions.mechanisms import panes_of, price_of
 from stream.model.alarms import cells_per_unit
 from stream.planning.budget import REFERENCE_MS, PeriodTable, period_table
 from stream.windows.calendars import FixedCalendar
+from stream.windows.cumulative import CumulativeCalendar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +111,10 @@ def pane_shares(queries: Sequence[Query], budget: Budget) -> tuple[PaneShare, ..
 def _apart(query: Query, budget: Budget) -> int:
     """Return what a unit would lose by an alarm whose windows are each decided alone."""
     epsilon = DEFAULT.price(query.condition, query.aim).epsilon
-    alone = replace(query, panes="", mechanism=DEFAULT.name)
+    calendar = query.calendar
+    if isinstance(calendar, CumulativeCalendar):
+        calendar = calendar.windows  # what looks at every step is priced for all of them
+    alone = replace(query, panes="", mechanism=DEFAULT.name, calendar=calendar)
     return to_loss_units(epsilon) * _counted(alone, budget)
 
 

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["with_panes"]
 
-_ADD_UP: Final = frozenset({Weight.COUNT, Weight.SUM})
 _WEEK_DAYS: Final = 7
 _YEAR_MS: Final = 366 * 86_400_000
 _OTHERWISE: Final = f"write mechanism: {DEFAULT.name}"
@@ -199,7 +198,7 @@ def _obstacles(query: Query, alarms: Alarms) -> Iterator[tuple[str, str, str]]:
     if spec.kind is Weight.DISTINCT_UNITS:
         why = "COUNT(DISTINCT ...) does not add up over panes: who is in several counts in each"
         yield "sql", why, f"count events with COUNT(*), or {_OTHERWISE}"
-    if spec.kind not in _ADD_UP or others or query.reference is not None:
+    if not spec.adds_up or others or query.reference is not None:
         yield "sql", "only COUNT and SUM add up over panes", _OTHERWISE
     if _has_gaps(calendar):
         why = "between its windows lie panes that none of them reads, and that would be charged"
