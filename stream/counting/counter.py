@@ -19,6 +19,7 @@ compacted now and then, so that memory is bounded by people times cells and not 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +28,7 @@ import numpy as np
 from accountant.units import PrivacyUnit
 from stream.counting.bounding import Bounds, Capped, Contributions, left_out_of_period
 from stream.counting.fates import Fate
+from stream.counting.firsts import in_turn
 from stream.counting.full import Full
 from stream.counting.projection import ONE_EACH, Rows, check_weights
 from stream.counting.sums import Sums
@@ -87,6 +89,7 @@ class WindowCounter:
         self._whole = whole
         self._calendar = query.calendar
         self._grace_ms = query.grace_ms
+        self._firsts = query.firsts
         self._skew_ms = min(query.feed.allowed_skew_ms, TIME_LIMIT_MS)
         self._cells, self._statistics = len(query.domain), len(query.aggregates)
         for spec in query.aggregates:
@@ -148,27 +151,29 @@ class WindowCounter:
             raise ValueError("this window is forgotten")
         groups = list(self._groups_of(index)) if self._is_active(index) else []
         sums = self._no_sums()
-        kept: list[Contributions] = []
-        for group in groups:
+        taken: defaultdict[int, list[Contributions]] = defaultdict(list)
+        for first, group in groups:
             if group.sums is not None:
                 sums.merge(group.sums)
-            kept.extend(group.parts)
-        if kept:
-            rows = Contributions.join(kept)
+            taken[first if self._firsts else index].extend(group.parts)
+        if (found := in_turn(taken, index)) is not None:
+            rows, before = found
             counted = self._bounds.apply(rows if usage is None else usage.take(rows))
+            if before:
+                counted = counted.take(counted.sequence >= before)
             for statistic in range(self._statistics):
                 self._add_up(sums, statistic, counted)
         places, values = sums.nonzero()
         return CellVector(
             places,
             values,
-            min((group.first_offset for group in groups), default=-1),
-            max((group.last_offset for group in groups), default=-1),
+            min((group.first_offset for _, group in groups), default=-1),
+            max((group.last_offset for _, group in groups), default=-1),
         )
 
     def capped(self, index: int, usage: Usage | None = None) -> Capped:
         """Return what caps leave out of a window (where all is kept); ``usage`` as in ``cut``."""
-        parts = [part for group in self._groups_of(index) for part in group.parts]
+        parts = [part for _, group in self._groups_of(index) for part in group.parts]
         if self._unbounded or not parts:
             return Capped()
         rows = Contributions.join(parts)
@@ -176,7 +181,12 @@ class WindowCounter:
         return self._bounds.capped(left) + left_out_of_period(rows, left)
 
     def forget_before(self, index: int) -> None:
-        """Drop what only windows before ``index`` need; they can no longer be cut."""
+        """Drop what only windows before ``index`` need; they can no longer be cut.
+
+        Where people count in the first step of their window, all its steps are needed.
+        """
+        if self._firsts:
+            index = self._calendar.pane_range(index)[0]
         if self._began is None:
             self._began = index
         self._floor = index if self._floor is None else max(self._floor, index)
@@ -320,12 +330,12 @@ class WindowCounter:
         """Return sums of every statistic of every cell, nothing added yet."""
         return Sums(self._statistics * self._cells, self._largest)
 
-    def _groups_of(self, index: int) -> Iterator[_Group]:
-        """Yield the groups of rows that window ``index`` counts."""
+    def _groups_of(self, index: int) -> Iterator[tuple[int, _Group]]:
+        """Yield the groups of rows that window ``index`` counts, each with the first that does."""
         for pane in range(*self._calendar.pane_range(index)):
             for first, group in self._panes.get(pane, {}).items():
                 if first <= index:
-                    yield group
+                    yield first, group
 
     def _is_active(self, index: int) -> bool:
         """Tell whether a window runs (asked of the calendar once)."""

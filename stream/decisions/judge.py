@@ -242,6 +242,8 @@ class Judge:
         What a step adds is charged with that step, for all later ones of the window: where one was
         denied its events were never paid for, and the rest of the window tells nothing of them.
         """
+        if query.firsts:
+            return self._stored.continues(query, index)
         early = self._early.get(query.id)
         if early is None:
             return True

@@ -79,5 +79,11 @@ def plans_of(alarms: Alarms) -> dict[str, Plan]:
 
 
 def as_charged(query: Query, plan: Plan) -> Plan:
-    """Return the plan of a query's windows: those over panes cost nothing, their panes do."""
-    return replace(plan, epsilon=Fraction(0)) if query.panes else plan
+    """Return the plan of a query's windows: those over panes cost nothing, their panes do.
+
+    Of panes that count people in their first, an event that goes may hand its person on to a later
+    one: it moves two, and pays for both with its own.
+    """
+    if query.panes:
+        return replace(plan, epsilon=Fraction(0))
+    return replace(plan, epsilon=2 * plan.epsilon) if query.firsts else plan

@@ -87,13 +87,19 @@ class StoredPanes:
         return (decoded(each, len(query.domain)) for each in found)
 
     def continues(self, query: Query, index: int) -> bool:
-        """Tell whether the step before one was decided, where windows are looked at in steps.
+        """Tell whether the step before one was decided, where a window has steps.
 
-        A cell that rang at a step is done, whoever was told: so all steps behind a denied one are.
+        A cell that rang at a step is done, whoever was told; who counts in a step counts in none
+        behind it, whoever paid for that: so all steps behind a denied one are denied.
+
+        Args:
+            query: an alarm over panes, or panes.
+            index: of its window or step.
         """
-        if query.aim.looks == 1 or index % query.aim.looks == 0:
+        calendar = query.calendar
+        if calendar.counted(index) == calendar.bounds(index):
             return True
-        start_ms, end_ms = query.calendar.bounds(index - 1)
+        start_ms, end_ms = calendar.bounds(index - 1)
         before = self._ledger.decision(WindowKey(end_ms, query.id, start_ms))
         return before is not None and before.reason is None
 

@@ -196,6 +196,8 @@ class Query:
         panes: id of the panes that its windows are decided from, where they are: a query of their
             own, which counts and pays for it; empty for others.
         readers: of panes, the alarms whose windows read them; empty for alarms.
+        firsts: whether people count in the first step of their window alone that they are in, so
+            that what its steps count adds up: of panes over cumulative windows.
         share: unit ``user``: the part of the budget that is its own in every period; 0 without one.
         usual: shape (cells,), float64: the aggregate in an ordinary window, in its own unit; for
             plans only, so that it moves no decision and enters no fingerprint.
@@ -227,6 +229,7 @@ class Query:
     lifecycle: Lifecycle = field(default=EVERY_RING, compare=False)
     panes: str = ""
     readers: tuple[str, ...] = ()
+    firsts: bool = False
 
     @property
     def tolerance(self) -> str | dict[str, str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from accountant.units import PrivacyUnit, from_loss_units, to_loss_units
 from operators.registry import DEFAULT
-from stream.decisions.mechanisms import panes_of, price_of
+from stream.decisions.mechanisms import as_charged, panes_of, price_of
 from stream.model.alarms import cells_per_unit
 from stream.planning.budget import REFERENCE_MS, PeriodTable, period_table
 from stream.windows.calendars import FixedCalendar
@@ -98,7 +98,8 @@ def pane_shares(queries: Sequence[Query], budget: Budget) -> tuple[PaneShare, ..
         PaneShare(
             panes=query.id,
             windows=query.calendar.describe(),
-            units=to_loss_units(price_of(query).epsilon) * _counted(query, budget),
+            units=to_loss_units(as_charged(query, price_of(query)).epsilon)
+            * _counted(query, budget),
             apart_units=sum(_apart(known[name], budget) for name in query.readers),
             alarms=tuple(_errors(known[name]) for name in query.readers),
             pays=_pays(query, budget),
@@ -125,7 +126,7 @@ def _counted(query: Query, budget: Budget) -> int:
 
 def _windows(query: Query, budget: Budget) -> int:
     if budget.unit is PrivacyUnit.EVENT:
-        return query.calendar.overlap
+        return query.calendar.charged
     return int(_periods(budget).charged(query.calendar, budget, query).max())
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from accountant.units import PrivacyUnit, from_loss_units
+from stream.counting.bounding import Contributions
 from stream.decisions.panes import StoredPanes, decoded
 from stream.decisions.steps import Step
 from tests.statistical.panes_law import GivenNoise, mass, worst_ratio
@@ -52,17 +53,21 @@ EARLY = (
 
 @dataclass(frozen=True)
 class Person:
-    """Who comes to every room, twice in a minute.
+    """Who comes to every room.
 
     Args:
         comes: in which minutes.
         counts: in which of them.
         charged: how many panes of the period are charged to her.
+        times: in each of those minutes.
+        moves: how many panes one of her events is charged for.
     """
 
     comes: tuple[int, ...] = ()
     counts: tuple[int, ...] = ()
     charged: int = 1
+    times: int = 2
+    moves: int = 1
 
 
 NOBODY = Person()
@@ -107,14 +112,14 @@ def law(
             stored.append(decoded(row.counts, len(rooms)))
 
     with opened(alarms) as ledger:
-        events = rows(folder, counts, rooms, person=person.comes)
+        events = rows(folder, counts, rooms, person=person.comes, times=person.times)
         decisions = list(replayed(alarms, ledger, events, noise=noise, step=step))
         assert ledger.reports.verify() == []
         (scope,) = ledger.reports.status().scopes.values()
     units = {one.epsilon_units for one in decisions if one.key.query == panes.id}
     windows = [one for one in decisions if one.key.query != panes.id]
     assert {one.epsilon_units for one in windows} == {0}
-    assert noise.rates == [from_loss_units(min(units))] * own.size
+    assert noise.rates == [from_loss_units(min(units)) / person.moves] * own.size
     cells = len(rooms) if scope.unit is PrivacyUnit.USER else 1
     assert scope.spent_units == max(units) * person.charged * cells
     np.testing.assert_array_equal(np.stack(stored), values[: len(counts)])
@@ -135,7 +140,8 @@ def test_an_event_loses_what_its_pane_is_charged(
 ) -> None:
     """One event more, in the pane that all windows read: no outcome is likelier by more than 1/q.
 
-    Of an early alarm, the outcome is at which step it rings. Where the noisy panes are shown, too, it is met: the one charge of the pane is all that is paid.
+    Of an early alarm, the outcome is at which step it rings. Where the noisy panes are shown, too,
+    it is met: the one charge of the pane is all that is paid.
     """
     more = (COUNTS[0], COUNTS[1] + 1, COUNTS[2])
     laws = [
@@ -196,6 +202,49 @@ def test_a_cap_that_panes_forget_is_caught(tmp_path: Path, monkeypatch: pytest.M
         )
     ]
     assert worst_ratio(*laws) == Q**-3
+
+
+PEOPLE = tuple(
+    alarm(name, window, f"COUNT(DISTINCT person) > {above}", tolerance="0")
+    for name, window, above in (
+        ("early", CUMULATIVE, 2),
+        ("critical", CUMULATIVE, 4),
+        ("whole", "TUMBLE(ts, INTERVAL '3' MINUTE)", 3),
+    )
+)
+ONCE = Person(times=1, moves=2)
+AGAIN = replace(ONCE, comes=(0, 2), counts=(0,))
+"""An event in the first minute, of somebody who comes again in the last."""
+
+
+def test_an_event_whose_person_comes_again_loses_two_panes_and_is_charged_for_them(
+    tmp_path: Path,
+) -> None:
+    """Without it she counts in the last pane: one less here, one more there, and both are met."""
+    laws = [
+        law(tmp_path / name, COUNTS, written=PEOPLE, box=SMALL, person=each, released=True)
+        for name, each in (("with", AGAIN), ("without", replace(AGAIN, comes=(2,), counts=(2,))))
+    ]
+    assert worst_ratio(*laws) == Q**-2
+    alone = [
+        law(tmp_path / name, COUNTS, written=PEOPLE, box=SMALL, person=each)
+        for name, each in (("her", replace(ONCE, comes=(1,), counts=(1,))), ("nobody", ONCE))
+    ]
+    worst = worst_ratio(*alone)
+    assert worst is not None
+    assert Fraction(8, 10) / Q < worst <= 1 / Q
+
+
+def test_people_who_are_added_up_over_panes_are_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A twin that counts everybody in each pane: what its windows add up are not people."""
+    monkeypatch.setattr(
+        "stream.counting.counter.in_turn",
+        lambda taken, step: (Contributions.join(taken[step]), 0) if taken[step] else None,
+    )
+    with pytest.raises(AssertionError, match="Arrays are not equal"):
+        law(tmp_path, COUNTS, written=PEOPLE, box=SMALL, person=AGAIN)
 
 
 TWICE = tuple(

@@ -72,15 +72,16 @@ def rows(
     rooms: Sequence[str] = ("hall",),
     *,
     person: Sequence[int] = (),
+    times: int = 2,
 ) -> Path:
     """Return a file in which every room has so many events in each minute, each of somebody else.
 
-    ``person`` comes to every room in these minutes, each time twice.
+    ``person`` comes to every room in these minutes, so many times in each.
     """
     lines = [
         f"2024-01-01T{minute // 60:02d}:{minute % 60:02d}:30Z,{room},{who}"
         for minute, count in enumerate(counts)
-        for who in (*(f"p{minute}n{at}" for at in range(count)), *("q" * 2 * (minute in person)))
+        for who in (*(f"p{minute}n{at}" for at in range(count)), *("q" * times * (minute in person)))
         for room in rooms
     ]
     path = folder / "events.csv"

@@ -101,6 +101,10 @@ class _Shared:
             ConfigError: the windows of one would have too many.
         """
         calendar = _pane([query.calendar for query in queries])
+        if _counts_people(queries[0]) and _length(calendar) < _length(queries[0].calendar):
+            # Who counts in a pane follows from those before it in the window.
+            size_ms = _length(queries[0].calendar)
+            calendar = CumulativeCalendar(size_ms, _length(calendar), calendar.schedule)
         units = max(_units(query, calendar) for query in queries)
         return cls(tuple(queries), calendar, units)
 
@@ -111,7 +115,7 @@ class _Shared:
         lets through; of a lifetime, for those of a year.
         """
         if budget.unit is PrivacyUnit.EVENT:
-            return self.units
+            return self.units * (2 if isinstance(self.calendar, CumulativeCalendar) else 1)
         periods = None if budget.periods is None else budget.periods.calendar
         whole_ms = _YEAR_MS if periods is None else periods.longest_ms
         panes = -(-whole_ms // self.calendar.longest_ms)
@@ -132,7 +136,7 @@ class _Shared:
         nothing = np.zeros(cells, dtype=np.int64)  # no threshold is a pane's own
         own = replace(
             dearest,
-            id=panes_name(f"{terms} {_length(self.calendar)}"),
+            id=panes_name(f"{terms} {_pane_length(self.calendar)}"),
             calendar=self.calendar,
             condition=Condition.single(IntegerTest(Comparison.GE, nothing, sensitivity)),
             aim=replace(dearest.aim, panes=1, pane_units=self.units, looks=1),
@@ -143,6 +147,7 @@ class _Shared:
             usual=None,
             false_rings=None,
             readers=tuple(query.id for query in self.queries),
+            firsts=isinstance(self.calendar, CumulativeCalendar),
         )
         return replace(own, fingerprint=fingerprint(own, budget))
 
@@ -195,11 +200,18 @@ def _obstacles(query: Query, alarms: Alarms) -> Iterator[tuple[str, str, str]]:
     if query.share:
         why = "its panes are what is paid for, which are no alarm's own"
         yield "share", why, f"leave share out, or {_OTHERWISE}"
-    if spec.kind is Weight.DISTINCT_UNITS:
-        why = "COUNT(DISTINCT ...) does not add up over panes: who is in several counts in each"
-        yield "sql", why, f"count events with COUNT(*), or {_OTHERWISE}"
-    if not spec.adds_up or others or query.reference is not None:
-        yield "sql", "only COUNT and SUM add up over panes", _OTHERWISE
+    size, step = _lengths(calendar)
+    if _counts_people(query) and not isinstance(calendar, CumulativeCalendar) and size != step:
+        why = (
+            "COUNT(DISTINCT ...) does not add up over panes of hopping windows: in which pane"
+            " somebody counts first depends on where the window begins"
+        )
+        yield "sql", why, f"write TUMBLE or CUMULATE, count events with COUNT(*), or {_OTHERWISE}"
+    if _counts_people(query) and size > step and alarms.budget.unit is PrivacyUnit.USER:
+        why = "a person counts in one pane of each window, and would be charged for all of them"
+        yield "sql", why, f"write TUMBLE instead of CUMULATE, or {_OTHERWISE}"
+    if not (spec.adds_up or _counts_people(query)) or others or query.reference is not None:
+        yield "sql", "only counts and SUM add up over panes", _OTHERWISE
     if _has_gaps(calendar):
         why = "between its windows lie panes that none of them reads, and that would be charged"
         yield "sql", why, f"let windows meet, or {_OTHERWISE}"
@@ -220,6 +232,8 @@ def _terms(query: Query, budget: Budget) -> str:
     calendar = whole["calendar"]
     same |= {name: calendar.get(name) for name in ("active", "timezone")}
     same["sensitivities"] = list(query.condition.sensitivities)
+    if _counts_people(query):
+        same["size"] = _length(query.calendar)
     return json.dumps(same, sort_keys=True, separators=(",", ":"))
 
 
@@ -260,7 +274,16 @@ def _length(calendar: Calendar) -> int:
 
 def _times(windows: Calendar, panes: Calendar) -> int:
     """Return of how many panes a window is made at most."""
-    return _length(windows) // _length(panes)
+    return _length(windows) // _pane_length(panes)
+
+
+def _pane_length(panes: Calendar) -> int:
+    return panes.step_ms if isinstance(panes, CumulativeCalendar) else _length(panes)
+
+
+def _counts_people(query: Query) -> bool:
+    """Tell whether a window counts everybody once: each in the first of its panes."""
+    return query.aggregates[0].kind is Weight.DISTINCT_UNITS
 
 
 def _has_gaps(calendar: Calendar) -> bool:

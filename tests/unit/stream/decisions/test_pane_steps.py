@@ -1,23 +1,32 @@
-"""Early alarms over panes: once a window, at the first step that passes, from stored counts alone."""
+"""Early alarms over panes: once a window, at the first step that passes, from what is stored."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from accountant.costs.charges import WindowKey
 from accountant.records import Outcome
+from operators.noise.source import NoiseSource
+from stream.decisions.judge import Judge
+from stream.decisions.panes import decoded
 from stream.decisions.release import alarm_records
 from stream.decisions.steps import Step
 from tests.support.archived import move_all
 from tests.support.paned import alarm, configured, opened, replayed, rows
 
 if TYPE_CHECKING:
+    from fractions import Fraction
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from accountant.records import StoredDecision
     from stream.model.alarms import Alarms
+    from stream.model.queries import Query
 
 STEPS = "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '4' MINUTE)"
 EARLY = alarm("early", STEPS, "COUNT(*) > 500")
@@ -125,3 +134,83 @@ def test_archiving_within_a_window_leaves_its_steps(tmp_path: Path, after: int) 
         ]
     reasons = {one.reason for one in decided if one is not None}
     assert reasons <= {None}
+
+
+class Quiet(NoiseSource):
+    """Adds nothing, so that what is stored is what was counted."""
+
+    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
+        """Return zeros."""
+        del t
+        return np.zeros(n, dtype=np.int64)
+
+
+COMES = ("a", "ab", "", "bc", "c", "ca", "a", "d")
+FIRST = [1, 1, 0, 1, 1, 1, 0, 1]
+"""Who comes in each minute, and how many of them for the first time in their four minutes."""
+
+
+def people(folder: Path) -> Path:
+    """Return a file of them."""
+    lines = [
+        f"2024-01-01T00:{minute:02d}:{second:02d}Z,hall,{who}"
+        for minute, several in enumerate(COMES)
+        for second, who in enumerate(several)
+    ]
+    path = folder / "people.csv"
+    path.write_text("\n".join(["ts,room,person", *lines, ""]))
+    return path
+
+
+@pytest.mark.parametrize("after", [0, 1, 3, 5, 6, 11])
+def test_people_count_in_the_first_pane_of_their_window_also_after_a_restart(
+    tmp_path: Path, after: int
+) -> None:
+    """Whoever goes on within a window knows from the log who was there: nobody counts again."""
+    written = [each.replace("COUNT(*)", "COUNT(DISTINCT person)") for each in (EARLY, WHOLE)]
+    alarms = configured(tmp_path, *written, until="00:08")
+    (panes,) = alarms.panes.values()
+    assert panes.firsts
+    stored: dict[int, int] = {}
+    left = after
+
+    def step(at: Step, key: WindowKey | None) -> None:
+        nonlocal left
+        if at is Step.AFTER_COMMIT and key is not None:
+            for row in ledger.noisy.between(panes.id, key.start_ms, key.end_ms):
+                (stored[row.start_ms],) = decoded(row.counts, 1).tolist()
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+
+    events = people(tmp_path)
+    for _ in range(2):
+        with opened(alarms) as ledger, suppress(KeyboardInterrupt):
+            list(replayed(alarms, ledger, events, noise=Quiet(), step=step))
+            assert ledger.reports.verify() == []
+            (scope,) = ledger.reports.status().scopes.values()
+    assert [count for _, count in sorted(stored.items())] == FIRST
+    assert scope.spent_units == 2 * panes.aim.pane_units
+
+
+def test_a_pane_that_is_denied_ends_the_panes_of_its_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its events were never paid for, and decide who counts in later ones."""
+    reason = Judge._reason_to_deny
+
+    def torn(judge: Judge, query: Query, key: WindowKey, *rest: Any) -> str | None:
+        if key.start_ms == FIRST_MS + 60_000:
+            return "incomplete"
+        return reason(judge, query, key, *rest)
+
+    monkeypatch.setattr(Judge, "_reason_to_deny", torn)
+    written = EARLY.replace("COUNT(*)", "COUNT(DISTINCT person)")
+    alarms = configured(tmp_path, written, until="00:08")
+    (panes,) = alarms.panes
+    with opened(alarms) as ledger:
+        decisions = list(replayed(alarms, ledger, people(tmp_path)))
+        assert ledger.reports.verify() == []
+    ends = [None, "incomplete", "step_missed", "step_missed", *[None] * 4]
+    assert [one.reason for one in steps_of(decisions, panes)] == ends
+    assert [one.reason for one in steps_of(decisions)] == [None, *["incomplete"] * 3, *[None] * 4]
