@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit, from_loss_units, to_loss_units
-from operators.registry import DEFAULT
+from operators.panes import PaneQuestion, alternatives
+from operators.registry import DEFAULT, OFFERED
+from operators.single.adapter import promise_of
 from stream.decisions.mechanisms import as_charged, panes_of, price_of
 from stream.model.alarms import cells_per_unit
 from stream.planning.budget import REFERENCE_MS, PeriodTable, period_table
@@ -16,13 +19,17 @@ from stream.windows.calendars import FixedCalendar
 from stream.windows.cumulative import CumulativeCalendar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from fractions import Fraction
 
+    from operators.panes import Alternative
     from stream.model.alarms import Budget
     from stream.model.queries import Query
 
 __all__ = ["PaneShare", "pane_shares"]
+
+RUNS: Final = next(one for one in OFFERED.values() if one.run is not None)
+"""What keeps a run of windows."""
 
 _YEAR_MS: Final = 366 * 86_400_000
 
@@ -56,6 +63,9 @@ class PaneShare:
         apart_units: what it would lose if each window of each alarm were decided by itself.
         alarms: what each of them does at worst, in the order of the file.
         pays: who pays for what, in words.
+        tree: the cheapest way with sums of panes released besides them, where one is cheaper; no
+            configuration leads there.
+        run_units: unit ``user``: what runs of alarms would cost; ``None`` where they are no choice.
     """
 
     panes: str
@@ -64,6 +74,8 @@ class PaneShare:
     apart_units: int
     alarms: tuple[Errors, ...]
     pays: str
+    tree: Alternative | None = None
+    run_units: int | None = None
 
     @property
     def times(self) -> float:
@@ -79,8 +91,19 @@ class PaneShare:
         return (
             f"{names} {shared} noisy panes, {self.panes} ({self.windows}):"
             f" {self.pays.format(cost)}; window by window, {DEFAULT.name} would take {apart:.3f}"
-            f" ({self.times:.1f} times as much)"
+            f" ({self.times:.1f} times as much)" + "".join(self._otherwise())
         )
+
+    def _otherwise(self) -> Iterator[str]:
+        if self.run_units is not None:
+            cost = float(from_loss_units(self.run_units))
+            yield f", {RUNS.name} {cost:.3f} for a run of so many alarms as it is written"
+        if self.tree is not None:
+            branching = self.tree.tree.branching if self.tree.tree else 1
+            yield (
+                f"; with sums of {branching} panes and more released besides it would be"
+                f" {float(self.tree.epsilon):.3f}, but no configuration leads there yet"
+            )
 
 
 def pane_shares(queries: Sequence[Query], budget: Budget) -> tuple[PaneShare, ...]:
@@ -103,6 +126,8 @@ def pane_shares(queries: Sequence[Query], budget: Budget) -> tuple[PaneShare, ..
             apart_units=sum(_apart(known[name], budget) for name in query.readers),
             alarms=tuple(_errors(known[name]) for name in query.readers),
             pays=_pays(query, budget),
+            tree=_tree(query, [known[name] for name in query.readers], budget),
+            run_units=_in_runs([known[name] for name in query.readers], budget),
         )
         for query in queries
         if query.readers
@@ -117,6 +142,38 @@ def _apart(query: Query, budget: Budget) -> int:
         calendar = calendar.windows  # what looks at every step is priced for all of them
     alone = replace(query, panes="", mechanism=DEFAULT.name, calendar=calendar)
     return to_loss_units(epsilon) * _counted(alone, budget)
+
+
+def _tree(query: Query, readers: Sequence[Query], budget: Budget) -> Alternative | None:
+    """Return the cheapest tree over some panes, where it is cheaper than the panes alone."""
+    if query.firsts or any(one.aim.looks > 1 for one in readers):
+        return None
+    questions = []
+    for one in readers:
+        (literal,) = one.condition.formula.literals
+        panes, overlap = one.aim.panes, one.calendar.overlap
+        step = 1 if panes % overlap else panes // overlap
+        test = one.condition.test(literal)
+        questions.append(PaneQuestion(test, promise_of(one.aim), panes, step))
+    counted = period = None
+    if budget.unit is PrivacyUnit.USER:
+        counted = _windows(query, budget)
+        period = int(_periods(budget).windows(query.calendar).max())
+    best = alternatives(questions, counted=counted or 1, period=period)[0]
+    if best.tree is None or best.tree.levels == 1:
+        return None
+    return replace(best, units=best.units * cells_per_unit(query, budget))
+
+
+def _in_runs(readers: Sequence[Query], budget: Budget) -> int | None:
+    """Return what a person would lose if every alarm had runs, each of a period."""
+    if budget.unit is PrivacyUnit.EVENT or any(one.aim.looks > 1 for one in readers):
+        return None
+    try:
+        each = [RUNS.price(one.condition, one.aim).epsilon for one in readers]
+    except ConfigError:
+        return None
+    return sum(map(to_loss_units, each))
 
 
 def _counted(query: Query, budget: Budget) -> int:

@@ -78,10 +78,14 @@ def rows(
 
     ``person`` comes to every room in these minutes, so many times in each.
     """
+    several = [
+        [f"p{minute}n{at}" for at in range(count)] + ["q"] * times * (minute in person)
+        for minute, count in enumerate(counts)
+    ]
     lines = [
         f"2024-01-01T{minute // 60:02d}:{minute % 60:02d}:30Z,{room},{who}"
-        for minute, count in enumerate(counts)
-        for who in (*(f"p{minute}n{at}" for at in range(count)), *("q" * times * (minute in person)))
+        for minute, people in enumerate(several)
+        for who in people
         for room in rooms
     ]
     path = folder / "events.csv"
