@@ -32,7 +32,7 @@ from stream.counting.firsts import in_turn
 from stream.counting.full import Full
 from stream.counting.projection import ONE_EACH, Rows, check_weights
 from stream.counting.sums import Sums
-from stream.events.grouping import grouped
+from stream.events.grouping import alike
 from stream.windows.localtime import TIME_LIMIT_MS
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ __all__ = ["CellVector", "Rows", "WindowCounter"]
 
 _COMPACT_ROWS: Final = 16_384
 _CHUNK_ROWS: Final = 65_536
-_SMALL_CODES: Final = 65_536
 _SHARE_OF_ROSTER: Final = 4
 _EVERY: Final = slice(None)
 
@@ -232,7 +231,7 @@ class WindowCounter:
             first, last, pane = first[counted], last[counted], pane[counted]
         if not len(rows):
             return
-        for where in _runs(pane, first):
+        for where in alike(pane, first):
             at = int(where[0]) if isinstance(where, np.ndarray) else 0
             windows = range(int(first[at]), int(last[at]) + 1)
             if not self._add_run(int(pane[at]), windows, rows, sequence, where):
@@ -380,22 +379,6 @@ def _without_others(rows: Contributions) -> Contributions:
     if len(rows) < len(rows.unit.roster) // _SHARE_OF_ROSTER:
         return replace(rows, unit=rows.unit.trimmed())
     return rows
-
-
-def _runs(pane: NDArray[np.int64], first: NDArray[np.int64]) -> Iterator[slice | NDArray[np.intp]]:
-    """Yield the positions, ascending, of each (pane, first)."""
-    low, high = int(pane.min()), int(first.min())
-    width = int(first.max()) - high + 1
-    codes = (int(pane.max()) - low + 1) * width
-    if codes == 1:
-        yield slice(None)
-    elif codes <= _SMALL_CODES:  # 16-bit codes sort several times faster than hashes
-        code = ((pane - low) * width + (first - high)).astype(np.uint16)
-        order = np.argsort(code, kind="stable")
-        yield from np.split(order, np.flatnonzero(np.diff(code[order])) + 1)
-    else:
-        order, fresh = grouped(pane, first)
-        yield from np.split(order, np.flatnonzero(fresh)[1:])
 
 
 def _valid(times: NDArray[np.int64]) -> NDArray[np.bool_]:
