@@ -128,7 +128,7 @@ class LaplaceWalk:
             Shape (n,).
         """
         expect(INTEGERS, at=at)
-        near = np.clip(at, -_FAR, _FAR)
+        near, back = np.unique(np.clip(at, -_FAR, _FAR), return_inverse=True)
         above = np.maximum(near, 1).astype(np.float64)
         law = _Apart(self.rate, self.terms, self.terms + 1)
         found = law.floats(above) + law.floats(above + 1)
@@ -137,7 +137,7 @@ class LaplaceWalk:
             law = _Apart(self.rate, self.terms - 1, self.terms + 1)
             climbs = float(law.floats(np.array([1.0, 2.0])).sum())
         below = 1 - LaplaceSum(self.rate, 1).tails(1 - np.minimum(near, 0)) * (1 - climbs)
-        return np.where(near > 0, found, below)
+        return np.where(near > 0, found, below)[back]
 
 
 def _check(rate: Fraction, terms: int) -> None:
