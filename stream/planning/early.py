@@ -87,7 +87,10 @@ def _ways_of(query: Query) -> Iterator[EarlyWay]:
         if early is not None:
             delays = {end: _delay(early, *growth, calendar) for end, growth in growths.items()}
             used = name == query.mechanism
-            yield EarlyWay(query.id, name, True, used, early.plan.epsilon, delays)
+            # Of people in the first of their panes, an event pays for two.
+            twice = mechanism.panes is not None and not query.aggregates[0].adds_up
+            epsilon = early.plan.epsilon * (2 if twice else 1)
+            yield EarlyWay(query.id, name, True, used, epsilon, delays)
     once = price(DEFAULT.name, query.condition, replace(query.aim, looks=1))
     ends = {end: calendar.size_ms - passed_ms for end, (_, passed_ms) in growths.items()}
     yield EarlyWay(query.id, DEFAULT.name, False, False, once.epsilon, ends)
