@@ -46,7 +46,7 @@ check: $(DEV)  ## linters, types, import directions and the measures of the layo
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
-	$(BIN)/mypy --strict -p deploy.kafka -p deploy.grafana -p deploy.image
+	$(BIN)/mypy --strict -p deploy.kafka -p deploy.grafana -p deploy.image -p deploy.helm
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.house.measures
 
@@ -55,6 +55,17 @@ check: $(DEV)  ## linters, types, import directions and the measures of the layo
 .PHONY: compiled
 compiled: $(DEV)
 	@$(BIN)/python -m pytest --collect-only -qq tests >/dev/null || true
+
+HELM := $(or $(shell command -v helm),.cache/bin/helm)
+HELM_VERSION := v3.16.4
+.PHONY: deploy-check
+deploy-check: system $(DEV) $(HELM)  ## what is deployed: helm lints and renders the chart, schemas, promtool, compose, the image
+	$(BIN)/python -m deploy.helm.chart $(HELM)
+	$(PYTEST) tests/deploy
+
+.cache/bin/helm:
+	@command -v go >/dev/null || { echo "missing: helm 3, or Go to build it" >&2; exit 1; }
+	GOBIN=$(CURDIR)/.cache/bin go install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
 
 .PHONY: kafka
 kafka: $(RUN)  ## a local broker to play with, until Ctrl-C (PORT=9092)
@@ -104,6 +115,10 @@ soak: system $(DEV)  ## forty minutes of kills, an outage and wrong clocks under
 .PHONY: reference
 reference: $(DEV)  ## write the pages of docs/reference from the docstrings
 	$(BIN)/python -m tests.docs.reference --write
+
+.PHONY: site
+site: $(DEV)  ## the documentation as a site, in .cache/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file deploy/site/mkdocs.yml
 
 # uv resolves for every supported Python at once, so that one lock serves them all.
 LOCK := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links \

@@ -292,6 +292,14 @@ class PaneOperator(Operator, Protocol):
         """Certified upper bounds of the worst miss and the worst false alarm of a window."""
         ...
 
+    def deviation(self, panes: int) -> float:
+        """Return the standard deviation of the noise in a sum of panes, in the statistic's steps.
+
+        Args:
+            panes: how many are added up, at least one.
+        """
+        ...
+
 
 class Decider(Protocol):
     """What answers ``ABS(aggregate - reference) < tau`` for every cell."""

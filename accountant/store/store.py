@@ -45,6 +45,8 @@ MIGRATION_LOCK = 0x746F6373696E  # any constant will do; it spells the name
 WRITE = "tocsin_write"
 _INCREMENTAL = 2
 _GIVES_BACK = f"PRAGMA auto_vacuum={_INCREMENTAL}"
+_WAL_BYTES = 8 << 20
+"""What a ``-wal`` file keeps for the next writes, however much one transaction once wrote."""
 
 HINTS = {
     "full": "free space where the ledger lies; nothing was written, and it can be tried again",
@@ -175,10 +177,10 @@ class Store:
     def give_back(self, pages: int) -> bool:
         """Give free pages of a SQLite file back to the disk; say whether any are left.
 
-        The file is shorter once what was committed is in it: after some more writes, or when the
-        last connection is closed. A file that was made before ledgers gave space back keeps what is
-        free in it, for rows to come, and so does PostgreSQL: nothing is left there. A copy that
-        :meth:`backup` made of such a file gives back.
+        The file is shorter once no free page is left and nobody reads what was before; its
+        ``-wal`` file is at the next write. A file that was made before ledgers gave space back
+        keeps what is free in it, for rows to come, and so does PostgreSQL: nothing is left there. A
+        copy that :meth:`backup` made of such a file gives back.
 
         Args:
             pages: at most so many, in one short transaction.
@@ -194,6 +196,8 @@ class Store:
                 cursor = connection.cursor().executescript(f"PRAGMA incremental_vacuum({pages})")
                 (kind,) = cursor.execute("PRAGMA auto_vacuum").fetchone()
                 (free,) = cursor.execute("PRAGMA freelist_count").fetchone()
+                if not free:
+                    cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")  # waits for nobody
             except sqlite3.Error as error:
                 raise exc.OperationalError(None, None, error) from error
         return bool(kind == _INCREMENTAL and free)
@@ -323,6 +327,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
             cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.execute(f"PRAGMA journal_size_limit={_WAL_BYTES}")
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:

@@ -1,4 +1,4 @@
-"""What anybody may see: which predicate rang for which window, and where a window was denied."""  # noqa: INP001  # a script's neighbour, no package
+"""What anybody may see: what rang for which window, released counts, and what was denied."""  # noqa: INP001  # a script's neighbour, no package
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ DENIED = f'tocsin_decisions_total{{{CHOSEN}, outcome="denied"}}'
 LAST_RANG = f"max by (query, predicate) ({RANG})"
 LAST_WINDOW = f"max by (query) ({WINDOW})"
 PREDICATE = "{{query}}: {{predicate}}"
+# Of several workers, that which published last: what others show is of an older window.
+NEWEST = f"({WINDOW} == on (query) group_left () {LAST_WINDOW})"
 
 VARIABLES = (
     Variable("alarm", "alarm", "label_values(tocsin_plan_epsilon, query)"),
@@ -104,6 +106,44 @@ PARTS = (
         width=8,
         unit="s",
         nothing="none yet",
+    ),
+    Row("Noisy counts, of alarms that release them"),
+    Panel(
+        "timeseries",
+        "Noisy count of the last window",
+        "From the release of a window to the next window's; a gap is a window that was denied. "
+        "Noise is not cut off: a count may be negative, and is right on average. Of an alarm with "
+        "more than 200 predicates, the first 200.",
+        (
+            (
+                (
+                    "max by (query, predicate) (tocsin_predicate_noisy_value"
+                    f'{{{CHOSEN}, predicate=~"$predicate"}} and ignoring (predicate) {NEWEST})'
+                ),
+                PREDICATE,
+            ),
+        ),
+        width=16,
+        least=None,
+        nothing="no alarm here has release: counts",
+    ),
+    Panel(
+        "stat",
+        "Standard deviation of its noise",
+        "Two in three counts or more are within one of it, some 19 in 20 within two. Windows that "
+        "overlap share their noise.",
+        (
+            (
+                (
+                    "max by (query) (tocsin_noisy_value_standard_deviation"
+                    f"{{{CHOSEN}}} and {NEWEST})"
+                ),
+                "{{query}}",
+            ),
+        ),
+        width=8,
+        instant=True,
+        nothing="no alarm here has release: counts",
     ),
     Row("Silence, and what is not known"),
     Panel(

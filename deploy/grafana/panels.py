@@ -53,6 +53,7 @@ class Panel:
         width: columns of 24.
         unit: Grafana's name of the unit.
         most: the scale's end; open where None.
+        least: its beginning, the same.
         steps: colours from values on, the first from the least.
         words: what is written for a value.
         instant: ask for the last value only.
@@ -67,6 +68,7 @@ class Panel:
     width: int
     unit: str = "none"
     most: float | None = None
+    least: float | None = 0
     steps: tuple[tuple[str, float | None], ...] = ()
     words: Mapping[str, str] = field(default_factory=dict)
     instant: bool = False
@@ -75,7 +77,9 @@ class Panel:
 
     def model(self) -> dict[str, Any]:
         """Return it without place and number."""
-        defaults: dict[str, Any] = {"unit": self.unit, "min": 0}
+        defaults: dict[str, Any] = {"unit": self.unit}
+        if self.least is not None:
+            defaults["min"] = self.least
         if self.most is not None:
             defaults["max"] = self.most
         if self.nothing:

@@ -20,6 +20,7 @@ acls --add --allow-principal User:tocsin --operation Describe --cluster
 
 acls --add $analysts --allow-principal User:deliver --operation Read --operation Describe \
      --topic tocsin.alarms --topic tocsin.decisions
+acls --add $analysts --operation Read --operation Describe --topic tocsin.counts
 acls --add $analysts --operation Read --group analyst- --resource-pattern-type prefixed
 acls --add --allow-principal User:deliver --operation Read --group deliver --resource-pattern-type prefixed
 

@@ -49,6 +49,12 @@ class LaplaceSum:
         """Check the parts."""
         _check(self.rate, self.terms)
 
+    @property
+    def deviation(self) -> float:
+        """Its standard deviation, ``sqrt(2 m q) / (1 - q)``, as a float."""
+        t = float(self.rate)
+        return math.sqrt(2 * self.terms) * math.exp(-t / 2) / -math.expm1(-t)
+
     def tail(self, at: int) -> tuple[Fraction, Fraction]:
         """Return certified bounds of ``P[S >= at]``, from below and from above.
 

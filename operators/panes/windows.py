@@ -13,7 +13,8 @@ import numpy as np
 
 from accountant.errors import ArgumentError
 from operators.base import Decision
-from operators.descriptors import Maker, Mechanism
+from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
+from operators.panes.law import LaplaceSum
 from operators.panes.looks import first_rings
 from operators.panes.mechanism import Panes
 from operators.panes.pricing import PaneQuestion
@@ -132,6 +133,10 @@ class PaneWindows:
         """Certified upper bounds of the worst miss and the worst false alarm of a window."""
         return self.panes.errors(0)
 
+    def deviation(self, panes: int) -> float:
+        """Return how noisy a sum is; see :meth:`operators.base.PaneOperator.deviation`."""
+        return LaplaceSum(self.panes.rate, panes).deviation
+
     @property
     def _row(self) -> int:
         """Which statistic the test reads."""
@@ -157,7 +162,8 @@ class PaneWindows:
 
 PANES: Final = Mechanism(
     name="panes",
-    releases="which predicates ring, of every window over the panes",
+    releases="which predicates ring, of every window over the panes; noisy counts where asked for",
+    keys=(*CONDITION_KEYS, "release"),
     single=Maker(PaneWindows.planned),
     early=Maker(PaneWindows.planned),
     panes=PaneWindows.planned,

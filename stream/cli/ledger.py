@@ -138,7 +138,7 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
     help="What `tocsin run --json` printed: compared with what was decided; repeatable.",
 )
 @click.option(
-    "--topics", is_flag=True, help="Compare the decisions and alarms topics with what was decided."
+    "--topics", is_flag=True, help="Compare the topics of what left with what was decided."
 )
 @click.pass_obj
 def verify(
@@ -347,6 +347,8 @@ def _compare_published(
         # In the order in which they leave: whose decision is read has its alarms there by then.
         read_records(kafka, "decisions", 0, records.take_decision)
         read_records(kafka, "alarms", 0, records.take_alarm)
+        if any(query.releases_counts for query in alarms.running.values()):
+            read_records(kafka, "counts", 0, records.take_count)
     archived = () if folder is None else moved_in(opened, folder)
     return compare(
         alarms, opened, records, through=through, archived=archived, to_the_end=not saved

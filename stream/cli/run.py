@@ -20,7 +20,7 @@ from stream.cli.workers import Place, check_workers, run_workers, worker_setting
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.records import encode
 from stream.decisions.registration import scopes_of
-from stream.decisions.release import alarm_records, decision_record
+from stream.decisions.release import alarm_records, count_records, decision_record
 from stream.logs.settings import Form, Level
 from stream.planning.budget import budget_plan
 from stream.planning.outlook import starving
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
-    from stream.decisions.records import Alarm, DecisionRecord
+    from stream.decisions.records import Alarm, Record
     from stream.model.alarms import Alarms
     from stream.replay.replay import ReplaySummary
 
@@ -62,7 +62,9 @@ _UNCLAIMED = (
     help="Replay Parquet, CSV or JSON lines instead of reading Kafka.",
 )
 @click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]", shell_complete=event_files)
-@click.option("--json", "as_json", is_flag=True, help="Decisions and alarms, one a line.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Decisions, alarms and released counts, one a line."
+)
 @click.option(
     "--custodian-report",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
@@ -237,7 +239,9 @@ def _echo_records(alarms: Alarms, decision: StoredDecision) -> None:
     _print_record(decision_record(query, alarms, decision))
     for alarm in alarm_records(query, decision):
         _print_record(alarm)
+    for count in count_records(decision):
+        _print_record(count)
 
 
-def _print_record(record: DecisionRecord | Alarm) -> None:
+def _print_record(record: Record) -> None:
     click.echo(encode(record))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from stream.decisions.records import Alarm, DecisionRecord
+    from stream.decisions.records import Record
     from stream.logs.settings import Level
     from stream.model.alarms import Alarms, Settings
 
@@ -32,7 +32,7 @@ def start(
     settings: Settings,
     level: Level | None,
     form: Form | None,
-    released: Callable[[DecisionRecord | Alarm], None] | None,
+    released: Callable[[Record], None] | None,
 ) -> int:
     """Run one worker and return its exit code.
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["build_budget", "build_feeds", "build_kafka", "build_settings"]
 
+_ROLES = ("alarms_topic", "decisions_topic", "doorbell_topic", "ledgers_topic", "counts_topic")
 _LARGEST_CLIP = 2**31
 _LARGEST_CAP = 1_000_000
 _SHORTEST_KEY = 16
@@ -119,7 +120,7 @@ def build_kafka(
         findings.wrong(("kafka", "bootstrap"), "not a list of host:port", hint)
     before: dict[str, str] = {}
     taken = {feed.topic: f"the feed `{name}` reads" for name, feed in feeds.items()}
-    for role in ("alarms_topic", "decisions_topic", "doorbell_topic", "ledgers_topic"):
+    for role in _ROLES:
         topic = getattr(model, role)
         if topic in taken:
             written = role if role in model.model_fields_set else before.get(topic, role)
@@ -138,6 +139,7 @@ def build_kafka(
         decisions_topic=model.decisions_topic,
         doorbell_topic=model.doorbell_topic,
         ledgers_topic=model.ledgers_topic,
+        counts_topic=model.counts_topic,
         security=security,
         session_timeout_ms=model.session_timeout,
     )

@@ -77,6 +77,7 @@ __all__ = [
     "MetricsModel",
     "PunctuationModel",
     "ReferenceModel",
+    "Release",
     "TableModel",
 ]
 
@@ -128,6 +129,9 @@ _DeciderName = Annotated[
     str, PlainValidator(_word_of(_DECIDERS)), WithJsonSchema(shapes.words(_DECIDERS))
 ]
 
+Release = Literal["alarms", "counts"]
+"""What leaves of an alarm's windows: which predicates ring, or their noisy counts, too."""
+
 AppendTo = Literal["window", "run"]
 """Where a cell that did not ring is asked again: at once, or among the next window's cells."""
 
@@ -156,6 +160,7 @@ class KafkaModel(_Model):
     group: Name = "tocsin"
     alarms_topic: TopicName = "tocsin.alarms"
     decisions_topic: TopicName = "tocsin.decisions"
+    counts_topic: TopicName = "tocsin.counts"
     doorbell_topic: TopicName = "tocsin.doorbell"
     ledgers_topic: TopicName = "tocsin.ledgers"
     security: SecurityModel = SecurityModel()
@@ -280,6 +285,7 @@ class AlarmModel(LifecycleModel):
     alarms_per_period: Whole | None = None
     append: Whole | None = None
     append_to: Annotated[AppendTo, PlainValidator(_word_of(get_args(AppendTo)))] | None = None
+    release: Annotated[Release, PlainValidator(_word_of(get_args(Release)))] = "alarms"
     decider: _DeciderName | None = None
     epsilon: CellEpsilon | None = None
     reference: ReferenceModel | None = None

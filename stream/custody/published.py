@@ -6,16 +6,24 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from accountant.errors import DataError
-from stream.decisions.records import Alarm, decode_alarm, decode_decision, encode
+from stream.decisions.records import (
+    Alarm,
+    CountRecord,
+    decode_alarm,
+    decode_count,
+    decode_decision,
+    encode,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stream.decisions.records import DecisionRecord
+    from stream.decisions.records import DecisionRecord, Record
 
 __all__ = ["Number", "Records"]
 
 _NUMBERS: Final = 2**63
+_KINDS: Final = {Alarm: "alarm", CountRecord: "count"}
 
 
 class Number(NamedTuple):
@@ -27,21 +35,23 @@ class Number(NamedTuple):
 
 
 class Records:
-    """Published decisions and alarms, each that differs from the others once."""
+    """Published decisions, alarms and counts, each that differs from the others once."""
 
     def __init__(self) -> None:
         self._decisions: defaultdict[Number, list[DecisionRecord]] = defaultdict(list)
         self._alarms: defaultdict[Number, dict[bytes, Alarm]] = defaultdict(dict)
+        self._counts: defaultdict[Number, dict[bytes, CountRecord]] = defaultdict(dict)
         self.unreadable: Counter[str] = Counter()
 
-    def take(self, record: DecisionRecord | Alarm) -> None:
+    def take(self, record: Record) -> None:
         """Take one; copies are nothing new."""
         number = Number(record.ledger, record.query, record.sequence)
-        is_alarm = isinstance(record, Alarm)
         if not 0 < record.sequence < _NUMBERS:
-            self.unreadable["alarm" if is_alarm else "decision"] += 1
+            self.unreadable[_KINDS.get(type(record), "decision")] += 1
         elif isinstance(record, Alarm):
             self._alarms[number].setdefault(encode(record), record)
+        elif isinstance(record, CountRecord):
+            self._counts[number].setdefault(encode(record), record)
         elif record not in self._decisions[number]:
             self._decisions[number].append(record)
 
@@ -53,21 +63,27 @@ class Records:
         """Take a record of the alarms topic."""
         self._read(value, decode_alarm, "alarm")
 
+    def take_count(self, value: bytes | None) -> None:
+        """Take a record of the counts topic."""
+        self._read(value, decode_count, "count")
+
     def numbers(self) -> set[Number]:
         """Return which decisions the records are about."""
-        return self._decisions.keys() | self._alarms.keys()
+        return self._decisions.keys() | self._alarms.keys() | self._counts.keys()
 
     def alarms_of(self, number: Number) -> list[Alarm]:
         """Return the alarms of a decision, in the order in which they were taken."""
         return list(self._alarms.get(number, {}).values())
 
+    def counts_of(self, number: Number) -> list[CountRecord]:
+        """Return the noisy counts of a decision, in the order in which they were taken."""
+        return list(self._counts.get(number, {}).values())
+
     def decisions_of(self, number: Number) -> list[DecisionRecord]:
         """Return the records of a decision: one, but for what was altered."""
         return self._decisions.get(number, [])
 
-    def _read(
-        self, value: bytes | None, decode: Callable[[bytes], DecisionRecord | Alarm], kind: str
-    ) -> None:
+    def _read(self, value: bytes | None, decode: Callable[[bytes], Record], kind: str) -> None:
         try:
             self.take(decode(value or b""))
         except DataError:

@@ -19,6 +19,8 @@ from accountant.records import StoredDecision
 from accountant.store import decisionchain
 from accountant.store.declaration import made_from
 from stream.custody.published import Number
+from stream.custody.releasedcounts import altered_counts, counts_once, other_counts
+from stream.decisions.counts import counts_shown
 from stream.decisions.records import (
     alarm_id,
     alarms_digest,
@@ -183,6 +185,11 @@ class _Comparing:
                 yield f"{where}: its decision record was altered: {', '.join(wrong)}"
         yield from _altered(alarms, epsilon_text(row.epsilon_units), query, where)
         yield from self._alarms_of(row, decision, decisions, alarms, where)
+        counts = self._records.counts_of(number)
+        if row.alarms:
+            yield from other_counts(counts, decision, where, whole=self._whole(row))
+        else:
+            yield from altered_counts(counts, row.key, where)
 
     def _alarms_of(
         self,
@@ -196,17 +203,22 @@ class _Comparing:
         number = Number(decision.ledger_id, row.query, row.sequence)
         whole = self._whole(row)
         found = [one.alarm_id for one in alarms]
-        if row.alarms or not row.alarm_count:
+        counts = counts_shown(counts_once(self._records.counts_of(number)))
+        more = row.alarm_count or counts is not None or self._releases_counts(row)
+        if row.alarms or not more:
             yield from _other_ids(found, released_ids(decision), where, whole=whole)
         elif row.alarms_digest is None:
             yield from self._counted(found, row.alarm_count, number, where, _BY_COUNT_ALONE)
         elif not decisions:
             yield from self._counted(found, row.alarm_count, number, where, _WITHOUT_RECORD)
         elif row.alarms_digest not in {
-            decisionchain.alarms_digest(encode_released(row.key, _once(alarms), one.unanswered))
+            decisionchain.alarms_digest(
+                encode_released(row.key, _once(alarms), one.unanswered, counts)
+            )
             for one in decisions
         }:
-            yield f"{where}: its alarms are not those that it released, in their order"
+            what = "alarms" if counts is None else "alarms and counts"
+            yield f"{where}: its {what} are not those that it released, in their order"
         elif any(one.alarms_digest not in {"", alarms_digest(found)} for one in decisions):
             yield f"{where}: its decision record was altered: alarms_digest"
 
@@ -217,7 +229,9 @@ class _Comparing:
             alarms = self._records.alarms_of(number)
             where = f"number {number.sequence} of {number.query!r}, ledger {number.ledger}"
             if not decisions:
-                yield f"{where}: {len(alarms)} alarm(s) without a decision"
+                counts = len(self._records.counts_of(number))
+                beside = f" and {counts} count(s)" if counts else ""
+                yield f"{where}: {len(alarms)} alarm(s){beside} without a decision"
                 continue
             record = decisions[0]
             if any(map(self._unknown, decisions)):
@@ -242,6 +256,16 @@ class _Comparing:
         if many != stated:
             yield f"{where}: {many} alarm(s), and {stated} were released"
         self._beside[number.query, why] += bool(stated)
+
+    def _releases_counts(self, row: DecisionRow) -> bool:
+        """Tell whether counts left with a decision, as far as the configuration knows it."""
+        query = self._alarms.running.get(row.query)
+        return (
+            query is not None
+            and query.fingerprint == row.fingerprint
+            and query.releases_counts
+            and row.reason is None
+        )
 
     def _whole(self, row: DecisionRow) -> bool:
         """Tell whether all of a decision had left before the records were read."""

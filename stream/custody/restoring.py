@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from accountant.errors import DataError, LedgerError
 from accountant.units import PrivacyUnit
-from stream.decisions.records import decode_alarm, decode_decision
+from stream.decisions.records import decode_alarm, decode_count, decode_decision
 from stream.decisions.registration import registration, scopes_of, terms_of
 from stream.decisions.release import seen_decision
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import SeenDecision
-    from stream.decisions.records import Alarm, DecisionRecord
+    from stream.decisions.records import Alarm, CountRecord, Record
     from stream.model.alarms import Alarms
 
 _Read = TypeVar("_Read")
@@ -60,7 +61,7 @@ def take_over(alarms: Alarms, opened: Ledger, seen: Sequence[SeenDecision]) -> i
 
 
 def published_in(paths: Sequence[Path], alarms: Alarms) -> list[SeenDecision]:
-    """Return the decisions that saved output of ``tocsin run --json`` shows; alarms say no more.
+    """Return the decisions that saved output of ``tocsin run --json`` shows; no more is charged.
 
     Args:
         paths: of files with one record a line.
@@ -78,7 +79,7 @@ def published_in(paths: Sequence[Path], alarms: Alarms) -> list[SeenDecision]:
     return found
 
 
-def records_in(path: Path) -> Iterator[DecisionRecord | Alarm]:
+def records_in(path: Path) -> Iterator[Record]:
     """Yield what saved output of ``tocsin run --json`` shows, line by line.
 
     Raises:
@@ -104,8 +105,10 @@ def _published_in(path: Path, alarms: Alarms) -> Iterator[SeenDecision]:
         yield found[0]
 
 
-def _lines_of(path: Path, read: Callable[[bytes], _Read]) -> Iterator[tuple[str, _Read | Alarm]]:
-    """Yield every line's place and what it holds: what ``read`` makes of it, or an alarm."""
+def _lines_of(
+    path: Path, read: Callable[[bytes], _Read]
+) -> Iterator[tuple[str, _Read | Alarm | CountRecord]]:
+    """Yield every line's place and what it holds: what ``read`` makes of it, or no decision."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
@@ -115,17 +118,17 @@ def _lines_of(path: Path, read: Callable[[bytes], _Read]) -> Iterator[tuple[str,
         try:
             yield place, read(line)
         except (DataError, ValueError):
-            yield place, _alarm(line, place)
+            yield place, _alarm_or_count(line, place)
 
 
-def _alarm(line: bytes, place: str) -> Alarm:
-    try:
-        return decode_alarm(line)
-    except DataError:
-        raise DataError(
-            f"{place}: neither a decision nor an alarm",
-            hint="give what `tocsin run FILE --replay ... --json` printed, in whole lines",
-        ) from None
+def _alarm_or_count(line: bytes, place: str) -> Alarm | CountRecord:
+    for read in (decode_alarm, decode_count):
+        with suppress(DataError):
+            return read(line)
+    raise DataError(
+        f"{place}: neither a decision nor an alarm",
+        hint="give what `tocsin run FILE --replay ... --json` printed, in whole lines",
+    ) from None
 
 
 def _refuse_another_unit(alarms: Alarms, unknown: Collection[SeenDecision]) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from accountant.costs.charges import Charge, PeriodCap, UniformCost, WindowKey
 from accountant.records import Answer, Request
 from accountant.units import to_loss_units
+from stream.decisions.counts import counts_of
 from stream.decisions.mechanisms import as_charged, early_of, operator_of, panes_of, run_of
 from stream.decisions.panes import StoredPanes
 from stream.decisions.release import encode_fired
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from accountant.records import Partial, StoredDecision
     from operators.base import Operator
     from operators.noise.source import NoiseSource
+    from stream.decisions.counts import WindowCounts
     from stream.decisions.schedule import Window
     from stream.decisions.steps import StepHook
     from stream.model.alarms import Alarms
@@ -168,7 +170,9 @@ class Judge:
             key,
             fingerprint=query.fingerprint,
             cost=drawn.cost,
-            alarms=encode_fired(query, fired, late=drawn.late, unanswered=drawn.unanswered),
+            alarms=encode_fired(
+                query, fired, late=drawn.late, unanswered=drawn.unanswered, counts=drawn.counts
+            ),
             alarm_count=len(fired) + len(drawn.late),
             next_start_ms=next_start_ms,
             release_ms=release_ms,
@@ -208,7 +212,12 @@ class Judge:
         if not self._stored.continues(query, index):
             return "step_missed", _nothing
         operator, free = self._panes[query.id], UniformCost(0, len(query.domain))
-        return None, lambda: _Drawn(operator.fired(noisy), free)
+
+        def draw() -> _Drawn:
+            counts = counts_of(query, operator, noisy)
+            return _Drawn(operator.fired(noisy), free, counts=counts)
+
+        return None, draw
 
     def _draw(self, query: Query, index: int, partials: WindowPartials) -> _Drawn:
         """Decide the cells of a window; of a run, go on from where the ledger says it stands."""
@@ -375,6 +384,7 @@ class _Drawn:
     unanswered: int = 0
     run: RunAfter | None = None
     noisy: Noisy | None = None
+    counts: WindowCounts | None = None
 
 
 _Found: TypeAlias = "tuple[str | None, Callable[[], _Drawn]]"

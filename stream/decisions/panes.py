@@ -8,6 +8,7 @@ denied for the pane's reason, which tells of no event.
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -29,6 +30,23 @@ __all__ = ["StoredPanes", "decoded"]
 
 _QUICKLY: Final = 1  # noise hardly shrinks by more effort
 _WIDTHS: Final = ("<i1", "<i2", "<i4", "<i8")  # every window unpacks all its panes
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyPanes:
+    """The noisy counts of some panes in their order, each unpacked when its turn comes.
+
+    Args:
+        stored: of every pane, as :class:`StoredPanes` encodes them.
+        cells: how many counts each of them has.
+    """
+
+    stored: tuple[bytes, ...]
+    cells: int
+
+    def __iter__(self) -> Iterator[NDArray[np.int64]]:
+        """Yield the counts of each, shape (cells,), int64."""
+        return (decoded(each, self.cells) for each in self.stored)
 
 
 class StoredPanes:
@@ -63,7 +81,7 @@ class StoredPanes:
         """Tell whether all panes of an alarm's window have been decided or denied."""
         return self._ledger.cursor(query.panes) >= key.end_ms
 
-    def over(self, query: Query, start_ms: int, end_ms: int) -> Iterator[NDArray[np.int64]] | str:
+    def over(self, query: Query, start_ms: int, end_ms: int) -> NoisyPanes | str:
         """Return the noisy counts of a window's panes, or why it is denied.
 
         Args:
@@ -72,8 +90,7 @@ class StoredPanes:
             end_ms: where it, or its step, ends. All panes have ended.
 
         Returns:
-            Of each pane in its turn, shape (cells,), int64: a window holds no more of them at a
-            time than it looks at. Else one of :data:`stream.model.reasons.DENIALS`.
+            Those of each pane; else one of :data:`stream.model.reasons.DENIALS`.
         """
         panes = self._panes[query.panes]
         rows = self._ledger.noisy.between(panes.id, start_ms, end_ms)
@@ -84,7 +101,7 @@ class StoredPanes:
             if row is None:
                 return self._why_not(one)
             found.append(row.counts)
-        return (decoded(each, len(query.domain)) for each in found)
+        return NoisyPanes(tuple(found), len(query.domain))
 
     def continues(self, query: Query, index: int) -> bool:
         """Tell whether the step before one was decided, where a window has steps.

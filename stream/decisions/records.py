@@ -1,15 +1,15 @@
-"""Alarms and decisions: what leaves Tocsin, as JSON.
+"""Alarms, decisions and noisy counts: what leaves Tocsin, as JSON.
 
-Both kinds of record hold configuration and released decisions only. Their published schemas are
-``stream/decisions/schemas/alarm.schema.json`` and
-``stream/decisions/schemas/decision.schema.json``.
+All kinds of record hold configuration and released values only. Their published schemas are
+``alarm.schema.json``, ``decision.schema.json`` and ``count.schema.json`` in
+``stream/decisions/schemas``.
 """
 
 from __future__ import annotations
 
 from hashlib import blake2b
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -25,14 +25,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Alarm",
+    "CountRecord",
     "DecisionRecord",
+    "Record",
     "alarm_id",
     "alarms_digest",
     "decode_alarm",
+    "decode_count",
     "decode_decision",
     "encode",
     "epsilon_text",
     "make_alarm",
+    "make_count",
     "make_decision",
     "schema",
 ]
@@ -118,6 +122,43 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     budget: str = ""
     periods: tuple[str, ...] = ()
     next_start: str = ""
+
+
+class CountRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The noisy count of one predicate in one window, of an alarm that releases counts.
+
+    It is what the window's noisy panes add up to, whatever that is: also below 0, and above what
+    could have been counted. It is right on average, and says nothing more of what was counted.
+
+    Args:
+        count_id: 32 hex digits, the same for every copy of this count.
+        query: the alarm's name in the configuration.
+        predicate: the group's values by field; empty for one predicate over everything.
+        window_start: ISO 8601 UTC with milliseconds, inclusive.
+        window_end: exclusive.
+        count: of events, or the sum in the field's own unit.
+        standard_deviation: of its noise, in the same unit.
+        noisy_panes: the name of the panes; counts over the same panes share their noise.
+        panes: how many of them were added up.
+        ledger: id of the ledger that keeps the decision.
+        sequence: the decision's number among those of the query in that ledger.
+    """
+
+    count_id: str
+    query: str
+    predicate: dict[str, str]
+    window_start: str
+    window_end: str
+    count: int | float
+    standard_deviation: float
+    noisy_panes: str
+    panes: int
+    ledger: str
+    sequence: int
+
+
+Record: TypeAlias = Alarm | DecisionRecord | CountRecord
+"""Whatever leaves."""
 
 
 def make_alarm(
@@ -222,6 +263,44 @@ def make_decision(
     )
 
 
+def make_count(
+    key: WindowKey,
+    predicate: Mapping[str, str],
+    *,
+    count: float,
+    standard_deviation: float,
+    noisy_panes: str,
+    panes: int,
+    ledger: str,
+    sequence: int,
+) -> CountRecord:
+    """Return the noisy count of one predicate of one window.
+
+    Args:
+        key: query and window.
+        predicate: the group's values by field.
+        count: of events, or the sum in the field's own unit.
+        standard_deviation: of its noise, in the same unit.
+        noisy_panes: the name of the panes that were added up.
+        panes: how many.
+        ledger: the ledger's id.
+        sequence: the decision's number among those of the query in it.
+    """
+    return CountRecord(
+        count_id=_identity(b"tocsin.count", key, predicate),
+        query=key.query,
+        predicate=dict(predicate),
+        window_start=iso_utc(key.start_ms),
+        window_end=iso_utc(key.end_ms),
+        count=count,
+        standard_deviation=standard_deviation,
+        noisy_panes=noisy_panes,
+        panes=panes,
+        ledger=ledger,
+        sequence=sequence,
+    )
+
+
 def _step(key: WindowKey) -> dict[str, str]:
     return {"step_start": iso_utc(key.start_ms), "step_end": iso_utc(key.end_ms)}
 
@@ -231,10 +310,7 @@ def alarm_id(key: WindowKey, predicate: Mapping[str, str]) -> str:
 
     Not on the ledger, the worker or the attempt: every copy of an alarm carries the same id.
     """
-    canonical = msgspec.json.encode(
-        [key.query, key.start_ms, key.end_ms, dict(predicate)], order="deterministic"
-    )
-    return blake2b(canonical, digest_size=16, person=b"tocsin.alarm").hexdigest()
+    return _identity(b"tocsin.alarm", key, predicate)
 
 
 def alarms_digest(ids: Iterable[str]) -> str:
@@ -248,7 +324,7 @@ def alarms_digest(ids: Iterable[str]) -> str:
     return blake2b(lines.encode(), digest_size=16).hexdigest()
 
 
-def encode(record: Alarm | DecisionRecord) -> bytes:
+def encode(record: Record) -> bytes:
     """Return a record as one JSON object."""
     return msgspec.json.encode(record)
 
@@ -271,7 +347,16 @@ def decode_decision(value: bytes) -> DecisionRecord:
     return _decode(_DECISION, value, "a decision")
 
 
-def schema(kind: Literal["alarm", "decision", "notice"]) -> dict[str, Any]:
+def decode_count(value: bytes) -> CountRecord:
+    """Parse a record of the counts topic.
+
+    Raises:
+        DataError: if it is not a noisy count.
+    """
+    return _decode(_COUNT, value, "a noisy count")
+
+
+def schema(kind: Literal["alarm", "count", "decision", "notice"]) -> dict[str, Any]:
     """Return the published JSON Schema (2020-12) of a record, or of what is delivered."""
     text = files("stream.decisions").joinpath("schemas", f"{kind}.schema.json").read_bytes()
     return msgspec.json.decode(text, type=dict[str, Any])
@@ -287,6 +372,15 @@ def epsilon_text(units: int) -> str:
 
 _ALARM = msgspec.json.Decoder(Alarm)
 _DECISION = msgspec.json.Decoder(DecisionRecord)
+_COUNT = msgspec.json.Decoder(CountRecord)
+
+
+def _identity(kind: bytes, key: WindowKey, predicate: Mapping[str, str]) -> str:
+    """Return what names a record of a kind: 32 hex digits, of window and predicate alone."""
+    canonical = msgspec.json.encode(
+        [key.query, key.start_ms, key.end_ms, dict(predicate)], order="deterministic"
+    )
+    return blake2b(canonical, digest_size=16, person=kind).hexdigest()
 
 
 def _decode(decoder: msgspec.json.Decoder[_Kind], value: bytes, what: str) -> _Kind:

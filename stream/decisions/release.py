@@ -1,7 +1,8 @@
 """From a stored decision to the records that leave.
 
-What the ledger keeps of a decision is which predicates fired, by name: a later configuration may
-number them otherwise, and a retry must publish what was decided.
+What the ledger keeps of a decision is which predicates fired, by name, and their noisy counts where
+these leave, too: a later configuration may number them otherwise, and a retry must publish what was
+decided.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import msgspec
 
 from accountant.costs.charges import WindowKey
 from accountant.records import Outcome, SeenDecision
+from stream.decisions.counts import WindowCounts  # noqa: TC001  # the decoder reads it
 from stream.decisions.records import (
     DecisionRecord,
     alarm_id,
     alarms_digest,
     make_alarm,
+    make_count,
     make_decision,
 )
 from stream.model.alarms import cells_per_unit, scope_of
@@ -24,19 +27,21 @@ from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.instants import from_iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from accountant.records import StoredDecision
-    from stream.decisions.records import Alarm
+    from stream.decisions.records import Alarm, CountRecord
     from stream.model.alarms import Alarms, Budget
     from stream.model.queries import Query
 
 __all__ = [
     "alarm_records",
+    "count_records",
     "decision_record",
     "encode_fired",
     "encode_released",
     "released_alarms",
+    "released_counts",
     "released_ids",
     "seen_decision",
     "window_around",
@@ -54,11 +59,12 @@ class _Late(msgspec.Struct, frozen=True):
 
 
 class _InRun(msgspec.Struct, frozen=True):
-    """What a window of a run rang, where that is more than the list of its own predicates."""
+    """What left of a window, where that is more than the list of its own predicates."""
 
     fired: _Predicates
     late: list[_Late] = []
     unanswered: int = 0
+    counts: WindowCounts | msgspec.UnsetType = msgspec.UNSET
 
 
 _STORED = msgspec.json.Decoder(_Predicates | _InRun)
@@ -70,38 +76,44 @@ def encode_fired(
     *,
     late: Iterable[tuple[int, int]] = (),
     unanswered: int = 0,
+    counts: WindowCounts | None = None,
 ) -> bytes:
-    """Return the predicates that fired as JSON, for the ledger.
+    """Return the predicates that fired as JSON, for the ledger, and what leaves beside them.
 
     Args:
         query: names them.
         fired: their numbers.
         late: numbers of earlier windows and of predicates that fired only now.
         unanswered: how many got no answer, as the run of their alarm was spent.
+        counts: the noisy counts of the window, where they leave.
     """
     predicates = [query.domain.predicate(index) for index in fired]
     others = [
         _Late(query.domain.predicate(index), *query.calendar.bounds(window))
         for window, index in late
     ]
-    return _encoded(predicates, others, unanswered)
+    return _encoded(predicates, others, unanswered, counts)
 
 
 def encode_released(
-    key: WindowKey, released: Sequence[tuple[WindowKey, dict[str, str]]], unanswered: int
+    key: WindowKey,
+    released: Sequence[tuple[WindowKey, dict[str, str]]],
+    unanswered: int,
+    counts: WindowCounts | None = None,
 ) -> bytes:
-    """Return what :func:`encode_fired` returned of a window, from the alarms that left.
+    """Return what :func:`encode_fired` returned of a window, from what left.
 
     Args:
         key: the window.
         released: window and predicate of each alarm, in the order in which they left.
         unanswered: how many predicates got no answer.
+        counts: the counts that left.
     """
     own = [predicate for each, predicate in released if each == key]
     late = [
         _Late(predicate, each.start_ms, each.end_ms) for each, predicate in released if each != key
     ]
-    return _encoded(own, late, unanswered)
+    return _encoded(own, late, unanswered, counts)
 
 
 def released_ids(decision: StoredDecision) -> list[str]:
@@ -123,6 +135,32 @@ def alarm_records(query: Query, decision: StoredDecision) -> Iterator[Alarm]:
             sequence=decision.sequence,
             window=window_around(query, key),
         )
+
+
+def count_records(decision: StoredDecision) -> Iterator[CountRecord]:
+    """Yield the noisy counts that leave with a decision, by predicate; none where none do."""
+    counts = _stored(decision).counts
+    if counts is msgspec.UNSET:
+        return
+    for predicate, count in counts.by_predicate():
+        yield make_count(
+            decision.key,
+            predicate,
+            count=count,
+            standard_deviation=counts.standard_deviation,
+            noisy_panes=counts.noisy_panes,
+            panes=counts.panes,
+            ledger=decision.ledger_id,
+            sequence=decision.sequence,
+        )
+
+
+def released_counts(decision: StoredDecision) -> Iterator[tuple[Mapping[str, str], float, float]]:
+    """Yield predicate, noisy count and standard deviation of what leaves with a decision."""
+    counts = _stored(decision).counts
+    if counts is not msgspec.UNSET:
+        for predicate, count in counts.by_predicate():
+            yield predicate, count, counts.standard_deviation
 
 
 def decision_record(query: Query, alarms: Alarms, decision: StoredDecision) -> DecisionRecord:
@@ -212,10 +250,13 @@ def released_alarms(decision: StoredDecision) -> list[tuple[WindowKey, dict[str,
     return [*late, *((decision.key, predicate) for predicate in stored.fired)]
 
 
-def _encoded(fired: _Predicates, late: list[_Late], unanswered: int) -> bytes:
-    if not late and not unanswered:
+def _encoded(
+    fired: _Predicates, late: list[_Late], unanswered: int, counts: WindowCounts | None
+) -> bytes:
+    if not late and not unanswered and counts is None:
         return msgspec.json.encode(fired)
-    return msgspec.json.encode(_InRun(fired, late, unanswered))
+    kept = msgspec.UNSET if counts is None else counts
+    return msgspec.json.encode(_InRun(fired, late, unanswered, kept))
 
 
 def _stored(decision: StoredDecision) -> _InRun:

@@ -197,7 +197,7 @@ def seen_decisions(
 
 def read_records(
     kafka: KafkaSettings,
-    kind: Literal["alarms", "decisions"],
+    kind: Literal["alarms", "counts", "decisions"],
     since_ms: int,
     take: Callable[[bytes | None], None],
 ) -> int:
@@ -216,7 +216,12 @@ def read_records(
         DependencyError: Kafka cannot be reached.
         LogChangedError: there is no such topic.
     """
-    topic = kafka.alarms_topic if kind == "alarms" else kafka.decisions_topic
+    topics = {
+        "alarms": kafka.alarms_topic,
+        "counts": kafka.counts_topic,
+        "decisions": kafka.decisions_topic,
+    }
+    topic = topics[kind]
     with admin_client(kafka) as client:
         facts = describe(client, [topic]).get(topic)
     if facts is None:

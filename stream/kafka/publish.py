@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 from aiokafka import AIOKafkaProducer
 
 from stream.decisions.records import encode
-from stream.decisions.release import alarm_records, decision_record, released_alarms
+from stream.decisions.release import (
+    alarm_records,
+    count_records,
+    decision_record,
+    released_alarms,
+    released_counts,
+)
 from stream.decisions.steps import Step
 from stream.kafka.clients import aiokafka_arguments
 from stream.model.alarms import require_kafka
@@ -26,7 +32,7 @@ if TYPE_CHECKING:
 
     from accountant.records import StoredDecision
     from stream.build import Runtime
-    from stream.decisions.records import Alarm, DecisionRecord
+    from stream.decisions.records import Record
     from stream.kafka.witness import Witness
 
 __all__ = ["Publisher"]
@@ -43,7 +49,7 @@ class Publisher:
         runtime: configuration, ledger, metrics, clock.
         executor: where the ledger is called.
         witness: opens that of this process (:meth:`stream.kafka.witness.Witness.opened`).
-        released: told every decision and alarm record once the brokers have it.
+        released: told every record once the brokers have it.
     """
 
     def __init__(
@@ -51,7 +57,7 @@ class Publisher:
         runtime: Runtime,
         executor: Executor,
         witness: Callable[[], AbstractAsyncContextManager[Witness]],
-        released: Callable[[DecisionRecord | Alarm], None] | None,
+        released: Callable[[Record], None] | None,
     ) -> None:
         self._runtime = runtime
         self._released = released
@@ -111,7 +117,10 @@ class Publisher:
                 self._runtime.step(Step.AFTER_PUBLISH, decision.key)
                 await self._in_thread(partial(ledger.mark_published, decision.key))
                 self._runtime.metrics.published(
-                    decision, self._delay_s(decision), released_alarms(decision)
+                    decision,
+                    self._delay_s(decision),
+                    released_alarms(decision),
+                    released_counts(decision),
                 )
         finally:
             await self._in_thread(lambda: turn.__exit__(None, None, None))
@@ -129,25 +138,25 @@ class Publisher:
         return any(one.key.end_ms <= decision.key.end_ms for one in left)
 
     async def _send(self, producer: Any, decision: StoredDecision, tick_ms: int) -> None:
-        """Send a decision, then its alarms, dated by the tick: how long it took is nobody's."""
+        """Send a decision, then what leaves with it, dated by the tick, not by what it took."""
         query = self._runtime.alarms.running[decision.key.query]
         key = query.id.encode()
         ending = decision_record(query, self._runtime.alarms, decision)
         await producer.send_and_wait(
             self._kafka.decisions_topic, encode(ending), key=key, timestamp_ms=tick_ms
         )
-        alarms = list(alarm_records(query, decision))
+        rest: list[tuple[str, Record]] = [
+            *((self._kafka.alarms_topic, one) for one in alarm_records(query, decision)),
+            *((self._kafka.counts_topic, one) for one in count_records(decision)),
+        ]
         sent = [
-            await producer.send(
-                self._kafka.alarms_topic, encode(alarm), key=key, timestamp_ms=tick_ms
-            )
-            for alarm in alarms
+            await producer.send(topic, encode(one), key=key, timestamp_ms=tick_ms)
+            for topic, one in rest
         ]
         await asyncio.gather(*sent)
         if self._released is not None:
-            self._released(ending)
-            for alarm in alarms:
-                self._released(alarm)
+            for one in (ending, *(one for _, one in rest)):
+                self._released(one)
 
     def _delay_s(self, decision: StoredDecision) -> float | None:
         if not decision.release_ms:

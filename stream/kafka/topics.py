@@ -194,6 +194,8 @@ def plan(alarms: Alarms, *, partitions: int = 4) -> list[TopicPlan]:
     ]
     plans.append(TopicPlan(kafka.alarms_topic, 1, {"cleanup.policy": "delete"}))
     plans.append(TopicPlan(kafka.decisions_topic, 1, {"cleanup.policy": "delete"}))
+    if any(query.releases_counts for query in alarms.running.values()):
+        plans.append(TopicPlan(kafka.counts_topic, 1, {"cleanup.policy": "delete"}))
     dated = {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
     plans.append(TopicPlan(kafka.ledgers_topic, 1, dated))
     plans.append(TopicPlan(kafka.doorbell_topic, partitions, {"cleanup.policy": "delete"}))

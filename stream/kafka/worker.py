@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     from accountant.records import LogIdentity
     from stream.build import Runtime
-    from stream.decisions.records import Alarm, DecisionRecord
+    from stream.decisions.records import Record
     from stream.decisions.steps import StepHook
     from stream.kafka.presence import Presence
     from stream.model.alarms import Alarms
@@ -90,7 +90,7 @@ _trying_again = partial(
 def run(
     alarms: Alarms,
     *,
-    released: Callable[[DecisionRecord | Alarm], None] | None = None,
+    released: Callable[[Record], None] | None = None,
     step: StepHook = no_step,
     log_check_s: float = _LOG_S,
     log: Log | None = None,

@@ -181,6 +181,7 @@ class Metrics:
         decision: StoredDecision,
         cut_to_alarm_s: float | None,
         rang: Iterable[tuple[WindowKey, Mapping[str, str]]] = (),
+        counts: Iterable[tuple[Mapping[str, str], float, float]] = (),
     ) -> None:
         """Take note of a decision that has left: the only method that moves public series.
 
@@ -189,6 +190,7 @@ class Metrics:
             cut_to_alarm_s: seconds from the window's cut to its release; ``None`` in replays. It
                 slips by a tick when the work took long, so the custodian alone sees it.
             rang: window and predicate of every alarm that left with it.
+            counts: predicate, noisy count and standard deviation of every count that did.
         """
         query = decision.key.query
         self._public.decisions.labels(query, str(decision.outcome)).inc()
@@ -196,6 +198,7 @@ class Metrics:
         self._public.window_end.labels(query).set(decision.key.end_ms / 1000)
         for key, predicate in rang:
             self._public.rang.rang(query, predicate, key.end_ms)
+        self._public.counts.released(query, counts)
         if cut_to_alarm_s is not None:
             self._custodian.cut_to_alarm_seconds.observe(cut_to_alarm_s)
 

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from accountant.records import Outcome, PartialStatus
 from stream.metrics.caps import CapFamilies
+from stream.metrics.counts import CountFamilies
 from stream.metrics.journal import JournalFamilies
 from stream.metrics.losses import LossFamilies
 from stream.metrics.partitions import PartitionFamilies
@@ -74,6 +75,10 @@ class Public:
         )
         self.rang = RangFamilies({query.id: query.domain for query in alarms.queries.values()})
         registry.register(self.rang)
+        counted = [query for query in alarms.queries.values() if query.releases_counts]
+        self.counts = CountFamilies({query.id: query.domain for query in counted})
+        if counted:
+            registry.register(self.counts)
         plan_epsilon = Gauge(
             "tocsin_plan_epsilon",
             "Privacy loss of one cell of one window at worst, from configuration.",

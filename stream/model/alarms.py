@@ -80,6 +80,7 @@ class KafkaSettings:
         security: client settings passed through (``security_protocol``, ``sasl_mechanism``, ...),
             secrets among them.
         session_timeout_ms: of both consumer groups.
+        counts_topic: noisy counts, of alarms that release them.
     """
 
     bootstrap: str
@@ -90,6 +91,7 @@ class KafkaSettings:
     ledgers_topic: str
     security: Mapping[str, str] = field(repr=False)
     session_timeout_ms: int = 30_000
+    counts_topic: str = "tocsin.counts"
 
 
 @dataclass(frozen=True, slots=True)

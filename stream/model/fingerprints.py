@@ -38,8 +38,9 @@ SCHEMA_VERSION = 2
 def definition(query: Query, budget: Budget) -> dict[str, Any]:
     """Return everything that changes the decisions of a query.
 
-    A share changes which windows of *other* alarms are granted. It counts, so that workers agree on
-    it, and alarms without one keep the fingerprints they had.
+    A share changes which windows of *other* alarms are granted, and a release of counts no ring at
+    all. They count, so that workers agree on them and the custodian accepts them; alarms without
+    keep the fingerprints they had.
 
     Args:
         query: the query; its fingerprint is not read.
@@ -72,6 +73,7 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
         },
         "mechanism": query.mechanism,
         **_band(query),
+        **({"release": "counts"} if query.releases_counts else {}),
         "grace_ms": query.grace_ms,
         "privacy": {
             "unit": budget.unit.value,

@@ -198,6 +198,7 @@ class Query:
         readers: of panes, the alarms whose windows read them; empty for alarms.
         firsts: whether people count in the first step of their window alone that they are in, so
             that what its steps count adds up: of panes over cumulative windows.
+        releases_counts: whether the noisy counts of its windows leave, too; of windows over panes.
         share: unit ``user``: the part of the budget that is its own in every period; 0 without one.
         usual: shape (cells,), float64: the aggregate in an ordinary window, in its own unit; for
             plans only, so that it moves no decision and enters no fingerprint.
@@ -230,6 +231,7 @@ class Query:
     panes: str = ""
     readers: tuple[str, ...] = ()
     firsts: bool = False
+    releases_counts: bool = False
 
     @property
     def tolerance(self) -> str | dict[str, str]:

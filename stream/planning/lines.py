@@ -159,6 +159,7 @@ def _panes_line(share: PaneShare, plan: ScopePlan) -> dict[str, object]:
                 "noises": one.noises,
                 "missed": float(one.missed),
                 "false": float(one.false),
+                "standard_deviation": one.deviation,
             }
             for one in share.alarms
         ],

@@ -12,6 +12,7 @@ from accountant.units import PrivacyUnit, from_loss_units, to_loss_units
 from operators.panes import PaneQuestion, alternatives
 from operators.registry import DEFAULT, OFFERED
 from operators.single.adapter import promise_of
+from stream.decisions.counts import deviation_of
 from stream.decisions.mechanisms import as_charged, panes_of, price_of
 from stream.model.alarms import cells_per_unit
 from stream.planning.budget import REFERENCE_MS, PeriodTable, period_table
@@ -43,12 +44,15 @@ class Errors:
         noises: panes of a window, each with noise of its own.
         missed: probability that a predicate beyond its threshold does not ring.
         false: probability that one rings that is more than the tolerance allows below it.
+        deviation: standard deviation of its released counts, in their unit; ``None`` where it
+            releases none.
     """
 
     alarm: str
     noises: int
     missed: Fraction
     false: Fraction
+    deviation: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +88,16 @@ class PaneShare:
 
     @property
     def text(self) -> str:
-        """The same as a sentence."""
+        """The same in words."""
         names = ", ".join(one.alarm for one in self.alarms)
         shared = "share" if len(self.alarms) > 1 else "has"
         cost, apart = (float(from_loss_units(one)) for one in (self.units, self.apart_units))
         return (
             f"{names} {shared} noisy panes, {self.panes} ({self.windows}):"
             f" {self.pays.format(cost)}; window by window, {DEFAULT.name} would take {apart:.3f}"
-            f" ({self.times:.1f} times as much)" + "".join(self._otherwise())
+            f" ({self.times:.1f} times as much)"
+            + "".join(self._otherwise())
+            + "".join(map(_released, self.alarms))
         )
 
     def _otherwise(self) -> Iterator[str]:
@@ -208,4 +214,16 @@ def _errors(query: Query) -> Errors:
     operator = panes_of(query)
     if operator is None:
         raise ValueError("only windows over panes have their errors")
-    return Errors(query.id, query.aim.panes, *operator.errors)
+    panes, released = query.aim.panes, query.releases_counts
+    deviation = deviation_of(query, operator, panes) if released else None
+    return Errors(query.id, panes, *operator.errors, deviation)
+
+
+def _released(one: Errors) -> str:
+    """Return what the noisy counts of an alarm are worth; nothing where it releases none."""
+    if one.deviation is None:
+        return ""
+    return (
+        f"; the noisy counts of {one.alarm} leave for nothing more, with a standard deviation of"
+        f" {one.deviation:.3g}"
+    )

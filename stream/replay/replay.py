@@ -23,7 +23,7 @@ from accountant.errors import ConfigError, LedgerError, TocsinError
 from accountant.records import LogIdentity, Outcome
 from stream.build import assemble
 from stream.counting.partition import PartitionReader
-from stream.decisions.release import released_alarms
+from stream.decisions.release import released_alarms, released_counts
 from stream.decisions.steps import Step, no_step
 from stream.model.references import counted_on, feeds_in_use, feeds_of, public_feeds
 from stream.replay.claims import claims_on
@@ -238,7 +238,9 @@ class Replay:
         yield decision
         self.runtime.step(Step.AFTER_PUBLISH, decision.key)
         self._left.append(decision.key)
-        self.runtime.metrics.published(decision, None, released_alarms(decision))
+        self.runtime.metrics.published(
+            decision, None, released_alarms(decision), released_counts(decision)
+        )
         if len(self._left) >= _MARK_EVERY:
             self._mark_published()
 

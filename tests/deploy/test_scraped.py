@@ -53,6 +53,7 @@ TARGETS = 4
 
 DAYS = Periods(FixedCalendar(24 * HOUR_MS, 24 * HOUR_MS))
 RINGING = "Ringing in the last window"
+COUNTS = {"r1": 0.0, "r2": 41.0, "r3": 7.0}
 
 
 class Prometheus:
@@ -159,7 +160,10 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
             _live(metrics, 1)
         prometheus.scrape_again()
         rings = decided("crowd", HOUR, alarms=1)
-        one.published(rings, 2.5, [(rings.key, {"room": "r2"})])
+        older = decided("crowd", HOUR - 1, alarms=0)
+        other.published(older, 2.5, [], [({"room": room}, 99, 9) for room in ("r1", "r2", "r3")])
+        counts = [({"room": room}, count, 2.5) for room, count in COUNTS.items()]
+        one.published(rings, 2.5, [(rings.key, {"room": "r2"})], counts)
         other.published(denied("quiet", HOUR), 2.5)
         for metrics in (one, other):
             _live(metrics, 2)
@@ -205,6 +209,16 @@ def test_the_room_that_rang_is_named(told: Prometheus) -> None:
     (when,) = _panels()["public/alarms.json: Which predicate rang, and when"]
     rings = {(each["query"], each["predicate"]) for each, value in told.ask(when) if value}
     assert rings == {("crowd", "r2")}
+
+
+def test_counts_are_those_of_the_worker_that_published_last(told: Prometheus) -> None:
+    """Not those of the one that has the window before, nor of the one that has none yet."""
+    counted, noise = (
+        _panels()[f"public/alarms.json: {title}"][0]
+        for title in ("Noisy count of the last window", "Standard deviation of its noise")
+    )
+    assert {each["predicate"]: value for each, value in told.ask(counted)} == COUNTS
+    assert told.ask(noise) == [({"query": "crowd"}, 2.5)]
 
 
 def test_a_first_denial_is_not_taken_for_silence(told: Prometheus) -> None:

@@ -7,6 +7,7 @@ import copy
 import json
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -27,7 +28,7 @@ from tests.support.asyncapi import faults, resolved
 from tests.support.commands import configuration
 from tests.support.notices import on_mqtt, parcels
 from tests.support.paned import alarm, configured, opened, replayed, rows
-from tests.support.published import alarm_of, decision_of
+from tests.support.published import alarm_of, count_of, decision_of
 from tests.support.targets import Inbox
 from tests.support.tree import ROOT
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 DOCS = ROOT / "docs"
 FILE: dict[str, Any] = yaml.safe_load((DOCS / "asyncapi.yaml").read_text(encoding="utf-8"))
 RANG = alarm_of(0, {"room": "hall"})
+COUNTED = count_of(0, {"room": "hall"}, -2)
 DENIED = decision_of(1, denied=True)
 PREDICATES = ({"room": "hall"}, {}, {"room": "2/14", "floor": ""})
 
@@ -111,8 +113,11 @@ def test_topics_are_those_that_are_made(tmp_path: Path) -> None:
     """Their names, partitions and settings, as `tocsin topics --apply` has them by default."""
     path = Path(configuration(tmp_path))
     path.write_text("kafka: {bootstrap: 'h:1'}\n" + path.read_text())
-    made = {one.name: one for one in plan(load(path, environ={}))}
-    for name in ("alarms", "decisions"):
+    alarms = load(path, environ={})
+    assert "tocsin.counts" not in {one.name for one in plan(alarms)}, "nobody asked for counts"
+    crowd = replace(alarms.queries["crowd"], releases_counts=True)
+    made = {one.name: one for one in plan(replace(alarms, queries={"crowd": crowd}))}
+    for name in ("alarms", "decisions", "counts"):
         channel = FILE["channels"][name]
         binding = channel["bindings"]["kafka"]
         topic = made[channel["address"]]
@@ -158,11 +163,17 @@ def published(folder: Path) -> list[tuple[str, bytes, dict[str, Any]]]:
     """Return the records of alarms that ring, over panes and not, as a worker sends them."""
     window = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
     own = alarm("own", "TUMBLE(ts, INTERVAL '1' MINUTE)", "COUNT(*) > 9", mechanism="tslm")
-    alarms = configured(folder, own, alarm("hall", window, "COUNT(*) > 12"), until="00:04")
+    hall = alarm("hall", window, "COUNT(*) > 12", release="counts")
+    alarms = configured(folder, own, hall, until="00:04")
     publisher, brokers = Publisher.__new__(Publisher), Brokers()
     publisher._runtime = cast("Runtime", SimpleNamespace(alarms=alarms))
     publisher._kafka = cast(
-        "Any", SimpleNamespace(alarms_topic="tocsin.alarms", decisions_topic="tocsin.decisions")
+        "Any",
+        SimpleNamespace(
+            alarms_topic="tocsin.alarms",
+            decisions_topic="tocsin.decisions",
+            counts_topic="tocsin.counts",
+        ),
     )
     publisher._released = None
     with opened(alarms) as ledger:
@@ -175,7 +186,7 @@ def test_records_are_what_the_file_says(tmp_path: Path) -> None:
     """Topic, key and value of what a worker hands to its producer; headers it gives none."""
     channels = {one["address"]: name for name, one in FILE["channels"].items()}
     sent = published(tmp_path)
-    assert {channels[topic] for topic, _, _ in sent} == {"alarms", "decisions"}
+    assert {channels[topic] for topic, _, _ in sent} == {"alarms", "decisions", "counts"}
     for topic, value, options in sent:
         said, content = message(channels[topic]), json.loads(value)
         validate(content, said["payload"])
@@ -193,18 +204,21 @@ def test_records_are_what_the_file_says(tmp_path: Path) -> None:
     [
         ("alarms", [RANG, alarm_of(3, {}), alarm_of(1, {"a": "", "b": "ü"})]),
         ("decisions", [DENIED, decision_of(0, alarms=[RANG]), decision_of(2, unanswered=1)]),
+        ("counts", [COUNTED, count_of(2, {}, 0), count_of(1, {"a": "", "b": "ü"}, 1234.5)]),
     ],
 )
 def test_a_topic_takes_its_own_records_and_no_others(channel: str, records: list[Any]) -> None:
-    """Alarms are no decisions, nor the other way round."""
-    other = {"alarms": "decisions", "decisions": "alarms"}[channel]
+    """Alarms are no decisions, nor counts, nor the other way round."""
     for record in records:
         validate(json.loads(encode(record)), message(channel)["payload"])
-        with pytest.raises(jsonschema.ValidationError):
-            validate(json.loads(encode(record)), message(other)["payload"])
+        for other in {"alarms", "decisions", "counts"} - {channel}:
+            with pytest.raises(jsonschema.ValidationError):
+                validate(json.loads(encode(record)), message(other)["payload"])
 
 
-@pytest.mark.parametrize(("channel", "record"), [("alarms", RANG), ("decisions", DENIED)])
+@pytest.mark.parametrize(
+    ("channel", "record"), [("alarms", RANG), ("decisions", DENIED), ("counts", COUNTED)]
+)
 def test_examples_are_records(channel: str, record: Any) -> None:
     """They stand there as the code writes them."""
     (example,) = message(channel)["examples"]

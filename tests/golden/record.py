@@ -49,6 +49,7 @@ __all__ = ["GROUPS", "RECORDS", "difference", "parse", "render"]
 RECORDS = Path(__file__).with_name("records")
 _HEAD = "######## "
 _LONGEST = 40_000
+_APART = ("dec", "pan")  # replays of these beginnings have records of their own
 _METRIC = re.compile(r"^(?:# (?:HELP|TYPE) |tocsin_).*\n", re.MULTILINE)
 _DIGEST = re.compile(r"\b[0-9a-f]{32,}\b")
 
@@ -277,7 +278,12 @@ def replays_event() -> dict[str, str]:
 
 def replays_others() -> dict[str, str]:
     """Return all that replays with something of their own leave behind."""
-    return _replays(lambda name: not name.endswith((" user", " event")) and name[:3] != "dec")
+    return _replays(lambda name: not name.endswith((" user", " event")) and name[:3] not in _APART)
+
+
+def replays_panes() -> dict[str, str]:
+    """Return all that replays over noisy panes leave behind, released counts among it."""
+    return _replays(lambda name: name.startswith("panes"))
 
 
 def replays_deciders() -> dict[str, str]:
@@ -519,6 +525,7 @@ GROUPS: Mapping[str, Callable[[], dict[str, str]]] = {
     "replays_event": replays_event,
     "replays_others": replays_others,
     "replays_deciders": replays_deciders,
+    "replays_panes": replays_panes,
     "draws": draws,
     "commands": commands,
     "ledger_sqlite": ledger_sqlite,

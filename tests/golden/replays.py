@@ -303,6 +303,18 @@ REPLAYS: tuple[Replay, ...] = (
         USER.replace("MAX", "11"),
         more=_LEDGER,
     ),
+    Replay(
+        "panes, shared, with counts of some",
+        alarm("crowd", "COUNT(*) > 60", "tolerance: 9", "mechanism: panes", "release: counts",
+              window="HOP(ts, INTERVAL '30' MINUTE, INTERVAL '90' MINUTE)")
+        + alarm("crush", "COUNT(*) > 90", "tolerance: 20", "mechanism: panes")
+        + alarm("sales", "SUM(paid) > 700", "tolerance: 350", "mechanism: panes",
+                "release: counts"),
+        EVENT.replace("MAX", "2"),
+        until="1970-01-01T03:00:00",
+        more=(("plan", "alarms.yaml"), ("ledger", "alarms.yaml", "status")),
+        brief=True,
+    ),
 )  # fmt: skip
 """Replays whose every output is recorded."""
 

@@ -151,7 +151,17 @@ def _login(broker: GuardedBroker, name: str) -> dict[str, Any]:
 
 def _configured(broker: GuardedBroker, folder: Path, name: str) -> Path:
     """Write the configuration as one of them has it; all share the ledger."""
-    scenario = Scenario(broker, folder / name, "tocsin", f"sqlite:///{folder}/l.db", topic=FEED)
+    scenario = Scenario(
+        broker,
+        folder / name,
+        "tocsin",
+        f"sqlite:///{folder}/l.db",
+        topic=FEED,
+        budget='  unit: event\n  epsilon_max: "10"\n',
+        window="HOP(ts, INTERVAL '1' SECOND, INTERVAL '2' SECOND)",
+        having="COUNT(*) > 5",
+        tolerance="2\n    mechanism: panes\n    release: counts",
+    )
     security = (
         "    security_protocol: SASL_PLAINTEXT\n    sasl_mechanism: PLAIN\n"
         f"    sasl_username: {name}\n    sasl_password: ${{file:{broker.password(name)}}}\n"
@@ -184,6 +194,8 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
         sensor.close()
         _send(guarded, "bridge", FEED)
         wait_until("a decision leaves", lambda: _count(guarded, "tocsin.decisions") > 1)
+        wait_until("a count leaves", lambda: _count(guarded, "tocsin.counts") > 1)
+        assert _end(guarded, "analyst-anna", "tocsin.counts") > 1
         words = ("--from-beginning", "--json", "--group", "analyst-watch")
         watching = Command.start(tmp_path / "watch", "watch", analyst, *words)
         assert watching.process.stdout is not None
@@ -279,6 +291,7 @@ def _assert_no_more(broker: GuardedBroker) -> None:
     for name, topic in (
         ("analyst-anna", "tocsin.decisions"),
         ("analyst-anna", FEED),
+        ("analyst-anna", "tocsin.counts"),
         ("custodian", "tocsin.decisions"),
         ("custodian", FEED),
         ("sensor-lobby", "tocsin.alarms"),
@@ -293,6 +306,8 @@ def _assert_no_more(broker: GuardedBroker) -> None:
         for topic in (FEED, "tocsin.ledgers", "tocsin.doorbell"):
             with pytest.raises(KafkaError):
                 _end(broker, name, topic)
+    with pytest.raises(KafkaError):
+        _end(broker, "deliver", "tocsin.counts")
     for name in ("sensor-lobby", "bridge"):
         transactional = KafkaProducer(**_login(broker, name), transactional_id="sensor", acks="all")
         with pytest.raises(KafkaError):
@@ -325,9 +340,10 @@ def _send(broker: GuardedBroker, name: str, topic: str) -> None:
         producer.close(timeout=1)
 
 
-def _end(broker: GuardedBroker, name: str, topic: str) -> None:
+def _end(broker: GuardedBroker, name: str, topic: str) -> int:
+    """Return how many records a topic holds, by somebody who may ask."""
     consumer = KafkaConsumer(**_login(broker, name), request_timeout_ms=8_000)
     try:
-        consumer.end_offsets([TopicPartition(topic, 0)])
+        return sum(consumer.end_offsets([TopicPartition(topic, 0)]).values())
     finally:
         consumer.close()

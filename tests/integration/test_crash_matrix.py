@@ -21,6 +21,8 @@ from accountant.records import Outcome
 from operators.registry import create
 from operators.svt import Svt
 from stream.build import open_ledger
+from stream.decisions.records import decode_count
+from stream.decisions.release import count_records
 from tests.support.commands import tocsin
 from tests.support.hostile import produce_live
 from tests.support.matrix import STEPS, Matrix, check_promises
@@ -115,7 +117,7 @@ def over_panes(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[M
         budget='  unit: event\n  epsilon_max: "10"\n',
         window="HOP(ts, INTERVAL '1' SECOND, INTERVAL '3' SECOND)",
         having="COUNT(*) > 5",
-        tolerance="2\n    mechanism: panes",
+        tolerance="2\n    mechanism: panes\n    release: counts",
     )
     with watched(scenario) as found:
         yield found
@@ -160,7 +162,10 @@ def test_runs_survive_kills_at_every_named_step(in_runs: Matrix) -> None:
 
 
 def test_panes_are_drawn_once_whatever_is_killed(over_panes: Matrix) -> None:
-    """What was stored of a pane is never anything else, and every window is decided from it."""
+    """What was stored of a pane is never anything else, and every window is decided from it.
+
+    Its noisy counts leave as they were stored, once for each room, whatever is sent again.
+    """
     died = over_panes.kill_at_steps(list(STEPS), patience_s=300)
     assert set(died) == {plan.partition(":")[0] for plan in STEPS}
     decisions, ledger = over_panes.finish(), over_panes.ledger
@@ -176,8 +181,17 @@ def test_panes_are_drawn_once_whatever_is_killed(over_panes: Matrix) -> None:
     assert status.queries[panes.id].denied == {}
     (scope,) = status.scopes.values()
     assert scope.spent_units == panes.aim.pane_units
-    compared = tocsin("ledger", str(over_panes.scenario.config), "verify", "--topics")
+    scenario = over_panes.scenario
+    compared = tocsin("ledger", str(scenario.config), "verify", "--topics")
     assert compared.exit_code == 0, compared.stderr
+    sent = [record.value for record in scenario.read(f"{scenario.name}.counts")]
+    left = {one.count_id: one for one in map(decode_count, sent)}
+    assert len(set(sent)) == len(left)
+    released = [one for one in decisions if one.published]
+    assert {one.count_id for each in released for one in count_records(each)} <= left.keys()
+    assert {one.standard_deviation for one in left.values()} == {
+        next(iter(left.values())).standard_deviation
+    }
 
 
 def test_killed_at_random_times(matrix: Matrix, request: pytest.FixtureRequest) -> None:

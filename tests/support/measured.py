@@ -34,7 +34,7 @@ MICRO = UNITS_PER_EPSILON // 1_000_000
 def two_alarms(
     unit: PrivacyUnit = PrivacyUnit.USER, periods: Periods | None = None, **address: Any
 ) -> Alarms:
-    """Return a configuration of two alarms on one feed."""
+    """Return a configuration of two alarms on one feed; one of them releases counts."""
     feed = Feed(
         name="badges",
         topic="building.badges",
@@ -66,6 +66,7 @@ def two_alarms(
             max_age_ms=0,
             sql="",
             fingerprint="f",
+            releases_counts=name == "crowd",
         )
         for name in ("crowd", "quiet")
     }

@@ -35,7 +35,13 @@ alarms:
 
 
 def alarm(
-    name: str, window: str, having: str, *, tolerance: str = "2", mechanism: str = "panes"
+    name: str,
+    window: str,
+    having: str,
+    *,
+    tolerance: str = "2",
+    mechanism: str = "panes",
+    release: str | None = None,
 ) -> str:
     """Return one alarm as a file has it."""
     lines = (
@@ -44,6 +50,7 @@ def alarm(
         "    max_fnr: 0.05",
         f"    tolerance: {tolerance}",
         f"    mechanism: {mechanism}",
+        *([f"    release: {release}"] if release else []),
         "",
     )
     return "\n".join(lines)

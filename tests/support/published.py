@@ -1,17 +1,24 @@
-"""Records of the two public topics, as a worker writes them, without a worker."""
+"""Records of the public topics, as a worker writes them, without a worker."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from accountant.costs.charges import WindowKey
-from stream.decisions.records import Alarm, DecisionRecord, alarm_id, alarms_digest
+from stream.decisions.records import (
+    Alarm,
+    CountRecord,
+    DecisionRecord,
+    alarm_id,
+    alarms_digest,
+    make_count,
+)
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["HOUR_MS", "alarm_of", "decision_of"]
+__all__ = ["HOUR_MS", "alarm_of", "count_of", "decision_of"]
 
 HOUR_MS = 3_600_000
 
@@ -62,5 +69,20 @@ def alarm_of(
         tolerance="1",
         epsilon="0",
         ledger=ledger,
+        sequence=number,
+    )
+
+
+def count_of(number: int, predicate: Mapping[str, str], count: float) -> CountRecord:
+    """Return a noisy count of the hour of a number."""
+    key = WindowKey(query="crowd", start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
+    return make_count(
+        key,
+        predicate,
+        count=count,
+        standard_deviation=5.5,
+        noisy_panes="panes-0123abcd",
+        panes=12,
+        ledger="ledger",
         sequence=number,
     )

@@ -43,6 +43,7 @@ kafka:
   group: {name}
   alarms_topic: {name}.alarms
   decisions_topic: {name}.decisions
+  counts_topic: {name}.counts
   doorbell_topic: {name}.doorbell
   ledgers_topic: {name}.ledgers
   session_timeout: 6s

@@ -145,6 +145,7 @@ class QueryBuilder:
             false_rings=model.false_rings,
             open=left_open,
             lifecycle=lifecycle,
+            releases_counts=model.release == "counts",
         )
         if region_of(query).empty:
             self.findings.wrong(

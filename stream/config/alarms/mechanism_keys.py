@@ -28,10 +28,13 @@ _LACKING: Final = {
     "refine": "; {mechanism} has no second phase of its own",
     "first_tolerance": ", not {mechanism}",
     "alarms_per_period": "; {mechanism} has no runs of windows",
+    "release": "; {mechanism} has no noisy counts to release",
     "append": "; {mechanism} has no runs of windows",
     "append_to": "; {mechanism} has no runs of windows",
 }
 """What is said of a mechanism that does not read a key, where more can be said than that."""
+
+_HINTS: Final = {"release": "remove it, or write mechanism: {readers}"}
 
 
 def named_wrongly(mechanism: str) -> tuple[str, str] | None:
@@ -74,7 +77,8 @@ def _refusal(key: str, mechanism: str) -> tuple[str, str]:
         return known.refuses[key]
     readers = " or ".join(name for name, one in OFFERED.items() if key in one.keys)
     lacking = _LACKING.get(key, "; {mechanism} reads none").format(mechanism=mechanism)
-    return f"{key} is for mechanism: {readers}{lacking}", "remove it, or change mechanism"
+    hint = _HINTS.get(key, "remove it, or change mechanism").format(readers=readers)
+    return f"{key} is for mechanism: {readers}{lacking}", hint
 
 
 def _keys_of(mechanism: Mechanism | None) -> Any:

@@ -148,6 +148,7 @@ class _Shared:
             false_rings=None,
             readers=tuple(query.id for query in self.queries),
             firsts=isinstance(self.calendar, CumulativeCalendar),
+            releases_counts=False,
         )
         return replace(own, fingerprint=fingerprint(own, budget))
 

@@ -80,6 +80,7 @@ SETTINGS: tuple[Edit, ...] = (
     ('"127.0.0.1:9092"', '"127.0.0.1:9092", security: SSL', "3:48", "write `key: value` lines, indented"),
     ('"127.0.0.1:9092"', '"127.0.0.1:9092", group: my group', "3:45", "use letters, digits, dots, dashes and underscores"),
     ('"127.0.0.1:9092"', '"127.0.0.1:9092", alarms_topic: tocsin.decisions', "3:52", "give it a name of its own"),
+    ('"127.0.0.1:9092"', '"127.0.0.1:9092", alarms_topic: tocsin.counts', "3:52", "give it a name of its own"),
     ('"127.0.0.1:9092"', '"127.0.0.1:9092", session_timeout: 30', "3:55", "write a whole number and a unit: 250ms, 30s, 5m, 1h, 1d"),
     ("sqlite:///ledger.db", '"mysql://root@localhost/db"', "2:9", "write sqlite:///ledger.db or"),
     ("sqlite:///ledger.db", '"ledger.db"', "2:9", "write sqlite:///ledger.db or"),

@@ -60,6 +60,22 @@ def test_free_pages_are_given_back_some_at_a_time(tmp_path: Path) -> None:
     assert path.stat().st_size == counted(path, "page_count") * counted(path, "page_size")
 
 
+def test_the_file_is_short_while_the_ledger_is_open(tmp_path: Path) -> None:
+    """What a large transaction left beside it goes with the next write."""
+    path = tmp_path / "ledger.db"
+    store = opened(path)
+    with store.write() as tx:
+        tx.connection.exec_driver_sql("CREATE TABLE much (bytes BLOB)")
+        tx.connection.exec_driver_sql("INSERT INTO much VALUES (randomblob(20 << 20))")
+    with store.write() as tx:
+        tx.connection.exec_driver_sql("DROP TABLE much")
+    assert not store.give_back(1 << 20)
+    assert path.stat().st_size == counted(path, "page_count") * counted(path, "page_size") < 4 << 20
+    fill(store)
+    assert path.with_name("ledger.db-wal").stat().st_size <= 8 << 20
+    store.close()
+
+
 def test_an_older_file_keeps_what_is_free_and_its_copy_does_not(tmp_path: Path) -> None:
     """Nobody waits for it to give anything back."""
     older, copy = tmp_path / "ledger.db", tmp_path / "copy.db"

@@ -83,6 +83,8 @@ def test_the_exact_names_are_kept() -> None:
         ("tocsin_alarms_total", "public"),
         ("tocsin_window_end_timestamp_seconds", "public"),
         ("tocsin_predicate_rang_timestamp_seconds", "public"),
+        ("tocsin_predicate_noisy_value", "public"),
+        ("tocsin_noisy_value_standard_deviation", "public"),
         ("tocsin_plan_epsilon", "public"),
         ("tocsin_budget_epsilon_max", "public"),
         ("tocsin_build_info", "public"),
@@ -168,7 +170,8 @@ def _run(
     metrics.journal({"ClockError": Entry(len(reads), sum(reads))})
     for decision in _RELEASED:
         rang = [(decision.key, {"room": f"r{n + 1}"}) for n in range(decision.alarm_count)]
-        metrics.published(decision, seconds[0] if seconds else None, rang)
+        counts = [({"room": f"r{n + 1}"}, n - 1, 1.5) for n in range(3) if decision.reason is None]
+        metrics.published(decision, seconds[0] if seconds else None, rang, counts)
 
 
 def _check_public_pages_agree(kind: type[Metrics]) -> None:
@@ -233,6 +236,24 @@ class _Ahead(Metrics):
         self._public.rang.rang("crowd", {"room": f"r{cell + 1}"}, 9 * HOUR_MS)
 
 
+class _Exact(Metrics):
+    """Broken twin: released counts are of what was read."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._seen = 0
+
+    def events_read(self, feed: str, count: int) -> None:
+        super().events_read(feed, count)
+        self._seen += count
+
+    def published(
+        self, decision: Any, cut_to_alarm_s: Any, rang: Any = (), counts: Any = ()
+    ) -> None:
+        exact = [(predicate, self._seen, deviation) for predicate, _, deviation in counts]
+        super().published(decision, cut_to_alarm_s, rang, exact)
+
+
 class _LateSeries(Metrics):
     """Broken twin: a public series appears once an event was dropped."""
 
@@ -251,7 +272,7 @@ class _Behind(Metrics):
             self.answered(KAFKA)
 
 
-@pytest.mark.parametrize("twin", [_Leaky, _Places, _Ahead, _LateSeries, _Behind])
+@pytest.mark.parametrize("twin", [_Leaky, _Places, _Ahead, _Exact, _LateSeries, _Behind])
 def test_a_public_page_that_depends_on_events_is_caught(twin: type[Metrics]) -> None:
     """Likewise a public counter of events, a series that appears late, readiness that counts."""
     with pytest.raises(AssertionError):
@@ -303,7 +324,7 @@ def test_every_public_series_exists_from_the_start() -> None:
     before = series()
     _run(metrics, reads=[1], drops={"late": 2}, seconds=[1.0])
     assert series() == before
-    assert len(before) == 2 * (2 + 1 + 1 + 1 + 3) + 2
+    assert len(before) == 2 * (2 + 1 + 1 + 1 + 3) + (3 + 1) + 2
 
 
 def test_public_values_follow_from_configuration_and_decisions() -> None:

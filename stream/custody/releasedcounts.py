@@ -1,0 +1,79 @@
+"""Published noisy counts, compared with those that their decision was stored with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stream.decisions.records import make_count
+from stream.decisions.release import count_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from accountant.costs.charges import WindowKey
+    from accountant.records import StoredDecision
+    from stream.decisions.records import CountRecord
+
+__all__ = ["altered_counts", "counts_once", "other_counts"]
+
+
+def other_counts(
+    found: Iterable[CountRecord], decision: StoredDecision, where: str, *, whole: bool
+) -> Iterator[str]:
+    """Name the counts that were altered, that nobody released, and those that are missing.
+
+    Args:
+        found: what was published.
+        decision: as the ledger has it, with what left.
+        where: which window that is, in words.
+        whole: whether all of it had left before the records were read.
+    """
+    released = {one.count_id: one for one in count_records(decision)}
+    there = set()
+    for one in found:
+        there.add(one.count_id)
+        again = released.get(one.count_id)
+        if again is None:
+            yield f"{where}: count {one.count_id} was not released"
+        else:
+            yield from _altered(one, again, where)
+    if whole:
+        for identity in sorted(released.keys() - there):
+            yield f"{where}: count {identity} is missing"
+
+
+def altered_counts(found: Iterable[CountRecord], key: WindowKey, where: str) -> Iterator[str]:
+    """Name the counts that no decision of a window writes so, whatever it counted.
+
+    Args:
+        found: what was published.
+        key: the window.
+        where: the same in words.
+    """
+    for one in found:
+        again = make_count(
+            key,
+            one.predicate,
+            count=one.count,
+            standard_deviation=one.standard_deviation,
+            noisy_panes=one.noisy_panes,
+            panes=one.panes,
+            ledger=one.ledger,
+            sequence=one.sequence,
+        )
+        yield from _altered(one, again, where)
+
+
+def counts_once(found: Iterable[CountRecord]) -> list[CountRecord]:
+    """Return each count once, in the order of the records."""
+    by_id: dict[str, CountRecord] = {}
+    for one in found:
+        by_id.setdefault(one.count_id, one)
+    return list(by_id.values())
+
+
+def _altered(one: CountRecord, again: CountRecord, where: str) -> Iterator[str]:
+    names = one.__struct_fields__
+    wrong = [name for name in names if getattr(one, name) != getattr(again, name)]
+    if wrong:
+        yield f"{where}: count {one.count_id} was altered: {', '.join(wrong)}"

@@ -1,0 +1,137 @@
+"""Released counts: what the noisy panes of a window add up to, as the ledger keeps it.
+
+Guarantee: they are a function of noisy panes, of configuration, and of nothing else, so they cost
+nothing more than these (``docs/proofs/panes.md``). They are stored with the decision that they
+leave with, and in the part that its hash covers: a retry and a replay have the same, also when the
+panes are kept no more. They are not cut off at 0: that would protect nobody, and what is cut off is
+too high on average, most where little is counted.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from itertools import product
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from operators.base import PaneOperator
+    from stream.decisions.records import CountRecord
+    from stream.model.queries import Query
+
+__all__ = ["WindowCounts", "counts_of", "counts_shown", "deviation_of"]
+
+_DIGITS = 6  # so that it is the same wherever it is computed
+_LARGEST_EXACT = 1 << 53  # readers of JSON hold whole numbers up to here
+
+
+class WindowCounts(msgspec.Struct, frozen=True):
+    """The noisy counts of one window.
+
+    Predicates are named: a later configuration may number them otherwise.
+
+    Args:
+        noisy_panes: the name of the panes.
+        panes: how many were added up.
+        standard_deviation: of the noise of every count, in its unit.
+        fields: of a predicate, in the order of the group-by.
+        values: of every predicate, in the order of the domain.
+        counts: of every predicate.
+    """
+
+    noisy_panes: str
+    panes: int
+    standard_deviation: float
+    fields: tuple[str, ...]
+    values: list[tuple[str, ...]]
+    counts: list[int | float]
+
+    def by_predicate(self) -> Iterator[tuple[dict[str, str], int | float]]:
+        """Yield every predicate with its count."""
+        for values, count in zip(self.values, self.counts, strict=True):
+            yield dict(zip(self.fields, values, strict=True)), count
+
+
+def counts_of(
+    query: Query, operator: PaneOperator, noisy: Iterable[NDArray[np.int64]]
+) -> WindowCounts | None:
+    """Return what leaves of a window's noisy panes; ``None`` where the alarm releases no counts.
+
+    Args:
+        query: the alarm.
+        operator: that decides it.
+        noisy: shape (cells,), int64: what was released of each of its panes.
+    """
+    if not query.releases_counts:
+        return None
+    (aggregate,), domain = query.aggregates, query.domain
+    above, below = aggregate.per_unit.as_integer_ratio()
+    total = np.zeros(len(domain), dtype=np.int64)
+    panes = 0
+    for each in noisy:
+        total += each
+        panes += 1
+    return WindowCounts(
+        noisy_panes=query.panes,
+        panes=panes,
+        standard_deviation=deviation_of(query, operator, panes),
+        fields=domain.fields,
+        values=list(product(*domain.values)),  # as the domain counts them: the last field fastest
+        counts=[_number(steps, above, below) for steps in total.tolist()],
+    )
+
+
+def deviation_of(query: Query, operator: PaneOperator, panes: int) -> float:
+    """Return the standard deviation of a window's noise, in the unit of its counts: six digits.
+
+    Args:
+        query: the alarm.
+        operator: that decides it.
+        panes: of the window.
+    """
+    (aggregate,) = query.aggregates
+    deviation = operator.deviation(panes) * float(aggregate.per_unit)
+    return float(f"{min(deviation, sys.float_info.max):.{_DIGITS}g}")
+
+
+def counts_shown(records: Sequence[CountRecord]) -> WindowCounts | None:
+    """Return what the ledger kept of a window, from the counts that left; ``None`` without any.
+
+    Args:
+        records: each once, in the order in which they left, of one decision.
+    """
+    if not records:
+        return None
+    first = records[0]
+    return WindowCounts(
+        noisy_panes=first.noisy_panes,
+        panes=first.panes,
+        standard_deviation=first.standard_deviation,
+        fields=tuple(first.predicate),
+        values=[tuple(one.predicate.values()) for one in records],
+        counts=[one.count for one in records],
+    )
+
+
+def _number(steps: int, above: int, below: int) -> int | float:
+    """Return a sum in its field's own unit: whole where that is exact, else the nearest float.
+
+    Args:
+        steps: the sum, in steps of ``above / below``.
+        above: a whole number.
+        below: another, with no factor in common.
+    """
+    value = steps * above
+    if below == 1 and abs(value) <= _LARGEST_EXACT:
+        return value
+    try:
+        return value / below
+    except OverflowError:
+        return math.copysign(sys.float_info.max, steps)

@@ -1,0 +1,90 @@
+"""Noisy counts that have left, by predicate, for whoever draws a curve: as public as these are.
+
+A domain may have millions of predicates, a page may not: of an alarm, the first ``MOST_PREDICATES``
+of its domain have a series, from the start, and always the same ones. A curve has no value before
+the first window, nor for one that was denied. So the page is a function of configuration and of
+released records alone.
+"""
+
+from __future__ import annotations
+
+import math
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from stream.metrics.losses import label_of, predicate_label
+from stream.metrics.rang import MOST_PREDICATES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from stream.model.feeds import Domain
+
+__all__ = ["CountFamilies"]
+
+_NOTHING: Final = math.nan
+
+
+class CountFamilies(Collector):
+    """The families of noisy counts; safe to call from many threads.
+
+    Args:
+        domains: predicates of every query that releases counts, by id.
+    """
+
+    def __init__(self, domains: Mapping[str, Domain]) -> None:
+        self._lock = Lock()
+        self._counts = {
+            query: {
+                predicate_label(domain, cell): _NOTHING
+                for cell in range(min(len(domain), MOST_PREDICATES))
+            }
+            for query, domain in domains.items()
+        }
+        self._deviations = dict.fromkeys(domains, _NOTHING)
+
+    def released(
+        self, query: str, counts: Iterable[tuple[Mapping[str, str], float, float]]
+    ) -> None:
+        """Take note of a window that has left: with it, the one before is shown no more.
+
+        Args:
+            query: its id.
+            counts: predicate, noisy count and standard deviation of what left with it; nothing of a
+                window that was denied.
+        """
+        if query not in self._counts:
+            return
+        found = {label_of(predicate): (count, deviation) for predicate, count, deviation in counts}
+        nothing = (_NOTHING, _NOTHING)
+        with self._lock:
+            shown = self._counts[query]
+            shown.update((label, found.get(label, nothing)[0]) for label in shown)
+            self._deviations[query] = next(iter(found.values()), nothing)[1]
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield both families as of now, in the order of configuration and domain."""
+        counts = GaugeMetricFamily(
+            "tocsin_predicate_noisy_value",
+            "Noisy count of the last published window, in the unit of its comparison; "
+            "NaN before the first, and where that window was denied.",
+            labels=["query", "predicate"],
+        )
+        deviations = GaugeMetricFamily(
+            "tocsin_noisy_value_standard_deviation",
+            "Standard deviation of the noise in each noisy count of the last published window.",
+            labels=["query"],
+        )
+        with self._lock:
+            shown = [(query, list(each.items())) for query, each in self._counts.items()]
+            deviating = list(self._deviations.items())
+        for query, each in shown:
+            for label, count in each:
+                counts.add_metric([query, label], count)
+        for query, deviation in deviating:
+            deviations.add_metric([query], deviation)
+        yield counts
+        yield deviations

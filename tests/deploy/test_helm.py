@@ -1,0 +1,245 @@
+"""The Helm chart: what it renders is what Kubernetes takes, as closed as compose, and runs."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from deploy.helm.chart import CASES, FOLDER, RENDERED, stamp
+from stream.config.bridge.reading import read_bridge
+from stream.config.delivery.reading import read_subscription
+from stream.config.loading import check
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KUBERNETES = "1.31"
+OURS = {"ServiceMonitor", "PrometheusRule"}
+"""Kinds of the Prometheus operator, whose schemas are not Kubernetes' own."""
+PUBLIC, CUSTODIAN = 9464, 9465
+
+
+def rendered(name: str) -> list[dict[str, Any]]:
+    """What a case renders to."""
+    text = (RENDERED / f"{name}.yaml").read_text(encoding="utf-8")
+    return [one for one in yaml.safe_load_all(text) if one]
+
+
+@pytest.fixture(params=CASES)
+def documents(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
+    """What each case renders to."""
+    return rendered(request.param)
+
+
+def of_kind(documents: list[dict[str, Any]], *kinds: str) -> dict[str, dict[str, Any]]:
+    """Documents of some kinds, by name."""
+    return {one["metadata"]["name"]: one for one in documents if one["kind"] in kinds}
+
+
+def pods(documents: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Specifications of pods, by role."""
+    templates = [
+        one["spec"]["template"]
+        for one in of_kind(documents, "StatefulSet", "Deployment", "Job").values()
+    ]
+    role = "app.kubernetes.io/component"
+    return {one["metadata"]["labels"][role]: one["spec"] for one in templates}
+
+
+def open_ends(pod: dict[str, Any]) -> Iterator[str]:
+    """What a pod may do that none of ours needs."""
+    rights = pod.get("securityContext", {})
+    if not (rights.get("runAsNonRoot") and rights.get("runAsUser", 0) > 0):
+        yield "root"
+    if rights.get("seccompProfile", {}).get("type") != "RuntimeDefault":
+        yield "any system call"
+    if pod.get("automountServiceAccountToken", True):
+        yield "the cluster's API"
+    for container in pod["containers"]:
+        rights = container.get("securityContext", {})
+        if rights.get("allowPrivilegeEscalation", True) or rights.get("capabilities") != {
+            "drop": ["ALL"]
+        }:
+            yield "more rights"
+        if not rights.get("readOnlyRootFilesystem"):
+            yield "a disk to write"
+        if "memory" not in container.get("resources", {}).get("limits", {}):
+            yield "any memory"
+        if any("secretKeyRef" in one.get("valueFrom", {}) for one in container.get("env", [])):
+            yield "a secret in the environment"
+
+
+def test_what_is_committed_is_of_the_chart_as_it_stands(documents: list[dict[str, Any]]) -> None:
+    """Whoever changed the chart has rendered it again; `make deploy-check` asks helm itself."""
+    assert documents
+    for name in CASES:
+        first = (RENDERED / f"{name}.yaml").read_text(encoding="utf-8").split("\n", 1)[0]
+        assert first.endswith(stamp()), "python -m deploy.helm.chart HELM --write"
+
+
+def test_kubernetes_takes_every_document(documents: list[dict[str, Any]]) -> None:
+    """By its own schemas, which refuse a key that they do not know."""
+    for one in documents:
+        if one["kind"] in OURS:
+            assert one["apiVersion"] == "monitoring.coreos.com/v1"
+            continue
+        kubernetes_validate.validate(one, KUBERNETES, strict=True)
+        broken = copy.deepcopy(one)
+        broken["metadata"]["lables"] = {}
+        with pytest.raises(kubernetes_validate.ValidationError):
+            kubernetes_validate.validate(broken, KUBERNETES, strict=True)
+
+
+def test_no_pod_may_do_more_than_it_must(documents: list[dict[str, Any]]) -> None:
+    """No root, no token of the cluster's, nothing to write, and each opening is seen."""
+    for pod in pods(documents).values():
+        assert not list(open_ends(pod))
+    worker = pods(documents)["worker"]
+    for path, seen in (
+        (("securityContext", "runAsNonRoot"), "root"),
+        (("securityContext", "seccompProfile"), "any system call"),
+        (("automountServiceAccountToken",), "the cluster's API"),
+        (("containers", 0, "securityContext", "capabilities"), "more rights"),
+        (("containers", 0, "securityContext", "readOnlyRootFilesystem"), "a disk to write"),
+        (("containers", 0, "resources"), "any memory"),
+    ):
+        broken = copy.deepcopy(worker)
+        inner: Any = broken
+        for step in path[:-1]:
+            inner = inner[step]
+        del inner[path[-1]]
+        assert list(open_ends(broken)) == [seen]
+
+
+def test_secrets_are_named_and_never_written(documents: list[dict[str, Any]]) -> None:
+    """No document holds one, and each role is given its own."""
+    assert not of_kind(documents, "Secret")
+    given = {}
+    for role, pod in pods(documents).items():
+        sources = [one["projected"]["sources"] for one in pod["volumes"] if "projected" in one]
+        names = [
+            item["path"] for one in sources for each in one for item in each["secret"]["items"]
+        ]
+        given[role] = set(names)
+    ledger = {"db_password", "kafka_password", "custodian_token"}
+    allowed = {
+        "worker": ledger,
+        "custodian": ledger,
+        "deliver": {"kafka_password"},
+        "bridge": {"kafka_password", "mqtt_password"},
+    }
+    assert given == {role: allowed[role] for role in given}
+
+
+def test_a_worker_is_asked_the_right_questions(documents: list[dict[str, Any]]) -> None:
+    """A worker that waits for Kafka is not killed for it, and is seen to wait."""
+    (container,) = pods(documents)["worker"]["containers"]
+    for probe, path in (
+        ("startupProbe", "/healthz"),
+        ("livenessProbe", "/healthz"),
+        ("readinessProbe", "/readyz"),
+    ):
+        assert container[probe]["httpGet"] == {"path": path, "port": "public"}
+    ports = {one["name"]: one["containerPort"] for one in container["ports"]}
+    assert ports == {"public": PUBLIC, "custodian": CUSTODIAN}
+
+
+def test_each_page_has_its_own_audience() -> None:
+    """An analyst's Prometheus reaches the public page alone, by name and by policy."""
+    documents = rendered("full")
+    rules = of_kind(documents, "NetworkPolicy")["building-worker"]["spec"]["ingress"]
+    reached = {
+        rule["ports"][0]["port"]: {
+            peer["podSelector"]["matchLabels"]["prometheus"] for peer in rule["from"]
+        }
+        for rule in rules
+    }
+    assert reached == {PUBLIC: {"analysts", "custodian"}, CUSTODIAN: {"custodian"}}
+    monitors = of_kind(documents, "ServiceMonitor")
+    services = of_kind(documents, "Service")
+    for audience, prometheus in (("public", "analysts"), ("custodian", "custodian")):
+        monitor = monitors[f"building-{audience}"]
+        assert monitor["metadata"]["labels"]["prometheus"] == prometheus
+        chosen = monitor["spec"]["selector"]["matchLabels"]
+        found = [
+            one for one in services.values() if chosen.items() <= one["metadata"]["labels"].items()
+        ]
+        assert [port["name"] for one in found for port in one["spec"]["ports"]] == [audience]
+        (endpoint,) = monitor["spec"]["endpoints"]
+        assert ("authorization" in endpoint) == (audience == "custodian")
+
+
+def test_nobody_reaches_a_worker_that_nobody_was_allowed_to() -> None:
+    """Without peers a page is closed, not open to all."""
+    policy = of_kind(rendered("small"), "NetworkPolicy")["building-worker"]["spec"]
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    assert not policy["ingress"]
+
+
+def test_no_role_reaches_more_than_its_work_asks_for() -> None:
+    """What brings alarms on and what reads sensors have no way to the ledger."""
+    policies = of_kind(rendered("full"), "NetworkPolicy")
+    reached = {
+        name.removeprefix("building-"): {
+            port["port"] for rule in one["spec"]["egress"] for port in rule["ports"]
+        }
+        for name, one in policies.items()
+    }
+    assert reached == {
+        "worker": {53, 9092, 5432},
+        "custodian": {53, 9092, 5432},
+        "deliver": {53, 9092, 9093},
+        "bridge": {53, 9092, 1883},
+    }
+
+
+def test_policies_select_the_pods_that_there_are() -> None:
+    """Each of them those of one role."""
+    documents = rendered("full")
+    for policy in of_kind(documents, "NetworkPolicy").values():
+        chosen = policy["spec"]["podSelector"]["matchLabels"]
+        labels = [
+            one["spec"]["template"]["metadata"]["labels"]
+            for one in of_kind(documents, "StatefulSet", "Deployment", "Job").values()
+        ]
+        assert sum(chosen.items() <= one.items() for one in labels) == 1
+
+
+def test_the_alerts_are_those_of_everybody_else() -> None:
+    """The same file as compose's Prometheus reads, which promtool has tested."""
+    (rule,) = of_kind(rendered("full"), "PrometheusRule").values()
+    alerts = yaml.safe_load((ROOT / "deploy" / "alerts.yml").read_text(encoding="utf-8"))
+    assert rule["spec"] == alerts
+
+
+def test_what_is_mounted_runs(tmp_path: Path) -> None:
+    """The files of the full case, with secrets where the pods have them."""
+    documents = rendered("full")
+    secrets = tmp_path / "secrets"
+    secrets.mkdir()
+    for name in ("db_password", "kafka_password", "custodian_token", "mqtt_password"):
+        (secrets / name).write_text("0123456789abcdef", encoding="utf-8")
+    for one in of_kind(documents, "ConfigMap").values():
+        for name, text in one["data"].items():
+            here = text.replace("/run/secrets", str(secrets))
+            (tmp_path / name).write_text(here, encoding="utf-8")
+    assert not check(tmp_path / "alarms.yaml", environ={})
+    assert read_subscription(tmp_path / "deliver.yaml", environ={})
+    assert read_bridge(tmp_path / "bridge.yaml", environ={})
+    commands = {role: pod["containers"][0]["args"] for role, pod in pods(documents).items()}
+    for role, args in commands.items():
+        mounted = Path(args[1])
+        assert mounted.parent == Path("/etc/tocsin")
+        assert (tmp_path / mounted.name).is_file(), role
+
+
+def test_the_cases_are_all_rendered() -> None:
+    """No file of values that nothing reads."""
+    assert {path.stem for path in (FOLDER / "cases").iterdir()} == set().union(*CASES.values())
+    assert {path.stem for path in RENDERED.iterdir()} == set(CASES)

@@ -1,0 +1,128 @@
+"""Published counts are altered, removed and added: all of it is named, also of mere digests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from stream.custody.published import Records
+from stream.custody.released import compare, published_by
+from stream.custody.restoring import published_in, records_in
+from stream.decisions.records import Alarm, CountRecord, DecisionRecord, encode
+from stream.decisions.release import alarm_records, count_records, decision_record
+from tests.support.paned import alarm, configured, opened, replayed, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from accountant.ledger.ledger import Ledger
+    from stream.decisions.records import Record
+    from stream.model.alarms import Alarms
+
+    Decided = tuple[Alarms, Ledger, list[Record]]
+
+LATE = 1 << 60
+ROOMS = ("hall", "lab")
+WINDOW = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
+
+
+@pytest.fixture
+def decided(tmp_path: Path) -> Iterator[Decided]:
+    """A configuration, its ledger, and what left it: in the first two windows, nothing rings."""
+    hall = alarm("hall", WINDOW, "COUNT(*) > 99", release="counts")
+    alarms = configured(tmp_path, hall, rooms=ROOMS, until="00:06")
+    records: list[Record] = []
+    with opened(alarms) as ledger:
+        for one in replayed(alarms, ledger, rows(tmp_path, (1, 1, 1, 400, 1, 1), ROOMS)):
+            query = alarms.running[one.key.query]
+            records.append(decision_record(query, alarms, one))
+            records += [*alarm_records(query, one), *count_records(one)]
+        yield alarms, ledger, records
+
+
+def problems(decided: Decided, records: list[Record]) -> list[str]:
+    """Return what is wrong with records."""
+    alarms, ledger, _ = decided
+    shown = Records()
+    for one in records:
+        shown.take(one)
+    through = published_by(ledger)
+    return compare(alarms, ledger, shown, through=through, to_the_end=True).problems
+
+
+def edits(records: list[Record]) -> Iterator[tuple[str, list[Record]]]:
+    """Yield what may be done to the counts of a window that is silent, and of one that rings."""
+    rings = {one.sequence for one in records if isinstance(one, Alarm)}
+    counts = [one for one in records if isinstance(one, CountRecord)]
+    for ringing in (False, True):
+        at = next(
+            n
+            for n, one in enumerate(records)
+            if one in counts and (one.sequence in rings) is ringing
+        )
+        one = records[at]
+        assert isinstance(one, CountRecord)
+        yield f"removed {ringing}", [*records[:at], *records[at + 1 :]]
+        for change in (
+            {"count": one.count + 1},
+            {"standard_deviation": one.standard_deviation / 2},
+            {"panes": one.panes + 1},
+            {"noisy_panes": "panes-00000000"},
+            {"count_id": "0" * 32},
+            {"window_end": "1970-01-01T00:00:00.000Z"},
+            {"predicate": {"room": "attic"}},
+        ):
+            other = msgspec.structs.replace(one, **change)
+            yield f"{change} {ringing}", [*records[:at], other, *records[at + 1 :]]
+            if "count_id" in change:
+                yield f"added {ringing}", [*records, other]
+
+
+def test_every_edit_of_a_count_is_named(decided: Decided) -> None:
+    """While the ledger has the counts, and once it has a digest of them."""
+    _, ledger, records = decided
+    kinds = {type(one) for one in records}
+    assert kinds == {DecisionRecord, Alarm, CountRecord}
+    for _ in range(2):
+        assert problems(decided, [*records, *records]) == []
+        named = {how: problems(decided, shown) for how, shown in edits(records)}
+        assert len(named) == 18
+        assert [how for how, found in named.items() if not found] == []
+        ledger.upkeep.compact("feed:doors", LATE)
+    bare = [one for one in records if not isinstance(one, CountRecord)]
+    assert problems(decided, bare) != []
+
+
+def test_what_is_wrong_is_said(decided: Decided) -> None:
+    """Which count of which window, and what of it."""
+    _, _, records = decided
+    (at, *_) = [n for n, one in enumerate(records) if isinstance(one, CountRecord)]
+    one = records[at]
+    assert isinstance(one, CountRecord)
+    other = msgspec.structs.replace(one, count=one.count + 1)
+    (said,) = problems(decided, [*records[:at], other, *records[at + 1 :]])
+    assert said.startswith(f"window from {one.window_start} of 'hall' (number {one.sequence}): ")
+    assert said.endswith(f"count {one.count_id} was altered: count")
+    (said,) = problems(decided, [*records[:at], *records[at + 1 :]])
+    assert said.endswith(f"count {one.count_id} is missing")
+    stray = msgspec.structs.replace(one, sequence=99)
+    (said,) = problems(decided, [*records, stray])
+    assert said.endswith("0 alarm(s) and 1 count(s) without a decision")
+
+
+def test_saved_output_with_counts_is_read_and_charges_none(
+    decided: Decided, tmp_path: Path
+) -> None:
+    """As `run --json` prints it; what is no record at all is still refused."""
+    alarms, _, records = decided
+    path = tmp_path / "published.jsonl"
+    path.write_bytes(b"".join(encode(one) + b"\n" for one in records))
+    assert list(records_in(path)) == records
+    decisions = [one for one in records if isinstance(one, DecisionRecord)]
+    assert len(published_in([path], alarms)) == len(decisions)
+    shown = Records()
+    shown.take_count(b"{}")
+    assert dict(shown.unreadable) == {"count": 1}

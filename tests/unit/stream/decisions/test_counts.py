@@ -1,0 +1,237 @@
+"""Released counts are sums of stored noisy panes, whatever is killed; none leave with denials."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, cast
+
+import jsonschema
+import numpy as np
+import pytest
+
+from accountant.records import Outcome
+from operators.conditions.weights import Weight
+from stream.config.loading import check
+from stream.decisions.counts import counts_of, counts_shown
+from stream.decisions.mechanisms import panes_of
+from stream.decisions.records import decode_count, encode, schema
+from stream.decisions.release import count_records, encode_fired, encode_released, released_counts
+from stream.decisions.steps import Step
+from stream.model.feeds import Domain
+from stream.model.queries import AggregateSpec
+from stream.planning.panes import pane_shares
+from tests.statistical.panes_law import GivenNoise
+from tests.support.paned import alarm, configured, opened, replayed, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from accountant.costs.charges import WindowKey
+    from accountant.records import StoredDecision
+    from operators.base import PaneOperator
+    from stream.decisions.records import CountRecord
+    from stream.model.queries import Query
+
+SLIDING = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '3' MINUTE)"
+COUNTED = alarm("counted", SLIDING, "COUNT(*) > 9", release="counts")
+SILENT = alarm("silent", SLIDING, "COUNT(*) > 12")
+OWN = alarm("own", "TUMBLE(ts, INTERVAL '1' MINUTE)", "COUNT(*) > 9", mechanism="tslm")
+ROOMS = ("hall", "lab")
+
+
+class KilledError(Exception):
+    """The process ends here."""
+
+
+def counted(decisions: list[StoredDecision]) -> list[CountRecord]:
+    """Return all counts that leave."""
+    return [one for each in decisions for one in count_records(each)]
+
+
+def test_a_count_is_what_the_noisy_panes_add_up_to(tmp_path: Path) -> None:
+    """Of the alarm that releases them alone, of each predicate, with its noise and its panes."""
+    alarms = configured(tmp_path, COUNTED, SILENT, rooms=ROOMS, until="00:04")
+    noise = GivenNoise(np.array([0, -9, 5, 0, -7, 1, 100, 0], dtype=np.int64))
+    with opened(alarms) as ledger:
+        decisions = list(replayed(alarms, ledger, rows(tmp_path, (4, 0, 9, 2), ROOMS), noise=noise))
+        assert ledger.reports.verify() == []
+    left = counted(decisions)
+    assert [(one.query, one.predicate["room"], one.count) for one in left] == [
+        ("counted", "hall", 13 + 0 + 5 - 7),
+        ("counted", "lab", 13 - 9 + 0 + 1),
+        ("counted", "hall", 11 + 5 - 7 + 100),
+        ("counted", "lab", 11 + 0 + 1 + 0),
+    ]
+    (panes,) = alarms.panes
+    rate = float(noise.rates[0])
+    q = math.exp(-rate)
+    for one in left:
+        jsonschema.validate(json.loads(encode(one)), schema("count"))
+        assert decode_count(encode(one)) == one
+        assert (one.noisy_panes, one.panes) == (panes, 3)
+        assert one.standard_deviation == pytest.approx(math.sqrt(3 * 2 * q) / (1 - q), rel=1e-5)
+    assert len({one.count_id for one in left}) == 4
+
+
+@pytest.mark.parametrize("at", [Step.AFTER_DRAW, Step.AFTER_COMMIT, Step.AFTER_PUBLISH], ids=str)
+def test_a_killed_replay_releases_the_same_counts(tmp_path: Path, at: Step) -> None:
+    """What a window was stored with is what leaves, also when its panes are kept no more."""
+    alarms = configured(tmp_path, COUNTED, until="00:06")
+    events = rows(tmp_path, (4, 0, 9, 2, 1, 7))
+    seen: dict[str, CountRecord] = {}
+    left = 7
+
+    def step(now: Step, key: WindowKey | None) -> None:
+        nonlocal left
+        decision = ledger.decision(key) if key is not None else None
+        for one in count_records(decision) if decision is not None else ():
+            assert seen.setdefault(one.count_id, one) == one
+        left -= now is at
+        if now is at and left == 0:
+            raise KilledError
+
+    for _ in range(2):
+        with opened(alarms) as ledger:
+            try:
+                whole = list(replayed(alarms, ledger, events, step=step))
+            except KilledError:
+                continue
+            assert ledger.reports.verify() == []
+    assert left < 0
+    assert all(seen[one.count_id] == one for one in counted(whole))
+    assert len(seen) == 4
+    with opened(alarms) as ledger:
+        (panes,) = alarms.panes
+        assert len(ledger.noisy.between(panes, 0, 1 << 62)) < 6
+
+
+def test_a_denied_window_releases_no_count(tmp_path: Path) -> None:
+    """The wall holds no pane beside the window of another alarm."""
+    alarms = configured(tmp_path, OWN, COUNTED, until="00:04", wall="0.9")
+    with opened(alarms) as ledger:
+        decisions = list(replayed(alarms, ledger, rows(tmp_path, (1, 1, 1, 1))))
+    denied = [one for one in decisions if one.outcome is Outcome.DENIED]
+    assert "counted" in {one.key.query for one in denied}
+    assert counted(denied) == []
+    assert [each for one in denied for each in released_counts(one)] == []
+
+
+def test_releasing_counts_is_a_change_to_accept(tmp_path: Path) -> None:
+    """Of the alarm, not of the panes: these are the same, and their noise stays."""
+    with_counts = configured(tmp_path / "a", COUNTED)
+    without = configured(tmp_path / "b", alarm("counted", SLIDING, "COUNT(*) > 9"))
+    said = configured(tmp_path / "c", alarm("counted", SLIDING, "COUNT(*) > 9", release="alarms"))
+    assert with_counts.panes.keys() == without.panes.keys()
+    pairs = zip(with_counts.panes.values(), without.panes.values(), strict=True)
+    assert all(one.fingerprint == other.fingerprint for one, other in pairs)
+    prints = {each.queries["counted"].fingerprint for each in (with_counts, without)}
+    assert len(prints) == 2
+    assert said.queries["counted"].fingerprint == without.queries["counted"].fingerprint
+    assert not any(each.releases_counts for each in with_counts.panes.values())
+
+
+def test_the_plan_says_how_noisy_the_counts_are(tmp_path: Path) -> None:
+    """Before any data is read, what every record will say; of others nothing."""
+    alarms = configured(tmp_path, COUNTED, SILENT, until="00:04")
+    (share,) = pane_shares(tuple(alarms.running.values()))
+    with opened(alarms) as ledger:
+        left = counted(list(replayed(alarms, ledger, rows(tmp_path, (1,) * 4))))
+    assert [one.deviation for one in share.alarms] == [left[0].standard_deviation, None]
+    assert share.text.endswith(
+        "; the noisy counts of counted leave for nothing more, with a standard deviation of"
+        f" {left[0].standard_deviation:.3g}"
+    )
+
+
+def test_the_key_points_at_itself_where_there_are_no_panes(tmp_path: Path) -> None:
+    """A located error with what to write."""
+    file = tmp_path / "alarms.yaml"
+    text = configured(tmp_path, COUNTED) and file.read_text().replace("panes\n", "tslm\n")
+    file.write_text(text)
+    (error,) = check(file, environ={})
+    line = text.splitlines().index("    release: counts") + 1
+    assert (error.line, error.column) == (line, 14)
+    assert error.message.startswith("release is for mechanism: panes")
+    assert error.hint == "remove it, or write mechanism: panes"
+
+
+class Noise:
+    """Stands for an operator whose noise has a standard deviation of 2 steps a pane."""
+
+    def deviation(self, panes: int) -> float:
+        """Return it."""
+        return 2.0 * panes
+
+
+@pytest.mark.parametrize(
+    ("granule", "steps", "count"),
+    [
+        (Fraction(1), -3, -3),
+        (Fraction(5), 7, 35),
+        (Fraction(1, 100), -1234, -12.34),
+        (Fraction(1, 3), 1, 1 / 3),
+        (Fraction(1), 1 << 60, float(1 << 60)),
+        (Fraction(10) ** 308, 1 << 40, sys.float_info.max),
+        (Fraction(10) ** 308, -(1 << 40), -sys.float_info.max),
+    ],
+)
+def test_sums_are_in_the_fields_own_unit(
+    tmp_path: Path, granule: Fraction, steps: int, count: float
+) -> None:
+    """Whole where that is exact, else the nearest float: never what JSON cannot say."""
+    query = configured(tmp_path, COUNTED).queries["counted"]
+    spec = AggregateSpec(Weight.SUM, field="n", lo=-1, hi=1, granule=granule)
+    noisy = np.array([[steps - 1], [1]], dtype=np.int64)
+    operator = cast("PaneOperator", Noise())
+    found = counts_of(replace(query, aggregates=(spec,)), operator, noisy)
+    assert found is not None
+    assert (found.counts, found.panes) == ([count], 2)
+    assert type(found.counts[0]) is type(count)
+    assert found.standard_deviation == pytest.approx(min(4 * float(granule), 1.79769e308), rel=1e-5)
+    assert counts_of(replace(query, releases_counts=False), operator, noisy) is None
+
+
+@pytest.mark.parametrize("values", [(), (("x", "y", "z"), ("1", "2"))])
+def test_counts_are_named_as_the_domain_numbers_them(
+    tmp_path: Path, values: tuple[tuple[str, ...], ...]
+) -> None:
+    """Of several fields, and of none, which is one predicate over everything."""
+    domain = Domain(("a", "b")[: len(values)], values)
+    query = replace(configured(tmp_path, COUNTED).queries["counted"], domain=domain)
+    noisy = np.arange(len(domain), dtype=np.int64)[None]
+    found = counts_of(query, cast("PaneOperator", Noise()), noisy)
+    assert found is not None
+    named = [(domain.predicate(cell), cell) for cell in range(len(domain))]
+    assert list(found.by_predicate()) == named
+
+
+def test_what_was_stored_is_made_again_from_what_left(tmp_path: Path) -> None:
+    """Byte for byte, so that digests of compacted decisions can be compared."""
+    alarms = configured(tmp_path, COUNTED, rooms=ROOMS, until="00:04")
+    with opened(alarms) as ledger:
+        decisions = list(replayed(alarms, ledger, rows(tmp_path, (4, 0, 9, 2), ROOMS)))
+    for one in (each for each in decisions if each.key.query == "counted"):
+        again = counts_shown([decode_count(encode(each)) for each in count_records(one)])
+        rang = [(one.key, {"room": room}) for room in ROOMS if f'"{room}"' in fired_of(one)]
+        assert encode_released(one.key, rang, 0, again) == one.alarms
+    assert counts_shown([]) is None
+
+
+def fired_of(decision: StoredDecision) -> str:
+    """Return which predicates rang, as JSON."""
+    return json.dumps(json.loads(decision.alarms)["fired"])
+
+
+def test_others_are_stored_as_before(tmp_path: Path) -> None:
+    """Not a byte more: what older versions stored has the same digest."""
+    query: Query = configured(tmp_path, SILENT, rooms=ROOMS).queries["silent"]
+    assert encode_fired(query, [1]) == b'[{"room":"lab"}]'
+    late = encode_fired(query, [], unanswered=2)
+    assert late == b'{"fired":[],"late":[],"unanswered":2}'
+    operator = panes_of(query)
+    assert operator is not None
+    assert counts_of(query, operator, np.zeros((3, 2), dtype=np.int64)) is None

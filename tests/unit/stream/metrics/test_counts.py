@@ -1,0 +1,53 @@
+"""Released counts on the public page: all series from the start, few, and nothing of a denial."""
+
+from __future__ import annotations
+
+import math
+
+from stream.metrics.counts import CountFamilies
+from stream.metrics.rang import MOST_PREDICATES
+from stream.model.feeds import Domain
+from tests.support.measured import decided, denied, fresh_metrics, page_text, sample_value
+
+NAME = "tocsin_predicate_noisy_value"
+DEVIATION = "tocsin_noisy_value_standard_deviation"
+ROOMS = ("r1", "r2", "r3")
+RELEASED = [({"room": room}, count, 1.5) for room, count in zip(ROOMS, (-4, 0, 120), strict=True)]
+
+
+def test_a_window_shows_its_counts_and_a_denied_one_none() -> None:
+    """From NaN on the public page alone, below 0 as it is, and NaN again once nothing is known."""
+    metrics = fresh_metrics()
+
+    def shown() -> list[float]:
+        values = [sample_value(metrics.public, NAME, query="crowd", predicate=r) for r in ROOMS]
+        values.append(sample_value(metrics.public, DEVIATION, query="crowd"))
+        return [value for value in values if value is not None]
+
+    assert len(shown()) == 4
+    assert all(map(math.isnan, shown()))
+    metrics.published(decided(hour=1), None, (), RELEASED)
+    assert shown() == [-4, 0, 120, 1.5]
+    metrics.published(denied("quiet", hour=2), None)
+    assert shown() == [-4, 0, 120, 1.5], "of another alarm"
+    metrics.published(denied(hour=2), None)
+    assert len(shown()) == 4
+    assert all(map(math.isnan, shown()))
+    assert NAME not in page_text(metrics.custodian)
+    assert "quiet" not in "".join(
+        line for line in page_text(metrics.public).splitlines() if line.startswith(NAME)
+    ), "it releases none"
+
+
+def test_of_a_large_domain_the_first_have_a_series() -> None:
+    """The same ones before and after a window, however large their counts."""
+    families = CountFamilies({"q": Domain(("n",), (tuple(map(str, range(900))),))})
+    wanted = [str(n) for n in range(MOST_PREDICATES)]
+
+    def labels() -> list[str]:
+        counts, _ = families.collect()
+        return [sample.labels["predicate"] for sample in counts.samples]
+
+    assert labels() == wanted
+    families.released("q", [({"n": str(n)}, n, 1.0) for n in range(900)])
+    assert labels() == wanted
