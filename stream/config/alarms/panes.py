@@ -74,7 +74,7 @@ def with_panes(alarms: Alarms, findings: Findings) -> Alarms:
             panes[own.id] = own
             readers |= {one.id: shared.reader(one, own, alarms.budget) for one in shared.queries}
     if alarms.budget.unit is PrivacyUnit.USER:
-        _warn_of_caps(readers.values(), findings)
+        _warn_of_caps(readers.values(), alarms.budget, findings)
     queries = {name: readers.get(name, query) for name, query in alarms.queries.items()}
     return replace(alarms, queries=queries, panes=panes)
 
@@ -169,14 +169,15 @@ def _join(query: Query, groups: list[_Shared], alarms: Alarms) -> None:
     groups.append(alone)
 
 
-def _warn_of_caps(readers: Iterable[Query], findings: Findings) -> None:
+def _warn_of_caps(readers: Iterable[Query], budget: Budget, findings: Findings) -> None:
     """Say of windows of several panes that a person counts in each of these."""
     for query in readers:
-        often = query.aim.panes
+        panes = query.aim.panes
+        often = min(panes, budget.contribution.windows_per_period or panes)
         if often > 1:
             findings.warn(
                 ("alarms", query.id, "sql"),
-                f"a window adds up {often} panes, and caps are those of a pane: who is in all of"
+                f"a window adds up {panes} panes, and caps are those of a pane: who is in all of"
                 f" them counts {often} times as much as in one",
                 f"choose the threshold for that, or {_OTHERWISE}, whose caps are a window's",
             )

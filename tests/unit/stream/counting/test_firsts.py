@@ -29,7 +29,7 @@ def rows_of(rows: list[Row]) -> Contributions:
 
 def counted(rows: list[Row], steps: int, bounds: Bounds) -> list[list[tuple[int, int]]]:
     """Return person and cell of what each step counts."""
-    found = []
+    found: list[list[tuple[int, int]]] = []
     for step in range(steps):
         taken = {at: [rows_of(some)] for at in range(step + 1) if (some := taken_at(rows, at))}
         turned = in_turn(taken, step)

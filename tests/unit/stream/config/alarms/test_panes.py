@@ -244,6 +244,7 @@ def test_caps_on_a_person_are_those_of_panes(tmp_path: Path) -> None:
     assert [rule in each for each in told] == [True, True]
     (warned,) = [each for each in report.warnings if "adds up" in each.message]
     assert "12 panes" in warned.message
+    assert "counts 6 times as much" in warned.message
     assert "mechanism: tslm" in (warned.hint or "")
     assert not [each for each in report.warnings if "COUNT(DISTINCT" in (each.hint or "")]
 
