@@ -112,6 +112,11 @@ soak: system $(DEV)  ## forty minutes of kills, an outage and wrong clocks under
 	$(PYTEST) tests/soak/test_soak.py --full --timeout=7200 --capture=no
 	$(BIN)/python -m tests.soak.kills --write
 
+.PHONY: board-pictures
+board-pictures: system $(DEV)  ## the board in Chromium: keyboard, phone, dark; pictures to look at (BOARD_PICTURES=folder)
+	@deploy/prerequisites.sh chromium
+	$(PYTEST) tests/integration/board_in_chromium.py
+
 .PHONY: reference
 reference: $(DEV)  ## write the pages of docs/reference from the docstrings
 	$(BIN)/python -m tests.docs.reference --write

@@ -21,6 +21,7 @@ present() {
     case $1 in
         # The broker of the tests runs on Java and its jars come by Maven, or it is an image.
         default-jre-headless) { command -v java >/dev/null 2>&1 && java_is_recent; } || docker_answers ;;
+        chromium) command -v chromium >/dev/null 2>&1 ;;
         gcc) command -v gcc >/dev/null 2>&1 ;;
         kcat) command -v kcat >/dev/null 2>&1 ;;
         libc6-dev) echo '#include <stdio.h>' | cpp >/dev/null 2>&1 ;;

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accountant.errors import ClockError, LedgerError
+from accountant.store.schema import HEAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,8 +42,15 @@ class Access:
 
         Raises:
             ClockError: the clock went back.
+            LedgerError: newer code has taken the ledger over since it was opened here.
         """
         row = tx.ledger(lock=grain_ms == 0)
+        if row.schema_version != HEAD:
+            raise LedgerError(
+                f"a newer version of Tocsin has taken the ledger over (schema {row.schema_version};"
+                f" this one writes {HEAD})",
+                hint="start this worker with that version, too; nothing was written",
+            )
         now_ms = self.clock_ms()
         behind_ms = row.clock_ms - now_ms
         if behind_ms > self.allowed_step_back_ms:

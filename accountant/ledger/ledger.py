@@ -33,6 +33,7 @@ from accountant.ledger.writers import Writers
 from accountant.records import Answer, Outcome, StoredDecision
 from accountant.store import decisionchain
 from accountant.store.declaration import made_from
+from accountant.store.schema import HEAD
 from accountant.store.store import Store
 from accountant.store.tables.charged import OPEN, ChargeState
 from accountant.store.tables.decided import NoisyRow
@@ -112,7 +113,8 @@ class Ledger:
         try:
             with store.write() as tx:
                 now_ms = clock_ms()
-                tx.identity.add_new(LedgerRow(1, entropy(16).hex(), entropy(32), now_ms, now_ms))
+                new = LedgerRow(1, entropy(16).hex(), entropy(32), now_ms, now_ms, HEAD)
+                tx.identity.add_new(new)
                 row = tx.ledger()
         except BaseException:
             store.close()

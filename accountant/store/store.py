@@ -28,7 +28,8 @@ from sqlalchemy import event, exc
 from accountant.errors import DependencyError, LedgerCorruptError, LedgerError
 from accountant.retrying import retrying
 from accountant.store.files import open_private, sync_directory
-from accountant.store.schema import HEAD, VERSION_TABLE
+from accountant.store.schema import HEAD, VERSION_TABLE, table_of
+from accountant.store.tables.pinned import LEDGER
 from accountant.store.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -257,6 +258,7 @@ class Store:
                     hint="use the version of Tocsin that wrote it, or a later one",
                 )
             _upgrade(connection)
+            connection.execute(sa.update(table_of(LEDGER)).values(schema_version=HEAD))
 
 
 def _upgrade(connection: sa.Connection) -> None:

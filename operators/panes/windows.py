@@ -18,16 +18,17 @@ from operators.panes.law import LaplaceSum
 from operators.panes.looks import first_rings
 from operators.panes.mechanism import Panes
 from operators.panes.pricing import PaneQuestion
-from operators.single.abreast import Decisions
+from operators.single.abreast import repeated
 from operators.single.adapter import check_statistics, promise_of, steps_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
     from operators.base import Plan
+    from operators.conditions.atoms import IntegerTest
     from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
 
@@ -94,6 +95,44 @@ class PaneWindows:
             )
         return fired if self.looks > 1 else self.panes.decide(0, total[None])
 
+    def release_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
+        """Return the noisy counts of many panes, each as :meth:`release` gives it: to try out.
+
+        Args:
+            statistics: shape (panes, statistics, cells), int64.
+            noise: the cryptographic source.
+
+        Returns:
+            Shape (panes, cells), int64.
+        """
+        return self.panes.release(statistics[:, self._row], noise)
+
+    def fired_many(self, noisy: NDArray[np.int64], windows: Sequence[range]) -> NDArray[np.bool_]:
+        """Return which cells of many windows ring, each as :meth:`fired` says: to try out.
+
+        Args:
+            noisy: shape (panes, cells), int64.
+            windows: the rows of ``noisy`` that each is made of, at least one window.
+
+        Returns:
+            Shape (windows, cells), bool.
+
+        Raises:
+            ValueError: more panes than a window has.
+        """
+        if max(map(len, windows)) > self.panes.terms[0]:
+            raise ArgumentError(
+                "a window has at most as many panes as its question needs",
+                hint="give every window as a range of rows of the noisy panes",
+            )
+        # The running sum may wrap, and no difference of two of them is wrong by that: a window's
+        # own sum fits into int64.
+        running = np.zeros((len(noisy) + 1, noisy.shape[1]), dtype=np.int64)
+        np.cumsum(noisy, axis=0, out=running[1:])
+        sums = running[[each.stop for each in windows]] - running[[each.start for each in windows]]
+        steps = repeated(self._undivided, len(windows)).quantise(sums.reshape(-1))
+        return (steps >= -self.panes.shifts[0]).reshape(sums.shape)
+
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide one window with fresh noise for each of its panes: to try an alarm out.
 
@@ -101,19 +140,13 @@ class PaneWindows:
         is that of one pane.
         """
         check_statistics(self.condition, statistics)
-        return Decision(self._tried(statistics[None], noise)[0], self.panes.cost)
-
-    def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
-        """Decide many windows; see :class:`operators.single.abreast.DecidesMany`."""
-        check_statistics(self.condition, statistics[0])
-        fired = self._tried(statistics, noise)
-        return Decisions(fired, np.full(fired.shape, self.panes.units, dtype=np.int64))
+        panes = np.zeros((self.panes.terms[0], self.condition.cells), dtype=np.int64)
+        panes[0] = statistics[self._row]  # their sum is all that is read
+        return Decision(self._ever(self.panes.release(panes, noise)), self.panes.cost)
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""
-        (asked,) = self.panes.questions
-        undivided = replace(asked.test, sensitivity=1)
-        return self.panes.chances(0, steps_of(undivided, cell, statistics[self._row]))
+        return self.panes.chances(0, steps_of(self._undivided, cell, statistics[self._row]))
 
     def first_rings(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how likely each look is the first that rings, shape (looks,), by floats.
@@ -138,19 +171,15 @@ class PaneWindows:
         return LaplaceSum(self.panes.rate, panes).deviation
 
     @property
+    def _undivided(self) -> IntegerTest:
+        """The test of a window's noisy sum, whose distance to the threshold is not divided."""
+        (asked,) = self.panes.questions
+        return replace(asked.test, sensitivity=1)
+
+    @property
     def _row(self) -> int:
         """Which statistic the test reads."""
         return self.condition.atoms[self.condition.formula.atoms[0]].statistic
-
-    def _tried(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.bool_]:
-        """Return which cells of which windows ring with noise of their own, (windows, cells)."""
-        counted = statistics[:, self._row]
-        windows = []
-        for each in counted:
-            panes = np.zeros((self.panes.terms[0], each.size), dtype=np.int64)
-            panes[0] = each  # all that is counted is there from the first look on
-            windows.append(self._ever(self.panes.release(panes, noise)))
-        return np.stack(windows)
 
     def _ever(self, noisy: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which cells ring at any look."""

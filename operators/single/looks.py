@@ -9,11 +9,10 @@ look a decision of its own, ``EachLook``), and one sparse-vector run per window 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import msgspec
 import numpy as np
 
 from accountant.arguments import WHOLE, expect
@@ -23,8 +22,9 @@ from accountant.errors import ArgumentError
 from accountant.units import to_loss_units
 from operators.base import Decision, Plan, RunStep
 from operators.descriptors import Maker
+from operators.single.abreast import decide_many
 from operators.single.adapter import check_statistics, promise_of
-from operators.single.stored import read_state
+from operators.single.lookstate import LookState
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from operators.noise.source import NoiseSource
 
 __all__ = ["EachLook", "EarlyAlarms", "Looker", "each_look", "last_limit"]
-
-_VERSION: Final = 1
 
 
 class Looker(Protocol):
@@ -56,6 +54,21 @@ class Looker(Protocol):
             statistics: shape (statistics, cells), int64.
             shared: what :meth:`open` drew for this window.
             noise: the cryptographic source.
+        """
+        ...
+
+    def look_many(
+        self, statistics: NDArray[np.int64], shared: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.bool_]:
+        """Return which cells of many windows ring at one look at each: to try alarms out.
+
+        Args:
+            statistics: shape (windows, statistics, cells), int64.
+            shared: what :meth:`open` drew for as many cells as all windows have together.
+            noise: the cryptographic source.
+
+        Returns:
+            Shape (windows, cells), bool.
         """
         ...
 
@@ -123,7 +136,7 @@ class EarlyAlarms:
         expect(WHOLE, number=number)
         if number % self.looks == 0:
             return True
-        return before is not None and _State.from_bytes(before.state).number == number - 1
+        return before is not None and LookState.from_bytes(before.state).number == number - 1
 
     def go_on(
         self,
@@ -152,9 +165,9 @@ class EarlyAlarms:
         if opens or before is None:
             state = self._opened(window, noise)
         else:
-            state = _State.from_bytes(before.state)
+            state = LookState.from_bytes(before.state)
         fired = self.looker.look(statistics, state.shared, noise) & ~state.rung
-        state = _State(window, state.rung | fired, state.shared)
+        state = LookState(window, state.rung | fired, state.shared)
         rung = int(np.count_nonzero(fired))
         left = self.terms.alarms if opens or before is None else before.left
         return RunStep(
@@ -190,6 +203,33 @@ class EarlyAlarms:
         units = to_loss_units(self.plan.epsilon)
         return Decision(fired=fired, cost=UniformCost(units=units, cells=self.condition.cells))
 
+    def first_looks(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
+        """Look at many windows from end to end: to try alarms out.
+
+        What is released is decided by :meth:`go_on`; with the same noise every cell of every window
+        rings at the same look (``tests/unit/operators/single/test_looks.py``).
+
+        Args:
+            statistics: shape (windows, looks, statistics, cells), int64.
+            noise: the cryptographic source.
+
+        Returns:
+            Shape (windows, cells), int64: which look rang first, from 0; ``looks`` where none did.
+
+        Raises:
+            ValueError: statistics of another shape or type, or another number of looks.
+        """
+        windows, looks = statistics.shape[:2]
+        if looks != self.looks:
+            raise ArgumentError("a window is tried with all its looks")
+        check_statistics(self.condition, statistics[0, 0])
+        shared = self.looker.open(windows * self.condition.cells, noise)
+        first = np.full((windows, self.condition.cells), looks, dtype=np.int64)
+        for look in range(looks):
+            fired = self.looker.look_many(statistics[:, look], shared, noise)
+            first[fired & (first == looks)] = look
+        return first
+
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how likely a cell rings that has its last value from the first look on.
 
@@ -207,59 +247,9 @@ class EarlyAlarms:
         """
         return self.looker.first_rings(cell, statistics)
 
-    def _opened(self, number: int, noise: NoiseSource) -> _State:
+    def _opened(self, number: int, noise: NoiseSource) -> LookState:
         cells = self.condition.cells
-        return _State(number, np.zeros(cells, np.bool_), self.looker.open(cells, noise))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _State:
-    """What the looks at a window leave to the next one. PRIVATE: it holds noise that is in use.
-
-    Args:
-        number: of the last step that was decided.
-        rung: shape (cells,), bool: who is done.
-        shared: what the looks at this window share.
-    """
-
-    number: int
-    rung: NDArray[np.bool_]
-    shared: NDArray[np.int64] = field(repr=False)
-
-    def to_bytes(self) -> bytes:
-        """Return the state for the ledger; equal states have equal bytes."""
-        return msgspec.msgpack.encode(
-            _Stored(
-                version=_VERSION,
-                number=self.number,
-                cells=self.rung.size,
-                rung=np.packbits(self.rung).tobytes(),
-                shared=self.shared.astype("<i8", copy=False).tobytes(),
-            )
-        )
-
-    @classmethod
-    def from_bytes(cls, stored: bytes) -> _State:
-        """Return the state that was stored.
-
-        Raises:
-            LedgerCorruptError: these bytes are no state of a known version.
-        """
-        return read_state(stored, _Stored, _VERSION, cls._read, what="a window's looks")
-
-    @classmethod
-    def _read(cls, read: _Stored) -> _State:
-        rung = np.unpackbits(np.frombuffer(read.rung, np.uint8), count=read.cells)
-        shared = np.frombuffer(read.shared, dtype="<i8").astype(np.int64)
-        return cls(read.number, rung.astype(np.bool_), shared)
-
-
-class _Stored(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    version: int
-    number: int
-    cells: int
-    rung: bytes
-    shared: bytes
+        return LookState(number, np.zeros(cells, np.bool_), self.looker.open(cells, noise))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -283,6 +273,12 @@ class EachLook:
     ) -> NDArray[np.bool_]:
         """Decide all cells; see :meth:`Looker.look`."""
         return self.operator.decide(statistics, noise).fired
+
+    def look_many(
+        self, statistics: NDArray[np.int64], _shared: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.bool_]:
+        """Decide all windows; see :meth:`Looker.look_many`."""
+        return decide_many(self.operator, statistics, noise).fired
 
     def first_rings(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law of the first ring; see :meth:`Looker.first_rings`."""

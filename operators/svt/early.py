@@ -19,6 +19,7 @@ from accountant.costs.runs import RunTerms
 from accountant.units import from_loss_units
 from operators.base import Plan
 from operators.descriptors import Maker
+from operators.single.abreast import repeated
 from operators.single.adapter import promise_of, steps_of
 from operators.single.looks import EarlyAlarms, last_limit
 from operators.single.tslm import error_rates, planned_steps
@@ -60,12 +61,20 @@ class RunLooks:
 
         Cells that have rung are asked as well, and what they answer is dropped.
         """
+        return np.asarray(self.look_many(statistics[None], shared, noise)[0])
+
+    def look_many(
+        self, statistics: NDArray[np.int64], shared: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.bool_]:
+        """Ask every cell of every window once; see ``Looker.look_many``."""
         atom = self.condition.atoms[self.condition.formula.atoms[0]]
         test = self.condition.test(self.condition.formula.literals[0])
-        steps = np.clip(test.quantise(statistics[atom.statistic]), -_FARTHEST, _FARTHEST)
+        counted = statistics[:, atom.statistic]
+        wide = repeated(test, len(counted))
+        steps = np.clip(wide.quantise(counted.reshape(-1)), -_FARTHEST, _FARTHEST)
         drawn = np.minimum(noise.geometric(self.terms.query_rate, steps.size), _FARTHEST)
         rings: NDArray[np.bool_] = steps + drawn >= shared + self.terms.correction
-        return rings
+        return rings.reshape(counted.shape)
 
     def first_rings(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law of the first ring; see ``Looker.first_rings``.

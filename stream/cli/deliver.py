@@ -33,7 +33,7 @@ def deliver(file: Path, *, from_beginning: bool) -> None:
     It reads the alarms and the decisions topic, as an analyst may, and nothing else. FILE has
     `deliver` and `kafka`; it may be the file of alarms, or one without feeds.
     """
-    subscription = read_subscription(file, environ=os.environ)
-    log = Log(sys.stderr, subscription.log)
+    setup = read_subscription(file, environ=os.environ)
+    log = Log(sys.stderr, setup.subscription.log)
     redirect(log)
-    bring(subscription, log, from_beginning=from_beginning)
+    bring(setup, log, from_beginning=from_beginning)

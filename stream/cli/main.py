@@ -78,6 +78,7 @@ class _Tocsin(Suggesting):
     cls=_Tocsin,
     context_settings={"help_option_names": ["-h", "--help"]},
     commands=[
+        Later("board", help="Show analysts what rings, on a web page, until told to end."),
         Later(
             "bridge",
             help="Bring sensors' messages from MQTT to a feed, at least once, until told to end.",

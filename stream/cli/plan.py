@@ -21,6 +21,10 @@ from stream.planning.lines import plan_lines
 from stream.planning.outlook import outlook
 from stream.planning.ringing_tables import ringing_lines, ringing_tables
 from stream.planning.tables import plan_tables
+from stream.planning.tradeoffs.cap_tables import cap_lines, cap_tables
+from stream.planning.tradeoffs.caps import cap_choices
+from stream.planning.tradeoffs.delay_tables import pacing_lines, pacing_tables
+from stream.planning.tradeoffs.delays import pacings
 from stream.planning.worth import worths
 from stream.simulation.outputs import check_output, write_private
 
@@ -41,7 +45,10 @@ __all__ = ["plan"]
     help="Draw it on a page, too.",
 )
 @click.option("--force", is_flag=True, help="Replace the page if it exists.")
-def plan(files: tuple[Path, ...], *, as_json: bool, page: Path | None, force: bool) -> None:
+@click.option("--caps", is_flag=True, help="Weigh windows_per_period against tolerance, too.")
+def plan(
+    files: tuple[Path, ...], *, as_json: bool, page: Path | None, force: bool, caps: bool
+) -> None:
     """Say what a configuration costs and what it is worth, before any data is read.
 
     Of an alarm that says what is wanted and not how, it says what is best; where nothing keeps all
@@ -62,6 +69,8 @@ def plan(files: tuple[Path, ...], *, as_json: bool, page: Path | None, force: bo
         if one.alarms is not None:
             name = str(path) if several else None
             lacking |= _show(one.alarms, name, as_json=as_json, page=page, force=force)
+            if caps:
+                _show_caps(one.alarms, name, as_json=as_json)
         if several and as_json:
             echo_json(one.verdict())
     code = worst(found)
@@ -78,7 +87,7 @@ def _show(
     advice = advise(alarms)
     alarms = as_advised(alarms, advice)
     looked = outlook(alarms)
-    worth, early = worths(alarms), early_ways(alarms)
+    worth, early, paced = worths(alarms), early_ways(alarms), pacings(alarms)
     steady = steadied(worth)
     if page is not None:
         from stream.planning.page import plan_page  # noqa: PLC0415  # templates only where asked
@@ -86,15 +95,25 @@ def _show(
         write_private(page, plan_page(looked, worth, alarms), force=force)
     if as_json:
         lines = (
-            *(*plan_lines(looked, alarms), *early_lines(early)),
+            *(*plan_lines(looked, alarms), *early_lines(early), *pacing_lines(paced)),
             *(*ringing_lines(worth), *lifecycle_lines(steady), *advice_lines(advice)),
         )
         for line in lines:
             echo_json(line if file is None else {"file": file, **line})
     else:
         tables = (
-            *(*plan_tables(looked, alarms), *early_tables(early)),
+            *(*plan_tables(looked, alarms), *early_tables(early), *pacing_tables(paced)),
             *(*ringing_tables(worth), *lifecycle_tables(steady), *advice_shown(advice)),
         )
         Console().print(*tables, sep="\n")
     return any(one.lacking for one in advice)
+
+
+def _show_caps(alarms: Alarms, file: str | None, *, as_json: bool) -> None:
+    """Show what caps over a period would cost the alarms that are written out."""
+    choices = cap_choices(alarms)
+    if as_json:
+        for line in cap_lines(choices):
+            echo_json(line if file is None else {"file": file, **line})
+    else:
+        Console().print(*cap_tables(choices), sep="\n")

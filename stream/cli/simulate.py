@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,36 +24,28 @@ from accountant.errors import ConfigError
 from operators.registry import mechanism_of
 from stream.cli.shared import CONFIG, chosen_alarms, load_alarms, paths_by_feed
 from stream.cli.suggestions import alarm_names, event_files
-from stream.decisions.mechanisms import plans_of
-from stream.model.alarms import cells_per_unit, scope_of
 from stream.model.numbers import number
-from stream.planning.budget import budget_plan
+from stream.planning.tradeoffs.cap_tables import NO_CAPS
+from stream.planning.tradeoffs.caps import cap_choices
+from stream.simulation.caps.counting import counted_under_caps
+from stream.simulation.caps.tables import cap_results, cap_trial_tables
+from stream.simulation.caps.trying import tried_under_caps
 from stream.simulation.crew import paying_workers, try_out
 from stream.simulation.history import count_history
 from stream.simulation.outputs import check_output, write_private
 from stream.simulation.report import report
-from stream.simulation.results import AlarmResults, Measured, Simulation
-from stream.simulation.runs import stretches_of
-from stream.simulation.settings import (
-    BASELINES,
-    FACTORS,
-    IN_RUNS,
-    TRIED,
-    Setting,
-    Untried,
-    settings_of,
-)
+from stream.simulation.settings import AS_WRITTEN, BASELINES, FACTORS, TRIED
 from stream.simulation.tables import simulation_tables
-from stream.simulation.trials import Bench
+from stream.simulation.trying import Trying
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from fractions import Fraction
 
-    from operators.base import Plan
     from stream.model.alarms import Alarms
-    from stream.simulation.crew import Tried
-    from stream.simulation.history import CountedAlarm
+    from stream.simulation.caps.trying import CapTrials
+    from stream.simulation.results import Simulation
+    from stream.simulation.trials import Bench
 
 __all__ = ["simulate"]
 
@@ -96,7 +88,7 @@ class _Mechanisms(click.ParamType):
         if not isinstance(value, str):
             return tuple(value)
         names = tuple(dict.fromkeys(each.strip() for each in value.split(",")))
-        known = (*TRIED, *IN_RUNS, *BASELINES)
+        known = (*TRIED, *AS_WRITTEN, *BASELINES)
         for name in names:
             if name not in known:
                 self.fail(f"{name!r}: write one or more of {', '.join(known)}", param, ctx)
@@ -152,6 +144,9 @@ class _Mechanisms(click.ParamType):
 @click.option(
     "--limit", type=click.IntRange(1), metavar="WINDOWS", help="Only so many windows per alarm."
 )
+@click.option(
+    "--caps", is_flag=True, help="Try windows_per_period out, too; counts once more for each cap."
+)
 @click.option("--json", "json_file", type=_FILE, metavar="PATH", help="Write the results here.")
 @click.option("--html", "html_file", type=_FILE, metavar="PATH", help="Write a page with plots.")
 @click.option("--force", is_flag=True, help="Replace these files where they exist.")
@@ -169,6 +164,7 @@ def simulate(
     rates: tuple[Fraction, ...] | None,
     workers: int | None,
     limit: int | None,
+    caps: bool,
     force: bool,
 ) -> None:
     """Try alarms out on history, many times: misses, false alarms, losses.
@@ -187,104 +183,44 @@ def simulate(
     files = paths_by_feed(chosen, (*replayed, *more))
     with _bar("counting") as counted_windows:
         counted = count_history(chosen, files, limit=limit, on_windows=counted_windows)
-    trying = _Trying.of(chosen, mechanisms, factors, rates)
+    trying = Trying.of(chosen, mechanisms, factors, rates)
     bench = trying.bench(chosen, counted)
-    workers = workers or paying_workers(bench, runs, os.cpu_count() or 1)
+
+    def crew(bench: Bench) -> int:
+        return workers or paying_workers(bench, runs, os.cpu_count() or 1)
+
     with _bar("deciding") as decided_windows:
-        tried = try_out(bench, runs, workers=workers, on_draws=decided_windows)
+        tried = try_out(bench, runs, workers=crew(bench), on_draws=decided_windows)
     simulation = trying.results(alarms, counted, tried, runs)
-    Console().print(*simulation_tables(simulation), sep="\n")
+    under = _under_caps(chosen, files, runs, limit, crew) if caps else []
+    tables = [*simulation_tables(simulation), *cap_trial_tables(under)]
+    Console().print(*tables, sep="\n")
     if json_file is not None:
-        text = json.dumps(report(simulation), ensure_ascii=False, indent=1)
+        text = json.dumps(report(simulation, cap_results(under)), ensure_ascii=False, indent=1)
         write_private(json_file, text + "\n", force=force)
     if html_file is not None and page is not None:
         write_private(html_file, page(simulation), force=force)
 
 
-@dataclass(frozen=True, slots=True)
-class _Trying:
-    """The settings of every alarm."""
+def _under_caps(
+    alarms: Alarms,
+    files: Mapping[str, Sequence[Path]],
+    runs: int,
+    limit: int | None,
+    crew: Callable[[Bench], int],
+) -> list[CapTrials]:
+    """Count and decide under every cap that the alarms might have.
 
-    settings: tuple[Setting, ...]
-    untried: tuple[Untried, ...]
-
-    @classmethod
-    def of(
-        cls,
-        alarms: Alarms,
-        mechanisms: Sequence[str] | None,
-        factors: Sequence[Fraction],
-        rates: Sequence[Fraction] | None,
-    ) -> _Trying:
-        settings: list[Setting] = []
-        untried: list[Untried] = []
-        for query in alarms.queries.values():
-            able, unable = settings_of(query, mechanisms=mechanisms, factors=factors, rates=rates)
-            settings += able
-            untried += unable
-        return cls(tuple(settings), tuple(untried))
-
-    def bench(self, alarms: Alarms, counted: Mapping[str, CountedAlarm]) -> Bench:
-        """Return what the processes need."""
-        return Bench(
-            counted=counted,
-            conditions={query.id: query.condition for query in alarms.queries.values()},
-            reached={
-                query.id: cells_per_unit(query, alarms.budget) for query in alarms.queries.values()
-            },
-            settings=self.settings,
-            stretches={
-                query.id: stretches_of(query, counted[query.id], alarms.budget)
-                for query in alarms.queries.values()
-                if any(
-                    each.alarm == query.id and each.mechanism in IN_RUNS for each in self.settings
-                )
-            },
-        )
-
-    def results(
-        self,
-        alarms: Alarms,
-        counted: Mapping[str, CountedAlarm],
-        tried: Sequence[Tried],
-        runs: int,
-    ) -> Simulation:
-        """Sort what came of the settings by alarm, and ask the budget about each."""
-        usual = plans_of(alarms)
-        measured: dict[str, list[Measured]] = {name: [] for name in counted}
-        untried: dict[str, list[Untried]] = {name: [] for name in counted}
-        for left in self.untried:
-            untried[left.setting.alarm].append(left)
-        for setting, one in zip(self.settings, tried, strict=True):
-            if isinstance(one.plan, str):
-                untried[setting.alarm].append(Untried(setting, one.plan))
-                continue
-            fits = _fits(alarms, setting, {**usual, setting.alarm: one.plan})
-            measured[setting.alarm].append(Measured(setting, one.plan, fits, one.tally))
-        return Simulation(
-            alarms=alarms,
-            runs=runs,
-            results=tuple(
-                AlarmResults(
-                    query=alarms.queries[name],
-                    counted=counted[name],
-                    measured=tuple(measured[name]),
-                    untried=tuple(untried[name]),
-                )
-                for name in counted
-            ),
-            reached={name: cells_per_unit(alarms.queries[name], alarms.budget) for name in counted},
-        )
-
-
-def _fits(alarms: Alarms, setting: Setting, plans: Mapping[str, Plan]) -> bool:
-    """Whether an alarm's budget carries all its alarms at these worst cases."""
-    query = replace(alarms.queries[setting.alarm], mechanism=setting.mechanism)
-    alarms = replace(alarms, queries={**alarms.queries, query.id: query})
-    scope = scope_of(query, alarms)
-    return next(
-        each.fits for each in budget_plan(alarms, plans).scopes if each.terms.scope == scope
-    )
+    Raises:
+        ConfigError: none of them may have one.
+    """
+    choices = cap_choices(alarms)
+    if not choices:
+        raise ConfigError(NO_CAPS, hint="leave --caps out")
+    with _bar("counting under caps") as counted_passes:
+        counted = counted_under_caps(alarms, files, choices, limit=limit, on_pass=counted_passes)
+    with _bar("deciding under caps") as decided_windows:
+        return tried_under_caps(alarms, counted, runs, workers=crew, on_draws=decided_windows)
 
 
 def _chosen(alarms: Alarms, names: Sequence[str]) -> Alarms:
@@ -296,10 +232,10 @@ def _chosen(alarms: Alarms, names: Sequence[str]) -> Alarms:
     queries = chosen_alarms(alarms, names).queries
     tried = {name: q for name, q in queries.items() if mechanism_of(q.mechanism).bands is None}
     bands = [name for name in queries if name not in tried]
-    early = [name for name, query in tried.items() if query.aim.looks > 1]
+    early = [name for name, query in tried.items() if query.panes and query.aim.looks > 1]
     if early:
         tried = {name: query for name, query in tried.items() if name not in early}
-        message = f"{', '.join(early)}: draws of early alarms are not tried"
+        message = f"{', '.join(early)}: draws of early alarms over panes are not tried"
         if not tried:
             raise ConfigError(message, hint="`tocsin plan` has the exact law of when they ring")
         click.echo(f"note: left out: {message}", err=True)

@@ -19,6 +19,7 @@ from operators.registry import DEFAULT, OFFERED
 from stream.config.closed import Closed as _Model
 from stream.config.delivery.keys import (
     AlertmanagerModel,
+    BoardModel,
     DeliverModel,
     LifecycleModel,
     MqttModel,
@@ -310,6 +311,7 @@ class FileModel(_Model):
     budget: BudgetModel
     alarms: dict[Name, AlarmModel]
     deliver: DeliverModel | None = None
+    board: BoardModel = BoardModel()
 
 
 MODELS: dict[tuple[str, ...], type[BaseModel]] = {
@@ -331,6 +333,7 @@ MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("deliver", "alertmanagers", "*"): AlertmanagerModel,
     ("deliver", "webhooks", "*"): WebhookModel,
     ("deliver", "mqtt", "*"): MqttModel,
+    ("board",): BoardModel,
 }
 """Which model reads which mapping; ``*`` stands for a name the user chose."""
 

@@ -22,7 +22,7 @@ from stream.config.alarms.panes import with_panes
 from stream.config.alarms.period_caps import check_period_caps
 from stream.config.alarms.wanted import OPEN_WORDS
 from stream.config.declarations import build_budget, build_feeds, build_kafka, build_settings
-from stream.config.delivery.building import build_delivery
+from stream.config.delivery.building import build_board, build_delivery
 from stream.config.explaining import explained
 from stream.config.findings import Findings
 from stream.config.keys import EXAMPLES, MODELS, FileModel
@@ -122,6 +122,7 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
     kafka = build_kafka(model.kafka, feeds, findings)
     settings = build_settings(model, path.stem, findings)
     delivery = build_delivery(model.deliver, findings)
+    board = build_board(model.board, findings)
     tables = _tables(model, findings)
     if not model.alarms:
         findings.wrong(("alarms",), "there is no alarm", f"declare one: {EXAMPLES['alarms']}")
@@ -138,6 +139,7 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
         settings=settings,
         timezone=zone.key,
         delivery=delivery,
+        board=board,
     )
     _refuse_watched_references(alarms, findings)
     _refuse_shares(alarms, findings)

@@ -80,6 +80,8 @@ class PartitionReader:
             only); ``None`` saves the memory that this takes.
         on_people: told of every partial under a cap over a period, before it is yielded, how many
             people are in its window, and how many of them do not count (custodian only).
+        on_events: likewise told how many events its window takes, and how many of them are of
+            people who do not count (custodian only); ``None`` saves the memory that this takes.
         on_taken: told of the rows that windows take, as :class:`FeedCounters` has it (custodian
             only).
         public: whether its counts are the references of alarms on other feeds.
@@ -103,6 +105,7 @@ class PartitionReader:
         on_capped: Callable[[WindowKey, Capped], None] | None = None,
         on_taken: OnTaken | None = None,
         on_people: Callable[[WindowKey, int, int], None] = lambda _key, _met, _beyond: None,
+        on_events: Callable[[WindowKey, int, int], None] | None = None,
         public: bool = False,
         growths: Sequence[Growth] = (),
     ) -> None:
@@ -121,9 +124,9 @@ class PartitionReader:
         self._on_counted = on_counted
         self._on_capped = on_capped
         self._on_people = on_people
-        self._counters = FeedCounters(
-            queries, budget, whole=on_capped is not None, on_taken=on_taken
-        )
+        self._on_events = on_events
+        whole = on_capped is not None or on_events is not None
+        self._counters = FeedCounters(queries, budget, whole=whole, on_taken=on_taken)
         self._states = {
             query.id: QueryProgress(query, self._counters.of(query.id), budget) for query in queries
         }
@@ -247,6 +250,9 @@ class PartitionReader:
         key = WindowKey(end_ms=state.end_ms, query=state.query.id, start_ms=state.start_ms)
         if (people := state.counter.people(state.index)) is not None:
             self._on_people(key, *people)
+        events = state.counter.events(state.index)
+        if self._on_events is not None and events is not None:
+            self._on_events(key, *events)
         if self._on_capped is not None:
             self._on_capped(key, state.counter.capped(state.index))
         return Partial(

@@ -68,6 +68,7 @@ class SharedCounter:
         self._used: dict[int, Usage] = {}
         self._before: dict[int, Usage] = {}
         self._people: dict[int, tuple[int, int]] = {}
+        self._events: dict[int, tuple[int, int]] = {}
 
     def begin(self, index: int, used: bytes = b"") -> None:
         """Start with a window, where there is a cap over a period; called before the first row.
@@ -111,6 +112,13 @@ class SharedCounter:
         """
         return self._people.get(index)
 
+    def events(self, index: int) -> tuple[int, int] | None:
+        """Return how many events a window that was cut takes, and how many of people beyond a cap.
+
+        All of them where whole rows are kept. ``None`` without a cap over a period.
+        """
+        return self._events.get(index)
+
     def capped(self, index: int) -> Capped:
         """Return what ``WindowCounter.capped`` does, of a window that was cut."""
         if self._most is None:
@@ -129,16 +137,17 @@ class SharedCounter:
         if self._most is not None:
             floor = min(floor, self._next)
         self._counter.forget_before(floor)
-        for kept in (self._cuts, self._used, self._before, self._people):
+        for kept in (self._cuts, self._used, self._before, self._people, self._events):
             for at in [at for at in kept if at < floor]:
                 del kept[at]
 
     def _cut_next(self) -> None:
         at = self._next
         self._before[at] = self._usage.copy()
-        self._usage.met = self._usage.beyond = 0
+        self._usage.forget_last()
         self._cuts[at] = self._counter.cut(at, self._usage)
         self._people[at] = self._usage.met, self._usage.beyond
+        self._events[at] = self._usage.events, self._usage.events_beyond
         self._next = self._calendar.next_active(at + 1)
         if self._periods is not None:
             self._usage.forget_before(self._periods.touched(*self._calendar.bounds(self._next))[0])

@@ -38,6 +38,7 @@ class Line(StrEnum):
     DELIVERING = "ready: this process delivers alarms"
     UNDELIVERED = "a target does not take a notice; it is kept with the dead letters"
     INCOMPLETE = "alarms that a decision counts are not on their topic any more"
+    SHOWING = "ready: this process shows alarms"
     BRIDGING = "ready: this process brings messages of MQTT to a feed"
     UNFIT = "a message does not have what its templates ask for; it is no event"
     FULL = "the buffer is full; the MQTT broker keeps what comes until Kafka has taken it"

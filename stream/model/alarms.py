@@ -11,6 +11,7 @@ from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
 from operators.registry import mechanism_of
 from stream.logs.settings import LogSettings
+from stream.model.boards import Board
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,6 +141,7 @@ class Alarms:
         wanted: alarms of which the file says what is wanted and not how, by id: `tocsin plan` looks
             for a way, and nothing runs while there are any.
         delivery: where `tocsin deliver` brings alarms; ``None`` where the file does not say.
+        board: where `tocsin board` shows them.
     """
 
     file: str
@@ -151,6 +153,7 @@ class Alarms:
     timezone: str = "UTC"
     wanted: Mapping[str, Query] = field(default_factory=dict)
     delivery: Delivery | None = None
+    board: Board = field(default_factory=Board)
     panes: Mapping[str, Query] = field(default_factory=dict)
 
     @property

@@ -1,4 +1,4 @@
-"""All that ``tocsin deliver`` has to know, and nothing that counts."""
+"""All that a process with an analyst's rights has to know, and nothing that counts."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stream.logs.settings import LogSettings
-    from stream.model.alarms import KafkaSettings
+    from stream.model.alarms import Budget, KafkaSettings
+    from stream.model.boards import Board
     from stream.model.deliveries import Delivery
 
-__all__ = ["Subscription"]
+__all__ = ["BoardSetup", "DeliverSetup", "Subscription"]
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What alarms are delivered from and to: no feed, no budget, no ledger.
+    """What is read, and how it is understood: no feed and no ledger.
 
     Args:
         kafka: how the two public topics are reached.
-        delivery: where alarms are brought.
-        timezone: in which annotations say times.
+        timezone: in which people are told times.
         lifecycles: by alarm; one that is not named rings as it rings.
         log: how lines are written.
     """
 
     kafka: KafkaSettings
-    delivery: Delivery
     timezone: str
     lifecycles: Mapping[str, Lifecycle]
     log: LogSettings
@@ -38,3 +37,31 @@ class Subscription:
     def lifecycle(self, query: str) -> Lifecycle:
         """Return the terms of an alarm."""
         return self.lifecycles.get(query, EVERY_RING)
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverSetup:
+    """What ``tocsin deliver`` runs on.
+
+    Args:
+        subscription: what is read.
+        delivery: where alarms are brought.
+    """
+
+    subscription: Subscription
+    delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class BoardSetup:
+    """What ``tocsin board`` runs on.
+
+    Args:
+        subscription: what is read.
+        board: where it is shown, and how much of it.
+        budget: what is promised, as configured; ``None`` where the file does not say.
+    """
+
+    subscription: Subscription
+    board: Board
+    budget: Budget | None

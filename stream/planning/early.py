@@ -19,6 +19,7 @@ from operators.registry import DEFAULT, OFFERED, mechanism_of, price
 from stream.decisions.mechanisms import early_of, panes_of
 from stream.planning.fitting import Fitting
 from stream.windows.cumulative import CumulativeCalendar
+from stream.windows.shown import delay_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EarlyWay", "early_lines", "early_tables", "early_ways"]
 
-_MINUTE_MS: Final = 60_000
 _ENDS: Final = (120, 150, 200, 400)
 """Per cent of the threshold at which the window of an example ends."""
 
@@ -162,7 +162,7 @@ def early_tables(ways: Sequence[EarlyWay]) -> list[Fitting]:
             way.query,
             f"{when} *" if way.used else when,
             f"{float(way.epsilon):.3f}",
-            *(_shown(way.delays_ms.get(end)) for end in _ENDS),
+            *(delay_text(way.delays_ms[end]) if end in way.delays_ms else "" for end in _ENDS),
         )
     table.caption = "* as configured"
     table.caption_justify = "left"
@@ -185,11 +185,3 @@ def early_lines(ways: Sequence[EarlyWay]) -> Iterator[dict[str, object]]:
             "epsilon": f"{float(way.epsilon):.12f}",
             "delay_s": {str(end): round(ms / 1000, 3) for end, ms in way.delays_ms.items()},
         }
-
-
-def _shown(delay_ms: float | None) -> str:
-    if delay_ms is None:
-        return ""
-    if abs(delay_ms) < _MINUTE_MS:
-        return f"{delay_ms / 1000:.0f} s"
-    return f"{delay_ms / _MINUTE_MS:.1f} min"

@@ -49,6 +49,7 @@ def uncharged_lanes(
     on_drops: Callable[[Mapping[str, int]], None] = _ignore,
     on_counted: Callable[[int, Batch, NDArray[np.uint8]], None] = _uncounted,
     on_capped: Callable[[WindowKey, Capped], None] | None = None,
+    on_events: Callable[[WindowKey, int, int], None] | None = None,
     public: bool = False,
 ) -> list[Lane]:
     """Begin to read a feed from the first window on.
@@ -64,6 +65,7 @@ def uncharged_lanes(
         on_drops: as there.
         on_counted: as there, and of which partition.
         on_capped: as there.
+        on_events: as there.
         public: as there.
     """
     readers = [
@@ -79,6 +81,7 @@ def uncharged_lanes(
             on_drops=on_drops,
             on_counted=partial(on_counted, partition),
             on_capped=on_capped,
+            on_events=on_events,
             public=public,
         )
         for partition in range(source.partitions)

@@ -43,7 +43,12 @@ def advice_on(results: AlarmResults) -> Advice:
     that ask for no less than the configuration, and among all.
     """
     able = [
-        each for each in results.measured if each.fits and each.keeps and not each.setting.baseline
+        each
+        for each in results.measured
+        if each.fits
+        and each.keeps
+        and not each.setting.baseline
+        and not each.setting.at_end(results.query)
     ]
     best = _cheapest(each for each in able if _as_strict(each, results))
     wider = _cheapest(able)
@@ -89,7 +94,11 @@ def described(one: Measured, results: AlarmResults) -> str:
 
 
 def _cheapest(candidates: Iterable[Measured]) -> Measured | None:
-    return min(candidates, key=lambda each: (each.losses.mean, each.plan.epsilon), default=None)
+    return min(
+        candidates,
+        key=lambda each: (each.charged * each.losses.mean, each.charged * each.plan.epsilon),
+        default=None,
+    )
 
 
 def _as_strict(one: Measured, results: AlarmResults) -> bool:
@@ -100,9 +109,9 @@ def _as_strict(one: Measured, results: AlarmResults) -> bool:
 
 
 def _paid(one: Measured) -> str:
-    return (
-        f"a cell loses {one.losses.mean:.3g} on average and {float(one.plan.epsilon):.3g} at worst"
-    )
+    mean, worst = (one.charged * each for each in (one.losses.mean, float(one.plan.epsilon)))
+    who = "a cell" if one.charged == 1 else f"an event in {one.charged} windows"
+    return f"{who} loses {mean:.3g} on average and {worst:.3g} at worst"
 
 
 def _uncertain_share(one: Measured) -> float:

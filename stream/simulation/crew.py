@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from accountant.errors import DependencyError
 from operators.noise.source import NoiseSource
-from stream.simulation.trials import Tally, Task, Trier
+from stream.simulation.draws.tally import Tally
+from stream.simulation.trials import Task, Trier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -61,7 +62,7 @@ def paying_workers(bench: Bench, runs: int, most: int) -> int:
         most: processes, >= 1.
     """
     tried = [bench.counted[setting.alarm] for setting in bench.settings]
-    work = sum(runs * each.windows * (each.cells + _PER_WINDOW) for each in tried)
+    work = sum(runs * each.windows * each.looks * (each.cells + _PER_WINDOW) for each in tried)
     return max(1, min(most, work // _WORTH_A_PROCESS))
 
 

@@ -7,9 +7,9 @@ are those that ``tocsin run --replay`` would decide. No ledger is opened. What c
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial
     from stream.model.alarms import Alarms
-    from stream.model.feeds import Feed
     from stream.model.queries import Query
     from stream.replay.lanes import Lane
 
@@ -58,6 +57,8 @@ class CountedAlarm:
         value: shape (entries,), int64.
         incomplete: windows left out since the log no longer holds all of them; a run would deny
             them.
+        looks: steps of every window, counted one by one in order; of windows that are decided at
+            their end alone, 1. Starts, ends and entries are then those of steps.
     """
 
     query: str
@@ -68,11 +69,12 @@ class CountedAlarm:
     index: NDArray[np.int64]
     value: NDArray[np.int64]
     incomplete: int = 0
+    looks: int = 1
 
     @cached_property
     def windows(self) -> int:
         """How many windows there are."""
-        return len(self.ends) - 1
+        return (len(self.ends) - 1) // self.looks
 
     def dense(self, window: int) -> NDArray[np.int64]:
         """Return the statistics of one window, shape (statistics, cells), int64."""
@@ -87,6 +89,27 @@ class CountedAlarm:
         flat[windows, self.index[entries]] = self.value[entries]
         return flat.reshape(last - first, self.statistics, self.cells)
 
+    def starting_at(self, starts_ms: NDArray[np.int64]) -> CountedAlarm:
+        """Return the windows that start at some instants, all of them among these."""
+        if np.array_equal(starts_ms, self.starts_ms):
+            return self
+        kept = np.isin(self.starts_ms, starts_ms)
+        sizes = np.diff(self.ends)
+        entries = np.repeat(kept, sizes)
+        return replace(
+            self,
+            starts_ms=self.starts_ms[kept],
+            ends=np.cumsum([0, *sizes[kept]], dtype=np.int64),
+            index=self.index[entries],
+            value=self.value[entries],
+            incomplete=self.incomplete + int(np.count_nonzero(~kept)),
+        )
+
+    def looked_at(self, first: int, last: int) -> NDArray[np.int64]:
+        """Return all looks at some windows, shape (last - first, looks, statistics, cells)."""
+        steps = self.stacked(first * self.looks, last * self.looks)
+        return steps.reshape(-1, self.looks, *steps.shape[1:])
+
 
 def count_history(
     alarms: Alarms,
@@ -94,6 +117,7 @@ def count_history(
     *,
     limit: int | None = None,
     on_windows: Callable[[int, int], None] = lambda _done, _total: None,
+    on_events: Callable[[WindowKey, int, int], None] | None = None,
 ) -> dict[str, CountedAlarm]:
     """Count the windows of every alarm, in one pass over the files.
 
@@ -101,24 +125,39 @@ def count_history(
         alarms: the configuration; every feed with alarms declares its history.
         files: per feed name the files to read.
         limit: only the first so many windows of every alarm; ``None`` for all.
-        on_windows: told how many windows were counted, of how many.
+        on_windows: told how many windows were counted, of how many; steps and panes are some.
+        on_events: told of every window and partition, under a cap over a period, how many events it
+            takes and how many of them the cap leaves out.
 
     Returns:
-        Per alarm its statistics, in the order of the file.
+        Per alarm its statistics, in the order of the file; then those of panes that alarms share,
+        by the panes' names.
 
     Raises:
         ConfigError: a feed has no history or no file, or there are too many windows or counts.
         DataError: a file is not what its feed declares.
     """
     keys = {query.id: _windows(query, limit) for query in alarms.queries.values()}
+    shared = [alarms.panes[name] for name in _panes_of(alarms)]
+    keys |= {one.id: _beneath(one, alarms, keys) for one in shared}
+    every = [*alarms.queries.values(), *shared]
     total = sum(map(len, keys.values()))
     found: dict[WindowKey, _Window] = {}
     arrived: Counter[WindowKey] = Counter()
     entries = done = 0
     for feed in feeds_in_use(alarms):
-        queries = [query for query in alarms.queries.values() if query.feed.name == feed.name]
+        queries = [query for query in every if query.feed.name == feed.name]
         wanted = frozenset(key for query in queries for key in keys[query.id])
-        lanes = _lanes(feed, queries, alarms, files, keys)
+        source = source_of(feed, files, alarms)
+        lanes = uncharged_lanes(
+            feed,
+            source,
+            queries,
+            alarms.budget,
+            keys,
+            hash_key=NoiseSource().token(HASH_KEY_BYTES),
+            on_events=on_events,
+        )
         for partial in _read(lanes, wanted):
             window = found.get(partial.key)
             found[partial.key] = _Window.of(partial) if window is None else window.plus(partial)
@@ -132,7 +171,7 @@ def count_history(
             if arrived[partial.key] == len(lanes):
                 done += 1
                 on_windows(done, total)
-    return {query.id: _stacked(query, keys[query.id], found) for query in alarms.queries.values()}
+    return {query.id: _stacked(query, keys[query.id], found) for query in every}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,14 +199,14 @@ class _Window:
 
 
 def _windows(query: Query, limit: int | None) -> list[WindowKey]:
-    most = MOST_WINDOWS if limit is None else limit
+    most = (MOST_WINDOWS if limit is None else limit) * query.aim.looks
     keys = list(islice(windows_of(query), most + (limit is None)))
-    if not keys:
+    if len(keys) < query.aim.looks:
         raise ConfigError(
             f"no window of alarm {query.id!r} lies in the history of feed {query.feed.name!r}",
             hint="declare a longer history, or a shorter window",
         )
-    if limit is None and len(keys) > MOST_WINDOWS:
+    if limit is None and len(keys) > most:
         raise ConfigError(
             f"alarm {query.id!r} has more than {MOST_WINDOWS} windows in its feed's history",
             hint=f"write --limit {MOST_WINDOWS} to simulate the first so many, or another number",
@@ -175,22 +214,20 @@ def _windows(query: Query, limit: int | None) -> list[WindowKey]:
     return keys
 
 
-def _lanes(
-    feed: Feed,
-    queries: Sequence[Query],
-    alarms: Alarms,
-    files: Mapping[str, Sequence[Path]],
-    keys: Mapping[str, Sequence[WindowKey]],
-) -> list[Lane]:
-    """Begin to read a feed from the first window on."""
-    return uncharged_lanes(
-        feed,
-        source_of(feed, files, alarms),
-        queries,
-        alarms.budget,
-        keys,
-        hash_key=NoiseSource().token(HASH_KEY_BYTES),
-    )
+def _panes_of(alarms: Alarms) -> list[str]:
+    """Return the names of the panes that alarms are decided from, each once."""
+    return list(dict.fromkeys(query.panes for query in alarms.queries.values() if query.panes))
+
+
+def _beneath(
+    panes: Query, alarms: Alarms, keys: Mapping[str, Sequence[WindowKey]]
+) -> list[WindowKey]:
+    """Return the panes from the first to the last window that is made of them."""
+    over = [keys[query.id] for query in alarms.queries.values() if query.panes == panes.id]
+    since_ms = min(windows[0].start_ms for windows in over)
+    until_ms = max(windows[-1].end_ms for windows in over)
+    through = takewhile(lambda key: key.end_ms <= until_ms, windows_of(panes))
+    return [key for key in through if key.start_ms >= since_ms]
 
 
 def _read(lanes: Sequence[Lane], wanted: frozenset[WindowKey]) -> Iterator[Partial]:
@@ -209,7 +246,13 @@ def _stacked(
 ) -> CountedAlarm:
     if any(key not in found for key in keys):
         raise RuntimeError("a file ended before the last window of the history")
-    whole = [key for key in keys if found[key].complete]
+    looks = query.aim.looks
+    whole = [
+        key
+        for at in range(0, len(keys) - looks + 1, looks)
+        if all(found[key].complete for key in keys[at : at + looks])
+        for key in keys[at : at + looks]
+    ]
     windows = [found[key] for key in whole]
     if not windows:
         raise ConfigError(
@@ -224,5 +267,6 @@ def _stacked(
         ends=np.cumsum([0, *(len(window.index) for window in windows)], dtype=np.int64),
         index=np.concatenate([window.index for window in windows]),
         value=np.concatenate([window.value for window in windows]),
-        incomplete=len(keys) - len(whole),
+        incomplete=(len(keys) - len(whole)) // looks,
+        looks=looks,
     )

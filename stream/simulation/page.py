@@ -22,14 +22,17 @@ from stream.simulation.results import AUDIENCE
 from stream.simulation.tables import (
     NOTHING_TRUE,
     broken,
+    delay_ms,
+    delay_steps,
     facts,
     own_tolerance,
     tolerance_cell,
     untried_lines,
 )
+from stream.windows.shown import delay_text
 
 if TYPE_CHECKING:
-    from stream.simulation.results import AlarmResults, Simulation
+    from stream.simulation.results import AlarmResults, Measured, Simulation
 
 __all__ = ["html_page"]
 
@@ -49,6 +52,7 @@ def html_page(simulation: Simulation) -> str:
             _section(results, simulation, at) for at, results in enumerate(simulation.results)
         ],
         tolerance_cell=tolerance_cell,
+        delays=_delays,
         colours={name: ALL[name].colours for name in MECHANISM_COLOURS},
     )
 
@@ -70,6 +74,13 @@ def _section(results: AlarmResults, simulation: Simulation, at: int) -> dict[str
         "figures": _figures(results, at) if results.measured else [],
         "untried": untried_lines(results),
     }
+
+
+def _delays(one: Measured, results: AlarmResults) -> list[tuple[str, str]]:
+    """Return the median and the 95% delay of an early alarm, each with its name."""
+    spans = [delay_ms(steps, results) for steps in delay_steps(one)[:2]]
+    told = ["\u2013" if span is None else delay_text(span) for span in spans]
+    return list(zip(("median delay", "95% delay"), told, strict=True))
 
 
 class _Figure(NamedTuple):

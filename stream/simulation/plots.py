@@ -14,7 +14,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from operators.registry import ALL
-from stream.simulation.settings import BASELINES, TRIED
+from stream.simulation.settings import AS_WRITTEN, BASELINES, TRIED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MECHANISM_COLOURS", "entropy_plot", "false_plot", "loss_plot", "missed_plot"]
 
-MECHANISM_COLOURS: Final = {name: f"--{name}" for name in ALL if name in {*TRIED, *BASELINES}}
+MECHANISM_COLOURS: Final = {
+    name: f"--{name}" for name in ALL if name in {*TRIED, *AS_WRITTEN, *BASELINES}
+}
 """CSS variable of every mechanism's colour."""
 
 # Colours that nothing else has: they are replaced once matplotlib has written them.
@@ -208,6 +210,8 @@ def _lines(results: AlarmResults) -> Iterable[tuple[str, list[Measured], str]]:
     """Yield, per mechanism and max_fnr, its settings by tolerance, and how the line is dashed."""
     groups: dict[tuple[str, Any], list[Measured]] = {}
     for one in results.measured:
+        if one.setting.at_end(results.query):
+            continue
         groups.setdefault((one.setting.mechanism, one.setting.aim.max_fnr), []).append(one)
     rates = sorted({rate for _, rate in groups}, reverse=True)
     for mechanism in MECHANISM_COLOURS:

@@ -9,21 +9,32 @@ from stream.config.alarms.tolerances import tolerance_text
 from stream.model.alarms import scope_of
 from stream.simulation.advice import CAVEAT, advice_on
 from stream.simulation.results import AUDIENCE, CONFIDENCE
+from stream.simulation.tables import delay_ms, delay_steps
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from stream.simulation.advice import Advice
     from stream.simulation.results import AlarmResults, Losses, Measured, Rate, Simulation
     from stream.simulation.settings import Setting
 
 __all__ = ["FORMAT", "report"]
 
+_NOTHING: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {}
 FORMAT: Final = "tocsin.simulation.1"
 """Name and version of the schema."""
 
 
-def report(simulation: Simulation) -> dict[str, Any]:
-    """Return everything a simulation found out, ready for ``json.dumps``."""
+def report(
+    simulation: Simulation, caps: Mapping[str, Sequence[Mapping[str, Any]]] = _NOTHING
+) -> dict[str, Any]:
+    """Return everything a simulation found out, ready for ``json.dumps``.
+
+    Args:
+        simulation: what was tried.
+        caps: by alarm, what came of caps over its period, where that was asked for.
+    """
     return {
         "format": FORMAT,
         "audience": AUDIENCE,
@@ -34,14 +45,20 @@ def report(simulation: Simulation) -> dict[str, Any]:
         "epsilon_max": float(simulation.alarms.budget.epsilon_max),
         "runs": simulation.runs,
         "confidence": CONFIDENCE,
-        "alarms": [_alarm(each, simulation) for each in simulation.results],
+        "alarms": [
+            _alarm(each, simulation) | _caps(caps.get(each.query.id)) for each in simulation.results
+        ],
     }
+
+
+def _caps(found: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
+    return {} if found is None else {"caps": found}
 
 
 def _alarm(results: AlarmResults, simulation: Simulation) -> dict[str, Any]:
     query, counted = results.query, results.counted
     advice = advice_on(results)
-    first, last = (int(counted.starts_ms[at]) for at in (0, -1))
+    first, last = (int(counted.starts_ms[at]) for at in (0, -counted.looks))
     return {
         "alarm": query.id,
         "sql": query.sql,
@@ -51,6 +68,7 @@ def _alarm(results: AlarmResults, simulation: Simulation) -> dict[str, Any]:
         "first_window": iso_utc(first),
         "last_window": iso_utc(last),
         "cells": counted.cells,
+        "looks": counted.looks,
         "cells_per_unit": simulation.reached[query.id],
         "settings": [_measured(each, results, advice) for each in results.measured],
         "untried": [
@@ -96,6 +114,26 @@ def _measured(one: Measured, results: AlarmResults, advice: Advice) -> dict[str,
         },
         "epsilon_dearest_cells": _losses(one.dearest),
         "min_entropy_normalised": None if results.counted.cells == 1 else one.entropy,
+        "charged_windows": one.charged,
+        **_delays(one, results),
+    }
+
+
+def _delays(one: Measured, results: AlarmResults) -> dict[str, Any]:
+    """Return how long after its condition an early alarm rang; nothing of any other."""
+    if results.counted.looks == 1:
+        return {}
+    steps = one.tally.delays.steps
+    names = ("median", "p95", "max", "mean")
+    spans = (delay_ms(each, results) for each in delay_steps(one))
+    return {
+        "every_step": not one.setting.at_end(results.query),
+        "before": _rate(one.before),
+        "delay_s": {
+            name: None if span is None else span / 1000
+            for name, span in zip(names, spans, strict=True)
+        },
+        "delay_steps": [{"steps": each, "count": steps[each]} for each in sorted(steps)],
     }
 
 

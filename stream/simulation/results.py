@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from scipy.special import betaincinv
 
 from accountant.units import PrivacyUnit, from_loss_units
-from operators.registry import mechanism_of
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
     from operators.base import Plan
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
+    from stream.simulation.draws.spread import Spread
+    from stream.simulation.draws.tally import Tally
     from stream.simulation.history import CountedAlarm
     from stream.simulation.settings import Setting, Untried
-    from stream.simulation.spread import Spread
-    from stream.simulation.trials import Tally
 
 __all__ = ["AUDIENCE", "CONFIDENCE", "AlarmResults", "Losses", "Measured", "Rate", "Simulation"]
 
@@ -129,12 +128,15 @@ class Measured:
         plan: its worst case, from configuration alone.
         fits: whether the budget carries all alarms when this one is set so.
         tally: of all draws.
+        charged: how often one event pays what a cell loses: once for each window that it lies in,
+            or once for its pane.
     """
 
     setting: Setting
     plan: Plan
     fits: bool
     tally: Tally
+    charged: int = 1
 
     @property
     def fnr(self) -> Rate:
@@ -151,9 +153,14 @@ class Measured:
         """Cells between true and false beyond tolerance that rang: either answer is right."""
         return Rate(self.tally.uncertain_rings, self.tally.uncertain)
 
+    @property
+    def before(self) -> Rate:
+        """Of early alarms: true cells that rang before their condition held, which is false."""
+        return Rate(self.tally.delays.before, self.tally.true)
+
     def _rate(self, count: int, of: int, spread: Spread) -> Rate:
-        runs = mechanism_of(self.setting.mechanism).run is not None
-        return Rate(count, of, spread.shared(count, of) if runs else 1.0)
+        together = self.setting.in_runs or self.setting.over_panes
+        return Rate(count, of, spread.shared(count, of) if together else 1.0)
 
     @property
     def losses(self) -> Losses:

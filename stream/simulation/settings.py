@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from operators.registry import ALL, OFFERED
+from operators.registry import ALL, DEFAULT, OFFERED
 from stream.config.alarms.tolerances import aim_with, highest_tolerance
 
 if TYPE_CHECKING:
@@ -15,14 +15,25 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Aim
     from stream.model.queries import Query
 
-__all__ = ["BASELINES", "FACTORS", "IN_RUNS", "TRIED", "Setting", "Untried", "settings_of"]
+__all__ = [
+    "AS_WRITTEN",
+    "BASELINES",
+    "FACTORS",
+    "IN_RUNS",
+    "TRIED",
+    "Setting",
+    "Untried",
+    "settings_of",
+]
 
 FACTORS: Final = (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 """Multiples of the configured tolerances that are tried by default."""
 TRIED: Final = tuple(name for name, one in OFFERED.items() if one.by_window)
 """Mechanisms that are tried by default."""
 IN_RUNS: Final = tuple(name for name, one in OFFERED.items() if one.run is not None)
-"""Mechanisms whose windows share runs; tried by name, and where an alarm has one."""
+"""Mechanisms whose windows share runs."""
+AS_WRITTEN: Final = (*IN_RUNS, *(name for name, one in OFFERED.items() if one.panes is not None))
+"""Mechanisms whose windows share something; tried as an alarm is written, and not otherwise."""
 BASELINES: Final = tuple(name for name in ALL if name not in OFFERED)
 """Mechanisms that do not keep ``max_fnr``; tried only by name, never recommended."""
 
@@ -49,6 +60,20 @@ class Setting:
     def baseline(self) -> bool:
         """Whether the mechanism promises less than was asked for."""
         return self.mechanism in BASELINES
+
+    @property
+    def in_runs(self) -> bool:
+        """Whether windows are decided in runs."""
+        return self.aim.looks == 1 and self.mechanism in IN_RUNS
+
+    @property
+    def over_panes(self) -> bool:
+        """Whether windows are decided from noisy panes that they share."""
+        return ALL[self.mechanism].panes is not None
+
+    def at_end(self, query: Query) -> bool:
+        """Whether the end of a window alone is decided, where the alarm looks at every step."""
+        return self.aim.looks < query.aim.looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +114,10 @@ def settings_of(
         key = (setting.mechanism, setting.aim)
         if key in chosen:
             continue
+        if setting.over_panes and not query.panes:
+            reason = "panes are tried where an alarm is written with them: others may share them"
+            refused.append(Untried(setting, reason))
+            continue
         names = query.condition.formula.atoms
         beyond = any(
             tolerance > max(highest_tolerance(query, name), configured)
@@ -105,7 +134,9 @@ def settings_of(
 
 
 def _tried(query: Query) -> tuple[str, ...]:
-    """Return what is tried of an alarm by default: its own mechanism, too, where that has runs."""
+    """Return what is tried of an alarm by default: its own mechanism is always among them."""
+    if query.aim.looks > 1:
+        return tuple(name for name, one in OFFERED.items() if one.early is not None)
     return (query.mechanism, *TRIED) if query.mechanism not in TRIED else TRIED
 
 
@@ -115,11 +146,17 @@ def _candidates(
     factors: Sequence[Fraction],
     rates: Sequence[Fraction] | None,
 ) -> Iterator[Setting]:
+    once = query.aim.looks == 1
     for mechanism in dict.fromkeys(mechanisms):
-        runs = ALL[mechanism].run is not None  # tried as they are written, and not otherwise
-        for rate in dict.fromkeys((rates if not runs else None) or (query.aim.max_fnr,)):
-            for factor in dict.fromkeys(factors if not runs else (Fraction(1),)):
+        shared = once and mechanism in AS_WRITTEN
+        for rate in dict.fromkeys((rates if not shared else None) or (query.aim.max_fnr,)):
+            for factor in dict.fromkeys(factors if not shared else (Fraction(1),)):
                 tolerances = tuple(round(each * factor) for each in query.aim.tolerances)
                 aim = replace(aim_with(query, tolerances, mechanism), max_fnr=rate)
+                if ALL[mechanism].panes is None:  # whatever shares them, this does not
+                    aim = replace(aim, panes=1, pane_units=0)
                 configured = mechanism == query.mechanism and aim == query.aim
                 yield Setting(query.id, mechanism, factor, aim, configured)
+    if not once and DEFAULT.name in mechanisms:
+        aim = replace(query.aim, looks=1)
+        yield Setting(query.id, DEFAULT.name, Fraction(1), aim, configured=False)

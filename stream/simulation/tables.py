@@ -10,7 +10,8 @@ from stream.config.alarms.tolerances import tolerance_text
 from stream.simulation.advice import CAVEAT, advice_on
 from stream.simulation.fitting import FittingTable, Row
 from stream.simulation.results import AUDIENCE
-from stream.windows.shown import clock_text, moment_text
+from stream.windows.cumulative import CumulativeCalendar
+from stream.windows.shown import clock_text, delay_text, moment_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
     from stream.simulation.settings import Setting
 
 __all__ = [
+    "DELAYS",
     "NOTHING_TRUE",
     "broken",
+    "delay_ms",
+    "delay_steps",
     "facts",
     "own_tolerance",
     "percent",
@@ -30,6 +34,7 @@ __all__ = [
 ]
 
 NOTHING_TRUE = "no true alarm in this history"
+DELAYS = "How long after its condition first held it rang"
 
 
 def simulation_tables(simulation: Simulation) -> list[RenderableType]:
@@ -42,6 +47,8 @@ def simulation_tables(simulation: Simulation) -> list[RenderableType]:
             shown.append(Text(own_tolerance(results)))
         if results.measured:
             shown += [Text("How often it is wrong", style="bold"), _rates_table(results)]
+            if results.counted.looks > 1:
+                shown += [Text(DELAYS, style="bold"), _delays_table(results)]
             shown += [Text("What a cell loses (epsilon)", style="bold")]
             shown += [_costs_table(results, simulation)]
         shown += _notes(results)
@@ -52,9 +59,10 @@ def facts(results: AlarmResults, simulation: Simulation) -> str:
     """Return in one line what was simulated."""
     counted = results.counted
     first = clock_text(int(counted.starts_ms[0]), simulation.alarms.timezone)
-    last = moment_text(int(counted.starts_ms[-1]), simulation.alarms.timezone)
+    last = moment_text(int(counted.starts_ms[-counted.looks]), simulation.alarms.timezone)
+    steps = f" of {counted.looks} steps" if counted.looks > 1 else ""
     parts = [
-        f"{counted.windows} windows starting {first} to {last}",
+        f"{counted.windows} windows{steps} starting {first} to {last}",
         f"{counted.cells} cells each",
         f"{simulation.runs} run{'s' * (simulation.runs > 1)}",
     ]
@@ -116,13 +124,45 @@ def _rates_table(results: AlarmResults) -> RenderableType:
     return FittingTable(*headings, rows, "* as configured; in brackets the 95% interval")
 
 
+def _delays_table(results: AlarmResults) -> RenderableType:
+    headings = ["rang be-\nfore % (false)", "median", "95%", "longest", "mean"]
+    rows = []
+    for one in results.measured:
+        spans = [delay_ms(steps, results) for steps in delay_steps(one)]
+        cells = ["-" if span is None else delay_text(span) for span in spans]
+        rows.append(Row(_setting(one, results), [percent(one.before), *cells], _style(one)))
+    caption = (
+        "from the end of the first step at which the condition held in truth to the end of the one"
+        " that rang, of true cells that rang no earlier; what was missed is above"
+    )
+    return FittingTable(_setting_headings(results), headings, rows, caption)
+
+
+def delay_steps(one: Measured) -> tuple[float | None, ...]:
+    """Return the median, 95%, longest and mean delay of a setting, in steps; ``None`` without."""
+    delays = one.tally.delays
+    return (*(delays.quantile(share) for share in (0.5, 0.95, 1)), delays.mean)
+
+
+def delay_ms(steps: float | None, results: AlarmResults) -> float | None:
+    """Return so many steps of an early alarm as time (ms)."""
+    calendar = results.query.calendar
+    if steps is None or not isinstance(calendar, CumulativeCalendar):
+        return None
+    return steps * calendar.step_ms
+
+
 def _costs_table(results: AlarmResults, simulation: Simulation) -> RenderableType:
     by_person, several = simulation.by_person, results.counted.cells > 1
     reached = simulation.reached[results.query.id]
     caption = "worst: as planned; mean to max: as realised" + (
         f"; dearest {reached}: the sum over the dearest of a window, mean" * by_person
     )
+    overlapping = any(one.charged > 1 for one in results.measured)
+    if overlapping:
+        caption += "; event: the worst of an event, by all windows or the one pane that it lies in"
     headings = ["worst", "mean", "median", "95%", "max"]
+    headings += ["event"] * overlapping
     headings += [f"dear-\nest {reached}"] * by_person
     headings += [*["min-\nentr."] * several, "fits"]
     rows = []
@@ -130,6 +170,7 @@ def _costs_table(results: AlarmResults, simulation: Simulation) -> RenderableTyp
         losses = one.losses
         epsilons = [float(one.plan.epsilon), losses.mean]
         epsilons += [losses.quantile(0.5), losses.quantile(0.95), losses.most]
+        epsilons += [one.charged * float(one.plan.epsilon)] * overlapping
         epsilons += [one.dearest.mean] * by_person
         cells = [f"{each:.3g}" for each in epsilons]
         cells += [*[f"{one.entropy:.3f}"] * several, "yes" if one.fits else "no"]
@@ -142,8 +183,9 @@ def _setting_headings(results: AlarmResults) -> list[str]:
 
 
 def _setting(one: Measured, results: AlarmResults) -> list[str]:
+    end = ", end" * one.setting.at_end(results.query)
     cells = [
-        one.setting.mechanism + " *" * one.setting.configured,
+        one.setting.mechanism + end + " *" * one.setting.configured,
         tolerance_cell(one.setting, results),
     ]
     return cells + [f"{float(one.setting.aim.max_fnr):g}"] * _several_rates(results)

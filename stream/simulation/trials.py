@@ -8,38 +8,35 @@ Whatever is tallied here is private: truth comes from exact statistics.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.costs.minentropy import min_entropy_levels
 from accountant.errors import ConfigError
-from accountant.units import UNITS_PER_EPSILON
-from operators.conditions.formula import atom_of
 from operators.registry import create, mechanism_of
 from operators.single.abreast import decide_many
-from stream.simulation.runs import DRAWS_PER_TASK, drawn_run
-from stream.simulation.spread import Spread
+from stream.simulation.draws import panes
+from stream.simulation.draws.looks import tally_of_looks
+from stream.simulation.draws.panes import tally_of_panes
+from stream.simulation.draws.runs import DRAWS_PER_TASK, drawn_run
+from stream.simulation.draws.tally import Tally
+from stream.simulation.draws.truth import condition_holds, may_ring
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Iterator, Mapping, Sequence
 
     from operators.base import Operator, Plan, RunOperator
-    from operators.conditions.condition import Aim, Condition
+    from operators.conditions.condition import Condition
     from operators.noise.source import NoiseSource
+    from stream.simulation.draws.panes import OverPanes
     from stream.simulation.history import CountedAlarm
     from stream.simulation.settings import Setting
 
-__all__ = ["Bench", "Tally", "Task", "Trier", "condition_holds", "may_ring", "tasks_of"]
+__all__ = ["Bench", "Task", "Trier", "tasks_of"]
 
 _DRAWS_PER_TASK: Final = 512  # a task ends within about a second, so that Ctrl-C does too
 _CELLS_PER_TASK: Final = 400_000
-_NODES: Final = 1_000  # of the min-entropy search: the bracket is closed to a few per cent anyway
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +49,9 @@ class Bench:
         reached: per alarm, how many cells of a window one privacy unit reaches.
         settings: what is tried.
         stretches: of alarms tried in runs, the windows that one run covers at most.
+        panes: of alarms over panes, these.
+        decided: of settings whose windows are counted otherwise than what is true of them, by the
+            setting's index, those counts of the same windows.
     """
 
     counted: Mapping[str, CountedAlarm]
@@ -59,6 +59,8 @@ class Bench:
     reached: Mapping[str, int]
     settings: tuple[Setting, ...]
     stretches: Mapping[str, Sequence[range]] = field(default_factory=dict)
+    panes: Mapping[str, OverPanes] = field(default_factory=dict)
+    decided: Mapping[int, CountedAlarm] = field(default_factory=dict)
 
     def tasks(self, setting: int, runs: int) -> list[Task]:
         """Cut the draws of one setting into tasks of about a second at most.
@@ -68,12 +70,15 @@ class Bench:
             runs: draws per window.
         """
         tried = self.settings[setting]
-        if mechanism_of(tried.mechanism).run is None:
+        if tried.over_panes:
+            windows = range(len(self.panes[tried.alarm].windows))
+            return list(_whole(windows, setting, runs, panes.DRAWS_PER_TASK))
+        if not tried.in_runs:
             return tasks_of(self.counted[tried.alarm], setting, runs)
         return [
-            Task(setting, windows.start, windows.stop, min(DRAWS_PER_TASK, runs - done))
+            task
             for windows in self.stretches[tried.alarm]
-            for done in range(0, runs, DRAWS_PER_TASK)
+            for task in _whole(windows, setting, runs, DRAWS_PER_TASK)
         ]
 
 
@@ -97,115 +102,6 @@ class Task:
     def draws(self) -> int:
         """Windows decided."""
         return (self.last - self.first) * self.runs
-
-
-@dataclass(slots=True)
-class Tally:
-    """What came of the draws of one setting; tallies add up.
-
-    A cell counts as *true* where its condition holds, as *false* where it does not even hold with
-    every literal granted twice its tolerance, else as *uncertain*: there either answer is right.
-
-    Args:
-        windows: windows decided, over all runs.
-        true: true cells decided.
-        missed: those that did not ring.
-        false: false cells decided.
-        false_rings: those that rang.
-        uncertain: uncertain cells decided.
-        uncertain_rings: those that rang.
-        losses: cells by realised loss, in loss units.
-        dearest: windows by the loss of the dearest cells one unit reaches, in loss units.
-        entropy: sum over the windows of the normalised min-entropy of their losses.
-        missed_spread: of misses over runs, where windows share any.
-        false_spread: of false rings, likewise.
-    """
-
-    windows: int = 0
-    true: int = 0
-    missed: int = 0
-    false: int = 0
-    false_rings: int = 0
-    uncertain: int = 0
-    uncertain_rings: int = 0
-    losses: Counter[int] = field(default_factory=Counter)
-    dearest: Counter[int] = field(default_factory=Counter)
-    entropy: float = 0.0
-    missed_spread: Spread = field(default_factory=Spread)
-    false_spread: Spread = field(default_factory=Spread)
-
-    def add(self, other: Tally) -> None:
-        """Add another tally of the same setting."""
-        self.windows += other.windows
-        self.true += other.true
-        self.missed += other.missed
-        self.false += other.false
-        self.false_rings += other.false_rings
-        self.uncertain += other.uncertain
-        self.uncertain_rings += other.uncertain_rings
-        self.losses.update(other.losses)
-        self.dearest.update(other.dearest)
-        self.entropy += other.entropy
-        self.missed_spread.add(other.missed_spread)
-        self.false_spread.add(other.false_spread)
-
-    def count(
-        self,
-        fired: NDArray[np.bool_],
-        *,
-        true: NDArray[np.bool_],
-        granted: NDArray[np.bool_],
-    ) -> None:
-        """Count the decisions of one window, or of several.
-
-        Args:
-            fired: shape (cells,) or (windows, cells), which cells rang.
-            true: the same shape, which cells' condition holds.
-            granted: the same shape, as ``may_ring``.
-        """
-        false = ~(granted | true)
-        uncertain = granted & ~true
-        self.windows += fired.size // fired.shape[-1]
-        self.true += int(np.count_nonzero(true))
-        self.missed += int(np.count_nonzero(true & ~fired))
-        self.false += int(np.count_nonzero(false))
-        self.false_rings += int(np.count_nonzero(false & fired))
-        self.uncertain += int(np.count_nonzero(uncertain))
-        self.uncertain_rings += int(np.count_nonzero(uncertain & fired))
-
-    def charge(self, units: NDArray[np.int64], reached: int) -> None:
-        """Count the realised losses of some windows.
-
-        Args:
-            units: shape (windows, cells), in loss units.
-            reached: cells that one privacy unit reaches.
-        """
-        windows, cells = units.shape
-        reached = min(reached, cells)
-        dearest = np.partition(units, cells - reached, axis=1)[:, cells - reached :].sum(axis=1)
-        self.dearest.update(dearest.tolist())
-        levels, at = np.unique(units, return_inverse=True)
-        entries = np.arange(windows)[:, np.newaxis] * levels.size + at.reshape(units.shape)
-        counts = np.bincount(entries.reshape(-1), minlength=windows * levels.size)
-        counts = counts.reshape(windows, levels.size)
-        self.losses.update(dict(zip(levels.tolist(), counts.sum(axis=0).tolist(), strict=True)))
-        for row, times in Counter(map(tuple, counts.tolist())).items():
-            used = [entry for entry, cells in enumerate(row) if cells]
-            on = tuple(levels[used].tolist()), tuple(row[entry] for entry in used)
-            self.entropy += times * _normalised_entropy(*on)
-
-    def charge_run(self, units: int, before: tuple[int, int, int, int]) -> None:
-        """Count what one run lost, which all its windows and cells share, and how it spreads.
-
-        Args:
-            units: its loss.
-            before: this tally's true, missed, false cells and false rings before its windows.
-        """
-        true, missed, false, false_rings = before
-        self.losses[units] += 1
-        self.dearest[units] += 1
-        self.missed_spread.count(self.missed - missed, self.true - true)
-        self.false_spread.count(self.false_rings - false_rings, self.false - false)
 
 
 class Trier:
@@ -238,14 +134,29 @@ class Trier:
         counted = self._bench.counted[setting.alarm]
         condition = self._bench.conditions[setting.alarm]
         reached = self._bench.reached[setting.alarm]
+        aim, operator = setting.aim, self._operator(task.setting)
         run = mechanism_of(setting.mechanism).run
-        if run is not None:
-            return self._run_of_windows(task, run(condition, setting.aim))
-        operator = self._operator(task.setting)
+        if setting.in_runs and run is not None:
+            return self._run_of_windows(task, run(condition, aim))
+        if setting.over_panes:
+            over = self._bench.panes[setting.alarm]
+            return tally_of_panes(operator, condition, aim, over, self._noise, runs=task.runs)
+        if counted.looks > 1:
+            return tally_of_looks(
+                operator,
+                condition,
+                aim,
+                counted.looked_at(task.first, task.last),
+                self._noise,
+                runs=task.runs,
+                reached=reached,
+            )
         statistics = counted.stacked(task.first, task.last)
         rows = statistics.transpose(1, 0, 2)
         true = np.repeat(condition_holds(condition, rows), task.runs, axis=0)
-        granted = np.repeat(may_ring(condition, setting.aim, rows), task.runs, axis=0)
+        granted = np.repeat(may_ring(condition, aim, rows), task.runs, axis=0)
+        if task.setting in self._bench.decided:
+            statistics = self._bench.decided[task.setting].stacked(task.first, task.last)
         decided = decide_many(operator, np.repeat(statistics, task.runs, axis=0), self._noise)
         tally = Tally()
         tally.count(decided.fired, true=true, granted=granted)
@@ -282,52 +193,6 @@ class Trier:
         return self._operators[at]
 
 
-def may_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell in which cells an alarm is no false one: the condition, every literal granted 2u.
-
-    Private as the statistics are.
-
-    Args:
-        condition: of the alarm.
-        aim: whose tolerances are granted.
-        statistics: shape (statistics, ..., cells), int64.
-
-    Returns:
-        Shape (..., cells), bool.
-    """
-    return _holds(condition, [2 * each for each in aim.tolerances], statistics)
-
-
-def condition_holds(condition: Condition, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return ``condition.truth`` of many windows, private as the statistics are.
-
-    Args:
-        condition: of the alarm.
-        statistics: shape (statistics, ..., cells), int64.
-
-    Returns:
-        Shape (..., cells), bool.
-    """
-    return _holds(condition, [0 for _ in condition.formula.atoms], statistics)
-
-
-def _holds(
-    condition: Condition, grants: Sequence[int], statistics: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Tell where a condition holds, every literal granted that of its atom."""
-    granted = dict(zip(condition.formula.atoms, grants, strict=True))
-    holds: dict[str, NDArray[np.bool_]] = {}
-    for literal in condition.formula.literals:
-        name = atom_of(literal)
-        atom = condition.atoms[name]
-        values = statistics[atom.statistic]
-        if literal == name:
-            holds[literal] = values >= _moved(atom.thresholds, -granted[name])
-        else:
-            holds[literal] = values < _moved(atom.thresholds, granted[name])
-    return condition.formula.evaluate_literals(holds)
-
-
 def tasks_of(counted: CountedAlarm, setting: int, runs: int) -> list[Task]:
     """Cut the draws of one setting into tasks of about a second at most.
 
@@ -336,7 +201,8 @@ def tasks_of(counted: CountedAlarm, setting: int, runs: int) -> list[Task]:
         setting: index of the setting.
         runs: draws per window.
     """
-    draws = max(1, min(_DRAWS_PER_TASK, _CELLS_PER_TASK // (counted.cells * counted.statistics)))
+    entries = counted.cells * counted.statistics * counted.looks
+    draws = max(1, min(_DRAWS_PER_TASK, _CELLS_PER_TASK // entries))
     if draws >= runs:
         stride = draws // runs
         return [
@@ -350,16 +216,7 @@ def tasks_of(counted: CountedAlarm, setting: int, runs: int) -> list[Task]:
     ]
 
 
-def _moved(thresholds: NDArray[np.int64], by: int) -> NDArray[np.int64]:
-    """Return thresholds moved by a whole number (2^63 - 1 at most), clamped to int64."""
-    ends = np.iinfo(np.int64)
-    by = max(-ends.max, min(by, ends.max))
-    if by < 0:
-        return np.maximum(thresholds, ends.min - by) + np.int64(by)
-    return np.minimum(thresholds, ends.max - by) + np.int64(by)
-
-
-@lru_cache(maxsize=65_536)
-def _normalised_entropy(levels: tuple[int, ...], counts: tuple[int, ...]) -> float:
-    epsilons = [units / UNITS_PER_EPSILON for units in levels]
-    return min_entropy_levels(epsilons, counts, node_limit=_NODES).normalised
+def _whole(windows: range, setting: int, runs: int, at_once: int) -> Iterator[Task]:
+    """Yield tasks of the same windows: so many draws at once, as windows share some."""
+    for done in range(0, runs, at_once):
+        yield Task(setting, windows.start, windows.stop, min(at_once, runs - done))

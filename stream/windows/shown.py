@@ -6,7 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 from stream.windows.localtime import load_zone
 
-__all__ = ["clock_text", "moment_text"]
+__all__ = ["clock_text", "delay_text", "moment_text"]
+
+_MINUTE_MS = 60_000
+_HOUR_MS = 60 * _MINUTE_MS
+_HOURS_FROM_MS = 3 * _HOUR_MS
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -46,3 +50,16 @@ def _local(time_ms: int, timezone: str) -> datetime:
         return moment.astimezone(zone)
     except OverflowError:
         return moment
+
+
+def delay_text(delay_ms: float) -> str:
+    """Return how long something took, in seconds, minutes or hours, as tables have room for.
+
+    Args:
+        delay_ms: may be negative, for what came too early.
+    """
+    if abs(delay_ms) < _MINUTE_MS:
+        return f"{delay_ms / 1000:.0f} s"
+    if abs(delay_ms) < _HOURS_FROM_MS:
+        return f"{delay_ms / _MINUTE_MS:.1f} min"
+    return f"{delay_ms / _HOUR_MS:.1f} h"

@@ -26,7 +26,7 @@ def test_the_file_without_feeds_is_read(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     environ = {"KAFKA_PASSWORD": "x", "WEBHOOK_SECRET": "sixteen bytes or more"}
     found = read_subscription(path, environ=environ)
-    terms = found.lifecycle("fire-code")
+    terms = found.subscription.lifecycle("fire-code")
     assert (terms.needed, terms.among, terms.resolve_after) == (2, 3, 2)
     assert found.delivery.group == "analyst-deliver"
 

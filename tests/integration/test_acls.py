@@ -27,6 +27,7 @@ from deploy.kafka.runtime import HOST, class_archive, fetch_jars, free_port, jav
 from stream.config.loading import load
 from stream.kafka.topics import cautions
 from stream.logs.lines import Line
+from tests.support.boarded import Boarded
 from tests.support.commands import tocsin
 from tests.support.processes import Command
 from tests.support.scenario import Scenario
@@ -201,6 +202,7 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
         assert watching.process.stdout is not None
         assert b'"query"' in watching.process.stdout.readline()
         _assert_delivered(guarded, tmp_path)
+        _assert_shown(guarded, tmp_path)
         worker.process.terminate()
         assert worker.ended() == 0, worker.text()
     finally:
@@ -225,14 +227,10 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
 
 def _assert_delivered(broker: GuardedBroker, folder: Path) -> None:
     """An analyst delivers alarms from a file of their own, which names no feed and no ledger."""
-    login = _login(broker, "analyst-anna")
     with Inbox() as inbox:
         config = folder / "deliver.yaml"
         config.write_text(
-            f"kafka:\n  bootstrap: {login['bootstrap_servers']}\n  security:\n"
-            f"    security_protocol: {login['security_protocol']}\n    sasl_mechanism: PLAIN\n"
-            f"    sasl_username: analyst-anna\n"
-            f"    sasl_password: ${{file:{broker.password('analyst-anna')}}}\n"
+            f"kafka: {_analysts(broker)}\n"
             f"deliver: {{webhooks: {{own: {{url: {inbox.url}, secret: {'s' * 32}}}}}}}\n",
             encoding="utf-8",
         )
@@ -242,6 +240,27 @@ def _assert_delivered(broker: GuardedBroker, folder: Path) -> None:
             assert process.alive, process.text()
         finally:
             process.stop()
+
+
+def _assert_shown(broker: GuardedBroker, folder: Path) -> None:
+    """An analyst's board reads both topics, and asks for no group."""
+    board = Boarded(folder, _analysts(broker))
+    try:
+        board.start()
+        assert "Last decision: " in board.text()
+    finally:
+        board.stop()
+
+
+def _analysts(broker: GuardedBroker) -> str:
+    """Return how an analyst reaches the topics, as YAML on one line."""
+    login = _login(broker, "analyst-anna")
+    password = broker.password("analyst-anna")
+    return (
+        f'{{bootstrap: "{login["bootstrap_servers"]}", security: {{'
+        f"security_protocol: {login['security_protocol']}, sasl_mechanism: PLAIN, "
+        f'sasl_username: analyst-anna, sasl_password: "${{file:{password}}}"}}}}'
+    )
 
 
 def _assert_alarms_are_handed_on(broker: GuardedBroker) -> None:

@@ -27,13 +27,18 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """The ledger itself: the row 1, and no other; ``clock_ms`` is the last time it saw."""
+    """The ledger itself: the row 1, and no other.
+
+    ``clock_ms`` is the last time it saw, ``schema_version`` what the newest code that opened it
+    writes: older code that was running then reads it here, and stops.
+    """
 
     id: int
     ledger_id: str
     hash_key: bytes
     clock_ms: int
     created_ms: int
+    schema_version: str
 
 
 LEDGER: Final = Table(
@@ -41,7 +46,7 @@ LEDGER: Final = Table(
     LedgerRow,
     key=["id"],
     kinds={"id": Kind.SMALL},
-    private=["id", "hash_key", "created_ms"],
+    private=["id", "hash_key", "created_ms", "schema_version"],
 )
 
 

@@ -1,1 +1,1 @@
-"""Lifecycles of alarms, and where they are brought: the keys and what they become."""
+"""Lifecycles of alarms, where they are brought and shown: the keys and what they become."""

@@ -1,4 +1,4 @@
-"""Lifecycles and targets: from the YAML to the model, checked as a whole."""
+"""Lifecycles, targets and boards: from the YAML to the model, checked as a whole."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from stream.decisions.templates import FIELDS, LABEL_FIELDS, problem
+from stream.model.boards import Board
 from stream.model.deliveries import Alertmanager, Broker, Delivery, Webhook
 from stream.model.lifecycles import Lifecycle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stream.config.delivery.keys import DeliverModel, LifecycleModel
+    from stream.config.delivery.keys import BoardModel, DeliverModel, LifecycleModel
     from stream.config.findings import Findings
     from stream.config.yamlfile import Loc
 
-__all__ = ["build_delivery", "build_lifecycle"]
+__all__ = ["build_board", "build_delivery", "build_lifecycle"]
 
 _MOST_WINDOWS: Final = 1_000
 _SHORTEST_SECRET: Final = 16
 _SHORTEST_RESEND_MS: Final = 1_000
+_MOST_SHOWN: Final = 200
 _NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _TAKEN: Final = frozenset({"alertname", "fingerprint"})
 
@@ -96,6 +98,18 @@ def build_delivery(model: DeliverModel | None, findings: Findings) -> Delivery |
             for name, one in model.mqtt.items()
         ),
     )
+
+
+def build_board(model: BoardModel, findings: Findings) -> Board:
+    """Return where alarms are shown; errors go to ``findings``."""
+    for key, most in (("windows", model.windows), ("predicates", model.predicates)):
+        if not 1 <= most <= _MOST_SHOWN:
+            message = f"a board shows 1 to {_MOST_SHOWN} {key} of an alarm"
+            findings.wrong(("board", key), message, f"write {key}: 40")
+    if model.token is not None and len(model.token.encode()) < _SHORTEST_SECRET:
+        hint = "use 16 random characters, or leave it out where everybody who comes may read"
+        findings.wrong(("board", "token"), "the token is shorter than 16 bytes", hint)
+    return Board(model.listen, model.token or "", model.windows, model.predicates, model.read_back)
 
 
 def _check_addresses(model: DeliverModel, findings: Findings) -> None:

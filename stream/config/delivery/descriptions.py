@@ -1,4 +1,4 @@
-"""What every key of lifecycles and of ``deliver`` means, in a sentence, for editors."""
+"""What every key of lifecycles, of ``deliver`` and of ``board`` means, in a sentence."""
 
 from __future__ import annotations
 
@@ -43,6 +43,13 @@ DELIVERY: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
         "cafile": "authorities of the broker's certificate, in PEM; TLS where it is given",
         "topics": "first level of every topic",
         "discovery": "first level of Home Assistant's discovery, often homeassistant",
+    },
+    ("board",): {
+        "listen": "host:port of the page; anybody who reaches it reads it, unless there is a token",
+        "token": "password of the page, 16 bytes or more, best from a file: ${file:PATH}",
+        "windows": "how many of the last windows of an alarm are shown",
+        "predicates": "how many predicates of an alarm are shown; how many more rang is said",
+        "read_back": "at the start, what rings is found by reading back so far",
     },
 }
 """By the place of the mapping, then by its key."""

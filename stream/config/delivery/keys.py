@@ -1,8 +1,8 @@
-"""The YAML of lifecycles and of ``deliver``, and of a file that holds nothing else."""
+"""The YAML of lifecycles, of ``deliver`` and of ``board``."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
@@ -18,14 +18,18 @@ from stream.config.scalars import (
     wrong,
 )
 from stream.config.schema import shapes
+from stream.model.boards import Board
 
 __all__ = [
     "AlertmanagerModel",
+    "BoardModel",
     "DeliverModel",
     "LifecycleModel",
     "MqttModel",
     "WebhookModel",
 ]
+
+_BOARD: Final = Board()
 
 
 def _of(value: Any) -> tuple[int, int]:
@@ -84,3 +88,13 @@ class DeliverModel(Closed):
     alertmanagers: dict[Name, AlertmanagerModel] = Field(default_factory=dict)
     webhooks: dict[Name, WebhookModel] = Field(default_factory=dict)
     mqtt: dict[Name, MqttModel] = Field(default_factory=dict)
+
+
+class BoardModel(Closed):
+    """Where alarms are shown."""
+
+    listen: Address = _BOARD.listen
+    token: Text | None = None
+    windows: Whole = _BOARD.windows
+    predicates: Whole = _BOARD.predicates
+    read_back: DurationMs = _BOARD.read_back_ms

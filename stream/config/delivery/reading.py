@@ -1,64 +1,78 @@
-"""What ``tocsin deliver`` runs on: a file of alarms, or one that knows of no feed.
+"""What ``tocsin deliver`` and ``tocsin board`` run on: a file of alarms, or one without feeds.
 
-A small file has ``kafka`` and ``deliver``, and of each alarm its lifecycle alone: an analyst writes
-it without the custodian's secrets, and needs none of the variables that name them.
+A small file has ``kafka``, ``deliver`` or ``board``, and of each alarm its lifecycle alone: an
+analyst writes it without the custodian's secrets, and needs none of the variables that name them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, Field
 
 from accountant.errors import ConfigError
 from stream.config.closed import Closed
-from stream.config.declarations import build_kafka
-from stream.config.delivery.building import build_delivery, build_lifecycle
-from stream.config.delivery.keys import DeliverModel, LifecycleModel
-from stream.config.keys import EXAMPLES, MODELS, KafkaModel, LogModel
+from stream.config.declarations import build_budget, build_kafka
+from stream.config.delivery.building import build_board, build_delivery, build_lifecycle
+from stream.config.delivery.keys import BoardModel, DeliverModel, LifecycleModel
+from stream.config.keys import EXAMPLES, MODELS, BudgetModel, KafkaModel, LogModel
 from stream.config.loading import examine, zone_of
 from stream.config.scalars import Name, Text  # noqa: TC001  # pydantic reads them
 from stream.config.smallfile import KAFKA_EXAMPLE, read_small
 from stream.config.yamlfile import load_document
 from stream.logs.settings import LogSettings
 from stream.model.alarms import require_kafka
-from stream.model.subscriptions import Subscription
+from stream.model.subscriptions import BoardSetup, DeliverSetup, Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from stream.config.yamlfile import Document
+    from stream.model.alarms import Budget
+    from stream.model.boards import Board
+    from stream.model.deliveries import Delivery
 
-__all__ = ["read_subscription"]
+__all__ = ["read_board", "read_subscription"]
 
 _MISSING: Final = "add `deliver: {alertmanagers: {main: http://localhost:9093}}`"
 
 
-class _DeliveryFile(Closed):
+class _SmallFile(Closed):
     """A file without feeds."""
 
     timezone: Text = "UTC"
     kafka: KafkaModel
     log: LogModel = LogModel()
-    deliver: DeliverModel
+    deliver: DeliverModel | None = None
+    board: BoardModel = BoardModel()
+    budget: BudgetModel | None = None
     alarms: dict[Name, LifecycleModel] = Field(default_factory=dict)
 
 
+_PARTS: Final = {"kafka", "deliver", "board", "budget"}
 _MODELS: Final[dict[tuple[str, ...], type[BaseModel]]] = {
-    **{place: model for place, model in MODELS.items() if place[:1] in {("kafka",), ("deliver",)}},
-    (): _DeliveryFile,
+    **{place: model for place, model in MODELS.items() if _PARTS.intersection(place[:1])},
+    (): _SmallFile,
     ("log",): LogModel,
     ("alarms", "*"): LifecycleModel,
 }
-_EXAMPLES: Final = {
-    **EXAMPLES,
-    "kafka": KAFKA_EXAMPLE,
-    "deliver": "deliver: {alertmanagers: {main: http://localhost:9093}}",
-}
+_EXAMPLES: Final = {**EXAMPLES, "kafka": KAFKA_EXAMPLE}
 
 
-def read_subscription(path: Path, *, environ: Mapping[str, str]) -> Subscription:
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What either kind of file says."""
+
+    name: str
+    subscription: Subscription
+    delivery: Delivery | None
+    board: Board
+    budget: Budget | None
+
+
+def read_subscription(path: Path, *, environ: Mapping[str, str]) -> DeliverSetup:
     """Return what ``tocsin deliver`` runs on.
 
     Args:
@@ -68,36 +82,59 @@ def read_subscription(path: Path, *, environ: Mapping[str, str]) -> Subscription
     Raises:
         ConfigError: the first thing that is wrong with it.
     """
+    found = _read(path, environ)
+    if found.delivery is None:
+        message = "this configuration does not say where alarms are delivered"
+        raise ConfigError(message, file=found.name, line=1, column=1, hint=_MISSING)
+    return DeliverSetup(found.subscription, found.delivery)
+
+
+def read_board(path: Path, *, environ: Mapping[str, str]) -> BoardSetup:
+    """Return what ``tocsin board`` runs on; ``board`` may be left out.
+
+    Args:
+        path: a file of alarms, or one without feeds.
+        environ: environment variables that its values may use.
+
+    Raises:
+        ConfigError: the first thing that is wrong with it.
+    """
+    found = _read(path, environ)
+    return BoardSetup(found.subscription, found.board, found.budget)
+
+
+def _read(path: Path, environ: Mapping[str, str]) -> _File:
     document = load_document(path, environ=environ)
     whole = isinstance(document.tree, dict) and "feeds" in document.tree
-    return _of_alarms(path, environ) if whole else _of_delivery(document, path)
+    return _of_alarms(path, environ) if whole else _of_small(document, path)
 
 
-def _of_alarms(path: Path, environ: Mapping[str, str]) -> Subscription:
+def _of_alarms(path: Path, environ: Mapping[str, str]) -> _File:
     report = examine(path, environ=environ)
     alarms = report.alarms
     if alarms is None:
         raise report.errors[0]
     kafka = require_kafka(alarms)
-    if alarms.delivery is None:
-        message = "this configuration does not say where alarms are delivered"
-        raise ConfigError(message, file=alarms.file, line=1, column=1, hint=_MISSING)
     lifecycles = {
         name: query.lifecycle for name, query in {**alarms.queries, **alarms.wanted}.items()
     }
-    return Subscription(kafka, alarms.delivery, alarms.timezone, lifecycles, alarms.settings.log)
+    subscription = Subscription(kafka, alarms.timezone, lifecycles, alarms.settings.log)
+    return _File(alarms.file, subscription, alarms.delivery, alarms.board, alarms.budget)
 
 
-def _of_delivery(document: Document, path: Path) -> Subscription:
-    model, findings = read_small(document, path, _DeliveryFile, _MODELS, _EXAMPLES)
+def _of_small(document: Document, path: Path) -> _File:
+    model, findings = read_small(document, path, _SmallFile, _MODELS, _EXAMPLES)
     zone = zone_of(model.timezone, findings)
     kafka = build_kafka(model.kafka, {}, findings)
     delivery = build_delivery(model.deliver, findings)
+    board = build_board(model.board, findings)
+    budget = None if model.budget is None else build_budget(model.budget, zone.key, findings)
     lifecycles = {
         name: build_lifecycle(alarm, None, ("alarms", name), findings)
         for name, alarm in model.alarms.items()
     }
-    if findings.errors or kafka is None or delivery is None:
+    if findings.errors or kafka is None:
         raise findings.errors[0]
     log = LogSettings(model.log.level, model.log.format)
-    return Subscription(kafka, delivery, zone.key, lifecycles, log)
+    subscription = Subscription(kafka, zone.key, lifecycles, log)
+    return _File(document.file, subscription, delivery, board, budget)

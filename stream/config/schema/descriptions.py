@@ -30,6 +30,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
         "budget": "what may be lost, and by whom",
         "alarms": "when to ring",
         "deliver": "where tocsin deliver brings alarms",
+        "board": "where tocsin board shows them",
     },
     ("kafka",): {
         "bootstrap": "host:port, several separated by commas",

@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from stream.kafka.delivery.parcels import Target
     from stream.logs.lines import Log
     from stream.model.deliveries import Delivery
-    from stream.model.subscriptions import Subscription
+    from stream.model.subscriptions import DeliverSetup
 
 __all__ = ["deliver", "targets_of"]
 
 _COMMIT_S: Final = 1.0  # a killed process delivers again what it delivered in the last second
 
 
-def deliver(subscription: Subscription, log: Log, *, from_beginning: bool = False) -> None:
+def deliver(setup: DeliverSetup, log: Log, *, from_beginning: bool = False) -> None:
     """Deliver alarms until the process is told to end, by SIGTERM or SIGINT.
 
     Args:
-        subscription: where from and where to.
+        setup: where from and where to.
         log: where targets' coming and going is said.
         from_beginning: a group that has delivered nothing begins with the oldest records.
 
@@ -48,12 +48,13 @@ def deliver(subscription: Subscription, log: Log, *, from_beginning: bool = Fals
         DataError: a record of the topics is not an alarm, or a decision, of this version.
         DependencyError: Kafka cannot be reached, or the client of a target is not installed.
     """
-    require_kafka_there(subscription.kafka)
+    kafka = setup.subscription.kafka
+    require_kafka_there(kafka)
     try:
-        asyncio.run(_Deliverer(subscription, log).run(from_beginning=from_beginning))
+        asyncio.run(_Deliverer(setup, log).run(from_beginning=from_beginning))
     except (*KAFKA_AWAY, KafkaError) as error:
         raise DependencyError(
-            f"the alarms and decisions topics at {subscription.kafka.bootstrap} cannot be read "
+            f"the alarms and decisions topics at {kafka.bootstrap} cannot be read "
             f"({type(error).__name__})",
             hint="check that Kafka is up, and the user's ACLs on both topics and its group",
         ) from error
@@ -81,12 +82,12 @@ def targets_of(delivery: Delivery) -> list[Target]:
 class _Deliverer:
     """One process: its states, its couriers and how far they are."""
 
-    def __init__(self, subscription: Subscription, log: Log) -> None:
-        self._subscription = subscription
+    def __init__(self, setup: DeliverSetup, log: Log) -> None:
+        self._subscription = setup.subscription
+        self._delivery = setup.delivery
         self._log = log
-        delivery = subscription.delivery
-        self._targets = targets_of(delivery)
-        self._letters = DeadLetters(delivery.dead_letters)
+        self._targets = targets_of(setup.delivery)
+        self._letters = DeadLetters(setup.delivery.dead_letters)
         self._states: dict[str, State] = {}
         self._number = 0
         self._undelivered: deque[tuple[int, dict[Any, int]]] = deque()
@@ -100,7 +101,7 @@ class _Deliverer:
             DependencyError: a topic is not there, or dead letters cannot be written.
             KafkaError: Kafka cannot be reached at the start.
         """
-        delivery = self._subscription.delivery
+        delivery = self._delivery
         give_up_s = delivery.give_up_ms / 1000
         self._couriers = [
             Courier(target, self._letters, give_up_s, self._log) for target in self._targets

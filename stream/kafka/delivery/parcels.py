@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stream.decisions.lifecycle import Notice
+    from stream.decisions.records import DecisionRecord
 
 __all__ = [
     "AwayError",
@@ -26,6 +27,7 @@ __all__ = [
     "RefusedError",
     "Target",
     "body",
+    "due_ms",
     "ends_ms",
 ]
 
@@ -100,10 +102,28 @@ def ends_ms(notice: Notice, published_ms: int) -> int:
         notice: of a window.
         published_ms: when its decision left.
     """
-    start, end = from_iso_utc(notice.window_start), from_iso_utc(notice.window_end)
-    following = from_iso_utc(notice.next_start) if notice.next_start else end
+    return published_ms + _patience_ms(notice)[0]
+
+
+def due_ms(decision: DecisionRecord, published_ms: int) -> int:
+    """Return by when the decision of the query's next window is heard of, if all goes well.
+
+    As :func:`ends_ms`, but a schedule may pause: until it goes on, nothing is overdue.
+
+    Args:
+        decision: of a window.
+        published_ms: when it left.
+    """
+    return published_ms + sum(_patience_ms(decision))
+
+
+def _patience_ms(window: Notice | DecisionRecord) -> tuple[int, int]:
+    """Return how long a next window that follows at once is waited for, and the pause before it."""
+    start, end = from_iso_utc(window.window_start), from_iso_utc(window.window_end)
+    following = from_iso_utc(window.next_start) if window.next_start else end
     step = max(min(following, end) - start, 0)
-    return published_ms + step + min(max(step // 2, _LEAST_SLACK_MS), _MOST_SLACK_MS)
+    slack = min(max(step // 2, _LEAST_SLACK_MS), _MOST_SLACK_MS)
+    return step + slack, max(following - end, 0)
 
 
 def body(parcel: Parcel) -> dict[str, object]:

@@ -62,16 +62,19 @@ class Reading:
 
     Args:
         kafka: how they are reached.
-        group: whose offsets say how far was delivered.
+        group: whose offsets say how far was delivered; ``None`` for who delivers nothing: none is
+            read or committed, and no right to a group is needed.
         presence: told whether Kafka answers.
     """
 
-    def __init__(self, kafka: KafkaSettings, group: str, presence: Presence) -> None:
+    def __init__(self, kafka: KafkaSettings, group: str | None, presence: Presence) -> None:
         self._kafka = kafka
         self._presence = presence
+        self._group = group
         self._pairing = Pairing()
         self._committed: dict[TopicPartition, int] = {}
         self._alarms: list[TopicPartition] = []
+        self._first_ends: dict[TopicPartition, int] = {}
         self._look_at_s = 0.0
         self._consumer = AIOKafkaConsumer(
             group_id=group,
@@ -108,7 +111,7 @@ class Reading:
         first = await consumer.beginning_offsets(places)
         ends = await consumer.end_offsets(places)
         for place in places:
-            known = await consumer.committed(place)
+            known = await consumer.committed(place) if self._group else None
             self._committed[place] = delivered_to(
                 known, first[place], ends[place], from_beginning=from_beginning
             )
@@ -119,8 +122,10 @@ class Reading:
         for place in places:
             found = dated[place].offset if dated.get(place) else ends[place]
             consumer.seek(place, min(self._committed[place], found))
-        # Said at once: who is killed before the first window goes on from here, not from later.
-        await self.commit(self._committed)
+        self._first_ends = ends
+        if self._group:
+            # Said at once: who is killed before the first window goes on from here, not from later.
+            await self.commit(self._committed)
 
     async def read(self) -> list[tuple[Window, bool]]:
         """Return the windows that are whole now, and of each whether it was delivered before."""
@@ -146,6 +151,10 @@ class Reading:
             return False
         self._presence.found()
         return True
+
+    async def caught_up(self) -> bool:
+        """Tell whether all was read that was there when reading began."""
+        return await self._is_at(self._first_ends)
 
     async def stop(self) -> None:
         """Part from Kafka."""
@@ -205,9 +214,10 @@ class Reading:
     async def _at_ends(self) -> bool:
         """Tell whether all alarms were read that are there now."""
         try:
-            ends = await self._consumer.end_offsets(self._alarms)
-            return all(
-                [await self._consumer.position(place) >= ends[place] for place in self._alarms]
-            )
+            return await self._is_at(await self._consumer.end_offsets(self._alarms))
         except (*KAFKA_AWAY, KafkaError):
             return False
+
+    async def _is_at(self, ends: Mapping[TopicPartition, int]) -> bool:
+        """Tell whether these partitions were read to these offsets."""
+        return all([await self._consumer.position(place) >= ends[place] for place in ends])

@@ -11,8 +11,12 @@ from accountant.errors import ArgumentError, ConfigError
 from operators.base import Promise
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
+from operators.conditions.condition import Aim, Condition, ThresholdAtom
+from operators.conditions.formula import Formula
 from operators.noise.source import SeededSource
 from operators.panes import Alternative, PaneQuestion, Panes, Tree, alternatives
+from operators.panes.windows import PaneWindows
+from tests.support.streams import OneByOne
 
 RATE = Fraction(1, 20)
 NOISE = SeededSource(1)
@@ -152,3 +156,49 @@ def test_windows_and_panes_of_another_shape_are_refused() -> None:
     ):
         with pytest.raises(ArgumentError, match=words):
             call()
+
+
+def over_many(thresholds: tuple[int, ...] = (20, 24, 40)) -> PaneWindows:
+    """Return windows of three panes over two statistics, of which the second is read."""
+    atom = ThresholdAtom(1, np.array(thresholds, dtype=np.int64))
+    condition = Condition(Formula.parse("a"), {"a": atom}, (1, 1))
+    return PaneWindows.planned(condition, Aim(RATE, (5,), panes=3))
+
+
+def sliding(panes: int) -> list[range]:
+    """Return windows of three panes, then one of two at the end."""
+    return [*(range(at, at + 3) for at in range(panes - 2)), range(panes - 2, panes)]
+
+
+def test_windows_tried_at_once_ring_as_those_that_are_released() -> None:
+    """Panes released together, windows decided together: bit for bit what each by itself gives."""
+    operator, panes = over_many(), 40
+    counts = np.random.default_rng(3).integers(0, 16, (panes, 2, 3), dtype=np.int64)
+    many = operator.release_many(counts, OneByOne(b"panes"))
+    alone = OneByOne(b"panes")
+    assert np.array_equal(many, np.stack([operator.release(each, alone) for each in counts]))
+    fired = operator.fired_many(many, sliding(panes))
+    each = [operator.fired(many[rows.start : rows.stop]) for rows in sliding(panes)]
+    assert np.array_equal(fired, np.stack(each))
+    assert 0 < fired.mean() < 1
+    fresh = OneByOne(b"panes")  # the broken twin draws every window's panes anew
+    drawn = [
+        operator.fired(operator.release_many(counts[rows.start : rows.stop], fresh))
+        for rows in sliding(panes)
+    ]
+    assert not np.array_equal(fired, np.stack(drawn))
+
+
+def test_a_running_sum_that_wraps_changes_no_window() -> None:
+    """Counts as far out as panes say, more of them than int64 could add up."""
+    operator = over_many()
+    noisy = np.full((5_000, 3), 2**52, dtype=np.int64)
+    noisy[4_000:] *= -1
+    fired = operator.fired_many(noisy, [range(3_990, 3_993), range(4_990, 4_993)])
+    assert fired.tolist() == [[True] * 3, [False] * 3]
+
+
+def test_windows_of_more_panes_than_planned_are_refused() -> None:
+    """Their noise was never planned for."""
+    with pytest.raises(ArgumentError):
+        over_many().fired_many(np.zeros((9, 3), dtype=np.int64), [range(4)])

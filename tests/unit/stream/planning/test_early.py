@@ -115,19 +115,9 @@ def test_what_early_alarms_are_not(tmp_path: Path, old: str, new: str, message: 
     assert found[0].hint
 
 
-def test_draws_and_tests_of_early_alarms_are_refused(tmp_path: Path) -> None:
-    """What is not tried says so, and where to look instead."""
-    path = written(
-        tmp_path,
-        "    unit: person",
-        "    unit: person\n    history: {from: 2025-03-03, until: 2025-03-04}",
-    )
-    (tmp_path / "events.jsonl").write_text(
-        '{"person": "p", "room": "a", "ts": "2025-03-03T09:00:00Z"}\n'
-    )
-    ended = tocsin("simulate", str(path), "--replay", str(tmp_path / "events.jsonl"))
-    assert ended.exit_code == 2
-    assert "draws of early alarms are not tried" in ended.output
+def test_cases_of_early_alarms_are_refused(tmp_path: Path) -> None:
+    """A case is one count of a window, and an early alarm sees its course."""
+    written(tmp_path)
     tests = tmp_path / "tests.yaml"
     case = "  - name: full\n    counts: {a: 200}\n    ring: {a: '>= 0.9'}\n"
     tests.write_text(f"alarms: alarms.yaml\ntests:\n{case}")

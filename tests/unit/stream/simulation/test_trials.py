@@ -17,9 +17,11 @@ from operators.registry import create
 from stream.simulation import trials
 from stream.simulation.advice import advice_on
 from stream.simulation.crew import try_out
+from stream.simulation.draws.tally import Tally
+from stream.simulation.draws.truth import may_ring
 from stream.simulation.page import html_page
 from stream.simulation.results import Rate
-from stream.simulation.trials import Tally, Task, Trier, may_ring
+from stream.simulation.trials import Task, Trier
 from tests.support.simulated import (
     THRESHOLD,
     alarm,

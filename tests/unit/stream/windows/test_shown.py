@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stream.windows.instants import TIME_END_MS, from_iso_utc
-from stream.windows.shown import clock_text, moment_text
+from stream.windows.shown import clock_text, delay_text, moment_text
 
 MAY_MS = from_iso_utc("2024-05-01T08:00:00.000Z")
 
@@ -55,3 +55,19 @@ def test_what_no_calendar_holds_is_refused() -> None:
         clock_text(TIME_END_MS, "UTC")
     with pytest.raises(ValueError, match="unknown time zone 'Mars/Olympus'"):
         moment_text(MAY_MS, "Mars/Olympus")
+
+
+@pytest.mark.parametrize(
+    ("delay_ms", "shown"),
+    [
+        (0, "0 s"),
+        (59_400, "59 s"),
+        (60_000, "1.0 min"),
+        (-150_000, "-2.5 min"),
+        (10_799_000, "180.0 min"),
+        (10_800_000, "3.0 h"),
+    ],
+)
+def test_a_delay_is_told_in_what_suits_it(delay_ms: float, shown: str) -> None:
+    """Seconds below a minute, hours from three on; what comes too early is negative."""
+    assert delay_text(delay_ms) == shown

@@ -21,10 +21,10 @@ from stream.model.queries import FirstTolerances
 from stream.planning.changes import ChangeKind
 from stream.planning.outlook import outlook
 from stream.simulation.advice import described
+from stream.simulation.draws.tally import Tally
 from stream.simulation.report import report
 from stream.simulation.results import AlarmResults, Measured, Simulation
 from stream.simulation.settings import Untried, settings_of
-from stream.simulation.trials import Tally
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -203,7 +203,8 @@ def test_reports_have_first_tolerances(tmp_path: Path) -> None:
     assert found.alarms is not None
     query = found.alarms.queries["a"]
     settings, _ = settings_of(query, mechanisms=["tslm", "probe"], factors=[Fraction(1)])
-    counted: Any = type("Counted", (), {"windows": 1, "incomplete": 0, "cells": 3})()
+    facts = {"windows": 1, "incomplete": 0, "cells": 3, "looks": 1}
+    counted: Any = type("Counted", (), facts)()
     counted.starts_ms = [0, 1]
     untried = tuple(Untried(each, "") for each in settings)
     results = AlarmResults(query, counted, (), untried)

@@ -1,14 +1,16 @@
-"""The keys of lifecycles and of ``deliver``: what they become, and what is refused."""
+"""The keys of lifecycles, ``deliver`` and ``board``: what they become, and what is refused."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from accountant.errors import ConfigError
-from stream.config.delivery.reading import read_subscription
+from stream.config.delivery.reading import read_board, read_subscription
 from stream.config.loading import examine
+from stream.model.boards import Board
 from stream.model.fingerprints import definition_json
 from stream.model.lifecycles import Lifecycle
 from tests.support.commands import configuration
@@ -79,6 +81,11 @@ def test_a_lifecycle_that_says_nothing_is_refused(tmp_path: Path, lines: str, sa
 @pytest.mark.parametrize(
     ("section", "said"),
     [
+        ("board: {windows: 0}\n", "shows 1 to 200 windows"),
+        ("board: {predicates: 201}\n", "shows 1 to 200 predicates"),
+        ("board: {token: short}\n", "shorter than 16 bytes"),
+        ("board: {listen: 8470}\n", "host:port"),
+        ("board: {lissen: 'a:1'}\n", "is not a key here"),
         ("deliver: {group: analyst-a}\n", "nothing is delivered"),
         ("deliver: {alertmanagers: {main: localhost}}\n", "not the address of a web server"),
         ("deliver: {alertmanagers: {main: {url: http://a, resend: 1ms}}}\n", "under a second"),
@@ -87,7 +94,9 @@ def test_a_lifecycle_that_says_nothing_is_refused(tmp_path: Path, lines: str, sa
         ("deliver: {smtp: {}}\n", "is not a key here"),
     ],
 )
-def test_targets_that_cannot_be_are_refused(tmp_path: Path, section: str, said: str) -> None:
+def test_targets_and_boards_that_cannot_be_are_refused(
+    tmp_path: Path, section: str, said: str
+) -> None:
     """In a file of alarms and in one without feeds."""
     path = written(tmp_path, more=section)
     assert said in str(examine(path, environ={}).errors[0])
@@ -103,8 +112,8 @@ def test_a_small_file_is_as_good_as_the_file_of_alarms(tmp_path: Path) -> None:
     path.write_text(f"{KAFKA}{TARGETS}alarms: {{crowd: {{for: 2}}}}\n", encoding="utf-8")
     small = read_subscription(path, environ=SECRET)
     assert whole == small
-    assert small.lifecycle("crowd") == Lifecycle(2, 2)
-    assert small.lifecycle("another") == Lifecycle()
+    assert small.subscription.lifecycle("crowd") == Lifecycle(2, 2)
+    assert small.subscription.lifecycle("another") == Lifecycle()
     assert small.delivery.dead_letters == tmp_path / "alarms.dead-letters.jsonl"
     assert small.delivery.alertmanagers[0].url == "http://localhost:9093"
     assert SECRET["SECRET"] not in repr(small)
@@ -117,3 +126,40 @@ def test_a_file_of_alarms_has_to_say_where(tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(TARGETS, encoding="utf-8")
     with pytest.raises(ConfigError, match="`kafka` is missing"):
         read_subscription(tmp_path / "small.yaml", environ=SECRET)
+    with pytest.raises(ConfigError, match="where alarms are delivered"):
+        read_subscription(small(tmp_path), environ={})
+
+
+def small(folder: Path, more: str = "") -> Path:
+    """Write a file without feeds."""
+    path = folder / "small.yaml"
+    path.write_text(KAFKA + more, encoding="utf-8")
+    return path
+
+
+def test_a_board_needs_no_section_of_its_own(tmp_path: Path) -> None:
+    """It listens on this machine alone; what the budget is, it knows where the file says."""
+    found = read_board(small(tmp_path), environ={})
+    assert (found.board, found.budget) == (Board(), None)
+    assert found.board.listen[0] == "127.0.0.1"
+    whole = read_board(written(tmp_path, "    for: 2\n"), environ={})
+    assert whole.board == Board()
+    assert whole.budget is not None
+    assert whole.subscription.lifecycle("crowd") == Lifecycle(2, 2)
+
+
+def test_a_small_file_may_say_what_the_budget_is(tmp_path: Path) -> None:
+    """The same section as in the file of alarms; the token comes from a file and is not shown."""
+    (tmp_path / "token").write_text("a token of many bytes\n", encoding="utf-8")
+    more = (
+        "budget: {unit: user, epsilon_max: 1/2, period: 1d}\n"
+        'board: {listen: "0.0.0.0:80", token: "${file:token}", windows: 9, read_back: 1h}\n'
+    )
+    found = read_board(small(tmp_path, more), environ={})
+    listen = ("0.0.0.0", 80)  # noqa: S104  # nothing listens
+    assert found.board == Board(listen, "a token of many bytes", windows=9, read_back_ms=3_600_000)
+    assert "many bytes" not in repr(found)
+    assert found.budget is not None
+    assert found.budget.epsilon_max == Fraction(1, 2)
+    with pytest.raises(ConfigError, match="needs a period"):
+        read_board(small(tmp_path, "budget: {unit: user, epsilon_max: 1}\n"), environ={})

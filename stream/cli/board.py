@@ -1,0 +1,35 @@
+"""``tocsin board``: alarms on a web page."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from stream.cli.shared import CONFIG
+from stream.config.delivery.reading import read_board
+from stream.kafka.board.board import show
+from stream.logs.clients import redirect
+from stream.logs.lines import Log
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["board"]
+
+
+@click.command()
+@click.argument("file", type=CONFIG)
+def board(file: Path) -> None:
+    """Show analysts what rings, on a web page, until told to end.
+
+    It reads the alarms and the decisions topic, as an analyst may, and nothing else. FILE has
+    `kafka`; it may be the file of alarms, or one without feeds. The page is at `board.listen`,
+    on this machine alone where that is left out.
+    """
+    setup = read_board(file, environ=os.environ)
+    log = Log(sys.stderr, setup.subscription.log)
+    redirect(log)
+    show(setup, log, lambda address: click.echo(f"The board is at {address}"))

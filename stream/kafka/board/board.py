@@ -1,0 +1,155 @@
+"""``tocsin board``: reads the two public topics and shows what they say, until told to end.
+
+It keeps nothing: a board that was killed reads back and shows the same. A broker that goes away is
+waited for, and the page says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Final
+
+from aiokafka.errors import KafkaError
+
+from accountant.errors import DependencyError
+from stream.kafka.board.server import Screen, serving
+from stream.kafka.board.standing import Standings
+from stream.kafka.board.strips import HEIGHT, SHAPES, WIDTH
+from stream.kafka.board.view import Health, overdue, view_of
+from stream.kafka.clients import KAFKA_AWAY
+from stream.kafka.delivery.reading import Reading
+from stream.kafka.presence import Presence
+from stream.kafka.reach import require_kafka_there
+from stream.kafka.tasks import first, told
+from stream.logs.lines import Line
+from stream.planning.pages import template_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from stream.kafka.board.view import View
+    from stream.logs.lines import Log
+    from stream.model.subscriptions import BoardSetup
+
+__all__ = ["Writer", "show"]
+
+_PAUSE_S: Final = 0.5  # between two pages: many windows at once are one
+
+_LEGEND: Final[tuple[tuple[str, str], ...]] = (
+    ("rang", "rang"),
+    ("earlier", "rang earlier in the same window"),
+    ("silent", "silent"),
+    ("denied", "denied: no answer"),
+    ("unsure", "not known"),
+    ("lost", "windows lost before it"),
+)
+_ALONE: Final[Mapping[str, str]] = {kind: f"M0 0{shape}" for kind, shape in SHAPES.items()}
+
+
+def show(setup: BoardSetup, log: Log, said: Callable[[str], None]) -> None:
+    """Show alarms until the process is told to end, by SIGTERM or SIGINT.
+
+    Args:
+        setup: where from, where and how much.
+        log: where Kafka's coming and going is said.
+        said: told the address of the page, once it can be read.
+
+    Raises:
+        ConfigError: the address cannot be listened on.
+        DataError: a record of the topics is not an alarm, or a decision, of this version.
+        DependencyError: Kafka cannot be reached.
+    """
+    kafka = setup.subscription.kafka
+    require_kafka_there(kafka)
+    try:
+        asyncio.run(_Shower(setup, log).run(said))
+    except (*KAFKA_AWAY, KafkaError) as error:
+        raise DependencyError(
+            f"the alarms and decisions topics at {kafka.bootstrap} cannot be read "
+            f"({type(error).__name__})",
+            hint="check that Kafka is up, and the user's ACLs on both topics",
+        ) from error
+
+
+class Writer:
+    """Writes views as HTML."""
+
+    def __init__(self) -> None:
+        self._view = template_of("stream.kafka.board", "view.html")
+        self._page = template_of("stream.kafka.board", "board.html")
+
+    def view(self, view: View) -> str:
+        """Return the part of the page that changes."""
+        return self._view.render(
+            view=view, legend=_LEGEND, shapes=_ALONE, width=WIDTH, height=HEIGHT
+        )
+
+    def page(self, html: str) -> str:
+        """Return the whole page around what :meth:`view` returned."""
+        return self._page.render(view=html)
+
+
+class _Shower:
+    """One process: what it has read and what it shows."""
+
+    def __init__(self, setup: BoardSetup, log: Log) -> None:
+        self._setup = setup
+        self._log = log
+        self._presence = Presence("kafka", log)
+        self._standings = Standings(setup.subscription, setup.board.windows)
+        self._writer = Writer()
+        self._screen = Screen()
+        self._caught_up = False
+        self._shown: tuple[object, ...] = ()
+        self._again_s = 0.0
+
+    async def run(self, said: Callable[[str], None]) -> None:
+        """Show until told to end.
+
+        Raises:
+            ConfigError: the address cannot be listened on.
+            DataError: a record is not of this version.
+            DependencyError: a topic is not there.
+            KafkaError: Kafka cannot be reached at the start.
+        """
+        board, kafka = self._setup.board, self._setup.subscription.kafka
+        self._show()
+        async with serving(self._screen, board) as address:
+            reading = Reading(kafka, None, self._presence)
+            try:
+                await reading.start(_now_ms(), board.read_back_ms, from_beginning=False)
+                said(address)
+                self._log.info(Line.SHOWING)
+                await first(self._follow(reading), told())
+                self._log.info(Line.STOPPING)
+            finally:
+                await reading.stop()
+
+    async def _follow(self, reading: Reading) -> None:
+        while True:
+            for window, _ in await reading.read():
+                self._standings.take(window)
+            self._caught_up = self._caught_up or await reading.caught_up()
+            self._show()
+
+    def _show(self) -> None:
+        """Write what is known now, where it says something else than what is shown."""
+        health = Health(self._caught_up, self._presence.away, _now_ms())
+        if self._caught_up:
+            self._standings.forget(health.now_ms, self._setup.board.read_back_ms)
+        standings = self._standings.all()
+        known = (self._standings.changes, overdue(standings, health)) if self._caught_up else ()
+        news = (known, health.caught_up, health.away)
+        if news == self._shown or time.monotonic() < self._again_s:
+            return
+        self._shown, self._again_s = news, time.monotonic() + _PAUSE_S
+        view = view_of(standings, health, self._setup, forgotten=self._standings.forgotten)
+        html = self._writer.view(view)
+        missing = {"reading": not health.caught_up, "kafka": health.away}
+        lacks = tuple(name for name, so in missing.items() if so)
+        self._screen.show(html, self._writer.page(html), lacks)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,211 @@
+"""What is known of every alarm from what was published: its last windows, and what rings.
+
+A pure function of the two topics and of public configuration, so that a board that was killed knows
+the same again once it has read back. Bounded, whatever is published: so many alarms, windows of
+each, and predicates named of each window.
+
+::
+
+    windows kept   ▸ .  R  R  .  D  R  ?  .      R rang, . silent, D denied, ? not answered in full
+                     oldest          newest
+
+Silence is an answer, and a denial is none: they are told apart here and never added up. Noisy
+counts, which alarms with ``release: counts`` write to a topic of their own, are not read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from stream.decisions.lifecycle import State, follows, step
+from stream.kafka.delivery.parcels import due_ms
+from stream.model.panes import is_panes
+from stream.windows.instants import from_iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stream.decisions.lifecycle import Notice
+    from stream.decisions.records import DecisionRecord
+    from stream.kafka.delivery.pairing import Window
+    from stream.model.subscriptions import Subscription
+
+__all__ = ["Outcome", "Predicate", "Seen", "Standing", "Standings"]
+
+Predicate = tuple[tuple[str, str], ...]
+"""Values by field, in the order of the alarm's SQL."""
+
+_MOST_ALARMS: Final = 64
+_MOST_NAMED: Final = 256  # predicates of one window; how many more rang is known all the same
+
+
+class Outcome(StrEnum):
+    """What a window said of the predicates that did not ring in it."""
+
+    SILENT = "silent"
+    DENIED = "denied"
+    UNSURE = "unsure"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One window as it was published.
+
+    Args:
+        start_ms: inclusive, in milliseconds since the epoch.
+        end_ms: exclusive.
+        outcome: for who did not ring.
+        reason: why there is no full answer: the decision's own word, ``unanswered`` or
+            ``incomplete_records``; empty where there is one.
+        rang: predicates, so many as are named.
+        earlier: of a cumulative window, predicates that rang in an earlier step of it.
+        rings: how many rang.
+        lost: how many windows before it are not on the topic any more.
+    """
+
+    start_ms: int
+    end_ms: int
+    outcome: Outcome
+    reason: str
+    rang: tuple[Predicate, ...]
+    earlier: tuple[Predicate, ...]
+    rings: int
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One alarm.
+
+    Args:
+        query: its name.
+        seen: its last windows, newest last.
+        firing: notices of what rings now, so many as are named.
+        firings: how many ring.
+        published_ms: when its last decision left; 0 where none was heard of.
+        due_ms: by when the next one is overdue; 0 where none was heard of.
+        state: of its lifecycle.
+    """
+
+    query: str
+    seen: tuple[Seen, ...] = ()
+    firing: tuple[Notice, ...] = ()
+    firings: int = 0
+    published_ms: int = 0
+    due_ms: int = 0
+    state: State = field(default_factory=State)
+
+
+class Standings:
+    """All alarms that were heard of, and those that are configured.
+
+    Args:
+        subscription: lifecycles and time zone.
+        windows: how many are kept of each alarm.
+    """
+
+    def __init__(self, subscription: Subscription, windows: int) -> None:
+        self._subscription = subscription
+        self._windows = windows
+        self._heard: dict[str, Standing] = {}
+        self.changes = 0
+        """Rises whenever what is known changes."""
+        self.forgotten = False
+        """Whether there were more alarms than are kept: those heard of last are."""
+
+    def take(self, window: Window) -> None:
+        """Take a window, in the order of its query; copies and panes change nothing."""
+        decision, query = window.decision, window.decision.query
+        before = self._heard.get(query, Standing(query))
+        if is_panes(query) or not follows(before.state, decision):
+            return
+        state, notices = step(
+            before.state,
+            decision,
+            window.alarms,
+            self._subscription.lifecycle(query),
+            whole=window.whole,
+            timezone=self._subscription.timezone,
+        )
+        firing = [each for each in notices if each.status in {"firing", "ongoing"}]
+        self.changes += 1
+        self._heard.pop(query, None)  # the one heard of last is the last of the mapping
+        self._heard[query] = replace(
+            before,
+            seen=(*before.seen, _seen(window, before.state))[-self._windows :],
+            firing=tuple(firing[:_MOST_NAMED]),
+            firings=len(firing),
+            published_ms=window.published_ms,
+            due_ms=due_ms(decision, window.published_ms),
+            state=state,
+        )
+        if len(self._heard) > _MOST_ALARMS:
+            del self._heard[next(iter(self._heard))]
+            self.forgotten = True
+
+    def forget(self, now_ms: int, read_back_ms: int) -> None:
+        """Forget alarms that reading back would not find any more, and that are overdue.
+
+        An alarm that was renamed or removed is heard of no more, and not overdue for ever.
+
+        Args:
+            now_ms: milliseconds since the epoch.
+            read_back_ms: how far back a board reads at its start.
+        """
+        for query, standing in list(self._heard.items()):
+            if standing.due_ms < now_ms and standing.published_ms < now_ms - read_back_ms:
+                del self._heard[query]
+                self.changes += 1
+
+    def all(self) -> tuple[Standing, ...]:
+        """Return every alarm by its name, configured ones of which nothing was heard among them."""
+        configured = list(self._subscription.lifecycles)[:_MOST_ALARMS]
+        found: Mapping[str, Standing] = {
+            **{name: Standing(name) for name in configured},
+            **self._heard,
+        }
+        return tuple(found[name] for name in sorted(found))
+
+
+def _seen(window: Window, before: State) -> Seen:
+    decision = window.decision
+    denied = decision.outcome == "denied"
+    alarms = () if denied else window.alarms
+    rang = {tuple(alarm.predicate.items()): None for alarm in alarms}
+    outcome, reason = _outcome(decision, whole=window.whole)
+    return Seen(
+        start_ms=from_iso_utc(decision.window_start),
+        end_ms=from_iso_utc(decision.window_end),
+        outcome=outcome,
+        reason=reason,
+        rang=tuple(rang)[:_MOST_NAMED],
+        earlier=tuple(_earlier(before, decision, rang))[:_MOST_NAMED],
+        rings=0 if denied else decision.alarms,
+        lost=_lost(before, decision),
+    )
+
+
+def _outcome(decision: DecisionRecord, *, whole: bool) -> tuple[Outcome, str]:
+    if decision.outcome == "denied":
+        return Outcome.DENIED, decision.reason or ""
+    if not whole:
+        return Outcome.UNSURE, "incomplete_records"
+    if decision.unanswered:
+        return Outcome.UNSURE, "unanswered"
+    return Outcome.SILENT, ""
+
+
+def _earlier(
+    before: State, decision: DecisionRecord, rang: Mapping[Predicate, None]
+) -> Iterator[Predicate]:
+    """Yield who rang in an earlier step of a window: they are not asked again until it is over."""
+    for predicate, cell in before.cells.items():
+        if decision.window_start < cell.through and predicate not in rang:
+            yield predicate
+
+
+def _lost(before: State, decision: DecisionRecord) -> int:
+    same = before.ledger == decision.ledger
+    return decision.sequence - before.sequence - 1 if same else 0

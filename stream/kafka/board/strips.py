@@ -1,0 +1,107 @@
+"""Strips of windows as SVG paths: one cell a window, the newest at the right.
+
+Written from numbers alone. What a window was is told by shape, and by colour besides: full where
+it rang, half where it had rung earlier in the same window, a dash where it was silent, a cross
+where it was denied, a circle where it is not known; a dashed line where windows are lost.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from stream.kafka.board.standing import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from stream.kafka.board.standing import Predicate, Seen
+
+__all__ = ["HEIGHT", "SHAPES", "WIDTH", "Strip", "Strips"]
+
+WIDTH: Final = 10
+"""Of a cell."""
+HEIGHT: Final = 20
+"""Of a strip."""
+
+_RANG: Final = "rang"
+_EARLIER: Final = "earlier"
+SHAPES: Final[Mapping[str, str]] = {
+    _RANG: "m1 1h8v18h-8z",
+    _EARLIER: "m1 11h8v8h-8z",
+    Outcome.SILENT: "m3 15h4",
+    Outcome.DENIED: "m2 5l6 10m0-10l-6 10",
+    Outcome.UNSURE: "m2 10a3 3 0 1 0 6 0a3 3 0 1 0-6 0",
+    "lost": "v20",
+}
+"""By kind, how a window is drawn from the upper left corner of its cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """One row of the map.
+
+    Args:
+        paths: by kind, what is drawn.
+        counts: by kind, how many windows are of it.
+        last: which window rang last; ``None`` where none did.
+    """
+
+    paths: Mapping[str, str]
+    counts: Mapping[str, int]
+    last: int | None
+
+
+class Strips:
+    """The rows of one alarm.
+
+    Args:
+        seen: its windows, newest last.
+    """
+
+    def __init__(self, seen: Sequence[Seen]) -> None:
+        self._seen = seen
+        self.rang: dict[Predicate, list[int]] = defaultdict(list)
+        """In which windows each predicate rang."""
+        self._earlier: dict[Predicate, list[int]] = defaultdict(list)
+        for at, window in enumerate(seen):
+            for predicate in window.rang:
+                self.rang[predicate].append(at)
+            for predicate in window.earlier:
+                self._earlier[predicate].append(at)
+        lost = [at for at, window in enumerate(seen) if window.lost]
+        self._lost = "".join(_cell(at, "lost") for at in lost)
+
+    def of(self, predicate: Predicate) -> Strip:
+        """Return the row of one predicate."""
+        kinds: list[str] = [window.outcome.value for window in self._seen]
+        for kind, places in ((_EARLIER, self._earlier), (_RANG, self.rang)):
+            for at in places.get(predicate, ()):
+                kinds[at] = kind
+        return self._strip(kinds)
+
+    def any(self) -> Strip:
+        """Return the row of all predicates together."""
+        return self._strip([_kind(window) for window in self._seen])
+
+    def _strip(self, kinds: Sequence[str]) -> Strip:
+        paths: dict[str, str] = defaultdict(str)
+        for at, kind in enumerate(kinds):
+            paths[kind] += _cell(at, kind)
+        if self._lost:
+            paths["lost"] = self._lost
+        rang = [at for at, kind in enumerate(kinds) if kind == _RANG]
+        return Strip(dict(paths), Counter(kinds), rang[-1] if rang else None)
+
+
+def _cell(at: int, kind: str) -> str:
+    return f"M{at * WIDTH} 0{SHAPES[kind]}"
+
+
+def _kind(window: Seen) -> str:
+    if window.rings:
+        return _RANG
+    if window.earlier and window.outcome is Outcome.SILENT:
+        return _EARLIER
+    return window.outcome.value

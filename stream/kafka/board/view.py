@@ -1,0 +1,357 @@
+"""What a page says, from what is known: words, bounded lists and strips, all of it published.
+
+Everything that came from a topic is text here, and escaped where it is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from accountant.units import PrivacyUnit
+from stream.decisions.lifecycle import fingerprint
+from stream.kafka.board.standing import Outcome
+from stream.kafka.board.strips import Strips
+from stream.model.numbers import decimal
+from stream.windows.instants import from_iso_utc
+from stream.windows.shown import clock_text, moment_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from stream.decisions.lifecycle import Notice
+    from stream.kafka.board.standing import Predicate, Seen, Standing
+    from stream.kafka.board.strips import Strip
+    from stream.model.alarms import Budget
+    from stream.model.boards import Board
+    from stream.model.subscriptions import BoardSetup
+
+__all__ = ["AlarmView", "Health", "Ring", "Row", "View", "overdue", "view_of"]
+
+_MOST_RINGS: Final = 100  # on the page at once; how many more there are is said
+_MOST_IN_WORDS: Final = 12  # predicates of one window
+_LONGEST_VALUE: Final = 120  # letters of one value
+_LONGEST_TEXT: Final = 500  # letters of one annotation
+_STRANGE: Final = "\N{REPLACEMENT CHARACTER}"
+_REASONS: Final[Mapping[str, str]] = {
+    "budget": "the privacy budget does not hold this window",
+    "conflict": "a partition was counted twice with different results",
+    "incomplete": "part of its events may not be kept any more",
+    "incomplete_records": "some of its alarms are not on their topic any more",
+    "not_admitted": "it was not part of the configuration when its turn came",
+    "pane_gone": "a noisy pane that it is read from is not kept any more",
+    "partition_corrupt": "a partition of its feed cannot be read on",
+    "partition_missing": "a partition of its feed could not be read in time",
+    "reconfigured": "it began before a change of the configuration",
+    "reference_timeout": "its public reference did not come in time",
+    "repartitioned": "its feed was given more partitions meanwhile",
+    "step_missed": "an earlier step of its window has no answer",
+    "too_old": "nobody decided it in time",
+    "transaction_open": "an open transaction holds its feed back",
+    "unanswered": "the run of its alarm was spent before all were asked",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How fresh the page is.
+
+    Args:
+        caught_up: whether all was read that was there at the start.
+        away: whether Kafka does not answer.
+        now_ms: when this was asked, in milliseconds since the epoch.
+    """
+
+    caught_up: bool
+    away: bool
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """What rings now.
+
+    Args:
+        mark: the same for as long as it does.
+        query: the alarm.
+        values: its predicate; empty for the one over everything.
+        since: from which window's start on.
+        told: annotations.
+        old: whether the next decision of the alarm is overdue.
+    """
+
+    mark: str
+    query: str
+    values: tuple[tuple[str, str], ...]
+    since: str
+    told: tuple[str, ...]
+    old: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the map: a predicate, or any.
+
+    Args:
+        name: its values.
+        strip: what is drawn.
+        words: the same in words.
+        fires: whether it rings now.
+    """
+
+    name: str
+    strip: Strip
+    words: str
+    fires: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmView:
+    """One alarm.
+
+    Args:
+        name: of it.
+        anchor: an identifier for links and for what is open on the page.
+        fields: what its predicates are made of.
+        rows: of the map, the one of any predicate first.
+        more: how many further predicates rang.
+        first: start of the oldest window shown; empty where there is none.
+        last: end of the newest.
+        counts: windows by what became of them, in words.
+        windows: newest first: when, a kind, and what in words.
+        heard: when its last decision left; empty where none was heard of.
+        due: by when the next one should have been there, where it is overdue.
+    """
+
+    name: str
+    anchor: str
+    fields: str
+    rows: tuple[Row, ...]
+    more: int
+    first: str
+    last: str
+    counts: tuple[str, ...]
+    windows: tuple[tuple[str, str, str], ...]
+    heard: str
+    due: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One page.
+
+    Args:
+        health: how fresh it is.
+        rings: what rings now.
+        ringing: how many do.
+        alarms: by name.
+        heard: when the last decision of any alarm left; empty where none was heard of.
+        overdue: names of alarms whose next decision is.
+        promise: what the budget promises: a term, and what it is.
+        timezone: of all times.
+        forgotten: whether alarms are left out.
+    """
+
+    health: Health
+    rings: tuple[Ring, ...]
+    ringing: int
+    alarms: tuple[AlarmView, ...]
+    heard: str
+    overdue: tuple[str, ...]
+    promise: tuple[tuple[str, str], ...]
+    timezone: str
+    forgotten: bool
+
+
+def view_of(
+    standings: Sequence[Standing],
+    health: Health,
+    setup: BoardSetup,
+    *,
+    forgotten: bool,
+) -> View:
+    """Return what a page says.
+
+    Args:
+        standings: every alarm.
+        health: how fresh they are.
+        setup: how much is shown, in which time zone, and what is promised.
+        forgotten: whether alarms are left out.
+    """
+    board, timezone = setup.board, setup.subscription.timezone
+    rings = [
+        _ring(notice, timezone, old=_is_overdue(each, health))
+        for each in standings
+        for notice in each.firing
+    ]
+    heard_ms = max((each.published_ms for each in standings), default=0)
+    return View(
+        health=health,
+        rings=tuple(rings[:_MOST_RINGS]),
+        ringing=sum(each.firings for each in standings),
+        alarms=tuple(_alarm(each, health, board, timezone) for each in standings),
+        heard=_moment(heard_ms, timezone),
+        overdue=overdue(standings, health),
+        promise=tuple(_promise(setup.budget)),
+        timezone=timezone,
+        forgotten=forgotten,
+    )
+
+
+def overdue(standings: Sequence[Standing], health: Health) -> tuple[str, ...]:
+    """Return the names of alarms whose next decision should have been heard of."""
+    return tuple(_value(each.query) for each in standings if _is_overdue(each, health))
+
+
+def _is_overdue(standing: Standing, health: Health) -> bool:
+    return 0 < standing.due_ms < health.now_ms
+
+
+def _ring(notice: Notice, timezone: str, *, old: bool) -> Ring:
+    values = tuple((_value(field), _value(value)) for field, value in notice.predicate.items())
+    since = _local(notice.since, timezone)
+    told = tuple(_value(text, _LONGEST_TEXT) for text in notice.annotations.values())
+    return Ring(notice.fingerprint, _value(notice.query), values, since, told, old)
+
+
+def _alarm(standing: Standing, health: Health, board: Board, timezone: str) -> AlarmView:
+    seen, strips = standing.seen, Strips(standing.seen)
+    named = _predicates(standing, strips)
+    shown = named[: board.predicates]
+    firing = {tuple(notice.predicate.items()) for notice in standing.firing}
+    rows = [_row("any", strips.any(), seen, timezone, fires=bool(firing))] if seen else []
+    rows += [
+        _row(_name(each), strips.of(each), seen, timezone, fires=each in firing) for each in shown
+    ]
+    late = _is_overdue(standing, health)
+    return AlarmView(
+        name=_value(standing.query),
+        anchor=fingerprint(standing.query, {}),
+        fields=", ".join(_value(field) for field, _ in named[0]) if named else "",
+        rows=tuple(rows),
+        more=len(named) - len(shown),
+        first=clock_text(seen[0].start_ms, timezone) if seen else "",
+        last=clock_text(seen[-1].end_ms, timezone) if seen else "",
+        counts=tuple(_counts(seen)),
+        windows=tuple(_in_words(each, timezone) for each in reversed(seen)),
+        heard=_moment(standing.published_ms, timezone),
+        due=_moment(standing.due_ms, timezone) if late else "",
+    )
+
+
+def _predicates(standing: Standing, strips: Strips) -> list[Predicate]:
+    """Return whoever rang in the windows shown, or rings: first what rings, then by rings."""
+    firing = {tuple(notice.predicate.items()) for notice in standing.firing}
+    found = {each for each in {*strips.rang, *firing} if each}  # without a group it is "any"
+
+    def order(each: Predicate) -> tuple[bool, int, Predicate]:
+        return each not in firing, -len(strips.rang.get(each, ())), each
+
+    return sorted(found, key=order)
+
+
+def _row(name: str, strip: Strip, seen: Sequence[Seen], timezone: str, *, fires: bool) -> Row:
+    counts = strip.counts
+    said = [f"rang in {counts.get('rang', 0)} of {_windows(len(seen))}"]
+    said += [
+        f"{words} {counts[kind]}"
+        for kind, words in (
+            ("earlier", "rang before in the same window:"),
+            ("silent", "silent:"),
+            ("denied", "denied:"),
+            ("unsure", "not known:"),
+        )
+        if kind in counts
+    ]
+    if strip.last is not None:
+        said.append(f"last rang {_span(seen[strip.last], timezone)}")
+    return Row(name, strip, "; ".join(said), fires)
+
+
+def _counts(seen: Sequence[Seen]) -> Iterator[str]:
+    """Yield how many windows rang, were silent and got no answer: never one for another."""
+    answered = [each for each in seen if each.outcome is not Outcome.DENIED]
+    rang = sum(1 for each in answered if each.rings)
+    silent = sum(1 for each in answered if each.outcome is Outcome.SILENT and not each.rings)
+    yield f"{_windows(rang)} with a ring"
+    yield f"{silent} silent"
+    denied = len(seen) - len(answered)
+    if denied:
+        yield f"{denied} denied, without any answer"
+    unsure = len(answered) - rang - silent
+    if unsure:
+        yield f"{unsure} without a ring, not answered in full"
+    lost = sum(each.lost for each in seen)
+    if lost:
+        yield f"{lost} not on the topic any more"
+
+
+def _windows(number: int) -> str:
+    return f"{number} window{'' if number == 1 else 's'}"
+
+
+def _in_words(window: Seen, timezone: str) -> tuple[str, str, str]:
+    """Return when a window was, of what kind, and what became of it."""
+    when = _span(window, timezone)
+    why = _REASONS.get(window.reason, "")
+    reason = f"{_value(window.reason)} ({why})" if why else _value(window.reason)
+    if window.outcome is Outcome.DENIED:
+        return when, "denied", f"denied: {reason}"
+    said = []
+    if window.rings:
+        named = ", ".join(_name(each) for each in window.rang[:_MOST_IN_WORDS])
+        more = window.rings - len(window.rang[:_MOST_IN_WORDS])
+        said.append(f"rang: {named}{f' and {more} more' if more > 0 else ''}")
+    if window.outcome is Outcome.UNSURE:
+        said.append(f"not all were answered: {reason}")
+    kind = "rang" if window.rings else window.outcome.value
+    return when, kind, "; ".join(said) or "silent"
+
+
+def _promise(budget: Budget | None) -> Iterator[tuple[str, str]]:
+    """Yield what anybody may know of a budget: its terms, and nothing of what was spent."""
+    if budget is None:
+        return
+    epsilon = decimal(budget.epsilon_max)
+    whose, period = "all events of one person", "lifetime"
+    if budget.unit is PrivacyUnit.EVENT or budget.periods is None:
+        whose = "one event of one feed"
+    elif budget.periods.calendar is not None:
+        whose = "all events of one person in one period"
+        period = budget.periods.describe().removeprefix("tumbling windows of ")
+    yield "epsilon_max", epsilon
+    yield "unit", f"{budget.unit.value}: {whose}"
+    yield "period", period
+    words = (
+        f"With {whose} or without, nothing that these alarms say is more than e^{epsilon} times "
+        "as likely, whatever else is known. A window that would go beyond is denied."
+    )
+    yield "promise", words
+
+
+def _span(window: Seen, timezone: str) -> str:
+    start, end = (clock_text(each, timezone) for each in (window.start_ms, window.end_ms))
+    same = start.partition(" ")[0] == end.partition(" ")[0]
+    return f"{start} to {end.partition(' ')[2] if same else end}"
+
+
+def _name(predicate: Predicate) -> str:
+    return ", ".join(_value(value) for _, value in predicate) or "all"
+
+
+def _value(text: str, longest: int = _LONGEST_VALUE) -> str:
+    """Return a value as it is shown: an empty one can be seen, a long one has an end.
+
+    What turns the order of letters round, or cannot be seen, is shown as what it is: a stranger.
+    """
+    seen = "".join(each if each.isprintable() else _STRANGE for each in text[:longest])
+    return f"{seen}..." if len(text) > longest else seen or '""'
+
+
+def _moment(time_ms: int, timezone: str) -> str:
+    """Return when something left, to the second; nothing for what never did."""
+    return moment_text(time_ms // 1_000 * 1_000, timezone) if time_ms else ""
+
+
+def _local(instant: str, timezone: str) -> str:
+    return moment_text(from_iso_utc(instant), timezone)

@@ -1,0 +1,171 @@
+"""Draws of windows over noisy panes: every pane is drawn once a run, for all windows over it.
+
+So windows that share panes err together, as they do when they are released: rates are told from
+run to run (:mod:`stream.simulation.draws.spread`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+import numpy as np
+
+from accountant.errors import ConfigError
+from accountant.units import to_loss_units
+from stream.simulation.draws.tally import Tally
+from stream.simulation.draws.truth import condition_holds, may_ring
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from operators.base import Operator
+    from operators.conditions.condition import Aim, Condition
+    from operators.noise.source import NoiseSource
+    from stream.model.queries import Query
+    from stream.simulation.history import CountedAlarm
+
+__all__ = ["DRAWS_PER_TASK", "OverPanes", "over_panes", "tally_of_panes"]
+
+DRAWS_PER_TASK: Final = 8
+"""Draws of all panes in a task: it ends within about a second, but for very long histories."""
+
+_FAR: Final = 1 << 52  # what a pane counts ends here, for its operator too
+_ENTRIES: Final = 1 << 20  # statistics of panes that are held at once
+
+
+class _ManyPanes(Protocol):
+    """What operators of windows over panes have for trying out."""
+
+    def release_many(
+        self, statistics: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.int64]: ...
+
+    def fired_many(
+        self, noisy: NDArray[np.int64], windows: Sequence[range]
+    ) -> NDArray[np.bool_]: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OverPanes:
+    """The panes of an alarm, and which of them its windows are made of; private.
+
+    Args:
+        counted: exact statistics of the panes.
+        windows: per window its panes, in order; both ends only grow.
+    """
+
+    counted: CountedAlarm
+    windows: tuple[range, ...]
+
+
+def over_panes(query: Query, windows: CountedAlarm, panes: CountedAlarm) -> OverPanes:
+    """Find the panes of an alarm's windows; windows that lack one are left out.
+
+    Args:
+        query: the alarm.
+        windows: its windows.
+        panes: those that it shares.
+
+    Raises:
+        ConfigError: no window has all its panes.
+    """
+    numbers = query.calendar.containing(windows.starts_ms)[1]
+    ends_ms = [query.calendar.bounds(int(number))[1] for number in numbers]
+    first = np.searchsorted(panes.starts_ms, windows.starts_ms)
+    last = np.searchsorted(panes.starts_ms, np.array(ends_ms, np.int64))
+    found = [range(*each) for each in zip(first.tolist(), last.tolist(), strict=True)]
+    whole = tuple(each for each in found if len(each) == query.aim.panes)
+    if not whole:
+        raise ConfigError(
+            f"the files no longer hold all panes of any window of alarm {query.id!r}",
+            hint="replay a dump that reaches back further than the history begins",
+        )
+    return OverPanes(panes, whole)
+
+
+def tally_of_panes(
+    operator: Operator,
+    condition: Condition,
+    aim: Aim,
+    over: OverPanes,
+    noise: NoiseSource,
+    *,
+    runs: int,
+) -> Tally:
+    """Draw all panes so often, decide all windows from each draw, and tally what came of it.
+
+    Args:
+        operator: of the alarm, over panes.
+        condition: of the alarm.
+        aim: whose tolerances are granted.
+        over: panes and windows.
+        noise: the cryptographic source.
+        runs: draws of every pane.
+    """
+    many = cast("_ManyPanes", operator)
+    every = [Tally() for _ in range(runs)]
+    kept = [np.empty((0, condition.cells), dtype=np.int64) for _ in range(runs)]
+    for stretch in _stretches(over):
+        fresh = over.counted.stacked(stretch.fresh.start, stretch.fresh.stop)
+        sums = _sums(over, stretch)
+        true = condition_holds(condition, sums)
+        granted = may_ring(condition, aim, sums)
+        for run, tally in enumerate(every):
+            noisy = np.concatenate([kept[run], many.release_many(fresh, noise)])
+            if stretch.windows:
+                fired = many.fired_many(noisy, stretch.windows)
+                tally.count(fired, true=true, granted=granted)
+            kept[run] = noisy[stretch.done :]
+    units, total = to_loss_units(operator.plan.epsilon), Tally()
+    for tally in every:
+        tally.charge_run(units, (0, 0, 0, 0))
+        tally.entropy = float(tally.windows)  # all cells of a pane lose the same
+        total.add(tally)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Panes that are drawn together, and the windows that they complete.
+
+    Args:
+        first: the oldest pane that is still read.
+        fresh: the panes that are drawn.
+    windows: each as rows from ``first`` on.
+        done: how many rows nobody reads any more.
+    """
+
+    first: int
+    fresh: range
+    windows: tuple[range, ...]
+    done: int
+
+
+def _stretches(over: OverPanes) -> Iterator[_Stretch]:
+    """Cut panes into pieces that fit memory; a window is decided with the piece that ends it."""
+    stride = max(1, _ENTRIES // (over.counted.cells * over.counted.statistics))
+    start, stop = over.windows[0].start, over.windows[-1].stop
+    first, at = start, 0
+    for fresh in range(start, stop, stride):
+        piece = range(fresh, min(fresh + stride, stop))
+        begun = at
+        while at < len(over.windows) and over.windows[at].stop <= piece.stop:
+            at += 1
+        rows = tuple(
+            range(each.start - first, each.stop - first) for each in over.windows[begun:at]
+        )
+        after = min(over.windows[at].start, piece.stop) if at < len(over.windows) else piece.stop
+        yield _Stretch(first, piece, rows, after - first)
+        first = after
+
+
+def _sums(over: OverPanes, stretch: _Stretch) -> NDArray[np.int64]:
+    """Return what the windows of a stretch count in truth, shape (statistics, windows, cells)."""
+    panes = np.clip(over.counted.stacked(stretch.first, stretch.fresh.stop), -_FAR, _FAR)
+    found = np.zeros((len(stretch.windows), *panes.shape[1:]), dtype=np.int64)
+    for at, each in enumerate(stretch.windows):
+        found[at] = panes[each.start : each.stop].sum(axis=0)
+    return found.transpose(1, 0, 2)

@@ -1,0 +1,141 @@
+"""What came of the draws of one setting; whatever is tallied here is private."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.costs.minentropy import min_entropy_levels
+from accountant.units import UNITS_PER_EPSILON
+from stream.simulation.draws.delays import Delays
+from stream.simulation.draws.spread import Spread
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Tally"]
+
+_NODES: Final = 1_000  # of the min-entropy search: the bracket is closed to a few per cent anyway
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of the draws of one setting; tallies add up.
+
+    A cell counts as *true* where its condition holds, as *false* where it does not even hold with
+    every literal granted twice its tolerance, else as *uncertain*: there either answer is right.
+    Of early alarms, a cell is one of a whole window, and any look at which it held makes it true.
+
+    Args:
+        windows: windows decided, over all runs.
+        true: true cells decided.
+        missed: those that did not ring.
+        false: false cells decided.
+        false_rings: those that rang.
+        uncertain: uncertain cells decided.
+        uncertain_rings: those that rang.
+        losses: cells by realised loss, in loss units.
+        dearest: windows by the loss of the dearest cells one unit reaches, in loss units.
+        entropy: sum over the windows of the normalised min-entropy of their losses.
+        missed_spread: of misses over runs, where windows share any.
+        false_spread: of false rings, likewise.
+        delays: of early alarms, how long after their condition first held they rang.
+    """
+
+    windows: int = 0
+    true: int = 0
+    missed: int = 0
+    false: int = 0
+    false_rings: int = 0
+    uncertain: int = 0
+    uncertain_rings: int = 0
+    losses: Counter[int] = field(default_factory=Counter)
+    dearest: Counter[int] = field(default_factory=Counter)
+    entropy: float = 0.0
+    missed_spread: Spread = field(default_factory=Spread)
+    false_spread: Spread = field(default_factory=Spread)
+    delays: Delays = field(default_factory=Delays)
+
+    def add(self, other: Tally) -> None:
+        """Add another tally of the same setting."""
+        self.windows += other.windows
+        self.true += other.true
+        self.missed += other.missed
+        self.false += other.false
+        self.false_rings += other.false_rings
+        self.uncertain += other.uncertain
+        self.uncertain_rings += other.uncertain_rings
+        self.losses.update(other.losses)
+        self.dearest.update(other.dearest)
+        self.entropy += other.entropy
+        self.missed_spread.add(other.missed_spread)
+        self.false_spread.add(other.false_spread)
+        self.delays.add(other.delays)
+
+    def count(
+        self,
+        fired: NDArray[np.bool_],
+        *,
+        true: NDArray[np.bool_],
+        granted: NDArray[np.bool_],
+    ) -> None:
+        """Count the decisions of one window, or of several.
+
+        Args:
+            fired: shape (cells,) or (windows, cells), which cells rang.
+            true: the same shape, which cells' condition holds.
+            granted: the same shape, as ``may_ring``.
+        """
+        false = ~(granted | true)
+        uncertain = granted & ~true
+        self.windows += fired.size // fired.shape[-1]
+        self.true += int(np.count_nonzero(true))
+        self.missed += int(np.count_nonzero(true & ~fired))
+        self.false += int(np.count_nonzero(false))
+        self.false_rings += int(np.count_nonzero(false & fired))
+        self.uncertain += int(np.count_nonzero(uncertain))
+        self.uncertain_rings += int(np.count_nonzero(uncertain & fired))
+
+    def charge(self, units: NDArray[np.int64], reached: int) -> None:
+        """Count the realised losses of some windows.
+
+        Args:
+            units: shape (windows, cells), in loss units.
+            reached: cells that one privacy unit reaches.
+        """
+        windows, cells = units.shape
+        reached = min(reached, cells)
+        dearest = np.partition(units, cells - reached, axis=1)[:, cells - reached :].sum(axis=1)
+        self.dearest.update(dearest.tolist())
+        levels, at = np.unique(units, return_inverse=True)
+        entries = np.arange(windows)[:, np.newaxis] * levels.size + at.reshape(units.shape)
+        counts = np.bincount(entries.reshape(-1), minlength=windows * levels.size)
+        counts = counts.reshape(windows, levels.size)
+        self.losses.update(dict(zip(levels.tolist(), counts.sum(axis=0).tolist(), strict=True)))
+        for row, times in Counter(map(tuple, counts.tolist())).items():
+            used = [entry for entry, cells in enumerate(row) if cells]
+            on = tuple(levels[used].tolist()), tuple(row[entry] for entry in used)
+            self.entropy += times * _normalised_entropy(*on)
+
+    def charge_run(self, units: int, before: tuple[int, int, int, int]) -> None:
+        """Count what one run lost, which all its windows and cells share, and how it spreads.
+
+        Args:
+            units: its loss.
+            before: this tally's true, missed, false cells and false rings before its windows.
+        """
+        true, missed, false, false_rings = before
+        self.losses[units] += 1
+        self.dearest[units] += 1
+        self.missed_spread.count(self.missed - missed, self.true - true)
+        self.false_spread.count(self.false_rings - false_rings, self.false - false)
+
+
+@lru_cache(maxsize=65_536)
+def _normalised_entropy(levels: tuple[int, ...], counts: tuple[int, ...]) -> float:
+    epsilons = [units / UNITS_PER_EPSILON for units in levels]
+    return min_entropy_levels(epsilons, counts, node_limit=_NODES).normalised

@@ -1,0 +1,73 @@
+"""Which cells an alarm should ring for, and for which it may, by exact statistics: private."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from operators.conditions.formula import atom_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from operators.conditions.condition import Aim, Condition
+
+__all__ = ["condition_holds", "may_ring"]
+
+
+def may_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell in which cells an alarm is no false one: the condition, every literal granted 2u.
+
+    Private as the statistics are.
+
+    Args:
+        condition: of the alarm.
+        aim: whose tolerances are granted.
+        statistics: shape (statistics, ..., cells), int64.
+
+    Returns:
+        Shape (..., cells), bool.
+    """
+    return _holds(condition, [2 * each for each in aim.tolerances], statistics)
+
+
+def condition_holds(condition: Condition, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return ``condition.truth`` of many windows, private as the statistics are.
+
+    Args:
+        condition: of the alarm.
+        statistics: shape (statistics, ..., cells), int64.
+
+    Returns:
+        Shape (..., cells), bool.
+    """
+    return _holds(condition, [0 for _ in condition.formula.atoms], statistics)
+
+
+def _holds(
+    condition: Condition, grants: Sequence[int], statistics: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Tell where a condition holds, every literal granted that of its atom."""
+    granted = dict(zip(condition.formula.atoms, grants, strict=True))
+    holds: dict[str, NDArray[np.bool_]] = {}
+    for literal in condition.formula.literals:
+        name = atom_of(literal)
+        atom = condition.atoms[name]
+        values = statistics[atom.statistic]
+        if literal == name:
+            holds[literal] = values >= _moved(atom.thresholds, -granted[name])
+        else:
+            holds[literal] = values < _moved(atom.thresholds, granted[name])
+    return condition.formula.evaluate_literals(holds)
+
+
+def _moved(thresholds: NDArray[np.int64], by: int) -> NDArray[np.int64]:
+    """Return thresholds moved by a whole number (2^63 - 1 at most), clamped to int64."""
+    ends = np.iinfo(np.int64)
+    by = max(-ends.max, min(by, ends.max))
+    if by < 0:
+        return np.maximum(thresholds, ends.min - by) + np.int64(by)
+    return np.minimum(thresholds, ends.max - by) + np.int64(by)

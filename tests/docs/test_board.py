@@ -1,0 +1,50 @@
+"""The page about the board: its files are read, its figures are the code's."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from stream.config.delivery.descriptions import DELIVERY
+from stream.config.delivery.reading import read_board
+from stream.kafka.board import standing, view
+from stream.model.boards import Board
+from tests.support.tree import ROOT
+
+GUIDE = ROOT / "docs" / "guide"
+PAGE = (GUIDE / "board.md").read_text(encoding="utf-8")
+FILES = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("text", FILES)
+def test_the_files_are_read(tmp_path: Path, text: str) -> None:
+    """As printed, with their secrets beside them."""
+    for secret in set(re.findall(r"\$\{file:(/run/secrets/\w+)\}", text)):
+        (tmp_path / Path(secret).name).write_text("sixteen bytes or more", encoding="utf-8")
+    path = tmp_path / "board.yaml"
+    path.write_text(text.replace("/run/secrets/", ""), encoding="utf-8")
+    found = read_board(path, environ={})
+    if "board:" not in text:
+        assert (found.board, found.budget) == (Board(), None)
+    else:
+        terms = found.subscription.lifecycle("fire-code")
+        assert (terms.needed, terms.among, terms.resolve_after) == (2, 3, 2)
+        assert found.board.token == "sixteen bytes or more"  # noqa: S105  # made up above
+        assert found.budget is not None
+
+
+def test_the_figures_are_those_of_the_code() -> None:
+    """Bounds, the port, and every key of the section with its default."""
+    assert f"{standing._MOST_ALARMS} alarms" in PAGE
+    assert f"{view._MOST_RINGS} predicates that ring at once" in PAGE
+    host, port = Board().listen
+    assert f"http://{host}:{port}/" in PAGE
+    reference = (GUIDE / "configuration.md").read_text(encoding="utf-8")
+    section = reference.partition("\n## `board`\n")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)) == set(
+        DELIVERY["board",]
+    )
+    for key in ("windows", "predicates"):
+        assert f"| `{key}` | `{getattr(Board(), key)}` |" in section

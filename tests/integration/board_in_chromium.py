@@ -1,0 +1,148 @@
+"""The board in a real browser, over a real broker: ``make board-pictures``.
+
+No part of ``make test``: Chromium is half as large as all else that tests need. What can be told
+without one, ``tests/unit/stream/kafka/board`` and ``test_board.py`` tell. Pictures are written to
+the folder of ``BOARD_PICTURES``, where that is set, to be looked at; the page's own is
+``docs/images/board.png``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.boarded import Boarded, Topics
+from tests.support.chromium import Chromium
+from tests.support.published import HOUR_MS
+
+if TYPE_CHECKING:
+    from tests.support.kafka import Broker
+
+pytestmark = pytest.mark.integration
+
+MORE = """\
+budget: {unit: user, epsilon_max: "4", period: 1d}
+alarms:
+  fire-code: {of: [2, 3], annotations: {summary: "{room} is too full since {since}"}}
+"""
+HOSTILE = "<img src=x onerror='window.hacked=1'>"
+PATTERN = {
+    "auditorium": 0b0000110001110011,
+    "canteen": 0b1100001100001100,
+    "lobby": 0b0010000000000000,
+}
+WIDE, NARROW = (1280, 900), (390, 844)
+VIEW = "document.getElementById('view')"
+
+
+def written(broker: Broker) -> Topics:
+    """Publish sixteen hours of two alarms, up to now, with denials and silence."""
+    topics = Topics(broker, "pictures")
+    first = time.time_ns() // 1_000_000 // HOUR_MS - 16
+    for hour in range(16):
+        rooms = [room for room, rings in PATTERN.items() if rings >> (15 - hour) & 1]
+        topics.publish(first + hour, rooms, denied=hour in {5, 6}, query="fire-code")
+        topics.publish(first + hour, [], query="night-watch")
+    return topics
+
+
+async def pictures(browser: Chromium, folder: Path) -> None:
+    """Look at the page as a desk, a phone and a dark room have it."""
+    for name, size, media in (
+        ("desktop", WIDE, {"prefers_color_scheme": "light"}),
+        ("phone", NARROW, {"prefers_color_scheme": "light"}),
+        ("dark", WIDE, {"prefers_color_scheme": "dark"}),
+        ("phone-dark", NARROW, {"prefers_color_scheme": "dark"}),
+    ):
+        await browser.look(*size, **media)
+        await browser.picture(folder / f"{name}.png")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return where pictures go."""
+    return Path(os.environ.get("BOARD_PICTURES") or tmp_path)
+
+
+def test_the_board_in_a_browser(broker: Broker, tmp_path: Path, folder: Path) -> None:
+    """Pictures, keyboard, phone, light and dark, news; the board is killed and comes back."""
+    topics = written(broker)
+    board = Boarded(tmp_path, topics.kafka, MORE)
+    process = board.start()
+
+    async def work() -> None:
+        async with Chromium() as browser:
+            await browser.look(*WIDE, prefers_color_scheme="light")
+            await browser.open(board.url)
+            await browser.until("document.title === '(1) Tocsin board'")
+            await pictures(browser, folder)
+            await fits(browser)
+            await keyboard(browser)
+            await news(browser, topics)
+            await asyncio.to_thread(process.tell, signal.SIGKILL)
+            await browser.until("!document.getElementById('link').hidden")
+            await asyncio.to_thread(board.start)
+            await browser.until("document.getElementById('link').hidden")
+            topics.publish(900_002, ["lab"], query="after")
+            await browser.until(f"{VIEW}.textContent.includes('after')")
+            # While nobody listened there was nothing to connect to; nothing else was complained of.
+            refused = "net::ERR_"
+            assert [each for each in browser.complaints if refused not in each] == []
+
+    try:
+        asyncio.run(work())
+    finally:
+        board.stop()
+        topics.close()
+
+
+async def fits(browser: Chromium) -> None:
+    """No page is wider than its screen; dark is dark; who wants no motion gets none."""
+    across = "document.documentElement.scrollWidth <= innerWidth"
+    shade = "getComputedStyle(document.body).backgroundColor"
+    shades = []
+    for scheme in ("light", "dark"):
+        for size in (WIDE, NARROW, (320, 600)):
+            await browser.look(*size, prefers_color_scheme=scheme, prefers_reduced_motion="reduce")
+            assert await browser.value(across), (scheme, size)
+        shades.append(await browser.value(shade))
+    assert shades[0] != shades[1]
+    await browser.value("document.querySelector('[data-mark]').classList.add('fresh')")
+    moves = "getComputedStyle(document.querySelector('[data-mark]')).animationName"
+    assert await browser.value(moves) == "none"
+    await browser.look(*WIDE, prefers_reduced_motion="no-preference")
+    assert await browser.value(moves) == "fresh"
+
+
+async def keyboard(browser: Chromium) -> None:
+    """The way past the heading is first, then what can be opened; all of it without a mouse."""
+    await browser.press("Tab")
+    assert await browser.value("document.activeElement.className") == "skip"
+    await browser.press("Enter")
+    assert await browser.value("document.activeElement.id") == "view"
+    await browser.press("Tab")
+    assert await browser.value("document.activeElement.tagName") == "SUMMARY"
+    await browser.press("Enter")
+    assert await browser.value("document.querySelectorAll('details[open]').length") == 1
+
+
+async def news(browser: Chromium, topics: Topics) -> None:
+    """A ring is said aloud once, as words; what was open stays open, and what had focus has it."""
+    focused = await browser.value("document.activeElement.id")
+    topics.publish(900_000, [HOSTILE], query="crowd")
+    await browser.until("document.title === '(2) Tocsin board'")
+    said = await browser.value("document.getElementById('news').textContent")
+    assert said.startswith(f"Rings: crowd room {HOSTILE} since")
+    assert "fire-code" not in said
+    assert await browser.value("window.hacked === undefined && document.images.length === 0")
+    assert await browser.value("document.activeElement.id") == focused
+    assert await browser.value("document.querySelectorAll('details[open]').length") == 1
+    topics.publish(900_001, [], query="crowd")
+    await browser.until("document.title === '(1) Tocsin board'")
+    assert await browser.value("document.getElementById('news').textContent") == said

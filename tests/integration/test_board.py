@@ -1,0 +1,75 @@
+"""``tocsin board`` with a real broker: it is killed, and so is the broker; the page goes on."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stream.logs.lines import Line
+from tests.support.boarded import Boarded, Topics
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.kafka import Broker
+
+pytestmark = pytest.mark.integration
+
+AWAY = "Kafka does not answer"
+
+
+def test_the_page_goes_on_though_board_and_broker_are_killed(
+    own_broker: Broker, tmp_path: Path
+) -> None:
+    """What rang, was silent and was denied is shown; readers are told of what comes."""
+    topics = Topics(own_broker, "tocsin")
+    board = Boarded(tmp_path, topics.kafka)
+    try:
+        topics.publish(0, ["lab"])
+        topics.publish(1, [], denied=True)
+        topics.publish(2, ["lab", "<b>hall</b>"])
+        process = board.start()
+        said = board.text()
+        assert "Rings now 2" in said
+        assert "crowd room <b>hall</b> since 1970-01-01 02:00 UTC" in said
+        assert "2 windows with a ring; 0 silent; 1 denied, without any answer." in said
+        reader = board.stream()
+        reader.until("Rings now 2")
+        topics.publish(3, ["lab"])
+        reader.until("Rings now 1")
+
+        process.tell(signal.SIGKILL)
+        assert process.ended() == -signal.SIGKILL
+        reader.ended()
+        reader.close()
+        topics.publish(4, ["lab", "attic"])
+        process = board.start()
+        before = board.text()
+        assert "crowd room lab since 1970-01-01 00:00 UTC" in before
+        assert "Rings now 2" in before
+
+        reader = board.stream()
+        own_broker.kill()
+        reader.until(AWAY)
+        assert board.get("/readyz") == "not ready: kafka\n"
+        assert "Rings now 2" in board.text()
+        own_broker.restart()
+        topics.publish(5, ["attic"])
+        reader.until("Rings now 1")
+        wait_until("it is ready again", board.ready)
+        assert AWAY not in board.text()
+        assert "5 windows with a ring; 0 silent; 1 denied" in board.text()
+
+        process.tell(signal.SIGTERM)  # readers do not hold it
+        assert process.ended() == 0, process.text()
+        reader.ended()
+        reader.close()
+        assert process.says(Line.SHOWING)
+        assert process.says(Line.AWAY, dependency="kafka")
+        assert process.says(Line.BACK, dependency="kafka")
+    finally:
+        board.stop()
+        topics.close()

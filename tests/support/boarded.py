@@ -1,0 +1,159 @@
+"""A board as a process of its own, the topics that it reads, and a reader of its page."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from kafka import KafkaProducer
+
+from deploy.kafka.runtime import HOST, free_port
+from stream.decisions.records import encode
+from tests.support.boards import Page
+from tests.support.processes import Command
+from tests.support.published import alarm_of, decision_of
+from tests.support.waiting import PATIENCE_S, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tests.support.kafka import Broker
+
+__all__ = ["Boarded", "Topics"]
+
+
+class Topics:
+    """The two public topics, written as a worker writes them.
+
+    Args:
+        broker: where.
+        name: how they begin.
+    """
+
+    def __init__(self, broker: Broker, name: str) -> None:
+        self.alarms, self.decisions = f"{name}.alarms", f"{name}.decisions"
+        self.kafka = (
+            f'{{bootstrap: "{broker.bootstrap}", alarms_topic: {self.alarms}, '
+            f"decisions_topic: {self.decisions}}}"
+        )
+        """How a configuration names them."""
+        for topic in (self.alarms, self.decisions):
+            broker.create_topic(topic, 1, {"message.timestamp.type": "CreateTime"})
+        self._producer = KafkaProducer(bootstrap_servers=broker.bootstrap, acks="all")
+
+    def publish(
+        self, number: int, rooms: Sequence[str], *, denied: bool = False, query: str = "crowd"
+    ) -> None:
+        """Publish the window of an hour: its decision, then its alarms."""
+        alarms = [alarm_of(number, {"room": room}, query=query) for room in rooms]
+        decision = decision_of(number, denied=denied, alarms=alarms, query=query)
+        for topic, record in (
+            (self.decisions, decision),
+            *((self.alarms, alarm) for alarm in alarms),
+        ):
+            self._producer.send(topic, key=query.encode(), value=encode(record)).get()
+
+    def close(self) -> None:
+        """Part from the broker."""
+        self._producer.close()
+
+
+class Boarded:
+    """The command ``tocsin board`` on a port of its own; it may be killed and started again.
+
+    Args:
+        folder: for its file and what it writes.
+        kafka: what it reads, as YAML on one line.
+        more: further lines of its file.
+    """
+
+    def __init__(self, folder: Path, kafka: str, more: str = "") -> None:
+        self.port = free_port()
+        self._folder = folder
+        self._started: list[Command] = []
+        self._config = folder / "board.yaml"
+        self._config.write_text(
+            f"kafka: {kafka}\n"
+            f'board: {{listen: "{HOST}:{self.port}"}}\nlog: {{format: json}}\n{more}',
+            encoding="utf-8",
+        )
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return f"http://{HOST}:{self.port}/"
+
+    def start(self) -> Command:
+        """Start it, and wait until its page can be relied on."""
+        errors = self._folder / f"board-{len(self._started)}"
+        process = Command.start(errors, "board", self._config)
+        self._started.append(process)
+        wait_until("the board is ready", lambda: self.ready() or not process.alive)
+        assert process.alive, process.text()
+        return process
+
+    def stop(self) -> None:
+        """End it, whatever it does."""
+        for process in self._started:
+            process.stop()
+
+    def ready(self) -> bool:
+        """Tell whether it says that it is."""
+        try:
+            return self.get("/readyz") == "ready\n"
+        except OSError:
+            return False
+
+    def get(self, path: str) -> str:
+        """Return an answer."""
+        with closing(http.client.HTTPConnection(HOST, self.port, timeout=PATIENCE_S)) as connection:
+            connection.request("GET", path)
+            return connection.getresponse().read().decode()
+
+    def text(self) -> str:
+        """Return what the page says."""
+        return Page(self.get("/")).text
+
+    def stream(self) -> Stream:
+        """Follow the page as a browser does."""
+        return Stream(self.port)
+
+
+class Stream:
+    """One reader of server-sent events.
+
+    Args:
+        port: of the board.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE_S)
+        self._connection.request("GET", "/events")
+        self._answer = self._connection.getresponse()
+
+    def until(self, words: str) -> None:
+        """Read on until a view has these words."""
+        kind = b""
+        for line in self._answer:
+            if line.startswith(b"event: "):
+                kind = line.strip()
+            elif line.startswith(b"data: ") and kind == b"event: view":
+                html = json.loads(line.removeprefix(b"data: "))
+                if words in Page(html).text:
+                    return
+        raise AssertionError(f"the stream ended without: {words}")
+
+    def ended(self) -> None:
+        """Read on until the board ends it."""
+        try:
+            while self._answer.readline():
+                pass
+        except (http.client.IncompleteRead, ConnectionError):
+            return
+
+    def close(self) -> None:
+        """Leave."""
+        self._connection.close()

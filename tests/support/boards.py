@@ -1,0 +1,116 @@
+"""Boards without a broker: windows as they are read, and the page that they make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+from stream.kafka.board.board import Writer
+from stream.kafka.board.standing import Standings
+from stream.kafka.board.view import Health, view_of
+from stream.kafka.delivery.pairing import Window
+from stream.logs.settings import LogSettings
+from stream.model.alarms import KafkaSettings
+from stream.model.boards import Board
+from stream.model.subscriptions import BoardSetup, Subscription
+from tests.support.published import HOUR_MS, alarm_of, decision_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from stream.decisions.records import Alarm, DecisionRecord
+    from stream.kafka.board.view import View
+    from stream.model.alarms import Budget
+    from stream.model.lifecycles import Lifecycle
+
+__all__ = ["Page", "Scene", "setup_of", "window_of"]
+
+
+def setup_of(
+    lifecycles: Mapping[str, Lifecycle] | None = None,
+    board: Board | None = None,
+    budget: Budget | None = None,
+) -> BoardSetup:
+    """Return what a board runs on, of a broker that nobody asks."""
+    kafka = KafkaSettings("127.0.0.1:1", "tocsin", "alarms", "decisions", "bell", "ledgers", {})
+    subscription = Subscription(kafka, "UTC", lifecycles or {}, LogSettings())
+    return BoardSetup(subscription, board or Board(), budget)
+
+
+def window_of(
+    decision: DecisionRecord, alarms: Sequence[Alarm] = (), *, whole: bool = True
+) -> Window:
+    """Return a window as it is read, published as it ends."""
+    published_ms = (decision.sequence + 1) * HOUR_MS
+    return Window(decision, tuple(alarms), whole, published_ms, ("decisions", 0), {})
+
+
+@dataclass
+class Scene:
+    """A board that is told of windows, one an hour of each alarm."""
+
+    setup: BoardSetup = field(default_factory=setup_of)
+
+    def __post_init__(self) -> None:
+        """Begin with nothing heard of."""
+        self.standings = Standings(self.setup.subscription, self.setup.board.windows)
+
+    def hour(
+        self,
+        number: int,
+        rooms: Sequence[str] = (),
+        *,
+        denied: bool = False,
+        unanswered: int = 0,
+        query: str = "crowd",
+    ) -> None:
+        """Tell of a window."""
+        alarms = [alarm_of(number, {"room": room}, query=query) for room in rooms]
+        decision = decision_of(
+            number, denied=denied, unanswered=unanswered, alarms=alarms, query=query
+        )
+        self.standings.take(window_of(decision, alarms))
+
+    def view(self, now_ms: int = 0, *, caught_up: bool = True, away: bool = False) -> View:
+        """Return what the page says."""
+        health = Health(caught_up, away, now_ms)
+        standings = self.standings
+        return view_of(standings.all(), health, self.setup, forgotten=standings.forgotten)
+
+    def html(self, now_ms: int = 0, *, caught_up: bool = True, away: bool = False) -> str:
+        """Return the page."""
+        writer = Writer()
+        return writer.page(writer.view(self.view(now_ms, caught_up=caught_up, away=away)))
+
+
+class Page(HTMLParser):
+    """A page as a browser takes it apart.
+
+    Args:
+        html: the page.
+    """
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str]]] = []
+        self.texts: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep an element."""
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_data(self, data: str) -> None:
+        """Keep a text."""
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        """All of it, with single spaces."""
+        return " ".join("".join(self.texts).split())
+
+    def all(self, tag: str) -> list[dict[str, str]]:
+        """Return the attributes of the elements of a name."""
+        return [attributes for name, attributes in self.tags if name == tag]

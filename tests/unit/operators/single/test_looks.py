@@ -1,0 +1,133 @@
+"""Windows that are looked at from end to end ring where the deciding operator rings, bit for bit.
+
+Given the same noise for every window, look and cell, trying many windows at once gives the first
+look that :meth:`EarlyAlarms.go_on` gives, step by step with its state carried along, and its loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pytest
+
+from accountant.costs.runs import StoredRun
+from accountant.errors import ArgumentError
+from accountant.units import to_loss_units
+from operators.conditions.condition import Aim, Condition, ThresholdAtom
+from operators.conditions.formula import Formula
+from operators.noise.source import NoiseSource
+from operators.registry import create
+from operators.single.looks import EarlyAlarms
+from operators.svt.early import RunLooks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LOOKS: Final = 4
+CELLS: Final = 5
+WINDOWS: Final = 60
+
+
+def early(mechanism: str, *, downward: bool = False) -> EarlyAlarms:
+    """Return early alarms over the second of two statistics, each cell with its own threshold."""
+    thresholds = np.arange(20, 20 + CELLS, dtype=np.int64)
+    formula = Formula.parse("NOT a" if downward else "a")
+    condition = Condition(formula, {"a": ThresholdAtom(1, thresholds)}, (1, 2), monotone=True)
+    found = create(mechanism, condition, Aim(Fraction(1, 20), (6,), looks=LOOKS))
+    assert isinstance(found, EarlyAlarms)
+    return found
+
+
+def courses(*, downward: bool = False) -> NDArray[np.int64]:
+    """Return windows whose second statistic grows, or falls, past the thresholds in some cells."""
+    random = np.random.default_rng(7)
+    grown = random.integers(0, 9, (WINDOWS, LOOKS, 2, CELLS)).cumsum(axis=1)
+    return (44 - grown if downward else grown).astype(np.int64)
+
+
+class Given(NoiseSource):
+    """Noise by window, look and cell, handed out to one window or to all of them at once."""
+
+    def __init__(self, window: int | None = None) -> None:
+        """Draw the same arrays every time; ``None`` is for all windows."""
+        super().__init__()
+        random = np.random.default_rng(11)
+        self.opened = random.geometric(0.2, (WINDOWS, CELLS)) - 1
+        self.asked = random.geometric(0.2, (WINDOWS, LOOKS, CELLS)) - 1
+        self.coins = random.integers(0, 1 << 64, (WINDOWS, LOOKS, CELLS), dtype=np.uint64)
+        self.windows = slice(None) if window is None else slice(window, window + 1)
+        self.requests = 0
+
+    def geometric(self, _t: Fraction, n: int) -> NDArray[np.int64]:
+        """Return the thresholds' noise at first, then that of look after look."""
+        if not self.requests:
+            drawn = self.opened[self.windows]
+        else:
+            drawn = self.asked[self.windows, self.requests - 1]
+        self.requests += 1
+        assert drawn.size == n
+        return drawn.reshape(-1).astype(np.int64)
+
+    def bernoulli(self, thresholds: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Toss the coins of look after look."""
+        coins = self.coins[self.windows, self.requests]
+        self.requests += 1
+        return coins.reshape(-1) < thresholds
+
+
+def step_by_step(operator: EarlyAlarms, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the first look of every window and cell, as steps are decided for release."""
+    first = np.full((WINDOWS, CELLS), LOOKS, dtype=np.int64)
+    for window in range(WINDOWS):
+        noise, before = Given(window), None
+        for look in range(LOOKS):
+            step = operator.go_on(statistics[window, look], before, noise, window=look)
+            assert step.units == to_loss_units(operator.plan.epsilon)
+            first[window, step.fired] = look
+            before = StoredRun("", "", (), 1, 1, step.after.left, 0, 0, 0, step.after.state)
+    return first
+
+
+@pytest.mark.parametrize("mechanism", ["svt", "tslm"])
+@pytest.mark.parametrize("downward", [False, True])
+def test_windows_tried_at_once_ring_as_those_that_are_released(
+    mechanism: str, *, downward: bool
+) -> None:
+    """Every cell of every window rings at the same look, and all looks occur."""
+    operator, statistics = early(mechanism, downward=downward), courses(downward=downward)
+    many = operator.first_looks(statistics, Given())
+    assert np.array_equal(many, step_by_step(operator, statistics))
+    assert len(np.unique(many)) >= 3
+
+
+def test_thresholds_that_windows_share_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broken twin draws one window's thresholds and looks at all windows with them."""
+    plain = RunLooks.open
+
+    def shared(self: RunLooks, cells: int, noise: NoiseSource) -> NDArray[np.int64]:
+        drawn = plain(self, cells, noise)
+        return np.tile(drawn[:CELLS], cells // CELLS)
+
+    operator, statistics = early("svt"), courses()
+    right = step_by_step(operator, statistics)
+    monkeypatch.setattr(RunLooks, "open", shared)
+    assert not np.array_equal(operator.first_looks(statistics, Given()), right)
+
+
+def test_looks_in_the_wrong_order_are_found_out() -> None:
+    """A broken twin takes the window's end first."""
+    operator, statistics = early("svt"), courses()
+    backward = operator.first_looks(statistics[:, ::-1], Given())
+    assert not np.array_equal(backward, step_by_step(operator, statistics))
+
+
+def test_a_window_is_tried_with_all_its_looks() -> None:
+    """Fewer of them are another alarm."""
+    operator = early("svt")
+    with pytest.raises(ArgumentError):
+        operator.first_looks(courses()[:, 1:], Given())
+    with pytest.raises(ArgumentError):
+        replace(operator, looks=LOOKS + 1).first_looks(courses(), Given())

@@ -1,0 +1,225 @@
+"""The page over HTTP: read-only, guarded, and no reader costs more than a page."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import pytest
+
+from accountant.errors import ConfigError
+from stream.kafka.board import server
+from stream.kafka.board.server import Screen, serving
+from stream.model.boards import Board
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+TOKEN = "a token of many b\u00fctes"  # noqa: S105  # of a server that lives for one test
+
+
+@asynccontextmanager
+async def served(token: str = "") -> AsyncIterator[tuple[Screen, aiohttp.ClientSession]]:
+    """Serve a screen on a free port; paths are asked for through the session."""
+    screen = Screen()
+    async with (
+        serving(screen, Board(("127.0.0.1", 0), token)) as address,
+        aiohttp.ClientSession(address) as session,
+    ):
+        yield screen, session
+
+
+def run(work: Callable[[], Awaitable[Any]]) -> None:
+    """Run a test; what hangs is ended."""
+
+    async def bounded() -> None:
+        async with asyncio.timeout(100):
+            await work()
+
+    asyncio.run(bounded())
+
+
+async def told(session: aiohttp.ClientSession, path: str, **more: Any) -> tuple[int, str]:
+    """Return status and text of an answer."""
+    async with session.get(path, **more) as answer:
+        return answer.status, await answer.text()
+
+
+async def event(answer: aiohttp.ClientResponse) -> tuple[str, str]:
+    """Return the next event of a stream: its kind and its data."""
+    block = ""
+    while not block.startswith("event"):
+        block = (await answer.content.readuntil(b"\n\n")).decode()
+    kind, data = block.strip().split("\n")
+    return kind.removeprefix("event: "), data.removeprefix("data:").strip()
+
+
+def test_every_answer_forbids_what_the_page_does_not_need() -> None:
+    """The page, what it loads, streams, probes and refusals: the same headers."""
+
+    async def work() -> None:
+        async with served() as (screen, session):
+            screen.show("view", "page", ())
+            for path in ("/", "/board.css", "/board.js", "/icon.svg", "/events", "/readyz", "/x"):
+                async with session.get(path) as answer:
+                    policy = answer.headers["Content-Security-Policy"]
+                    assert policy.startswith("default-src 'none'; script-src 'self';"), path
+                    assert "unsafe" not in policy
+                    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+                    assert answer.headers["Referrer-Policy"] == "no-referrer"
+                    assert answer.headers["Server"] == "tocsin"
+                    assert "Set-Cookie" not in answer.headers
+                    answer.close()
+
+    run(work)
+
+
+def test_nothing_can_be_written() -> None:
+    """GET and HEAD are all there is, and five paths."""
+
+    async def work() -> None:
+        async with served() as (_, session):
+            for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
+                async with session.request(method, "/", data=b"x" * 100) as answer:
+                    assert answer.status == 405
+            for path in ("/static/../board.py", "/board.py", "/metrics", "/%2e%2e/board.py"):
+                assert (await told(session, path))[0] == 404
+
+    run(work)
+
+
+def test_readiness_says_what_is_missing() -> None:
+    """Alive at once; ready once the past was read, and while Kafka answers."""
+
+    async def work() -> None:
+        async with served() as (screen, session):
+            assert await told(session, "/healthz") == (200, "alive\n")
+            assert await told(session, "/readyz") == (503, "not ready: reading\n")
+            screen.show("view", "page", ("kafka",))
+            assert await told(session, "/readyz") == (503, "not ready: kafka\n")
+            screen.show("view", "page", ())
+            assert await told(session, "/readyz") == (200, "ready\n")
+            assert await told(session, "/") == (200, "page")
+
+    run(work)
+
+
+def test_a_reader_is_told_at_once_and_of_every_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest view first, then each that follows; between them a beat, on one line each."""
+    monkeypatch.setattr(server, "_BEAT_S", 0.01)
+
+    async def work() -> None:
+        async with served() as (screen, session), session.get("/events") as answer:
+            assert answer.content_type == "text/event-stream"
+            assert await event(answer) == ("view", '""')
+            assert await event(answer) == ("beat", "")
+            screen.show("old", "page", ())
+            screen.show("a\n\nevent: beat\r\u2028", "page", ())
+            kind = "beat"
+            while kind == "beat":
+                kind, data = await event(answer)
+            assert (kind, data) == ("view", '"a\\n\\nevent: beat\\r\u2028"')
+
+    run(work)
+
+
+def basic(user: str, password: str) -> str:
+    """Return what a browser sends."""
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [
+        ("", 401),
+        (basic("anybody", TOKEN), 200),
+        (basic(TOKEN, ""), 401),
+        (basic("anybody", TOKEN[:-1]), 401),
+        (f"Bearer {TOKEN}", 200),
+        ("Bearer ", 401),
+        ("Basic %%%", 401),
+        ("Basic dG9rZW4=", 401),
+    ],
+)
+def test_a_token_is_asked_for_everywhere_but_by_probes(given: str, status: int) -> None:
+    """As the password of any user, which browsers ask for, or as a bearer's."""
+
+    async def work() -> None:
+        async with served(TOKEN) as (_, session):
+            for path in ("/", "/events", "/board.js", "/x"):
+                headers = {"Authorization": given} if given else {}
+                async with session.get(path, headers=headers) as answer:
+                    assert answer.status == (404 if (path, status) == ("/x", 200) else status)
+                    if status == 401:
+                        assert answer.headers["WWW-Authenticate"].startswith("Basic ")
+                    answer.close()
+            assert (await told(session, "/healthz"))[0] == 200
+            assert (await told(session, "/readyz"))[0] == 503
+
+    run(work)
+
+
+def test_readers_are_so_many_at_most_and_leave_room_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One more is refused; once somebody leaves there is room again."""
+    monkeypatch.setattr(server, "_MOST_READERS", 2)
+
+    async def work() -> None:
+        async with served() as (_, session):
+            readers = [await session.get("/events") for _ in range(2)]
+            assert await told(session, "/events") == (503, "too many readers\n")
+            readers.pop().close()
+            while True:
+                answer = await session.get("/events")
+                readers.append(answer)
+                if answer.status == 200:
+                    break
+                await asyncio.sleep(0.01)
+            for each in readers:
+                each.close()
+
+    run(work)
+
+
+def test_a_reader_that_does_not_read_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its stream ends, and the others go on: nothing waits for it."""
+    monkeypatch.setattr(server, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(server, "_MOST_READERS", 1)
+
+    async def work() -> None:
+        async with served() as (screen, session):
+            _, deaf = await asyncio.open_connection(*_place(session))
+            deaf.write(b"GET /events HTTP/1.1\r\nHost: board\r\n\r\n")
+            deaf.transport.pause_reading()  # type: ignore[attr-defined]
+            status = 503
+            while status == 503:
+                screen.show("x" * 4_000_000, "page", ())
+                async with session.get("/events") as answer:
+                    status = answer.status
+                    answer.close()
+                await asyncio.sleep(0.01)
+            deaf.close()
+
+    run(work)
+
+
+def _place(session: aiohttp.ClientSession) -> tuple[str, int]:
+    base = session._base_url
+    assert base is not None
+    return str(base.host), int(base.port or 0)
+
+
+def test_a_port_that_is_taken_is_bad_input() -> None:
+    """With what to write instead."""
+
+    async def work() -> None:
+        async with served() as (screen, session):
+            with pytest.raises(ConfigError, match=r"board\.listen cannot listen on"):
+                async with serving(screen, Board(_place(session))):
+                    raise AssertionError
+
+    run(work)

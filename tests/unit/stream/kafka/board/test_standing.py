@@ -1,0 +1,129 @@
+"""What a board knows of every alarm: silence is not a denial, and nothing grows without end."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stream.kafka.board.standing import Outcome, Predicate
+from stream.model.boards import Board
+from stream.model.lifecycles import Lifecycle
+from tests.support.boards import Scene, setup_of, window_of
+from tests.support.published import HOUR_MS, alarm_of, decision_of
+
+LAB: Predicate = (("room", "lab"),)
+
+
+def test_silence_denial_and_what_is_not_known_are_told_apart() -> None:
+    """Each window says what it was, and a denial never counts as silence."""
+    scene = Scene()
+    scene.hour(0)
+    scene.hour(1, denied=True)
+    scene.hour(2, ["lab"], unanswered=1)
+    scene.standings.take(window_of(decision_of(3, alarms=[alarm_of(3, {})]), whole=False))
+    (crowd,) = scene.standings.all()
+    assert [(each.outcome, each.reason, each.rings) for each in crowd.seen] == [
+        (Outcome.SILENT, "", 0),
+        (Outcome.DENIED, "budget", 0),
+        (Outcome.UNSURE, "unanswered", 1),
+        (Outcome.UNSURE, "incomplete_records", 1),
+    ]
+    assert [each.rang for each in crowd.seen] == [(), (), (LAB,), ()]
+
+
+def test_a_denied_window_rings_nothing_whatever_stands_beside_it() -> None:
+    """Records of alarms that claim a denied window are not believed."""
+    scene = Scene()
+    scene.hour(0, ["lab"], denied=True)
+    (crowd,) = scene.standings.all()
+    assert (crowd.seen[0].rings, crowd.seen[0].rang, crowd.firing) == (0, (), ())
+
+
+def test_copies_and_panes_change_nothing() -> None:
+    """A page that was shown stays as it is."""
+    scene = Scene()
+    scene.hour(0, ["lab"])
+    before, changes = scene.standings.all(), scene.standings.changes
+    scene.hour(0, ["lab"])
+    scene.hour(0, denied=True, query="panes-0123abcd")
+    assert (scene.standings.all(), scene.standings.changes) == (before, changes)
+
+
+def test_windows_that_are_lost_are_counted() -> None:
+    """A gap in the sequence is a gap; another ledger's numbers say nothing."""
+    scene = Scene()
+    scene.hour(0)
+    scene.hour(3)
+    restored = msgspec.structs.replace(decision_of(4), ledger="other", sequence=90)
+    scene.standings.take(window_of(restored))
+    assert [each.lost for each in scene.standings.all()[0].seen] == [0, 2, 0]
+
+
+def test_who_rang_in_a_step_is_held_until_the_window_is_over() -> None:
+    """An early alarm rings once; the steps after it are no silence of it."""
+    scene = Scene()
+    ring = msgspec.structs.replace(
+        alarm_of(0, {"room": "lab"}),
+        window_end=alarm_of(2, {}).window_end,
+        step_start=alarm_of(0, {}).window_start,
+        step_end=alarm_of(0, {}).window_end,
+    )
+    scene.standings.take(window_of(decision_of(0, alarms=[ring]), [ring]))
+    for number in (1, 2, 3):
+        scene.hour(number)
+    (crowd,) = scene.standings.all()
+    assert [each.earlier for each in crowd.seen] == [(), (LAB,), (LAB,), ()]
+
+
+def test_what_rings_follows_the_lifecycle() -> None:
+    """With ``for: 2`` once is not enough; what is configured is there before it is heard."""
+    scene = Scene(setup_of({"crowd": Lifecycle(2, 2), "mute": Lifecycle()}))
+    ringing = []
+    for number, rooms in enumerate([["lab"], ["lab", "hall"], ["hall"], []]):
+        scene.hour(number, rooms)
+        crowd, mute = scene.standings.all()
+        ringing.append([notice.predicate["room"] for notice in crowd.firing])
+        assert (mute.query, mute.seen, mute.published_ms) == ("mute", (), 0)
+    assert ringing == [[], ["lab"], ["hall"], []]
+
+
+def test_a_pause_in_the_schedule_is_not_overdue() -> None:
+    """The next decision is waited for from the next window on, and a while longer."""
+    scene = Scene()
+    scene.hour(0)
+    (plain,) = scene.standings.all()
+    assert plain.due_ms == 2 * HOUR_MS + HOUR_MS // 2
+    night = msgspec.structs.replace(decision_of(1), next_start=decision_of(14).window_start)
+    scene.standings.take(window_of(night))
+    (paused,) = scene.standings.all()
+    assert paused.due_ms == 2 * HOUR_MS + 12 * HOUR_MS + HOUR_MS + HOUR_MS // 2
+
+
+def test_an_alarm_that_was_removed_is_not_overdue_for_ever() -> None:
+    """It is forgotten where a board that starts now would not find it; one with a pause is kept."""
+    scene = Scene()
+    scene.hour(0, ["lab"])
+    weekly = msgspec.structs.replace(
+        decision_of(0, query="weekly"), next_start=decision_of(168).window_start
+    )
+    scene.standings.take(window_of(weekly))
+    for now, kept in ((24, ["crowd", "weekly"]), (26, ["weekly"]), (168, ["weekly"]), (172, [])):
+        scene.standings.forget(now * HOUR_MS, read_back_ms=24 * HOUR_MS)
+        assert [each.query for each in scene.standings.all()] == kept, now
+
+
+def test_nothing_grows_without_end() -> None:
+    """Windows, predicates of one window and alarms are kept up to a bound; more is known to be."""
+    scene = Scene(setup_of(board=Board(windows=3)))
+    count = 600
+    rooms = [str(number) for number in range(count)]
+    for number in range(5):
+        scene.hour(number, rooms)
+    (crowd,) = scene.standings.all()
+    assert (len(crowd.seen), crowd.firings, crowd.seen[-1].rings) == (3, count, count)
+    assert len(crowd.firing) == len(crowd.seen[-1].rang) == 256
+    assert not scene.standings.forgotten
+    for number in range(100):
+        scene.hour(0, query=f"alarm-{number:03}")
+    kept = [each.query for each in scene.standings.all()]
+    assert (len(kept), kept[0], kept[-1]) == (64, "alarm-036", "alarm-099")
+    assert scene.standings.forgotten

@@ -1,0 +1,233 @@
+"""The page: what it says, that hostile values stay words, and that nothing private is on it."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from accountant.units import Contribution, PrivacyUnit
+from stream.kafka.board.view import _REASONS
+from stream.model.alarms import Budget
+from stream.model.boards import Board
+from stream.model.lifecycles import Lifecycle
+from stream.model.reasons import DENIALS
+from stream.windows.calendars import LocalCalendar
+from stream.windows.periods import Periods
+from tests.support.boards import Page, Scene, setup_of, window_of
+from tests.support.published import HOUR_MS, alarm_of, decision_of
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</li></ul></main><style>*{display:none}</style>",
+    "javascript:alert(1)",
+    "{{ 7 * 7 }}{% include 'board.html' %}",
+    "data: x\n\nevent: view",
+    "&lt;b&gt;&#0;",
+    "\u202egnitrats\u2066",
+    "",
+)
+DAY = Periods(LocalCalendar(1, 1, "Europe/Berlin"))
+
+
+def told_of(values: Sequence[str]) -> str:
+    """Return a page on which predicates, fields, alarms and annotations have these values."""
+    terms = Lifecycle(annotations={"said": "{room}"})
+    scene = Scene(setup_of({"crowd": terms}))
+    scene.hour(0, values)
+    for value in values:
+        ring = alarm_of(0, {value: "lab"}, query=value)
+        scene.standings.take(window_of(decision_of(0, alarms=[ring], query=value), [ring]))
+    return scene.html()
+
+
+def test_hostile_values_are_words_and_nothing_else() -> None:
+    """No element and no attribute comes of them, and they can be read as they are."""
+    ours, theirs = (Page(told_of(values)) for values in ([f"room {n}" for n in range(10)], HOSTILE))
+    assert sorted(tag for tag, _ in theirs.tags) == sorted(tag for tag, _ in ours.tags)
+    assert {name for _, each in theirs.tags for name in each} == {
+        name for _, each in ours.tags for name in each
+    }
+    assert [each.get("src") for each in theirs.all("script")] == ["board.js"]
+    words = "".join(theirs.texts)
+    assert not [value for value in HOSTILE[:6] if value not in words]
+    assert "\u202e" not in words
+    assert "\N{REPLACEMENT CHARACTER}gnitrats" in words
+
+
+def test_nothing_stands_in_the_page_that_its_policy_would_refuse() -> None:
+    """No style, no script and no handler in the page itself, nothing from elsewhere."""
+    scene = Scene()
+    scene.hour(0, ["lab"])
+    page = Page(scene.html())
+    names = {name for _, each in page.tags for name in each}
+    assert "style" not in names
+    assert not [name for name in names if name.startswith("on")]
+    assert not page.all("style")
+    links = [each.get("href", each.get("src", "")) for _, each in page.tags]
+    assert not [link for link in links if "//" in link or link.startswith("data:")]
+    ids = [each["id"] for _, each in page.tags if "id" in each]
+    assert len(ids) == len(set(ids))
+
+
+def test_what_was_charged_changes_nothing_on_the_page() -> None:
+    """Decisions say what they cost; the page says what is promised, and nothing of what is left."""
+    pages = set()
+    for epsilon in ("0", "3.987654321"):
+        scene = Scene()
+        decision = msgspec.structs.replace(
+            decision_of(0), epsilon=epsilon, epsilon_units=len(epsilon), cells_per_unit=7
+        )
+        scene.standings.take(window_of(decision))
+        pages.add(scene.html())
+    assert len(pages) == 1
+
+
+def test_it_says_what_rings_and_since_when() -> None:
+    """With the alarm, its predicate and what the configuration says of it."""
+    terms = {"crowd": Lifecycle(annotations={"summary": "{room} is full"})}
+    scene = Scene(setup_of(terms))
+    scene.hour(0, ["lab"])
+    scene.hour(1, ["lab"])
+    (ring,) = scene.view().rings
+    assert (ring.query, ring.values, ring.since) == (
+        "crowd",
+        (("room", "lab"),),
+        "1970-01-01 00:00 UTC",
+    )
+    assert ring.told == ("lab is full",)
+    said = Page(scene.html()).text
+    assert "crowd room lab since 1970-01-01 00:00 UTC lab is full" in said
+    scene.hour(2)
+    assert "Nothing rings." in Page(scene.html()).text
+
+
+def test_denials_are_told_apart_from_silence_in_words() -> None:
+    """In counts, in the words of a strip and in the list, with the reason."""
+    scene = Scene()
+    scene.hour(0, ["lab"])
+    scene.hour(1)
+    scene.hour(2, denied=True)
+    scene.hour(3, unanswered=2)
+    (crowd,) = scene.view().alarms
+    assert crowd.counts == (
+        "1 window with a ring",
+        "1 silent",
+        "1 denied, without any answer",
+        "1 without a ring, not answered in full",
+    )
+    kinds = [kind for _, kind, _ in crowd.windows]
+    assert kinds == ["unsure", "denied", "silent", "rang"]
+    assert crowd.windows[1][2] == "denied: budget (the privacy budget does not hold this window)"
+    everyone, lab = crowd.rows
+    assert everyone.words == lab.words
+    assert lab.words == (
+        "rang in 1 of 4 windows; silent: 1; denied: 1; not known: 1;"
+        " last rang 1970-01-01 00:00 to 01:00"
+    )
+
+
+def test_every_reason_is_explained() -> None:
+    """Those of denials, and the two of answers that are not whole."""
+    assert set(_REASONS) == {*DENIALS, "unanswered", "incomplete_records"}
+
+
+def test_so_many_rows_are_shown_and_the_rest_is_said() -> None:
+    """Who rings comes first, then who rang most; nobody is left out in silence."""
+    scene = Scene(setup_of(board=Board(predicates=2)))
+    scene.hour(0, ["attic", "hall", "lab"])
+    scene.hour(1, ["hall", "lab"])
+    scene.hour(2, ["attic"])
+    (crowd,) = scene.view().alarms
+    assert [row.name for row in crowd.rows] == ["any", "attic", "hall"]
+    assert (crowd.more, [row.fires for row in crowd.rows]) == (1, [True, True, False])
+    assert "1 more rang" in Page(scene.html()).text
+    crowded = Scene()
+    crowded.hour(0, [str(number) for number in range(130)])
+    assert "30 more ring." in Page(crowded.html()).text
+
+
+def test_a_page_that_stands_still_says_so() -> None:
+    """Kafka away, a decision overdue, nothing read yet: three different things."""
+    scene = Scene(setup_of({"mute": Lifecycle()}))
+    assert "No decision was heard of yet." in Page(scene.html()).text
+    scene.hour(0, ["lab"])
+    soon, late = 2 * HOUR_MS, 3 * HOUR_MS
+    fresh = Page(scene.html(soon)).text
+    assert "Last decision: 1970-01-01 01:00 UTC." in fresh
+    assert "verdue" not in fresh
+    assert "No decision of it was heard of." in fresh
+    old = Page(scene.html(late)).text
+    assert "Overdue: crowd." in old
+    assert "its next decision is overdue" in old
+    assert "The next decision was due by 1970-01-01 02:30 UTC." in old
+    assert "Kafka does not answer" in Page(scene.html(soon, away=True)).text
+    reading = Page(scene.html(late, caught_up=False)).text
+    assert "Reading what was published before" in reading
+    assert "lab" not in reading
+
+
+@pytest.mark.parametrize(
+    ("unit", "periods", "said"),
+    [
+        (PrivacyUnit.USER, DAY, ("user: all events of one person in one period", "1 day in")),
+        (PrivacyUnit.USER, Periods.lifetime(), ("user: all events of one person", "lifetime")),
+        (PrivacyUnit.EVENT, None, ("event: one event of one feed", "lifetime")),
+    ],
+)
+def test_the_promise_is_what_the_configuration_says(
+    unit: PrivacyUnit, periods: Periods | None, said: tuple[str, str]
+) -> None:
+    """Its terms, as anybody may know them; where they are not known, that is said."""
+    budget = Budget(unit, Fraction(7, 2), periods, Contribution())
+    terms = dict(Scene(setup_of(budget=budget)).view().promise)
+    assert terms["epsilon_max"] == "3.5"
+    assert terms["unit"] == said[0]
+    assert terms["period"].startswith(said[1])
+    assert "e^3.5 times" in terms["promise"]
+    assert "does not say what the budget is" in Page(Scene().html()).text
+
+
+STYLES = (ROOT / "stream" / "kafka" / "board" / "static" / "board.css").read_text(encoding="utf-8")
+
+
+def colours(text: str) -> Mapping[str, str]:
+    """Return the variables of a part of the style sheet."""
+    return dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", text))
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours (WCAG 2.2, definition of contrast ratio)."""
+    light = []
+    for colour in (one, other):
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        red, green, blue = (
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        )
+        light.append(0.2126 * red + 0.7152 * green + 0.0722 * blue)
+    low, high = sorted(light)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_contrast_is_enough_in_light_and_dark(*, dark: bool) -> None:
+    """AA: words 4.5 to 1, shapes and focus 3 to 1, on whatever they stand on."""
+    light, _, rest = STYLES.partition("@media (prefers-color-scheme: dark)")
+    found = colours(rest.partition("\n}\n")[0] if dark else light)
+    for ink in ("ink", "quiet", "ring", "denied", "unsure", "warn"):
+        for paper in ("page", "card"):
+            assert contrast(found[ink], found[paper]) >= 4.5, (ink, paper)
+    for ink in ("ink", "warn"):
+        assert contrast(found[ink], found["ring-card"]) >= 4.5, ink
+    for ink in ("silent", "focus"):
+        assert contrast(found[ink], found["card"]) >= 3, ink
+    assert contrast("#777777", "#ffffff") < 4.5  # a grey that is known to be too light

@@ -1,0 +1,106 @@
+"""How long after its condition first held an alarm rang: every pair of looks, and many draws."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pytest
+
+from operators.conditions.condition import Aim
+from operators.noise.source import NoiseSource
+from operators.registry import create
+from operators.single.looks import EarlyAlarms
+from stream.simulation.draws.delays import Delays
+from stream.simulation.draws.looks import first_held, tally_of_looks
+from tests.support.svt import condition
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LOOKS: Final = 4
+COURSE: Final = (20, 48, 51, 60)  # more than 50 from the third look on
+
+
+def pairs() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return every pair of a first ring and a first look at which it held, none included."""
+    every = np.array(list(product(range(LOOKS + 1), repeat=2)), dtype=np.int64)
+    return every[None, :, 0], every[None, :, 1]
+
+
+def test_rings_before_the_condition_are_false_and_the_others_have_a_delay() -> None:
+    """By the definition, over all 25 cases: what never held, and what never rang, has none."""
+    rang, held = pairs()
+    delays = Delays()
+    delays.count(rang, held, LOOKS)
+    cases = list(zip(rang[0].tolist(), held[0].tolist(), strict=True))
+    true = [(one, since) for one, since in cases if since < LOOKS > one]
+    assert delays.before == sum(one < since for one, since in true) == 6
+    late = [one - since for one, since in true if one >= since]
+    assert delays.rang == len(late) == 10
+    assert {step: late.count(step) for step in late} == dict(delays.steps)
+    assert delays.mean == pytest.approx(np.mean(late))
+    assert delays.quantile(0.5) == sorted(late)[4]
+    assert delays.quantile(1) == max(late)
+    twice = Delays()
+    twice.add(delays)
+    twice.add(delays)
+    assert (twice.before, twice.rang) == (12, 20)
+
+
+def test_nothing_that_rang_has_no_delay() -> None:
+    """No median of nothing."""
+    none = Delays()
+    none.count(np.full((1, 3), LOOKS), np.array([[0, 1, LOOKS]]), LOOKS)
+    assert (none.before, none.rang, none.mean, none.quantile(0.5)) == (0, 0, None, None)
+
+
+def test_the_first_look_that_held_is_found() -> None:
+    """Also where it held no longer at the window's end."""
+    holds = np.array([[0, 1, 0], [0, 1, 1], [0, 0, 1]], dtype=np.bool_)[None]
+    assert first_held(holds).tolist() == [[3, 0, 1]]
+
+
+def measured(mechanism: str, *, looks: int) -> tuple[Delays, list[float], int]:
+    """Return the delays of many draws of one course, and the exact law of its first ring."""
+    aim = Aim(Fraction(1, 20), (6,), looks=looks)
+    operator, runs = create(mechanism, condition(1), aim), 20_000
+    statistics = np.array(COURSE, dtype=np.int64).reshape(1, LOOKS, 1, 1)
+    tally = tally_of_looks(
+        operator, condition(1), aim, statistics, NoiseSource(), runs=runs, reached=1
+    )
+    assert tally.true == runs
+    assert tally.missed + tally.delays.before + tally.delays.rang == runs
+    if isinstance(operator, EarlyAlarms):
+        law = operator.first_rings(0, statistics[0, :, :, 0].T).tolist()
+    else:
+        chances = operator.chances(0, statistics[0, -1])
+        assert chances is not None
+        law = [0.0] * (LOOKS - 1) + chances.tolist()
+    return tally.delays, law, runs
+
+
+@pytest.mark.parametrize(("mechanism", "looks"), [("svt", LOOKS), ("tslm", LOOKS), ("tslm", 1)])
+def test_measured_delays_have_the_exact_law(mechanism: str, looks: int) -> None:
+    """Rings before the third look, and at it or after, within six standard errors of the law."""
+    delays, law, runs = measured(mechanism, looks=looks)
+    found = [delays.before, delays.steps[0], delays.steps[1]]
+    for count, chance in zip(found, [sum(law[:2]), law[2], law[3]], strict=True):
+        error = (chance * (1 - chance) * runs) ** 0.5
+        assert abs(count - chance * runs) <= 6 * error + 1e-9
+
+
+def test_delays_from_the_windows_start_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broken twin takes every condition to have held from the first look on."""
+    plain = Delays.count
+
+    def from_start(
+        self: Delays, rang: NDArray[np.int64], held: NDArray[np.int64], looks: int
+    ) -> None:
+        plain(self, rang, np.minimum(held, 0), looks)
+
+    monkeypatch.setattr(Delays, "count", from_start)
+    with pytest.raises(AssertionError):
+        test_measured_delays_have_the_exact_law("svt", LOOKS)
