@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from accountant.arguments import EXACT, INTEGERS, WHOLE, expect, or_none
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from fractions import Fraction
 
     import numpy as np
@@ -266,14 +267,23 @@ class PaneOperator(Operator, Protocol):
         """
         ...
 
-    def fired(self, noisy: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def fired(self, noisy: Iterable[NDArray[np.int64]]) -> NDArray[np.bool_]:
         """Return which cells of a window ring, shape (cells,): free, and without a draw.
 
         Args:
-            noisy: shape (panes, cells), int64: what was released of the window's panes.
+            noisy: shape (cells,), int64: what was released of each of the window's panes, in order.
 
         Raises:
-            ValueError: more panes than it has, or of another shape or type.
+            ValueError: no pane, more of them than the window has, or of another shape or type.
+        """
+        ...
+
+    def first_rings(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how likely each look at a window is the first that rings, shape (looks,).
+
+        Args:
+            cell: which one.
+            statistics: shape (statistics, looks), int64: what they are at every look.
         """
         ...
 

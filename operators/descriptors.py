@@ -25,7 +25,9 @@ CONDITION_KEYS: Final = ("max_fpr", "tolerance", "apportion")
 FOR_FORMULAS: Final = "write mechanism: probe-ent, or tslm"
 """The hint where a mechanism decides one comparison and there are several."""
 
-EARLY_HINT: Final = "write one comparison and mechanism: svt or tslm, or TUMBLE instead of CUMULATE"
+EARLY_HINT: Final = (
+    "write one comparison and mechanism: svt, tslm or panes, or TUMBLE instead of CUMULATE"
+)
 """The hint where a mechanism is asked for early alarms and has none."""
 
 

@@ -6,9 +6,17 @@ each way to answer the same questions costs. The proofs are in ``docs/proofs/pan
 """
 
 from operators.panes.comparison import Alternative, alternatives
-from operators.panes.law import LaplaceSum
+from operators.panes.law import LaplaceSum, LaplaceWalk
 from operators.panes.mechanism import Panes
 from operators.panes.pricing import PaneQuestion
 from operators.panes.trees import Tree
 
-__all__ = ["Alternative", "LaplaceSum", "PaneQuestion", "Panes", "Tree", "alternatives"]
+__all__ = [
+    "Alternative",
+    "LaplaceSum",
+    "LaplaceWalk",
+    "PaneQuestion",
+    "Panes",
+    "Tree",
+    "alternatives",
+]

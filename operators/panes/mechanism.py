@@ -87,7 +87,7 @@ class Panes:
         expect(several(instance_of(PaneQuestion)), questions=questions)
         expect(instance_of(Tree), tree=tree)
         expect(NATURAL, least=least)
-        _check_alike(questions)
+        _check_alike(questions, tree)
         terms = tuple(tree.most_nodes(each.panes, each.step) for each in questions)
         units = max(least, *map(least_units, questions, terms))
         epsilon = from_loss_units(units)
@@ -166,6 +166,8 @@ class Panes:
     def chances(self, question: int, steps: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how likely a cell fires, of a window with all its noises, as a float.
 
+        Of a window that is looked at in steps: one that ends as it is from its first look on.
+
         Args:
             question: which of :attr:`questions`.
             steps: shape (n,), int64: how far the window's statistic is beyond the first value for
@@ -177,9 +179,9 @@ class Panes:
         Raises:
             ValueError: no such question, or steps of another type.
         """
-        _, shift = self._asked(question)
+        asked, shift = self._asked(question)
         expect(INTEGERS, steps=steps)
-        law = LaplaceSum(self.rate, self.terms[question])
+        law = asked.false_law(self.rate, self.terms[question])
         return law.tails(-shift - np.clip(steps, -_FAR, _FAR))
 
     def errors(self, question: int) -> tuple[Fraction, Fraction]:
@@ -192,9 +194,10 @@ class Panes:
             ValueError: no such question.
         """
         asked, shift = self._asked(question)
-        law = LaplaceSum(self.rate, self.terms[question])
+        terms = self.terms[question]
         nearest = 2 * asked.promise.tolerance + 1 - shift
-        return law.tail(shift + 1)[1], law.tail(nearest)[1]
+        missed = LaplaceSum(self.rate, terms).tail(shift + 1)[1]
+        return missed, asked.false_law(self.rate, terms).tail(nearest)[1]
 
     def _asked(self, question: int) -> tuple[PaneQuestion, int]:
         expect(NATURAL, question=question)
@@ -214,7 +217,7 @@ class Panes:
             )
 
 
-def _check_alike(questions: Sequence[PaneQuestion]) -> None:
+def _check_alike(questions: Sequence[PaneQuestion], tree: Tree) -> None:
     if not questions:
         raise ArgumentError(
             "panes answer at least one question", hint="plan them for one or more questions"
@@ -224,6 +227,10 @@ def _check_alike(questions: Sequence[PaneQuestion]) -> None:
         raise ArgumentError(
             "questions of the same panes have the same cells and sensitivity",
             hint="plan other panes for other cells",
+        )
+    if tree.levels > 1 and any(each.looks > 1 for each in questions):
+        raise ArgumentError(
+            "windows that are looked at in steps are made of panes alone", hint="leave the tree out"
         )
     if any((abs(each.test.thresholds.astype(object)) > _FAR).any() for each in questions):
         raise ArgumentError(

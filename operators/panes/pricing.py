@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from accountant.errors import ArgumentError, ConfigError
 from accountant.units import from_loss_units
 from operators.base import Promise
 from operators.conditions.atoms import IntegerTest
-from operators.panes.law import LaplaceSum
+from operators.panes.law import LaplaceSum, LaplaceWalk
 from operators.search import least
 from operators.single.tslm import error_rates, planned_steps
 
@@ -27,6 +27,7 @@ __all__ = ["MOST_TERMS", "PaneQuestion", "least_units", "shift_at"]
 MOST_TERMS: Final = 600
 """Most noises in one sum that are planned for."""
 
+_Within: TypeAlias = "Callable[[LaplaceSum | LaplaceWalk, Fraction], Callable[[int], bool]]"
 _COARSE: Final = 1 << 20  # loss units: the first search goes by floats, in steps of this
 
 
@@ -40,23 +41,27 @@ class PaneQuestion:
         promise: per cell, about the sum of what the panes count.
         panes: in a window, at most.
         step: panes from the start of a window to that of the next.
+        looks: how often a window is looked at while it fills, evenly, the last time at its end: it
+            fires at the first look that passes, or not at all. False alarms are then those of all
+            looks together, of a window in which all that is counted comes at once.
 
     Raises:
         ConfigError: a promise that cannot be kept or is met by guessing, or that spans too many
             steps.
-        ValueError: fewer than one pane or step.
+        ValueError: fewer than one pane or step, or looks that do not divide the panes.
     """
 
     test: IntegerTest
     promise: Promise
     panes: int
     step: int = 1
+    looks: int = 1
 
     def __post_init__(self) -> None:
         """Check the parts."""
         expect(instance_of(IntegerTest), test=self.test)
         expect(instance_of(Promise), promise=self.promise)
-        expect(WHOLE, panes=self.panes, step=self.step)
+        expect(WHOLE, panes=self.panes, step=self.step, looks=self.looks)
         error_rates(self.promise)
         planned_steps(self.test, self.promise.tolerance)
         if self.panes < 1 or self.step < 1:
@@ -64,6 +69,23 @@ class PaneQuestion:
                 "a window has at least one pane, and the next starts one later",
                 hint="write panes=1 and step=1, or more of each",
             )
+        if self.looks < 1 or self.panes % self.looks:
+            raise ArgumentError(
+                "a window that is looked at in steps has as many panes in each of them",
+                hint="write looks=1, or a number that divides panes",
+            )
+
+    def false_law(self, rate: Fraction, terms: int) -> LaplaceSum | LaplaceWalk:
+        """Return the law of the noise that makes a window fire for nothing.
+
+        Between looks there may be panes, at which nobody looks: to look there as well errs on the
+        safe side.
+
+        Args:
+            rate: of the noise of a pane.
+            terms: noises in the sum of a window.
+        """
+        return (LaplaceSum if self.looks == 1 else LaplaceWalk)(rate, terms)
 
     @property
     def overlap(self) -> int:
@@ -91,7 +113,8 @@ def least_units(question: PaneQuestion, terms: int) -> int:
         )
     promise, sensitivity = question.promise, question.test.sensitivity
     alpha, beta = error_rates(promise)
-    return _least_units(terms, 2 * promise.tolerance + 1, alpha, beta, sensitivity)
+    width, early = 2 * promise.tolerance + 1, question.looks > 1
+    return _least_units(terms, width, alpha, beta, sensitivity, early=early)
 
 
 def shift_at(question: PaneQuestion, terms: int, units: int) -> int:
@@ -108,26 +131,30 @@ def shift_at(question: PaneQuestion, terms: int, units: int) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _least_units(terms: int, width: int, alpha: Fraction, beta: Fraction, sensitivity: int) -> int:
+def _least_units(
+    terms: int, width: int, alpha: Fraction, beta: Fraction, sensitivity: int, *, early: bool
+) -> int:
     middle = (width + 1) // 2
 
-    def kept(units: int, within: Callable[[LaplaceSum, Fraction], Callable[[int], bool]]) -> bool:
-        law = LaplaceSum(from_loss_units(units) / sensitivity, terms)
-        if alpha == beta:  # of all places for the threshold the middle one is the best
+    def kept(units: int, within: _Within) -> bool:
+        rate = from_loss_units(units) / sensitivity
+        law = LaplaceSum(rate, terms)
+        if alpha == beta and not early:  # of all places for the threshold the middle one is best
             return within(law, beta)(middle)
         missed = least(within(law, beta), 0, middle)
-        return missed <= width and within(law, alpha)(width + 1 - missed)
+        rises = LaplaceWalk(rate, terms) if early else law
+        return missed <= width and within(rises, alpha)(width + 1 - missed)
 
     coarse = least(lambda times: kept(times * _COARSE, _nearly_within), 0, 1)
     near = least(lambda units: kept(units, _nearly_within), 0, coarse * _COARSE)
     return least(lambda units: kept(units, _within), 0, near)
 
 
-def _within(law: LaplaceSum, rate: Fraction) -> Callable[[int], bool]:
+def _within(law: LaplaceSum | LaplaceWalk, rate: Fraction) -> Callable[[int], bool]:
     """Return whether ``P[S >= j]`` is certainly within a rate, as a question about j > 0."""
     return lambda j: law.tail(j)[1] <= rate
 
 
-def _nearly_within(law: LaplaceSum, rate: Fraction) -> Callable[[int], bool]:
+def _nearly_within(law: LaplaceSum | LaplaceWalk, rate: Fraction) -> Callable[[int], bool]:
     log_rate = math.log(rate)
     return lambda j: math.log(max(law.tails(np.array([j]))[0], 1e-300)) <= log_rate

@@ -15,13 +15,14 @@ from accountant.errors import ArgumentError
 from operators.base import Decision
 from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
 from operators.panes.law import LaplaceSum
+from operators.panes.looks import first_rings
 from operators.panes.mechanism import Panes
 from operators.panes.pricing import PaneQuestion
 from operators.single.abreast import repeated
 from operators.single.adapter import check_statistics, promise_of, steps_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -57,8 +58,13 @@ class PaneWindows:
                 or noise wider than is drawn.
         """
         test = condition.test(condition.formula.literals[0])
-        question = PaneQuestion(test, promise_of(aim), aim.panes)
+        question = PaneQuestion(test, promise_of(aim), aim.panes, looks=aim.looks)
         return cls(condition, Panes.planned([question], least=aim.pane_units))
+
+    @property
+    def looks(self) -> int:
+        """How often a window is looked at."""
+        return self.panes.questions[0].looks
 
     @property
     def plan(self) -> Plan:
@@ -71,9 +77,23 @@ class PaneWindows:
         (noisy,) = self.panes.release(statistics[self._row][None], noise)
         return np.asarray(noisy)
 
-    def fired(self, noisy: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def fired(self, noisy: Iterable[NDArray[np.int64]]) -> NDArray[np.bool_]:
         """Return which cells of a window ring; see :meth:`operators.base.PaneOperator.fired`."""
-        return self.panes.decide(0, noisy)
+        total = np.zeros(self.condition.cells, dtype=np.int64)
+        fired = rung = np.zeros(self.condition.cells, dtype=np.bool_)
+        seen, between = 0, self.panes.terms[0] // self.looks
+        for each in noisy:
+            total += each
+            seen += 1
+            if self.looks > 1 and seen % between == 0:
+                fired = self.panes.decide(0, total[None]) & ~rung
+                rung = rung | fired
+        if not 0 < seen <= self.panes.terms[0] or (self.looks > 1 and seen % between):
+            raise ArgumentError(
+                "a window has its panes, or those of its first steps",
+                hint="give the noisy counts of each of them once, in order",
+            )
+        return fired if self.looks > 1 else self.panes.decide(0, total[None])
 
     def release_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
         """Return the noisy counts of many panes, each as :meth:`release` gives it: to try out.
@@ -122,11 +142,24 @@ class PaneWindows:
         check_statistics(self.condition, statistics)
         panes = np.zeros((self.panes.terms[0], self.condition.cells), dtype=np.int64)
         panes[0] = statistics[self._row]  # their sum is all that is read
-        return Decision(self.fired(self.panes.release(panes, noise)), self.panes.cost)
+        return Decision(self._ever(self.panes.release(panes, noise)), self.panes.cost)
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""
         return self.panes.chances(0, steps_of(self._undivided, cell, statistics[self._row]))
+
+    def first_rings(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how likely each look is the first that rings, shape (looks,), by floats.
+
+        Args:
+            cell: which one.
+            statistics: shape (statistics, looks), int64: what they are at every look.
+        """
+        (asked,) = self.panes.questions
+        undivided = replace(asked.test, sensitivity=1)
+        beyond = steps_of(undivided, cell, statistics[self._row])
+        between = self.panes.terms[0] // self.looks
+        return first_rings(float(self.panes.rate), between, -self.panes.shifts[0] - beyond)
 
     @property
     def errors(self) -> tuple[Fraction, Fraction]:
@@ -148,12 +181,20 @@ class PaneWindows:
         """Which statistic the test reads."""
         return self.condition.atoms[self.condition.formula.atoms[0]].statistic
 
+    def _ever(self, noisy: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which cells ring at any look."""
+        between = self.panes.terms[0] // self.looks
+        ends = range(between, len(noisy) + 1, between)
+        looks = [self.panes.decide(0, noisy[:end]) for end in ends]
+        return np.asarray(np.logical_or.reduce(looks), dtype=np.bool_)
+
 
 PANES: Final = Mechanism(
     name="panes",
     releases="which predicates ring, of every window over the panes; noisy counts where asked for",
     keys=(*CONDITION_KEYS, "release"),
     single=Maker(PaneWindows.planned),
+    early=Maker(PaneWindows.planned),
     panes=PaneWindows.planned,
     definition=lambda _condition, aim: {"panes": aim.panes, "pane_units": aim.pane_units},
     colours=("#0f766e", "#4cc4b8"),

@@ -232,6 +232,13 @@ def _chosen(alarms: Alarms, names: Sequence[str]) -> Alarms:
     queries = chosen_alarms(alarms, names).queries
     tried = {name: q for name, q in queries.items() if mechanism_of(q.mechanism).bands is None}
     bands = [name for name in queries if name not in tried]
+    early = [name for name, query in tried.items() if query.panes and query.aim.looks > 1]
+    if early:
+        tried = {name: query for name, query in tried.items() if name not in early}
+        message = f"{', '.join(early)}: draws of early alarms over panes are not tried"
+        if not tried:
+            raise ConfigError(message, hint="`tocsin plan` has the exact law of when they ring")
+        click.echo(f"note: left out: {message}", err=True)
     if bands:
         message = f"{', '.join(bands)}: the band of a decider has no mechanism or tolerance to try"
         if len(bands) == len(queries):

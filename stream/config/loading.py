@@ -143,9 +143,10 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
     )
     _refuse_watched_references(alarms, findings)
     _refuse_shares(alarms, findings)
-    check_period_caps(alarms, findings)
     _warn_of_ages(alarms, findings)
-    return with_panes(_with_open_ones_apart(alarms, findings), findings)
+    alarms = with_panes(_with_open_ones_apart(alarms, findings), findings)
+    check_period_caps(alarms, findings)
+    return alarms
 
 
 def _with_open_ones_apart(alarms: Alarms, findings: Findings) -> Alarms:

@@ -60,6 +60,11 @@ class Counting(Selection, Protocol):
         """Lateness that still counts."""
         ...
 
+    @property
+    def firsts(self) -> bool:
+        """Whether people count in the first step of their window alone that they are in."""
+        ...
+
 
 def selection_key(query: Selection) -> Hashable:
     """Return what queries share iff the same rows of their feed count for them, and alike."""
@@ -72,7 +77,7 @@ def selection_key(query: Selection) -> Hashable:
 
 def counting_key(query: Counting) -> Hashable:
     """Return what queries of one selection share iff they count the same."""
-    return query.calendar, query.grace_ms
+    return query.calendar, query.grace_ms, query.firsts
 
 
 def _by_value(value: object) -> Hashable:

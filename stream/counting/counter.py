@@ -19,6 +19,7 @@ compacted now and then, so that memory is bounded by people times cells and not 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -27,10 +28,11 @@ import numpy as np
 from accountant.units import PrivacyUnit
 from stream.counting.bounding import Bounds, Capped, Contributions, left_out_of_period
 from stream.counting.fates import Fate
+from stream.counting.firsts import in_turn
 from stream.counting.full import Full
 from stream.counting.projection import ONE_EACH, Rows, check_weights
 from stream.counting.sums import Sums
-from stream.events.grouping import grouped
+from stream.events.grouping import alike
 from stream.windows.localtime import TIME_LIMIT_MS
 
 if TYPE_CHECKING:
@@ -46,7 +48,6 @@ __all__ = ["CellVector", "Rows", "WindowCounter"]
 
 _COMPACT_ROWS: Final = 16_384
 _CHUNK_ROWS: Final = 65_536
-_SMALL_CODES: Final = 65_536
 _SHARE_OF_ROSTER: Final = 4
 _EVERY: Final = slice(None)
 
@@ -87,6 +88,7 @@ class WindowCounter:
         self._whole = whole
         self._calendar = query.calendar
         self._grace_ms = query.grace_ms
+        self._firsts = query.firsts
         self._skew_ms = min(query.feed.allowed_skew_ms, TIME_LIMIT_MS)
         self._cells, self._statistics = len(query.domain), len(query.aggregates)
         for spec in query.aggregates:
@@ -148,27 +150,29 @@ class WindowCounter:
             raise ValueError("this window is forgotten")
         groups = list(self._groups_of(index)) if self._is_active(index) else []
         sums = self._no_sums()
-        kept: list[Contributions] = []
-        for group in groups:
+        taken: defaultdict[int, list[Contributions]] = defaultdict(list)
+        for first, group in groups:
             if group.sums is not None:
                 sums.merge(group.sums)
-            kept.extend(group.parts)
-        if kept:
-            rows = Contributions.join(kept)
+            taken[first if self._firsts else index].extend(group.parts)
+        if (found := in_turn(taken, index)) is not None:
+            rows, before = found
             counted = self._bounds.apply(rows if usage is None else usage.take(rows))
+            if before:
+                counted = counted.take(counted.sequence >= before)
             for statistic in range(self._statistics):
                 self._add_up(sums, statistic, counted)
         places, values = sums.nonzero()
         return CellVector(
             places,
             values,
-            min((group.first_offset for group in groups), default=-1),
-            max((group.last_offset for group in groups), default=-1),
+            min((group.first_offset for _, group in groups), default=-1),
+            max((group.last_offset for _, group in groups), default=-1),
         )
 
     def capped(self, index: int, usage: Usage | None = None) -> Capped:
         """Return what caps leave out of a window (where all is kept); ``usage`` as in ``cut``."""
-        parts = [part for group in self._groups_of(index) for part in group.parts]
+        parts = [part for _, group in self._groups_of(index) for part in group.parts]
         if self._unbounded or not parts:
             return Capped()
         rows = Contributions.join(parts)
@@ -176,7 +180,12 @@ class WindowCounter:
         return self._bounds.capped(left) + left_out_of_period(rows, left)
 
     def forget_before(self, index: int) -> None:
-        """Drop what only windows before ``index`` need; they can no longer be cut."""
+        """Drop what only windows before ``index`` need; they can no longer be cut.
+
+        Where people count in the first step of their window, all its steps are needed.
+        """
+        if self._firsts:
+            index = self._calendar.pane_range(index)[0]
         if self._began is None:
             self._began = index
         self._floor = index if self._floor is None else max(self._floor, index)
@@ -222,7 +231,7 @@ class WindowCounter:
             first, last, pane = first[counted], last[counted], pane[counted]
         if not len(rows):
             return
-        for where in _runs(pane, first):
+        for where in alike(pane, first):
             at = int(where[0]) if isinstance(where, np.ndarray) else 0
             windows = range(int(first[at]), int(last[at]) + 1)
             if not self._add_run(int(pane[at]), windows, rows, sequence, where):
@@ -320,12 +329,12 @@ class WindowCounter:
         """Return sums of every statistic of every cell, nothing added yet."""
         return Sums(self._statistics * self._cells, self._largest)
 
-    def _groups_of(self, index: int) -> Iterator[_Group]:
-        """Yield the groups of rows that window ``index`` counts."""
+    def _groups_of(self, index: int) -> Iterator[tuple[int, _Group]]:
+        """Yield the groups of rows that window ``index`` counts, each with the first that does."""
         for pane in range(*self._calendar.pane_range(index)):
             for first, group in self._panes.get(pane, {}).items():
                 if first <= index:
-                    yield group
+                    yield first, group
 
     def _is_active(self, index: int) -> bool:
         """Tell whether a window runs (asked of the calendar once)."""
@@ -370,22 +379,6 @@ def _without_others(rows: Contributions) -> Contributions:
     if len(rows) < len(rows.unit.roster) // _SHARE_OF_ROSTER:
         return replace(rows, unit=rows.unit.trimmed())
     return rows
-
-
-def _runs(pane: NDArray[np.int64], first: NDArray[np.int64]) -> Iterator[slice | NDArray[np.intp]]:
-    """Yield the positions, ascending, of each (pane, first)."""
-    low, high = int(pane.min()), int(first.min())
-    width = int(first.max()) - high + 1
-    codes = (int(pane.max()) - low + 1) * width
-    if codes == 1:
-        yield slice(None)
-    elif codes <= _SMALL_CODES:  # 16-bit codes sort several times faster than hashes
-        code = ((pane - low) * width + (first - high)).astype(np.uint16)
-        order = np.argsort(code, kind="stable")
-        yield from np.split(order, np.flatnonzero(np.diff(code[order])) + 1)
-    else:
-        order, fresh = grouped(pane, first)
-        yield from np.split(order, np.flatnonzero(fresh)[1:])
 
 
 def _valid(times: NDArray[np.int64]) -> NDArray[np.bool_]:

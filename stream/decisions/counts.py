@@ -15,11 +15,11 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from operators.base import PaneOperator
@@ -60,26 +60,31 @@ class WindowCounts(msgspec.Struct, frozen=True):
 
 
 def counts_of(
-    query: Query, operator: PaneOperator, noisy: NDArray[np.int64]
+    query: Query, operator: PaneOperator, noisy: Iterable[NDArray[np.int64]]
 ) -> WindowCounts | None:
     """Return what leaves of a window's noisy panes; ``None`` where the alarm releases no counts.
 
     Args:
         query: the alarm.
         operator: that decides it.
-        noisy: shape (panes, cells), int64: what was released of its panes.
+        noisy: shape (cells,), int64: what was released of each of its panes.
     """
     if not query.releases_counts:
         return None
     (aggregate,), domain = query.aggregates, query.domain
     above, below = aggregate.per_unit.as_integer_ratio()
+    total = np.zeros(len(domain), dtype=np.int64)
+    panes = 0
+    for each in noisy:
+        total += each
+        panes += 1
     return WindowCounts(
         noisy_panes=query.panes,
-        panes=len(noisy),
-        standard_deviation=deviation_of(query, operator, len(noisy)),
+        panes=panes,
+        standard_deviation=deviation_of(query, operator, panes),
         fields=domain.fields,
         values=list(product(*domain.values)),  # as the domain counts them: the last field fastest
-        counts=[_number(steps, above, below) for steps in noisy.sum(axis=0).tolist()],
+        counts=[_number(steps, above, below) for steps in total.tolist()],
     )
 
 

@@ -139,7 +139,9 @@ class Judge:
     def _decide(self, query: Query, index: int) -> StoredDecision | None:
         start_ms, end_ms = query.calendar.bounds(index)
         key = WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)
-        found = self._over_panes(query, key) if query.panes else self._counted(query, key, index)
+        found = (
+            self._over_panes(query, key, index) if query.panes else self._counted(query, key, index)
+        )
         if found is None:
             return None
         reason, draw = found
@@ -195,11 +197,14 @@ class Judge:
             # one was denied its events were never paid for, and the rest tells nothing of them.
             before = self._run_before(query, index)
             reason = None if early.continues(before, index) else "step_missed"
+        if reason is None and query.firsts and not self._stored.continues(query, index):
+            reason = "step_missed"
         return reason, partial(self._draw, query, index, partials, before)
 
-    def _over_panes(self, query: Query, key: WindowKey) -> _Found | None:
+    def _over_panes(self, query: Query, key: WindowKey, index: int) -> _Found | None:
         """Look at the panes of a window, and at nothing else; ``None`` until they have ended."""
-        stale = key.start_ms < self._ledger.effective_from(query.id)
+        start_ms, end_ms = query.calendar.counted(index)
+        stale = start_ms < self._ledger.effective_from(query.id)
         reason = "reconfigured" if stale else None
         if reason is None and _too_old(query, key.end_ms, self._clock_ms()):
             reason = "too_old"
@@ -207,9 +212,11 @@ class Judge:
             return reason, _nothing
         if not self._stored.ended(query, key):
             return None
-        noisy = self._stored.over(query, key)
+        noisy = self._stored.over(query, start_ms, end_ms)
         if isinstance(noisy, str):
             return noisy, _nothing
+        if not self._stored.continues(query, index):
+            return "step_missed", _nothing
         operator, free = self._panes[query.id], UniformCost(0, len(query.domain))
 
         def draw() -> _Drawn:

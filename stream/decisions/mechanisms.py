@@ -40,10 +40,12 @@ def run_of(query: Query) -> RunOperator | None:
 def early_of(query: Query) -> EarlyAlarms | None:
     """Plan the operator of an alarm that looks at windows while they fill; ``None`` for others.
 
+    Windows over panes are looked at as often as one likes: :func:`panes_of`.
+
     Raises:
         ConfigError: its mechanism cannot, or its aim cannot be kept.
     """
-    if query.aim.looks == 1:
+    if query.aim.looks == 1 or mechanism_of(query.mechanism).panes is not None:
         return None
     return cast("EarlyAlarms", operator_of(query))  # what descriptors make for several looks
 
@@ -77,5 +79,11 @@ def plans_of(alarms: Alarms) -> dict[str, Plan]:
 
 
 def as_charged(query: Query, plan: Plan) -> Plan:
-    """Return the plan of a query's windows: those over panes cost nothing, their panes do."""
-    return replace(plan, epsilon=Fraction(0)) if query.panes else plan
+    """Return the plan of a query's windows: those over panes cost nothing, their panes do.
+
+    Of panes that count people in their first, an event that goes may hand its person on to a later
+    one: it moves two, and pays for both with its own.
+    """
+    if query.panes:
+        return replace(plan, epsilon=Fraction(0))
+    return replace(plan, epsilon=2 * plan.epsilon) if query.firsts else plan

@@ -8,12 +8,14 @@ denied for the pane's reason, which tells of no event.
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from accountant.costs.charges import WindowKey
 from accountant.costs.noisy import Noisy
+from stream.decisions.schedule import oldest_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,11 +26,29 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-__all__ = ["TOKEN_BYTES", "StoredPanes", "noisy_in"]
+__all__ = ["TOKEN_BYTES", "StoredPanes", "decoded"]
 
 TOKEN_BYTES: Final = 16
 """Random ones, so that no two draws of a pane are taken for one, even where they agree."""
 _QUICKLY: Final = 1  # noise hardly shrinks by more effort
+_WIDTHS: Final = ("<i1", "<i2", "<i4", "<i8")  # every window unpacks all its panes
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyPanes:
+    """The noisy counts of some panes in their order, each unpacked when its turn comes.
+
+    Args:
+        stored: of every pane, as :class:`StoredPanes` encodes them.
+        cells: how many counts each of them has.
+    """
+
+    stored: tuple[bytes, ...]
+    cells: int
+
+    def __iter__(self) -> Iterator[NDArray[np.int64]]:
+        """Yield the counts of each, shape (cells,), int64."""
+        return (decoded(each, self.cells) for each in self.stored)
 
 
 class StoredPanes:
@@ -41,6 +61,7 @@ class StoredPanes:
 
     def __init__(self, alarms: Alarms, ledger: Ledger) -> None:
         self._panes = alarms.panes
+        self._alarms = alarms.queries
         self._ledger = ledger
 
     def kept(self, panes: Query, noisy: NDArray[np.int64], token: bytes) -> Noisy:
@@ -55,33 +76,52 @@ class StoredPanes:
             token: of this draw alone, random.
         """
         cursors = self._ledger.progress.cursors(panes.readers)
-        from_ms = max(min(cursors.values()), self._ledger.effective_from(panes.id))
-        return Noisy(zlib.compress(noisy.astype("<i8").tobytes(), _QUICKLY) + token, from_ms)
+        begun = (_begun_ms(self._alarms[name], cursor_ms) for name, cursor_ms in cursors.items())
+        from_ms = max(min(begun), self._ledger.effective_from(panes.id))
+        return Noisy(_encoded(noisy) + token, from_ms)
 
     def ended(self, query: Query, key: WindowKey) -> bool:
         """Tell whether all panes of an alarm's window have been decided or denied."""
         return self._ledger.cursor(query.panes) >= key.end_ms
 
-    def over(self, query: Query, key: WindowKey) -> NDArray[np.int64] | str:
+    def over(self, query: Query, start_ms: int, end_ms: int) -> NoisyPanes | str:
         """Return the noisy counts of a window's panes, or why it is denied.
 
         Args:
             query: the alarm.
-            key: its window, whose panes have all ended.
+            start_ms: where the window starts, also of one that is looked at in steps.
+            end_ms: where it, or its step, ends. All panes have ended.
 
         Returns:
-            Shape (panes, cells), int64; else one of :data:`stream.model.reasons.DENIALS`.
+            Those of each pane; else one of :data:`stream.model.reasons.DENIALS`.
         """
         panes = self._panes[query.panes]
-        rows = self._ledger.noisy.between(panes.id, key.start_ms, key.end_ms)
+        rows = self._ledger.noisy.between(panes.id, start_ms, end_ms)
         stored = {row.key: row for row in rows if row.fingerprint == panes.fingerprint}
         found = []
-        for one in _panes_of(panes, key):
+        for one in _panes_of(panes, start_ms, end_ms):
             row = stored.get(one)
             if row is None:
                 return self._why_not(one)
-            found.append(noisy_in(row.counts))
-        return np.stack(found).astype(np.int64, copy=False)
+            found.append(row.counts)
+        return NoisyPanes(tuple(found), len(query.domain))
+
+    def continues(self, query: Query, index: int) -> bool:
+        """Tell whether the step before one was decided, where a window has steps.
+
+        A cell that rang at a step is done, whoever was told; who counts in a step counts in none
+        behind it, whoever paid for that: so all steps behind a denied one are denied.
+
+        Args:
+            query: an alarm over panes, or panes.
+            index: of its window or step.
+        """
+        calendar = query.calendar
+        if calendar.counted(index) == calendar.bounds(index):
+            return True
+        start_ms, end_ms = calendar.bounds(index - 1)
+        before = self._ledger.decision(WindowKey(end_ms, query.id, start_ms))
+        return before is not None and before.reason is None
 
     def _why_not(self, pane: WindowKey) -> str:
         """Return why a pane has no noisy counts: its denial, or that they are gone."""
@@ -89,16 +129,34 @@ class StoredPanes:
         return (decision and decision.reason) or "pane_gone"
 
 
-def noisy_in(stored: bytes) -> NDArray[np.int64]:
-    """Return a pane's noisy counts as they are stored: shape (cells,), little-endian int64."""
+def decoded(counts: bytes, cells: int) -> NDArray[np.int64]:
+    """Return noisy counts as they were stored.
+
+    Args:
+        counts: of one pane, as :class:`StoredPanes` encodes them.
+        cells: how many there are; how wide each of them is follows from it.
+    """
     # Ends where the counts do: the token follows, which panes of older versions lack.
-    return np.frombuffer(zlib.decompressobj().decompress(stored), dtype="<i8")
+    whole = zlib.decompressobj().decompress(counts)
+    return np.frombuffer(whole, dtype=f"<i{len(whole) // cells}").astype(np.int64)
 
 
-def _panes_of(panes: Query, key: WindowKey) -> Iterator[WindowKey]:
+def _encoded(noisy: NDArray[np.int64]) -> bytes:
+    """Return noisy counts, deflated: as wide as the widest of them needs, and all alike."""
+    ends = noisy.min(), noisy.max()
+    width = next(each for each in _WIDTHS if np.array_equal(np.array(ends).astype(each), ends))
+    return zlib.compress(noisy.astype(width).tobytes(), _QUICKLY)
+
+
+def _begun_ms(query: Query, cursor_ms: int) -> int:
+    """Return where the oldest undecided window of an alarm starts, its earlier steps included."""
+    return query.calendar.counted(oldest_index(query, cursor_ms))[0]
+
+
+def _panes_of(panes: Query, start_ms: int, end_ms: int) -> Iterator[WindowKey]:
     """Yield the panes of a window, in their order."""
     calendar = panes.calendar
-    index = calendar.next_active(calendar.first_starting_at(key.start_ms))
-    while (bounds := calendar.bounds(index))[1] <= key.end_ms:
+    index = calendar.next_active(calendar.first_starting_at(start_ms))
+    while (bounds := calendar.bounds(index))[1] <= end_ms:
         yield WindowKey(end_ms=bounds[1], query=panes.id, start_ms=bounds[0])
         index = calendar.next_active(index + 1)

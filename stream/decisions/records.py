@@ -141,8 +141,8 @@ class CountRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         count_id: 32 hex digits, the same for every copy of this count.
         query: the alarm's name in the configuration.
         predicate: the group's values by field; empty for one predicate over everything.
-        window_start: ISO 8601 UTC with milliseconds, inclusive.
-        window_end: exclusive.
+        window_start: ISO 8601 UTC with milliseconds, inclusive; of an early alarm, of the step.
+        window_end: exclusive. Counted are the last ``panes`` panes before it.
         count: of events, or the sum in the field's own unit.
         standard_deviation: of its noise, in the same unit.
         noisy_panes: the name of the panes; counts over the same panes share their noise.

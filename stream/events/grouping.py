@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     Column: TypeAlias = NDArray[np.int64] | NDArray[np.uint64]
 
-__all__ = ["differs", "firsts", "grouped", "occurrence"]
+__all__ = ["alike", "differs", "firsts", "grouped", "occurrence"]
 
 _MIX: Final = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 _WORD: Final = 1 << 64
+_SMALL_CODES: Final = 65_536
 _TABLE_PLACES: Final = 16  # of a table of all keys, for each row
 
 
@@ -98,6 +99,22 @@ def differs(values: NDArray[np.uint64]) -> NDArray[np.bool_]:
     differs = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=differs[1:])
     return differs
+
+
+def alike(one: NDArray[np.int64], other: NDArray[np.int64]) -> Iterator[slice | NDArray[np.intp]]:
+    """Yield the positions, ascending, of each pair of two columns that are not empty."""
+    low, high = int(one.min()), int(other.min())
+    width = int(other.max()) - high + 1
+    codes = (int(one.max()) - low + 1) * width
+    if codes == 1:
+        yield slice(None)
+    elif codes <= _SMALL_CODES:  # 16-bit codes sort several times faster than hashes
+        code = ((one - low) * width + (other - high)).astype(np.uint16)
+        order = np.argsort(code, kind="stable")
+        yield from np.split(order, np.flatnonzero(np.diff(code[order])) + 1)
+    else:
+        order, fresh = grouped(one, other)
+        yield from np.split(order, np.flatnonzero(fresh)[1:])
 
 
 def _packed(key: Sequence[Column]) -> tuple[list[NDArray[np.uint64]], int]:

@@ -199,9 +199,10 @@ def cells_per_unit(query: Query, budget: Budget) -> int:
 def windows_cap(query: Query, budget: Budget) -> int | None:
     """Return in how many windows of an alarm one person counts in a period; ``None`` for all.
 
-    A run is charged to everybody, whoever is in how many of its windows.
+    A run is charged to everybody, whoever is in how many of its windows. Windows over panes count
+    nobody: their panes do, each as a window.
     """
-    if budget.unit is PrivacyUnit.EVENT or has_runs(query, budget):
+    if budget.unit is PrivacyUnit.EVENT or has_runs(query, budget) or query.panes:
         return None
     return budget.contribution.windows_per_period
 

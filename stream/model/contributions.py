@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
+from operators.registry import mechanism_of
 from stream.model.alarms import windows_cap
 from stream.model.numbers import decimal
 from stream.windows.calendars import FixedCalendar, LocalCalendar
@@ -32,6 +33,8 @@ _VALUES: Final = frozenset({Weight.SUM, Weight.OFFSET})
 def contribution_rule(query: Query, budget: Budget) -> str:
     """Return one sentence, without a full stop, that says what one privacy unit counts for.
 
+    Caps on a person are those of a window, and of panes where it is decided from these.
+
     Args:
         query: the alarm.
         budget: its unit and caps.
@@ -45,6 +48,9 @@ def contribution_rule(query: Query, budget: Budget) -> str:
             f"each event counts once, in its {place}{windows}{_worth(query)}: one event is"
             " protected, not all that one person does"
         )
+    few = windows_cap(query, budget)
+    if mechanism_of(query.mechanism).panes is not None:
+        window, few = "pane", budget.contribution.windows_per_period
     caps, cells = budget.contribution, len(query.domain)
     cap = min(caps.predicates_per_window, cells)
     noun = " and ".join(query.domain.fields)
@@ -56,8 +62,8 @@ def contribution_rule(query: Query, budget: Budget) -> str:
         where = f"in the first {noun} of the {window} only"
     else:
         where = f"in the first {cap} {_several(query)} of the {window} only"
-    unit, few = article(query.feed.unit), windows_cap(query, budget)
-    where += "" if few is None else _in_few(few)
+    unit = article(query.feed.unit)
+    where += "" if few is None else _in_few(few, "pane" if window == "pane" else "window")
     if all(spec.kind is Weight.DISTINCT_UNITS for spec in query.aggregates):
         return f"{unit} counts {where}"
     most = caps.events_per_cell
@@ -67,9 +73,9 @@ def contribution_rule(query: Query, budget: Budget) -> str:
     return f"{rule}{_worth(query)}{_needed(query, most)}"
 
 
-def _in_few(few: int) -> str:
-    """Return in which windows of a period somebody counts."""
-    windows = "window" if few == 1 else f"{few} windows"
+def _in_few(few: int, window: str) -> str:
+    """Return in which windows, or panes, of a period somebody counts."""
+    windows = window if few == 1 else f"{few} {window}s"
     return f" (in the first {windows} of a period that they are in)"
 
 

@@ -92,6 +92,11 @@ class AggregateSpec:
         return Fraction(1)
 
     @property
+    def adds_up(self) -> bool:
+        """Whether a window's is the sum of what its panes count, each by itself."""
+        return self.kind in {Weight.COUNT, Weight.SUM}
+
+    @property
     def never_negative(self) -> bool:
         """Whether it has no negative weights: an empty cell is then its least value."""
         match self.kind:
@@ -193,6 +198,8 @@ class Query:
         panes: id of the panes that its windows are decided from, where they are: a query of their
             own, which counts and pays for it; empty for others.
         readers: of panes, the alarms whose windows read them; empty for alarms.
+        firsts: whether people count in the first step of their window alone that they are in, so
+            that what its steps count adds up: of panes over cumulative windows.
         releases_counts: whether the noisy counts of its windows leave, too; of windows over panes.
         share: unit ``user``: the part of the budget that is its own in every period; 0 without one.
         usual: shape (cells,), float64: the aggregate in an ordinary window, in its own unit; for
@@ -226,6 +233,7 @@ class Query:
     lifecycle: Lifecycle = field(default=EVERY_RING, compare=False)
     panes: str = ""
     readers: tuple[str, ...] = ()
+    firsts: bool = False
     releases_counts: bool = False
 
     @property

@@ -14,8 +14,9 @@ import numpy as np
 from rich.table import Table
 
 from accountant.errors import ConfigError
-from operators.registry import DEFAULT, OFFERED, price
-from stream.decisions.mechanisms import early_of
+from accountant.units import PrivacyUnit
+from operators.registry import DEFAULT, OFFERED, mechanism_of, price
+from stream.decisions.mechanisms import early_of, panes_of
 from stream.planning.fitting import Fitting
 from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.shown import delay_text
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from operators.base import PaneOperator
     from operators.single.looks import EarlyAlarms
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
@@ -59,7 +61,12 @@ class EarlyWay:
 
 
 def early_ways(alarms: Alarms) -> list[EarlyWay]:
-    """Return the ways to decide every alarm over cumulative windows, its own among them."""
+    """Return the ways to decide every alarm over cumulative windows, its own among them.
+
+    None under unit ``user``, for which there is one: panes.
+    """
+    if alarms.budget.unit is PrivacyUnit.USER:
+        return []
     return [
         way for query in alarms.queries.values() if query.aim.looks > 1 for way in _ways_of(query)
     ]
@@ -74,16 +81,29 @@ def _ways_of(query: Query) -> Iterator[EarlyWay]:
         if mechanism.early is None:
             continue
         try:
-            early = early_of(replace(query, mechanism=name))
+            early = _looks(replace(query, mechanism=name), calendar)
         except ConfigError:  # its own way could be planned; another may not
             continue
         if early is not None:
             delays = {end: _delay(early, *growth, calendar) for end, growth in growths.items()}
             used = name == query.mechanism
-            yield EarlyWay(query.id, name, True, used, early.plan.epsilon, delays)
+            # Of people in the first of their panes, an event pays for two.
+            twice = mechanism.panes is not None and not query.aggregates[0].adds_up
+            epsilon = early.plan.epsilon * (2 if twice else 1)
+            yield EarlyWay(query.id, name, True, used, epsilon, delays)
     once = price(DEFAULT.name, query.condition, replace(query.aim, looks=1))
     ends = {end: calendar.size_ms - passed_ms for end, (_, passed_ms) in growths.items()}
     yield EarlyWay(query.id, DEFAULT.name, False, False, once.epsilon, ends)
+
+
+def _looks(query: Query, calendar: CumulativeCalendar) -> EarlyAlarms | PaneOperator | None:
+    """Plan what looks at every step; ``None`` where panes do not add up."""
+    if mechanism_of(query.mechanism).panes is None:
+        return early_of(query)
+    if query.panes:
+        return panes_of(query)
+    aim = replace(query.aim, panes=calendar.steps)
+    return panes_of(replace(query, aim=aim)) if query.aggregates[0].adds_up else None
 
 
 def _growths(
@@ -108,7 +128,7 @@ def _growths(
 
 
 def _delay(
-    early: EarlyAlarms,
+    early: EarlyAlarms | PaneOperator,
     statistics: NDArray[np.int64],
     passed_ms: float,
     calendar: CumulativeCalendar,

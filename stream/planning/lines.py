@@ -151,6 +151,8 @@ def _panes_line(share: PaneShare, plan: ScopePlan) -> dict[str, object]:
         "windows": share.windows,
         "epsilon": epsilon_text(share.units),
         "tslm_epsilon": epsilon_text(share.apart_units),
+        "run_epsilon": None if share.run_units is None else epsilon_text(share.run_units),
+        "tree_epsilon": None if share.tree is None else epsilon_text(share.tree.units),
         "alarms": [
             {
                 "alarm": one.alarm,

@@ -72,7 +72,7 @@ def outlook(alarms: Alarms) -> tuple[ScopeOutlook, ...]:
                 plan=plan,
                 played=whole,
                 totals=totals(plan, queries, alarms.budget),
-                panes=pane_shares(queries),
+                panes=pane_shares(queries, alarms.budget),
                 refusal=_refusal(plan, queries, alarms.budget, whole),
                 changes=smallest_changes(plan, queries, plans, alarms.budget),
                 runs=tuple(

@@ -1,22 +1,38 @@
-"""Which alarms share noisy panes, what these cost an event, and what that saves."""
+"""Which alarms share noisy panes, what these cost a privacy unit, and what that saves."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
-from accountant.units import from_loss_units, to_loss_units
-from operators.registry import DEFAULT
+import numpy as np
+
+from accountant.errors import ConfigError
+from accountant.units import PrivacyUnit, from_loss_units, to_loss_units
+from operators.panes import PaneQuestion, alternatives
+from operators.registry import DEFAULT, OFFERED
+from operators.single.adapter import promise_of
 from stream.decisions.counts import deviation_of
-from stream.decisions.mechanisms import panes_of, price_of
+from stream.decisions.mechanisms import as_charged, panes_of, price_of
+from stream.model.alarms import cells_per_unit
+from stream.planning.budget import REFERENCE_MS, PeriodTable, period_table
+from stream.windows.calendars import FixedCalendar
+from stream.windows.cumulative import CumulativeCalendar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from fractions import Fraction
 
+    from operators.panes import Alternative
+    from stream.model.alarms import Budget
     from stream.model.queries import Query
 
 __all__ = ["PaneShare", "pane_shares"]
+
+RUNS: Final = next(one for one in OFFERED.values() if one.run is not None)
+"""What keeps a run of windows."""
+
+_YEAR_MS: Final = 366 * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +62,14 @@ class PaneShare:
     Args:
         panes: the query that counts and pays for them.
         windows: how long they are, in words.
-        units: what an event loses, in loss units, whatever windows it lies in.
+        units: what a privacy unit loses, in loss units: an event by the one pane that it lies in,
+            a person by all panes of a budget period (of a year, where there is no end of it).
         apart_units: what it would lose if each window of each alarm were decided by itself.
         alarms: what each of them does at worst, in the order of the file.
+        pays: who pays for what, in words.
+        tree: the cheapest way with sums of panes released besides them, where one is cheaper; no
+            configuration leads there.
+        run_units: unit ``user``: what runs of alarms would cost; ``None`` where they are no choice.
     """
 
     panes: str
@@ -56,6 +77,9 @@ class PaneShare:
     units: int
     apart_units: int
     alarms: tuple[Errors, ...]
+    pays: str
+    tree: Alternative | None = None
+    run_units: int | None = None
 
     @property
     def times(self) -> float:
@@ -69,14 +93,31 @@ class PaneShare:
         shared = "share" if len(self.alarms) > 1 else "has"
         cost, apart = (float(from_loss_units(one)) for one in (self.units, self.apart_units))
         return (
-            f"{names} {shared} noisy panes, {self.panes} ({self.windows}): an event pays"
-            f" {cost:.3f}, once; window by window, {DEFAULT.name} would take {apart:.3f}"
-            f" ({self.times:.1f} times as much)" + "".join(map(_released, self.alarms))
+            f"{names} {shared} noisy panes, {self.panes} ({self.windows}):"
+            f" {self.pays.format(cost)}; window by window, {DEFAULT.name} would take {apart:.3f}"
+            f" ({self.times:.1f} times as much)"
+            + "".join(self._otherwise())
+            + "".join(map(_released, self.alarms))
         )
 
+    def _otherwise(self) -> Iterator[str]:
+        if self.run_units is not None:
+            cost = float(from_loss_units(self.run_units))
+            yield f", {RUNS.name} {cost:.3f} for a run of so many alarms as it is written"
+        if self.tree is not None:
+            branching = self.tree.tree.branching if self.tree.tree else 1
+            yield (
+                f"; with sums of {branching} panes and more released besides it would be"
+                f" {float(self.tree.epsilon):.3f}, but no configuration leads there yet"
+            )
 
-def pane_shares(queries: Sequence[Query]) -> tuple[PaneShare, ...]:
+
+def pane_shares(queries: Sequence[Query], budget: Budget) -> tuple[PaneShare, ...]:
     """Return what is shared among the queries of one budget, in their order.
+
+    Args:
+        queries: all that draw on it.
+        budget: unit, periods and caps.
 
     Raises:
         ConfigError: an aim that cannot be kept.
@@ -86,19 +127,87 @@ def pane_shares(queries: Sequence[Query]) -> tuple[PaneShare, ...]:
         PaneShare(
             panes=query.id,
             windows=query.calendar.describe(),
-            units=to_loss_units(price_of(query).epsilon),
-            apart_units=sum(_apart(known[name]) for name in query.readers),
+            units=to_loss_units(as_charged(query, price_of(query)).epsilon)
+            * _counted(query, budget),
+            apart_units=sum(_apart(known[name], budget) for name in query.readers),
             alarms=tuple(_errors(known[name]) for name in query.readers),
+            pays=_pays(query, budget),
+            tree=_tree(query, [known[name] for name in query.readers], budget),
+            run_units=_in_runs([known[name] for name in query.readers], budget),
         )
         for query in queries
         if query.readers
     )
 
 
-def _apart(query: Query) -> int:
-    """Return what an event would lose by an alarm whose windows are each decided alone."""
+def _apart(query: Query, budget: Budget) -> int:
+    """Return what a unit would lose by an alarm whose windows are each decided alone."""
     epsilon = DEFAULT.price(query.condition, query.aim).epsilon
-    return query.calendar.overlap * to_loss_units(epsilon)
+    calendar = query.calendar
+    if isinstance(calendar, CumulativeCalendar):
+        calendar = calendar.windows  # what looks at every step is priced for all of them
+    alone = replace(query, panes="", mechanism=DEFAULT.name, calendar=calendar)
+    return to_loss_units(epsilon) * _counted(alone, budget)
+
+
+def _tree(query: Query, readers: Sequence[Query], budget: Budget) -> Alternative | None:
+    """Return the cheapest tree over some panes, where it is cheaper than the panes alone."""
+    if query.firsts or any(one.aim.looks > 1 for one in readers):
+        return None
+    questions = []
+    for one in readers:
+        (literal,) = one.condition.formula.literals
+        panes, overlap = one.aim.panes, one.calendar.overlap
+        step = 1 if panes % overlap else panes // overlap
+        test = one.condition.test(literal)
+        questions.append(PaneQuestion(test, promise_of(one.aim), panes, step))
+    counted = period = None
+    if budget.unit is PrivacyUnit.USER:
+        counted = _windows(query, budget)
+        period = int(_periods(budget).windows(query.calendar).max())
+    best = alternatives(questions, counted=counted or 1, period=period)[0]
+    if best.tree is None or best.tree.levels == 1:
+        return None
+    return replace(best, units=best.units * cells_per_unit(query, budget))
+
+
+def _in_runs(readers: Sequence[Query], budget: Budget) -> int | None:
+    """Return what a person would lose if every alarm had runs, each of a period."""
+    if budget.unit is PrivacyUnit.EVENT or any(one.aim.looks > 1 for one in readers):
+        return None
+    try:
+        each = [RUNS.price(one.condition, one.aim).epsilon for one in readers]
+    except ConfigError:
+        return None
+    return sum(map(to_loss_units, each))
+
+
+def _counted(query: Query, budget: Budget) -> int:
+    """Return in how many cells a unit is counted at most, over the windows that add up."""
+    return _windows(query, budget) * cells_per_unit(query, budget)
+
+
+def _windows(query: Query, budget: Budget) -> int:
+    if budget.unit is PrivacyUnit.EVENT:
+        return query.calendar.charged
+    return int(_periods(budget).charged(query.calendar, budget, query).max())
+
+
+def _periods(budget: Budget) -> PeriodTable:
+    if budget.periods is not None and budget.periods.calendar is not None:
+        return period_table(budget.periods)
+    ends_ms = np.array([REFERENCE_MS + _YEAR_MS])
+    return PeriodTable(FixedCalendar(_YEAR_MS, _YEAR_MS), ends_ms - _YEAR_MS, ends_ms)
+
+
+def _pays(query: Query, budget: Budget) -> str:
+    """Return who pays for what, with a place for how much."""
+    if budget.unit is PrivacyUnit.EVENT:
+        return "an event pays {:.3f}, once"
+    windows = _windows(query, budget)
+    panes = "one pane" if windows == 1 else f"{windows} panes"
+    lasting = budget.periods is None or budget.periods.calendar is None
+    return f"a person pays {{:.3f}} for {panes} of a {'year' if lasting else 'period'}"
 
 
 def _errors(query: Query) -> Errors:

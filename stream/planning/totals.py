@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.units import PrivacyUnit, to_loss_units
-from stream.decisions.mechanisms import price_of
+from stream.decisions.mechanisms import as_charged, price_of
 from stream.model.alarms import cells_per_unit
 from stream.planning.budget import period_table
 
@@ -65,7 +65,9 @@ def period_losses(
     found = np.zeros(len(table.starts_ms))
     for query in queries:
         charged = table.charged(query.calendar, budget, query)
-        each = to_loss_units(price_of(query).epsilon) * cells_per_unit(query, budget)
+        each = to_loss_units(as_charged(query, price_of(query)).epsilon) * cells_per_unit(
+            query, budget
+        )
         found += charged.astype(np.float64) * each
     return np.minimum(found, wall_units)
 

@@ -62,22 +62,37 @@ def configured(
     rooms: Sequence[str] = ("hall",),
     until: str = "00:03",
     wall: str = "1000",
+    unit: str = "unit: event",
 ) -> Alarms:
-    """Return a configuration in a folder of its own."""
+    """Return a configuration in a folder of its own; ``unit`` is what its budget says of that."""
     folder.mkdir(exist_ok=True)
     file = folder / "alarms.yaml"
     ledger = f"sqlite:///{folder / 'ledger.db'}"
     head = HEAD.format(rooms=", ".join(rooms), until=until, wall=wall, ledger=ledger)
-    file.write_text(head + "".join(written))
+    file.write_text(head.replace("unit: event", unit) + "".join(written))
     return load(file, environ={})
 
 
-def rows(folder: Path, counts: Sequence[int], rooms: Sequence[str] = ("hall",)) -> Path:
-    """Return a file in which every room has so many events in each minute."""
-    lines = [
-        f"2024-01-01T{minute // 60:02d}:{minute % 60:02d}:30Z,{room},p"
+def rows(
+    folder: Path,
+    counts: Sequence[int],
+    rooms: Sequence[str] = ("hall",),
+    *,
+    person: Sequence[int] = (),
+    times: int = 2,
+) -> Path:
+    """Return a file in which every room has so many events in each minute, each of somebody else.
+
+    ``person`` comes to every room in these minutes, so many times in each.
+    """
+    several = [
+        [f"p{minute}n{at}" for at in range(count)] + ["q"] * times * (minute in person)
         for minute, count in enumerate(counts)
-        for _ in range(count)
+    ]
+    lines = [
+        f"2024-01-01T{minute // 60:02d}:{minute % 60:02d}:30Z,{room},{who}"
+        for minute, people in enumerate(several)
+        for who in people
         for room in rooms
     ]
     path = folder / "events.csv"

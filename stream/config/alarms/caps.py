@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
+from operators.registry import mechanism_of
 from stream.config.alarms.reduction import Function
 from stream.model.contributions import article, contribution_rule, plural, window_noun
 
@@ -81,7 +82,7 @@ def _left_out(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
     if budget.contribution.predicates_per_window > 1 or not several:
         return
     first, then = (_named(query, index) for index in _two_apart(query, moving))
-    window = window_noun(query.calendar)
+    window = "pane" if _of_panes(query) else window_noun(query.calendar)
     fields = " and ".join(moving)
     yield (
         (
@@ -93,6 +94,11 @@ def _left_out(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
             f" {article(query.feed.unit)} never changes {fields}, declare that: fixed: true"
         ),
     )
+
+
+def _of_panes(query: Query) -> bool:
+    """Tell whether caps are those of panes, which windows add up."""
+    return mechanism_of(query.mechanism).panes is not None
 
 
 def _two_apart(query: Query, moving: list[str]) -> tuple[int, int]:
@@ -112,8 +118,11 @@ def _named(query: Query, index: int) -> str:
 
 
 def _counted_once(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
-    """Yield that one event each is all that a count, or a sum, of events has."""
-    if budget.contribution.events_per_cell > 1:
+    """Yield that one event each is all that a count, or a sum, of events has.
+
+    Of panes: each of them adds what it counted.
+    """
+    if budget.contribution.events_per_cell > 1 or _of_panes(query):
         return
     unit = query.feed.unit
     kinds = {spec.kind for spec in query.aggregates}
@@ -138,7 +147,7 @@ def _counted_once(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
 def _unreachable(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
     """Yield comparisons that hold in no cell even if all declared units add all they may."""
     units = query.feed.fields[query.feed.unit].domain
-    if units is None or query.band:
+    if units is None or query.band or _of_panes(query):
         return
     condition, most = query.condition, budget.contribution.events_per_cell
     for text, name in zip(query.texts, condition.formula.atoms, strict=True):

@@ -45,11 +45,12 @@ def check_early(
     if not parsed.cumulative:
         return
     mechanism = OFFERED.get(model.mechanism)
-    if budget.unit is not PrivacyUnit.EVENT:
+    of_panes = mechanism is not None and mechanism.panes is not None
+    if budget.unit is not PrivacyUnit.EVENT and not of_panes:
         findings.wrong(
             (*loc, "sql"),
             "early alarms are for budget unit: event; a person would be charged for every step",
-            "write TUMBLE instead of CUMULATE, or unit: event",
+            "write TUMBLE instead of CUMULATE, unit: event, or mechanism: panes",
             offset=parsed.window_offset,
         )
     if mechanism is not None and mechanism.early is None:

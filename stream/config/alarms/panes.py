@@ -26,24 +26,23 @@ from operators.registry import DEFAULT, mechanism_of
 from stream.model.fingerprints import definition, fingerprint
 from stream.model.panes import is_panes, panes_name
 from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.cumulative import CumulativeCalendar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from stream.config.findings import Findings
     from stream.model.alarms import Alarms, Budget
     from stream.model.queries import Query
     from stream.windows.calendars import Calendar
 
-__all__ = ["ADD_UP", "no_panes_for", "pane_count", "shared_anew", "with_panes"]
-
-ADD_UP: Final = frozenset({Weight.COUNT, Weight.SUM})
-"""What is the sum of what its panes are."""
+__all__ = ["no_panes_for", "pane_count", "shared_anew", "with_panes"]
 
 _MOST_COUNTS: Final = 100_000
 """Counts that leave of one window: their decision is one row of the ledger, of 2 MB then."""
 
 _WEEK_DAYS: Final = 7
+_YEAR_MS: Final = 366 * 86_400_000
 _OTHERWISE: Final = f"write mechanism: {DEFAULT.name}"
 
 
@@ -64,6 +63,9 @@ def with_panes(alarms: Alarms, findings: Findings) -> Alarms:
     for alarm, name in taken:
         hint = "change its grace by a millisecond: the name follows from it"
         findings.wrong(("alarms", alarm), f"its panes have a taken name, {name}", hint)
+    if alarms.budget.unit is PrivacyUnit.USER:
+        readers = (shared.queries[query.id] for query in able)
+        _warn_of_caps(readers, alarms.budget, findings)
     return shared
 
 
@@ -107,7 +109,7 @@ def _shared_out(asking: Sequence[Query], alarms: Alarms) -> tuple[Alarms, list[t
     """
     alike: defaultdict[str, list[_Shared]] = defaultdict(list)
     for query in asking:
-        _join(query, alike[_terms(query, alarms.budget)], alarms.settings.tick_ms)
+        _join(query, alike[_terms(query, alarms.budget)], alarms)
     panes: dict[str, Query] = {}
     readers: dict[str, Query] = {}
     taken: list[tuple[str, str]] = []
@@ -146,8 +148,25 @@ class _Shared:
             ConfigError: the windows of one would have too many.
         """
         calendar = _pane([query.calendar for query in queries])
+        if _counts_people(queries[0]) and _length(calendar) < _length(queries[0].calendar):
+            # Who counts in a pane follows from those before it in the window.
+            size_ms = _length(queries[0].calendar)
+            calendar = CumulativeCalendar(size_ms, _length(calendar), calendar.schedule)
         units = max(_units(query, calendar) for query in queries)
         return cls(tuple(queries), calendar, units)
+
+    def paid(self, budget: Budget) -> int:
+        """Return what a neighbour pays for one cell, in loss units, to compare groups by.
+
+        Under unit ``user`` that is for all panes of a period without pauses, or as many as a cap
+        lets through; of a lifetime, for those of a year.
+        """
+        if budget.unit is PrivacyUnit.EVENT:
+            return self.units * (2 if isinstance(self.calendar, CumulativeCalendar) else 1)
+        periods = None if budget.periods is None else budget.periods.calendar
+        whole_ms = _YEAR_MS if periods is None else periods.longest_ms
+        panes = -(-whole_ms // self.calendar.longest_ms)
+        return self.units * min(panes, budget.contribution.windows_per_period or panes)
 
     def reader(self, query: Query, own: Query, budget: Budget) -> Query:
         """Return an alarm as it is decided from these panes."""
@@ -164,10 +183,10 @@ class _Shared:
         nothing = np.zeros(cells, dtype=np.int64)  # no threshold is a pane's own
         own = replace(
             dearest,
-            id=panes_name(f"{terms} {_length(self.calendar)}"),
+            id=panes_name(f"{terms} {_pane_length(self.calendar)}"),
             calendar=self.calendar,
             condition=Condition.single(IntegerTest(Comparison.GE, nothing, sensitivity)),
-            aim=replace(dearest.aim, panes=1, pane_units=self.units),
+            aim=replace(dearest.aim, panes=1, pane_units=self.units, looks=1),
             publish_delay_ms=min(query.publish_delay_ms for query in self.queries),
             decide_timeout_ms=max(query.decide_timeout_ms for query in self.queries),
             max_age_ms=max(query.max_age_ms for query in self.queries),
@@ -177,13 +196,15 @@ class _Shared:
             max_delay_ms=None,
             panes="",
             readers=tuple(query.id for query in self.queries),
+            firsts=isinstance(self.calendar, CumulativeCalendar),
             releases_counts=False,
         )
         return replace(own, fingerprint=fingerprint(own, budget))
 
 
-def _join(query: Query, groups: list[_Shared], tick_ms: int) -> None:
+def _join(query: Query, groups: list[_Shared], alarms: Alarms) -> None:
     """Add an alarm to the first of some groups in which it costs no more than by itself."""
+    budget, tick_ms = alarms.budget, alarms.settings.tick_ms
     alone = _Shared.of([query])
     for at, group in enumerate(groups):
         try:
@@ -191,10 +212,24 @@ def _join(query: Query, groups: list[_Shared], tick_ms: int) -> None:
         except ConfigError:
             continue
         fine = _too_fine(together.calendar, tick_ms)
-        if not fine and together.units <= group.units + alone.units:
+        if not fine and together.paid(budget) <= group.paid(budget) + alone.paid(budget):
             groups[at] = together
             return
     groups.append(alone)
+
+
+def _warn_of_caps(readers: Iterable[Query], budget: Budget, findings: Findings) -> None:
+    """Say of windows of several panes that a person counts in each of these."""
+    for query in readers:
+        panes = query.aim.panes
+        often = min(panes, budget.contribution.windows_per_period or panes)
+        if often > 1:
+            findings.warn(
+                ("alarms", query.id, "sql"),
+                f"a window adds up {panes} panes, and caps are those of a pane: who is in all of"
+                f" them counts {often} times as much as in one",
+                f"choose the threshold for that, or {_OTHERWISE}, whose caps are a window's",
+            )
 
 
 def _able(query: Query, alarms: Alarms, findings: Findings) -> bool:
@@ -213,14 +248,21 @@ def _obstacles(query: Query, alarms: Alarms) -> Iterator[tuple[str, str, str]]:
     if query.open:
         why = "their noise is planned for what is written, and this leaves something open"
         yield "mechanism", why, "write tolerance and mechanism, or leave mechanism open too"
-    if alarms.budget.unit is PrivacyUnit.USER:
-        why = "a person pays for each pane that she is in, and caps of a window are none of a pane"
-        yield "mechanism", f"under unit: user {why}", _OTHERWISE
-    if spec.kind is Weight.DISTINCT_UNITS:
-        why = "COUNT(DISTINCT ...) does not add up over panes: who is in several counts in each"
-        yield "sql", why, f"count events with COUNT(*), or {_OTHERWISE}"
-    if spec.kind not in ADD_UP or others or query.reference is not None:
-        yield "sql", "only COUNT and SUM add up over panes", _OTHERWISE
+    if query.share:
+        why = "its panes are what is paid for, which are no alarm's own"
+        yield "share", why, f"leave share out, or {_OTHERWISE}"
+    size, step = _lengths(calendar)
+    if _counts_people(query) and not isinstance(calendar, CumulativeCalendar) and size != step:
+        why = (
+            "COUNT(DISTINCT ...) does not add up over panes of hopping windows: in which pane"
+            " somebody counts first depends on where the window begins"
+        )
+        yield "sql", why, f"write TUMBLE or CUMULATE, count events with COUNT(*), or {_OTHERWISE}"
+    if _counts_people(query) and size > step and alarms.budget.unit is PrivacyUnit.USER:
+        why = "a person counts in one pane of each window, and would be charged for all of them"
+        yield "sql", why, f"write TUMBLE instead of CUMULATE, or {_OTHERWISE}"
+    if not (spec.adds_up or _counts_people(query)) or others or query.reference is not None:
+        yield "sql", "only counts and SUM add up over panes", _OTHERWISE
     if _has_gaps(calendar):
         why = "between its windows lie panes that none of them reads, and that would be charged"
         yield "sql", why, f"let windows meet, or {_OTHERWISE}"
@@ -246,6 +288,8 @@ def _terms(query: Query, budget: Budget) -> str:
     calendar = whole["calendar"]
     same |= {name: calendar.get(name) for name in ("active", "timezone")}
     same["sensitivities"] = list(query.condition.sensitivities)
+    if _counts_people(query):
+        same["size"] = _length(query.calendar)
     return json.dumps(same, sort_keys=True, separators=(",", ":"))
 
 
@@ -261,8 +305,8 @@ def _pane(calendars: Sequence[Calendar]) -> Calendar:
     first = calendars[0]
     lengths = set(chain.from_iterable(map(_lengths, calendars)))
     length = math.gcd(*lengths)
-    if isinstance(first, FixedCalendar):
-        return replace(first, size_ms=length, step_ms=length)
+    if isinstance(first, FixedCalendar | CumulativeCalendar):
+        return FixedCalendar(length, length, first.schedule)
     if not isinstance(first, LocalCalendar):
         raise TypeError("windows are of a fixed length or of whole local days")
     # Whole weeks start on Mondays, others at the epoch's day: only single days fit both.
@@ -273,7 +317,7 @@ def _pane(calendars: Sequence[Calendar]) -> Calendar:
 
 def _lengths(calendar: Calendar) -> tuple[int, int]:
     """Return size and step, in milliseconds or days."""
-    if isinstance(calendar, FixedCalendar):
+    if isinstance(calendar, FixedCalendar | CumulativeCalendar):
         return calendar.size_ms, calendar.step_ms
     if isinstance(calendar, LocalCalendar):
         return calendar.size_days, calendar.step_days
@@ -286,7 +330,16 @@ def _length(calendar: Calendar) -> int:
 
 def _times(windows: Calendar, panes: Calendar) -> int:
     """Return of how many panes a window is made at most."""
-    return _length(windows) // _length(panes)
+    return _length(windows) // _pane_length(panes)
+
+
+def _pane_length(panes: Calendar) -> int:
+    return panes.step_ms if isinstance(panes, CumulativeCalendar) else _length(panes)
+
+
+def _counts_people(query: Query) -> bool:
+    """Tell whether a window counts everybody once: each in the first of its panes."""
+    return query.aggregates[0].kind is Weight.DISTINCT_UNITS
 
 
 def _has_gaps(calendar: Calendar) -> bool:

@@ -29,7 +29,8 @@ def check_period_caps(alarms: Alarms, findings: Findings) -> None:
     few = budget.contribution.windows_per_period
     if few is None or budget.unit is PrivacyUnit.EVENT:
         return
-    for query in alarms.queries.values():
+    every = (*alarms.running.values(), *alarms.wanted.values())
+    for query in every:
         if mechanism_of(query.mechanism).run is not None:
             findings.wrong(
                 ("alarms", query.id, "mechanism"),
@@ -43,7 +44,7 @@ def check_period_caps(alarms: Alarms, findings: Findings) -> None:
                 "shares of a budget whose periods have caps are not kept",
                 "leave share out, or windows_per_period",
             )
-    calendars = [query.calendar for query in alarms.queries.values()]
+    calendars = [query.calendar for query in every if not query.panes]
     periods = None if budget.periods is None else budget.periods.calendar
     if periods is None:
         findings.wrong(
@@ -59,9 +60,14 @@ def check_period_caps(alarms: Alarms, findings: Findings) -> None:
     if most < few:
         findings.wrong(
             _CAP,
-            f"no period holds more than {most} windows of any alarm: the cap limits nobody",
+            f"no period holds more than {most} windows{_or_panes(alarms)} of any alarm: the cap"
+            " limits nobody",
             f"write windows_per_period: {max(most - 1, 1)} or less, or leave it out",
         )
+
+
+def _or_panes(alarms: Alarms) -> str:
+    return " or panes" if alarms.panes else ""
 
 
 def _most_windows(calendar: Calendar, periods: Calendar, enough: int) -> int:

@@ -20,7 +20,6 @@ import numpy as np
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
 from operators.registry import DEFAULT, OFFERED, create
-from stream.config.alarms.panes import ADD_UP
 from stream.decisions.mechanisms import early_of
 from stream.windows.calendars import FixedCalendar
 from stream.windows.cumulative import CumulativeCalendar
@@ -149,8 +148,8 @@ def _ways_of(
             epsilon = early.plan.epsilon
             used = own and query.aim.looks > 1
             yield Paced(name, "CUMULATE", looks, step_ms, epsilon, delay_ms, True, used)
-    if mechanism.panes is not None and {each.kind for each in query.aggregates} <= ADD_UP:
-        used = own and bool(query.panes)
+    if mechanism.panes is not None and all(each.adds_up for each in query.aggregates):
+        used = own and bool(query.panes) and query.aim.looks == 1
         alone = replace(query.aim, looks=1, panes=looks, pane_units=0)
         # Others may ask more of the panes that it has, and it pays for those.
         over = create(name, query.condition, query.aim if used else alone)

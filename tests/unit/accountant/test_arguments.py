@@ -43,6 +43,7 @@ BAND = operators.Band(TIGHT, np.array([205, 205]))
 QUESTION = shared.PaneQuestion(TEST, PROMISE, panes=4)
 PANES = shared.Panes.planned([QUESTION])
 SUM = shared.LaplaceSum(HALF, 4)
+WALK = shared.LaplaceWalk(HALF, 4)
 WINDOW = accountant.WindowKey(20, "b", 10)
 COST = accountant.UniformCost(7, 1)
 CHARGE = accountant.Charge(WINDOW, COST, 1, periods=(0,))
@@ -144,7 +145,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
     "PaneQuestion": (
         shared.PaneQuestion,
-        {"test": TEST, "promise": PROMISE, "panes": 4, "step": 1},
+        {"test": TEST, "promise": PROMISE, "panes": 4, "step": 1, "looks": 2},
     ),
     "Panes.planned": (
         shared.Panes.planned,
@@ -157,6 +158,9 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "LaplaceSum": (shared.LaplaceSum, {"rate": HALF, "terms": 4}),
     "LaplaceSum.tail": (SUM.tail, {"at": 4}),
     "LaplaceSum.tails": (SUM.tails, {"at": COUNTS[0]}),
+    "LaplaceWalk": (shared.LaplaceWalk, {"rate": HALF, "terms": 4}),
+    "LaplaceWalk.tail": (WALK.tail, {"at": 4}),
+    "LaplaceWalk.tails": (WALK.tails, {"at": COUNTS[0]}),
     "Tree": (shared.Tree, {"branching": 2, "levels": 2}),
     "Tree.cover": (shared.Tree(2, 2).cover, {"first": 0, "panes": 4}),
     "Tree.most_nodes": (shared.Tree(2, 2).most_nodes, {"panes": 4, "step": 1}),

@@ -138,7 +138,7 @@ def test_releasing_counts_is_a_change_to_accept(tmp_path: Path) -> None:
 def test_the_plan_says_how_noisy_the_counts_are(tmp_path: Path) -> None:
     """Before any data is read, what every record will say; of others nothing."""
     alarms = configured(tmp_path, COUNTED, SILENT, until="00:04")
-    (share,) = pane_shares(tuple(alarms.running.values()))
+    (share,) = pane_shares(tuple(alarms.running.values()), alarms.budget)
     with opened(alarms) as ledger:
         left = counted(list(replayed(alarms, ledger, rows(tmp_path, (1,) * 4))))
     assert [one.deviation for one in share.alarms] == [left[0].standard_deviation, None]

@@ -329,7 +329,7 @@ def test_what_an_event_is_charged(tmp_path: Path, panes: int, shared: str, apart
     ]
     until = f"{(panes + 1) // 60:02d}:{(panes + 1) % 60:02d}"
     alarms = configured(tmp_path, *written, until=until)
-    (share,) = pane_shares(tuple(alarms.running.values()))
+    (share,) = pane_shares(tuple(alarms.running.values()), alarms.budget)
     (own,) = alarms.panes.values()
     least = panes_of(alarms.queries["above-80"])
     assert least is not None

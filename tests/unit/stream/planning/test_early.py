@@ -49,14 +49,17 @@ def test_a_plan_shows_every_way_beside_each_other(tmp_path: Path) -> None:
     assert [(way["mechanism"], way["every_step"]) for way in ways] == [
         ("tslm", True),
         ("svt", True),
+        ("panes", True),
         ("tslm", False),
     ]
-    assert [way["configured"] for way in ways] == [False, True, False]
-    each, run, once = ways
+    assert [way["configured"] for way in ways] == [False, True, False, False]
+    each, run, panes, once = ways
     assert float(each["epsilon"]) > 5 * float(run["epsilon"]) > 5 * float(once["epsilon"])
+    assert float(run["epsilon"]) < float(panes["epsilon"]) < float(each["epsilon"]) / 3
     assert once["delay_s"]["200"] == pytest.approx(30 * 60, abs=60)
     for end, late in once["delay_s"].items():
         assert each["delay_s"][end] <= run["delay_s"][end] + 60 < late
+        assert panes["delay_s"][end] < late
     (alarm,) = (line for line in lines if line["record"] == "alarm")
     assert float(alarm["worst"]) == pytest.approx(float(run["epsilon"]))
     assert (alarm["cells"], alarm["windows_fit"]) == (1, 17)
@@ -131,3 +134,16 @@ def test_cases_of_early_alarms_are_refused(tmp_path: Path) -> None:
     ended = tocsin("test", str(tests))
     assert ended.exit_code == 2
     assert "rings before its window is over" in ended.output
+
+
+def test_looks_from_panes_say_what_an_event_pays(tmp_path: Path) -> None:
+    """For its pane; where people count in the first of theirs, for the two that it moves."""
+    for count, times in (("COUNT(*)", 1), ("COUNT(DISTINCT person)", 2)):
+        file = written(tmp_path, "mechanism: svt", "mechanism: panes")
+        file.write_text(file.read_text().replace("COUNT(*)", count))
+        alarms = examine(file, environ={}).alarms
+        assert alarms is not None
+        (own,) = alarms.panes.values()
+        (way,) = [one for one in early_ways(alarms) if one.used]
+        assert way.mechanism == "panes"
+        assert way.epsilon * 10**12 == times * own.aim.pane_units

@@ -9,11 +9,14 @@ import pytest
 
 from accountant.errors import ConfigError
 from accountant.units import to_loss_units
+from operators.registry import DEFAULT
 from stream.config.alarms.panes import shared_anew
 from stream.config.loading import examine
 from stream.decisions.mechanisms import plans_of
 from stream.model.panes import is_panes
+from stream.planning.panes import pane_shares
 from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.cumulative import CumulativeCalendar
 from tests.support.commands import tocsin
 from tests.support.paned import HEAD, alarm, configured
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from stream.windows.calendars import Calendar
 
 HOUR = "TUMBLE(ts, INTERVAL '1' HOUR)"
+EARLY = "CUMULATE(ts, INTERVAL '5' MINUTE, INTERVAL '1' HOUR)"
 SLIDING = "HOP(ts, INTERVAL '5' MINUTE, INTERVAL '1' HOUR)"
 MINUTE_MS = 60_000
 
@@ -118,13 +122,28 @@ REFUSED = [
     (
         "COUNT(*) > 100",
         SLIDING,
-        "unit: event",
-        "unit: user, period: 1d",
-        "under unit: user",
-        "tslm",
+        "tolerance: 20",
+        "tolerance: 20\n    share: 0.5",
+        "its panes are what is paid for",
+        "leave share out",
     ),
     ("COUNT(DISTINCT person) > 100", SLIDING, "", "", "does not add up over panes", "COUNT(*)"),
-    ("COUNT(DISTINCT person) > 100", HOUR, "", "", "does not add up over panes", "COUNT(*)"),
+    (
+        "COUNT(DISTINCT person) > 100",
+        EARLY,
+        "unit: event",
+        "unit: user, period: 1d",
+        "would be charged for all of them",
+        "write TUMBLE instead of CUMULATE",
+    ),
+    (
+        "AVG(n) > 100",
+        HOUR,
+        "fields: {",
+        "fields: {n: {type: integer, clip: [0, 200]}, ",
+        "add up",
+        "tslm",
+    ),
     ("COUNT(*) > 100 OR COUNT(*) < 50", SLIDING, "", "", "decides one comparison", "probe-ent"),
     (
         "COUNT(*) > 100",
@@ -170,7 +189,7 @@ def test_what_cannot_be_decided_from_panes(
     head = HEAD.format(rooms="hall", until="02:00", wall="4", ledger="sqlite:///a.db")
     text = head + over("one", window, having=having)
     assert old in text
-    if old.startswith("tolerance"):
+    if new == "tolerance: auto":
         new += "\n    usual: 10\n    false_rings: 1 a week"
     file.write_text(text.replace(old, new, 1) if old else text)
     errors = examine(file, environ={}).errors
@@ -180,6 +199,112 @@ def test_what_cannot_be_decided_from_panes(
     assert isinstance(error, ConfigError)
     assert (error.line or 0) > 8
     assert hint in (error.hint or "")
+
+
+PEOPLE = "COUNT(DISTINCT person) > {}"
+
+
+@pytest.mark.parametrize("unit", ["unit: event", "unit: user, period: 1d"])
+def test_thresholds_of_people_share_panes_as_long_as_their_windows(
+    tmp_path: Path, unit: str
+) -> None:
+    """Somebody is in one such window once: it is the pane, and it costs what a window does."""
+    written = [over(name, HOUR, having=PEOPLE.format(at)) for name, at in (("a", 80), ("b", 120))]
+    alarms = configured(tmp_path, *written, until="02:00", unit=unit)
+    (own,) = alarms.panes.values()
+    assert own.readers == ("a", "b")
+    assert own.calendar == FixedCalendar(60 * MINUTE_MS, 60 * MINUTE_MS)
+    assert not own.firsts
+    assert {to_loss_units(plan.epsilon) for plan in plans_of(alarms).values()} == {
+        0,
+        own.aim.pane_units,
+    }
+
+
+def test_people_of_cumulative_windows_count_in_the_first_of_their_panes(tmp_path: Path) -> None:
+    """Windows of one length share them, whole ones where that is no dearer; others do not."""
+    half = "CUMULATE(ts, INTERVAL '5' MINUTE, INTERVAL '30' MINUTE)"
+    written = [
+        over(name, window, having=PEOPLE.format(100))
+        for name, window in (("a", EARLY), ("b", EARLY), ("c", half), ("d", HOUR))
+    ]
+    alarms = configured(tmp_path, *written, until="02:00")
+    found = {own.readers: own for own in alarms.panes.values()}
+    assert set(found) == {("a", "b", "d"), ("c",)}
+    own = found["a", "b", "d"]
+    assert own.calendar == CumulativeCalendar(60 * MINUTE_MS, 5 * MINUTE_MS)
+    assert own.firsts
+    assert [alarms.queries[name].aim.panes for name in "abcd"] == [12, 12, 6, 12]
+    assert to_loss_units(plans_of(alarms)[own.id].epsilon) == 2 * own.aim.pane_units
+    share = next(one for one in pane_shares(tuple(alarms.running.values()), alarms.budget))
+    assert share.units in {2 * one.aim.pane_units for one in found.values()}
+
+
+CAPPED = "unit: user, period: 1d, contribution: {{windows_per_period: {few}}}"
+
+
+def test_caps_on_a_person_are_those_of_panes(tmp_path: Path) -> None:
+    """Who writes them is told: what a person counts for, and what a window then adds up."""
+    written = over("hour", SLIDING), over("pane", "TUMBLE(ts, INTERVAL '5' MINUTE)")
+    unit = CAPPED.format(few=6)
+    configured(tmp_path, *written, until="02:00", unit=unit)
+    report = examine(tmp_path / "alarms.yaml", environ={})
+    told = [each.message for each in report.notes]
+    rule = "a person counts in the pane (in the first 6 panes of a period that they are in)"
+    assert [rule in each for each in told] == [True, True]
+    (warned,) = [each for each in report.warnings if "adds up" in each.message]
+    assert "12 panes" in warned.message
+    assert "counts 6 times as much" in warned.message
+    assert "mechanism: tslm" in (warned.hint or "")
+    assert not [each for each in report.warnings if "COUNT(DISTINCT" in (each.hint or "")]
+
+
+def test_a_cap_that_no_pane_exceeds_is_refused(tmp_path: Path) -> None:
+    """A day has 288 panes of five minutes, and 24 windows of the alarm beside them."""
+    both = over("one", SLIDING), alarm("two", HOUR, "COUNT(*) > 9", tolerance="5", mechanism="tslm")
+    configured(tmp_path, *both, until="02:00", unit=CAPPED.format(few=288))
+    with pytest.raises(ConfigError, match="no period holds more than 288 windows or panes") as told:
+        configured(tmp_path, *both, until="02:00", unit=CAPPED.format(few=289))
+    assert "windows_per_period: 287" in (told.value.hint or "")
+    with pytest.raises(ConfigError, match="no period holds more than 24 windows of any alarm"):
+        configured(tmp_path, both[1], until="02:00", unit=CAPPED.format(few=25))
+
+
+@pytest.mark.parametrize(
+    ("unit", "says", "apart"),
+    [
+        (CAPPED.format(few=6), "a person pays {} for 6 panes of a period", 6),
+        ("unit: user, period: 1d", "a person pays {} for 288 panes of a period", 299),
+        ("unit: user, period: lifetime", "a person pays {} for 105408 panes of a year", 105419),
+    ],
+)
+def test_the_plan_says_what_a_person_pays(tmp_path: Path, unit: str, says: str, apart: int) -> None:
+    """For all panes of a period, or as many as count her; windows by themselves have the same."""
+    alarms = configured(tmp_path, over("a", SLIDING), until="02:00", unit=unit)
+    (share,) = pane_shares(tuple(alarms.running.values()), alarms.budget)
+    (own,) = alarms.panes.values()
+    assert share.units % own.aim.pane_units == 0
+    assert says.format(f"{share.units / 10**12:.3f}") in share.text
+    alone = to_loss_units(DEFAULT.price(own.condition, alarms.queries["a"].aim).epsilon)
+    assert share.apart_units == apart * alone
+
+
+def test_the_plan_says_where_a_tree_or_runs_would_be_cheaper(tmp_path: Path) -> None:
+    """Sums of panes pay for themselves in long windows; runs of alarms for people in many panes."""
+    long = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '{}' MINUTE)"
+    for minutes, unit, tree, runs in (
+        (60, "unit: event", False, False),
+        (288, "unit: event", True, False),
+        (12, "unit: user, period: 1d", False, True),
+    ):
+        folder = tmp_path / f"{minutes}"
+        alarms = configured(folder, over("a", long.format(minutes)), until="06:00", unit=unit)
+        (share,) = pane_shares(tuple(alarms.running.values()), alarms.budget)
+        assert (share.tree is not None) is tree
+        assert ("with sums of 17 panes" in share.text) is tree
+        assert share.tree is None or share.tree.units < 0.75 * share.units
+        assert (share.run_units is not None) is runs
+        assert (", svt " in share.text) is runs
 
 
 @pytest.mark.parametrize("mechanism", ["panes", "tslm"])

@@ -1,0 +1,216 @@
+"""Early alarms over panes: once a window, at the first step that passes, from what is stored."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from accountant.costs.charges import WindowKey
+from accountant.records import Outcome
+from operators.noise.source import NoiseSource
+from stream.decisions.judge import Judge
+from stream.decisions.panes import decoded
+from stream.decisions.release import alarm_records
+from stream.decisions.steps import Step
+from tests.support.archived import move_all
+from tests.support.paned import alarm, configured, opened, replayed, rows
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from accountant.records import StoredDecision
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
+
+STEPS = "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '4' MINUTE)"
+EARLY = alarm("early", STEPS, "COUNT(*) > 500")
+WHOLE = alarm("whole", "TUMBLE(ts, INTERVAL '4' MINUTE)", "COUNT(*) > 500")
+SURELY = 600
+FIRST_MS = 1_704_067_200_000
+EIGHT = (0, SURELY, 0, SURELY, SURELY, 0, 0, 0)
+UNITS = ("unit: event", "unit: user, period: 1d", "unit: user, period: lifetime")
+
+
+def steps_of(decisions: list[StoredDecision], name: str = "early") -> list[StoredDecision]:
+    """Return the decisions of one alarm."""
+    return [one for one in decisions if one.key.query == name]
+
+
+def rang(alarms: Alarms, decisions: list[StoredDecision]) -> list[int]:
+    """Return how often each step of the early alarm rang."""
+    query = alarms.queries["early"]
+    return [len(list(alarm_records(query, one))) for one in steps_of(decisions)]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_room_rings_once_a_window_at_the_first_step_that_passes(
+    tmp_path: Path, unit: str
+) -> None:
+    """Two windows of four steps; what a step is of, and which one, is in the alarm."""
+    alarms = configured(tmp_path, EARLY, WHOLE, until="00:08", unit=unit)
+    (panes,) = alarms.panes.values()
+    assert panes.readers == ("early", "whole")
+    with opened(alarms) as ledger:
+        decisions = list(replayed(alarms, ledger, rows(tmp_path, EIGHT)))
+        assert ledger.reports.verify() == []
+    assert rang(alarms, decisions) == [0, 1, 0, 0, 1, 0, 0, 0]
+    assert [one.alarm_count for one in steps_of(decisions, "whole")] == [1, 1]
+    assert {one.epsilon_units for one in steps_of(decisions)} == {0}
+    (record,) = alarm_records(alarms.queries["early"], steps_of(decisions)[1])
+    assert (record.window_start, record.window_end) == (
+        "2024-01-01T00:00:00.000Z",
+        "2024-01-01T00:04:00.000Z",
+    )
+    assert (record.step_start, record.step_end) == (
+        "2024-01-01T00:01:00.000Z",
+        "2024-01-01T00:02:00.000Z",
+    )
+
+
+def test_a_step_that_is_denied_silences_the_rest_of_its_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What would have rung at it is done, and nobody was told: the rest of the window says so."""
+    second_ms = FIRST_MS + 2 * 60_000
+    monkeypatch.setattr(
+        "stream.decisions.judge._too_old",
+        lambda query, end_ms, _now_ms: query.id == "early" and end_ms == second_ms,
+    )
+    alarms = configured(tmp_path, EARLY, WHOLE, until="00:08")
+    with opened(alarms) as ledger:
+        decisions = list(replayed(alarms, ledger, rows(tmp_path, EIGHT)))
+        assert ledger.reports.verify() == []
+    reasons = [one.reason for one in steps_of(decisions)]
+    assert reasons == [None, "too_old", "step_missed", "step_missed", *[None] * 4]
+    assert rang(alarms, decisions) == [0, 0, 0, 0, 1, 0, 0, 0]
+    assert [one.alarm_count for one in steps_of(decisions, "whole")] == [1, 1]
+
+
+def test_panes_stay_until_their_window_is_over(tmp_path: Path) -> None:
+    """A step reads all panes from its window's start on: four at most are kept, and four are."""
+    alarms = configured(tmp_path, EARLY, until="00:16")
+    (panes,) = alarms.panes
+    kept = set()
+
+    def step(_step: Step, _key: WindowKey | None) -> None:
+        kept.add(len(ledger.noisy.between(panes, 0, 1 << 62)))
+
+    with opened(alarms) as ledger:
+        decisions = list(replayed(alarms, ledger, rows(tmp_path, (1,) * 16), step=step))
+    assert {one.outcome for one in decisions} == {Outcome.DECIDED}
+    assert max(kept) == 4
+
+
+@pytest.mark.parametrize("after", [3, 8])
+def test_archiving_within_a_window_leaves_its_steps(tmp_path: Path, after: int) -> None:
+    """Wherever a replay stopped: who goes on knows that the step before was decided."""
+    alarms = configured(tmp_path, EARLY, until="00:08")
+    events = rows(tmp_path, EIGHT)
+    killed = 0
+
+    def step(at: Step, _key: WindowKey | None) -> None:
+        nonlocal killed
+        killed += at is Step.AFTER_COMMIT
+        if killed == after:
+            raise KeyboardInterrupt
+
+    with opened(alarms) as ledger:
+        with pytest.raises(KeyboardInterrupt):
+            list(replayed(alarms, ledger, events, step=step))
+        until_ms = max(one.cursor_ms for one in ledger.progress.queries())
+        ledger.upkeep.compact("feed:doors", until_ms)
+        move_all(ledger, until_ms)
+        list(replayed(alarms, ledger, events))
+        assert ledger.reports.verify() == []
+        decided = [
+            ledger.decision(WindowKey(end_ms, "early", end_ms - 60_000))
+            for end_ms in range(FIRST_MS + 60_000, FIRST_MS + 9 * 60_000, 60_000)
+        ]
+    reasons = {one.reason for one in decided if one is not None}
+    assert reasons <= {None}
+
+
+class Quiet(NoiseSource):
+    """Adds nothing, so that what is stored is what was counted."""
+
+    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
+        """Return zeros."""
+        del t
+        return np.zeros(n, dtype=np.int64)
+
+
+COMES = ("a", "ab", "", "bc", "c", "ca", "a", "d")
+FIRST = [1, 1, 0, 1, 1, 1, 0, 1]
+"""Who comes in each minute, and how many of them for the first time in their four minutes."""
+
+
+def people(folder: Path) -> Path:
+    """Return a file of them."""
+    lines = [
+        f"2024-01-01T00:{minute:02d}:{second:02d}Z,hall,{who}"
+        for minute, several in enumerate(COMES)
+        for second, who in enumerate(several)
+    ]
+    path = folder / "people.csv"
+    path.write_text("\n".join(["ts,room,person", *lines, ""]))
+    return path
+
+
+@pytest.mark.parametrize("after", [0, 1, 3, 5, 6, 11])
+def test_people_count_in_the_first_pane_of_their_window_also_after_a_restart(
+    tmp_path: Path, after: int
+) -> None:
+    """Whoever goes on within a window knows from the log who was there: nobody counts again."""
+    written = [each.replace("COUNT(*)", "COUNT(DISTINCT person)") for each in (EARLY, WHOLE)]
+    alarms = configured(tmp_path, *written, until="00:08")
+    (panes,) = alarms.panes.values()
+    assert panes.firsts
+    stored: dict[int, int] = {}
+    left = after
+
+    def step(at: Step, key: WindowKey | None) -> None:
+        nonlocal left
+        if at is Step.AFTER_COMMIT and key is not None:
+            for row in ledger.noisy.between(panes.id, key.start_ms, key.end_ms):
+                (stored[row.start_ms],) = decoded(row.counts, 1).tolist()
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+
+    events = people(tmp_path)
+    for _ in range(2):
+        with opened(alarms) as ledger, suppress(KeyboardInterrupt):
+            list(replayed(alarms, ledger, events, noise=Quiet(), step=step))
+            assert ledger.reports.verify() == []
+            (scope,) = ledger.reports.status().scopes.values()
+    assert [count for _, count in sorted(stored.items())] == FIRST
+    assert scope.spent_units == 2 * panes.aim.pane_units
+
+
+def test_a_pane_that_is_denied_ends_the_panes_of_its_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its events were never paid for, and decide who counts in later ones."""
+    reason = Judge._reason_to_deny
+
+    def torn(judge: Judge, query: Query, key: WindowKey, *rest: Any) -> str | None:
+        if key.start_ms == FIRST_MS + 60_000:
+            return "incomplete"
+        return reason(judge, query, key, *rest)
+
+    monkeypatch.setattr(Judge, "_reason_to_deny", torn)
+    written = EARLY.replace("COUNT(*)", "COUNT(DISTINCT person)")
+    alarms = configured(tmp_path, written, until="00:08")
+    (panes,) = alarms.panes
+    with opened(alarms) as ledger:
+        decisions = list(replayed(alarms, ledger, people(tmp_path)))
+        assert ledger.reports.verify() == []
+    ends = [None, "incomplete", "step_missed", "step_missed", *[None] * 4]
+    assert [one.reason for one in steps_of(decisions, panes)] == ends
+    assert [one.reason for one in steps_of(decisions)] == [None, *["incomplete"] * 3, *[None] * 4]

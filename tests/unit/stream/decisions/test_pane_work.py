@@ -1,0 +1,69 @@
+"""How much is done to decide a window over panes: counted, as time tells of the machine as well."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from stream.decisions.mechanisms import panes_of
+from stream.decisions.panes import StoredPanes, decoded
+from tests.support.paned import alarm, configured, opened, replayed, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import FrameType
+
+SLIDING = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '{}' MINUTE)"
+CALLS_A_PANE = 40
+"""Read, looked up by its key, unpacked and added: no more Python for a pane than this."""
+
+
+def calls(folder: Path, cells: int, panes: int) -> int:
+    """Return how many functions a window calls that is decided from stored panes."""
+    window = SLIDING.format(panes)
+    rooms = [f"r{at}" for at in range(cells)]
+    until = f"{panes // 60:02d}:{panes % 60:02d}"
+    alarms = configured(folder, alarm("a", window, "COUNT(*) > 9"), rooms=rooms, until=until)
+    seen: Counter[str] = Counter()
+
+    def noted(_frame: FrameType, event: str, _given: object) -> None:
+        seen[event] += 1
+
+    with opened(alarms) as ledger:
+        list(replayed(alarms, ledger, rows(folder, (1,) * panes)))
+        query, stored = alarms.queries["a"], StoredPanes(alarms, ledger)
+        operator = panes_of(query)
+        assert operator is not None
+        bounds = query.calendar.bounds(query.calendar.first_starting_at(1_704_067_200_000))
+        sys.setprofile(noted)
+        try:
+            found = stored.over(query, *bounds)
+            assert not isinstance(found, str)
+            fired = operator.fired(found)
+        finally:
+            sys.setprofile(None)
+    assert fired.shape == (cells,)
+    return seen["call"] + seen["c_call"]
+
+
+def test_no_python_is_run_for_every_cell(tmp_path: Path) -> None:
+    """A thousand times as many cells are no call more; a pane more is a few."""
+    few = calls(tmp_path / "few", 2, 4)
+    assert calls(tmp_path / "many", 2_000, 4) == few
+    assert calls(tmp_path / "long", 2, 24) - few <= 20 * CALLS_A_PANE
+
+
+@pytest.mark.parametrize("far", [0, 100, 30_000, 2**31 - 1, 2**52])
+def test_panes_are_stored_as_narrow_as_their_counts(tmp_path: Path, far: int) -> None:
+    """And read as they were, whatever their width: also those that were stored wider before."""
+    alarms = configured(tmp_path, alarm("a", SLIDING.format(3), "COUNT(*) > 9"))
+    (panes,) = alarms.panes.values()
+    noisy = np.array([-far, far, -far - 1, far + 1, 7] * 200, dtype=np.int64)
+    with opened(alarms) as ledger:
+        list(replayed(alarms, ledger, rows(tmp_path, (0, 0, 0))))
+        kept = StoredPanes(alarms, ledger).kept(panes, noisy)
+    np.testing.assert_array_equal(decoded(kept.counts, 1_000), noisy)
