@@ -29,12 +29,7 @@ if TYPE_CHECKING:
 
     from stream.windows.schedule import Schedule
 
-__all__ = [
-    "Calendar",
-    "FixedCalendar",
-    "LocalCalendar",
-    "duration_words",
-]
+__all__ = ["Calendar", "FixedCalendar", "LocalCalendar", "duration_words"]
 
 _SEARCH_LIMIT_MS: Final = 3653 * DAY_MS
 _MAX_DAYS: Final = 366 * 100
