@@ -31,6 +31,7 @@ It runs. For one minute of two the auditorium is too full; an alarm leaves 7 s a
 
   alarms over MQTT   XDG_CONFIG_HOME={folder}/analyst mosquitto_sub -v -t 'tocsin/alarms/#'
   alarms on Kafka    kcat -F {folder}/analyst/kcat.conf -C -t tocsin.alarms
+  board              http://{board}
   Alertmanager       http://{alertmanager}
   Prometheus         http://{prometheus}
   custodian's        https://{custodian}, with {folder}/custodian/custodian.pem
@@ -68,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _told(places: Places, folder: Path) -> str:
     return _TOLD.format(
         folder=folder,
+        board=places.at("board"),
         alertmanager=places.at("alertmanager-public"),
         prometheus=places.at("prometheus-public"),
         custodian=places.at("prometheus-custodian"),

@@ -4,8 +4,8 @@
 
     FOLDER/ca.pem            what everybody trusts
            tls/  secrets/    keys and passwords: of whoever owns the folder
-           ROLE/             worker custodian bridge deliver sensor analyst: what each of them has,
-                             with an `environment` that says where things are
+           ROLE/             worker custodian bridge deliver board sensor analyst: what each of
+                             them has, with an `environment` that says where things are
            SERVER/           kafka postgres mosquitto ...: settings and data
            run/              which processes run, and what they wrote
 """
@@ -42,6 +42,7 @@ _NAMES: Final = (
     "prometheus-custodian",
     "alertmanager-public",
     "alertmanager-custodian",
+    "board",
 )
 """In the order of their ports; new ones go to the end."""
 

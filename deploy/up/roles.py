@@ -27,6 +27,7 @@ _FILES: Final[Mapping[str, tuple[str, ...]]] = {
     "custodian": _ALARMS,
     "bridge": ("bridge.yaml",),
     "deliver": ("deliver.yaml",),
+    "board": ("board.yaml",),
     "sensor": ("people.py", "rooms.txt"),
     "analyst": (),
 }
@@ -43,6 +44,7 @@ _SECRETS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "bridge": {"kafka_password": "kafka_bridge", "mqtt_password": "mqtt_bridge"},
     "deliver": {"kafka_password": "kafka_deliver", "mqtt_password": "mqtt_deliver"},
+    "board": {"kafka_password": "kafka_analyst"},
     "sensor": {"mqtt_password": "mqtt_sensor"},
     "analyst": {"kafka_password": "kafka_analyst", "mqtt_password": "mqtt_analyst"},
 }
@@ -76,8 +78,11 @@ def environment(places: Places, role: str) -> dict[str, str]:
         own["TOCSIN_MQTT"] = places.at("mosquitto")
     if role == "bridge":
         own["TOCSIN_KAFKA"] = places.at("SENSORS")
-    if role in {"deliver", "analyst"}:
+    if role == "board":
+        own["TOCSIN_BOARD"] = places.at("board")
+    if role in {"deliver", "board", "analyst"}:
         own["TOCSIN_KAFKA"] = places.at("ANALYSTS")
+    if role in {"deliver", "analyst"}:
         own["TOCSIN_ALERTMANAGER"] = places.at("alertmanager-public")
     if role == "analyst":
         own["TOCSIN_PROMETHEUS"] = places.at("prometheus-public")

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from stream.config.bridge.reading import read_bridge
-from stream.config.delivery.reading import read_subscription
+from stream.config.delivery.reading import read_board, read_subscription
 from stream.config.loading import check
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S
@@ -109,7 +109,12 @@ def test_everybody_has_their_own_secrets_only(compose: dict[str, Any]) -> None:
             own = {each for each in given if each.startswith(first)}
             assert len(own) <= 1 or name == broker
         if service["networks"] == ["analysts"]:
-            assert given <= {"grafana_public_password", "kafka_deliver", "mqtt_deliver"}
+            assert given <= {
+                "grafana_public_password",
+                "kafka_analyst",
+                "kafka_deliver",
+                "mqtt_deliver",
+            }
 
 
 def test_sensors_analysts_and_the_custodian_share_no_network(compose: dict[str, Any]) -> None:
@@ -123,7 +128,7 @@ def test_sensors_analysts_and_the_custodian_share_no_network(compose: dict[str, 
     assert on["sensors"] & on["analysts"] == {"kafka", "mosquitto"}
     assert on["analysts"] & on["custodian"] == {"kafka", "tocsin"}
     public = {"prometheus-public", "grafana-public", "alertmanager-public"}
-    assert on["analysts"] == {"kafka", "tocsin", "mosquitto", "deliver", *public}
+    assert on["analysts"] == {"kafka", "tocsin", "mosquitto", "deliver", "board", *public}
     assert "postgres" not in on["analysts"] | on["custodian"] | on["sensors"]
 
 
@@ -219,7 +224,7 @@ def test_containers_run_without_rights_or_a_writable_disk(compose: dict[str, Any
         for limit in ("mem_limit", "cpus", "pids_limit"):
             assert service[limit]
     ours = [s for s in compose["services"].values() if s["image"].startswith(OWN_IMAGE)]
-    assert len(ours) == 5
+    assert len(ours) == 6
     dockerfile = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
     assert re.search(r"^USER [1-9]\d*:[1-9]\d*$", dockerfile, flags=re.MULTILINE)
     assert "--require-hashes -r /src/requirements/image.lock" in dockerfile
@@ -305,6 +310,19 @@ def test_bridge_and_deliver_that_compose_runs_are_sound(
         for service, port in re.findall(r"\b(kafka|mosquitto|alertmanager-public):(\d+)", text):
             shared = set(compose["services"][service]["networks"])
             assert shared & set(compose["services"][name]["networks"]), (service, port)
+
+
+def test_the_board_that_compose_runs_is_sound(tmp_path: Path, compose: dict[str, Any]) -> None:
+    """It promises what the file of alarms does, and listens where compose publishes it."""
+    (tmp_path / "kafka_password").write_text("0a1b\n", encoding="utf-8")
+    text = (ROOT / "deploy" / "tocsin" / "board.yaml").read_text(encoding="utf-8")
+    file = tmp_path / "board.yaml"
+    file.write_text(text.replace("/run/secrets", str(tmp_path)), encoding="utf-8")
+    port = read_board(file, environ={}).board.listen[1]
+    assert compose["services"]["board"]["ports"] == [f"127.0.0.1:{port}:{port}"]
+    told = yaml.safe_load(text)["budget"]
+    alarms = yaml.safe_load((ROOT / "deploy" / "tocsin" / "alarms.yaml").read_text("utf-8"))
+    assert told.items() <= alarms["budget"].items()
 
 
 def test_everybody_on_mqtt_may_do_one_thing(compose: dict[str, Any]) -> None:

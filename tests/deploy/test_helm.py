@@ -12,7 +12,7 @@ import yaml
 
 from deploy.helm.chart import CASES, FOLDER, RENDERED, stamp
 from stream.config.bridge.reading import read_bridge
-from stream.config.delivery.reading import read_subscription
+from stream.config.delivery.reading import read_board, read_subscription
 from stream.config.loading import check
 from tests.support.tree import ROOT
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 KUBERNETES = "1.31"
 OURS = {"ServiceMonitor", "PrometheusRule"}
 """Kinds of the Prometheus operator, whose schemas are not Kubernetes' own."""
-PUBLIC, CUSTODIAN = 9464, 9465
+PUBLIC, CUSTODIAN, BOARD = 9464, 9465, 8470
 
 
 def rendered(name: str) -> list[dict[str, Any]]:
@@ -131,6 +131,7 @@ def test_secrets_are_named_and_never_written(documents: list[dict[str, Any]]) ->
     allowed = {
         "worker": ledger,
         "custodian": ledger,
+        "board": {"kafka_password", "board_token"},
         "deliver": {"kafka_password"},
         "bridge": {"kafka_password", "mqtt_password"},
     }
@@ -182,6 +183,13 @@ def test_nobody_reaches_a_worker_that_nobody_was_allowed_to() -> None:
     assert not policy["ingress"]
 
 
+def test_only_those_who_were_named_reach_the_board() -> None:
+    """On its one port; whatever lets people in from outside."""
+    (rule,) = of_kind(rendered("full"), "NetworkPolicy")["building-board"]["spec"]["ingress"]
+    assert [port["port"] for port in rule["ports"]] == [BOARD]
+    assert rule["from"]
+
+
 def test_no_role_reaches_more_than_its_work_asks_for() -> None:
     """What brings alarms on and what reads sensors have no way to the ledger."""
     policies = of_kind(rendered("full"), "NetworkPolicy")
@@ -194,6 +202,7 @@ def test_no_role_reaches_more_than_its_work_asks_for() -> None:
     assert reached == {
         "worker": {53, 9092, 5432},
         "custodian": {53, 9092, 5432},
+        "board": {53, 9092},
         "deliver": {53, 9092, 9093},
         "bridge": {53, 9092, 1883},
     }
@@ -223,7 +232,9 @@ def test_what_is_mounted_runs(tmp_path: Path) -> None:
     documents = rendered("full")
     secrets = tmp_path / "secrets"
     secrets.mkdir()
-    for name in ("db_password", "kafka_password", "custodian_token", "mqtt_password"):
+    for name in ("db", "kafka", "mqtt"):
+        (secrets / f"{name}_password").write_text("0123456789abcdef", encoding="utf-8")
+    for name in ("custodian_token", "board_token"):
         (secrets / name).write_text("0123456789abcdef", encoding="utf-8")
     for one in of_kind(documents, "ConfigMap").values():
         for name, text in one["data"].items():
@@ -232,6 +243,7 @@ def test_what_is_mounted_runs(tmp_path: Path) -> None:
     assert not check(tmp_path / "alarms.yaml", environ={})
     assert read_subscription(tmp_path / "deliver.yaml", environ={})
     assert read_bridge(tmp_path / "bridge.yaml", environ={})
+    assert read_board(tmp_path / "board.yaml", environ={}).board.listen[1] == BOARD
     commands = {role: pod["containers"][0]["args"] for role, pod in pods(documents).items()}
     for role, args in commands.items():
         mounted = Path(args[1])

@@ -54,6 +54,7 @@ RUN = {
     "prometheus-custodian",
     "deliver",
     "bridge",
+    "board",
     "people",
 }
 
@@ -139,6 +140,15 @@ class Stack:
         found: list[Any] = told["data"]["result"]
         return found
 
+    def board(self) -> str:
+        """Return the board's page."""
+        connection = http.client.HTTPConnection(HOST, self.ports["board"], timeout=PATIENCE_S)
+        try:
+            connection.request("GET", "/")
+            return connection.getresponse().read().decode()
+        finally:
+            connection.close()
+
     def rings(self) -> bool:
         """Tell whether the auditorium fires in Alertmanager."""
         alerts = self.get("alertmanager-public", "/api/v2/alerts?active=true")
@@ -192,6 +202,7 @@ def test_a_full_room_rings_everywhere_and_nothing_stays_behind(tmp_path: Path) -
         assert "make down" in again.stderr
         with _listening(stack, log):
             wait_until("Alertmanager knows", stack.rings)
+            wait_until("the board shows it", lambda: "auditorium" in stack.board())
             wait_until("it is over in Alertmanager", lambda: not stack.rings())
             wait_until("it is over on MQTT", lambda: "OFF" in _states(log))
             heard = log.read_text("utf-8")
