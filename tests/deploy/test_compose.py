@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -16,10 +18,7 @@ from stream.config.bridge.reading import read_bridge
 from stream.config.delivery.reading import read_board, read_subscription
 from stream.config.loading import check
 from tests.support.tree import ROOT
-from tests.support.waiting import PATIENCE_S
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.support.waiting import PATIENCE_S, wait_until
 
 COMPOSE = ROOT / "docker-compose.yml"
 OWN_IMAGE = "tocsin:"
@@ -207,6 +206,7 @@ def test_what_ends_a_container_ends_tocsin_in_order(tmp_path: Path) -> None:
     serving = _serve(tmp_path)
     assert serving.stdout is not None
     assert serving.stdout.readline() == "begun\n"
+    wait_until("it hands on what it is told", lambda: _catches(serving.pid, signal.SIGTERM))
     serving.terminate()
     said, _ = serving.communicate(timeout=PATIENCE_S)
     assert said == "ended\n"
@@ -349,6 +349,13 @@ def _serve(folder: Path) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def _catches(pid: int, number: signal.Signals) -> bool:
+    """Tell whether a process has a handler of a signal: a shell that has none yet just ends."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    (caught,) = re.findall(r"^SigCgt:\s*([0-9a-f]+)$", status, flags=re.MULTILINE)
+    return bool(int(caught, 16) >> (number - 1) & 1)
 
 
 def _properties() -> dict[str, str]:

@@ -241,8 +241,8 @@ def test_what_is_mounted_runs(tmp_path: Path) -> None:
             here = text.replace("/run/secrets", str(secrets))
             (tmp_path / name).write_text(here, encoding="utf-8")
     assert not check(tmp_path / "alarms.yaml", environ={})
-    assert read_subscription(tmp_path / "deliver.yaml", environ={})
-    assert read_bridge(tmp_path / "bridge.yaml", environ={})
+    read_subscription(tmp_path / "deliver.yaml", environ={})
+    read_bridge(tmp_path / "bridge.yaml", environ={})
     assert read_board(tmp_path / "board.yaml", environ={}).board.listen[1] == BOARD
     commands = {role: pod["containers"][0]["args"] for role, pod in pods(documents).items()}
     for role, args in commands.items():
