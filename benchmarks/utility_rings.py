@@ -13,7 +13,7 @@ import numpy as np
 
 from operators.noise.source import NoiseSource
 from stream.decisions.mechanisms import early_of, operator_of, run_of
-from stream.simulation.runs import drawn_run
+from stream.simulation.draws.runs import drawn_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

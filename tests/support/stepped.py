@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from operators.single.looks import _State
+from operators.single.lookstate import LookState
 from tests.support.oracle import ALLOWED_SKEW_MS, GRACE_MS, well_formed
 from tests.support.scenario import ROOMS
 
@@ -62,7 +62,7 @@ def noise_of_windows(ledger: Ledger) -> dict[tuple[str, int], bytes]:
     """
     with ledger._store.read() as tx:
         runs = [tx.runs.get(query=query) for query in ledger.reports.status().queries]
-    states = {run.query: _State.from_bytes(run.state) for run in runs if run is not None}
+    states = {run.query: LookState.from_bytes(run.state) for run in runs if run is not None}
     return {
         (query, state.number * STEP_MS // SIZE_MS): state.shared.tobytes()
         for query, state in states.items()
