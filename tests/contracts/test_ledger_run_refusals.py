@@ -122,8 +122,8 @@ def test_a_settlement_that_fails_on_its_way_writes_nothing(ledger: Ledger) -> No
     before = (now(ledger, 1), list(ledger.reports.export()))
 
     # The run twice, its charge with total, link and head, the next one's answer with its total,
-    # then partials, decision, tally, number, cursor, and what people had used up.
-    writes = 14
+    # then partials, decision, tally, number and cursor.
+    writes = 13
     for step in range(writes):
         with dying_at(ledger, step), pytest.raises(Died):
             ring(ledger, 1, 1)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 EXEMPT: Final = {
     "ledger.clock_ms": "some ms more or less, and all that lies behind the last decision: it only "
     "refuses a clock that goes back",
+    "ledger.schema_version": "workers of another version stop, and nothing is spent",
     "decisions.published": "it turns when a decision leaves: one that leaves twice has the same "
     "id, one that does not is a hole in the numbers that analysts see",
     "adopted.adopted_at_ms": "when the custodian took it over: shown, and nothing follows from it",

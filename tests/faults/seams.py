@@ -259,8 +259,8 @@ def _seen(storage: Storage, watch: Watch) -> list[tuple[Any, str, Any]]:
     def disk_of(ledger: Any) -> Disk | None:
         return storage.disk_of(str(ledger._store.file))
 
-    def drawn(self: judge.Judge, query: Any, index: int, partials: Any) -> Any:
-        found = draw(self, query, index, partials)
+    def drawn(self: judge.Judge, query: Any, index: int, partials: Any, before: Any) -> Any:
+        found = draw(self, query, index, partials, before)
         start_ms, end_ms = query.calendar.bounds(index)
         counts = judge.statistics_of(partials.own, 1, len(query.domain))[0]
         disk = disk_of(self._ledger)

@@ -19,6 +19,10 @@ __all__ = ["OneByOne"]
 class OneByOne(KeyedNoise):
     """One stream of discrete Laplaces, drawn one by one."""
 
+    def token(self, size: int) -> bytes:
+        """Return bytes that are no part of the stream."""
+        return bytes(size)
+
     def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
         """Return the next ``n``."""
         one = super().discrete_laplace

@@ -202,7 +202,7 @@ def _earlier(
 ) -> Iterator[Predicate]:
     """Yield who rang in an earlier step of a window: they are not asked again until it is over."""
     for predicate, cell in before.cells.items():
-        if decision.window_start < cell.through and predicate not in rang:
+        if cell.through == decision.whole_end and predicate not in rang:
             yield predicate
 
 

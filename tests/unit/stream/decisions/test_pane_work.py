@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from stream.decisions.mechanisms import panes_of
-from stream.decisions.panes import StoredPanes, decoded
+from stream.decisions.panes import TOKEN_BYTES, StoredPanes, decoded
 from tests.support.paned import alarm, configured, opened, replayed, rows
 
 if TYPE_CHECKING:
@@ -65,5 +65,5 @@ def test_panes_are_stored_as_narrow_as_their_counts(tmp_path: Path, far: int) ->
     noisy = np.array([-far, far, -far - 1, far + 1, 7] * 200, dtype=np.int64)
     with opened(alarms) as ledger:
         list(replayed(alarms, ledger, rows(tmp_path, (0, 0, 0))))
-        kept = StoredPanes(alarms, ledger).kept(panes, noisy)
+        kept = StoredPanes(alarms, ledger).kept(panes, noisy, b"t" * TOKEN_BYTES)
     np.testing.assert_array_equal(decoded(kept.counts, 1_000), noisy)

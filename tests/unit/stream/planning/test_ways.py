@@ -49,12 +49,12 @@ _SHARER = """\
 """
 
 _ASKED: Mapping[str, tuple[File, int, set[str]]] = {
-    "an hour is late": (_SOON, -2, {"tslm", "svt", "panes"}),
+    "an hour is late": (_SOON, -3, {"tslm", "svt", "panes"}),
     "windows slide": (_SLIDING, -1, {"tslm", "panes"}),
     "looked at in steps as it is asked": (
         replace(_EVENT, windows="CUMULATE(ts, INTERVAL '15' MINUTE, INTERVAL '1' HOUR)"),
-        -1,
-        {"tslm", "svt"},
+        -2,
+        {"tslm", "svt", "panes"},
     ),
     "a person's day": (_USER, -3, {"tslm"}),
     "a person's week, and a cap alone will do": (_WEEK, -1, {"tslm"}),

@@ -67,11 +67,27 @@ def test_who_rang_in_a_step_is_held_until_the_window_is_over() -> None:
         step_start=alarm_of(0, {}).window_start,
         step_end=alarm_of(0, {}).window_end,
     )
-    scene.standings.take(window_of(decision_of(0, alarms=[ring]), [ring]))
-    for number in (1, 2, 3):
-        scene.hour(number)
+    rings = {0: [ring]}
+    for number in range(4):
+        first = number // 3 * 3
+        step = msgspec.structs.replace(
+            decision_of(number, alarms=rings.get(number, [])),
+            whole_start=decision_of(first).window_start,
+            whole_end=decision_of(first + 2).window_end,
+        )
+        scene.standings.take(window_of(step, rings.get(number, [])))
     (crowd,) = scene.standings.all()
     assert [each.earlier for each in crowd.seen] == [(), (LAB,), (LAB,), ()]
+
+
+def test_a_window_that_overlaps_one_that_rang_is_silent() -> None:
+    """It was asked anew, and said nothing."""
+    scene = Scene()
+    scene.hour(0, ["lab"])
+    overlapping = msgspec.structs.replace(decision_of(1), window_start=decision_of(0).window_start)
+    scene.standings.take(window_of(overlapping))
+    (crowd,) = scene.standings.all()
+    assert [each.earlier for each in crowd.seen] == [(), ()]
 
 
 def test_what_rings_follows_the_lifecycle() -> None:
