@@ -6,6 +6,7 @@ The configuration's ``kafka.security`` may hold ``security_protocol``, ``sasl_me
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka.errors import KafkaError
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
 
+    from aiokafka import AIOKafkaConsumer
+
     from stream.model.alarms import KafkaSettings
 
 __all__ = [
@@ -28,6 +31,7 @@ __all__ = [
     "aiokafka_arguments",
     "faust_credentials",
     "no_mqtt",
+    "stop_consumer",
 ]
 
 FETCH: Final = {"max_partition_fetch_bytes": 8 << 20}
@@ -74,6 +78,21 @@ def faust_credentials(kafka: KafkaSettings) -> SASLCredentials | SSLCredentials 
             ssl_context=context,
         )
     return SSLCredentials(context=context) if context else None
+
+
+async def stop_consumer(consumer: AIOKafkaConsumer) -> None:
+    """Stop a consumer of aiokafka.
+
+    Its fetcher cancels a request that waits to be tried again, waits for it, and hands its
+    cancellation on as if it were ours: then its connections stay open, and whoever stops it ends.
+    """
+    try:
+        await consumer.stop()
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        await consumer._client.close()  # noqa: SLF001  # what `stop` had still to do
 
 
 def no_mqtt() -> DependencyError:

@@ -10,7 +10,7 @@ from aiokafka.errors import KafkaError
 
 from accountant.errors import ConfigError, DependencyError, LogChangedError
 from stream.events.records import Record
-from stream.kafka.clients import FETCH, aiokafka_arguments
+from stream.kafka.clients import FETCH, aiokafka_arguments, stop_consumer
 from stream.kafka.columns import LOG_APPEND_TIME
 from stream.kafka.headers import tolerate_headers
 from stream.kafka.topics import admin_client, describe
@@ -114,7 +114,7 @@ async def _copy(
                 read = {place: await consumer.position(place) for place in places}
                 progress(sum(read.values()) - first, max(last - first, 1))
         finally:
-            await consumer.stop()
+            await stop_consumer(consumer)
     return written
 
 

@@ -17,7 +17,7 @@ from accountant.errors import (
 )
 from stream.decisions.records import decode_decision
 from stream.decisions.release import seen_decision
-from stream.kafka.clients import aiokafka_arguments
+from stream.kafka.clients import aiokafka_arguments, stop_consumer
 from stream.kafka.topics import admin_client, describe, plan, problems
 from stream.kafka.witness import Witness
 from stream.model.alarms import require_kafka
@@ -290,7 +290,7 @@ async def _read(
             places = [TopicPartition(topic, number) for number in range(partitions)]
             return await _read_from(consumer, places, since_ms, take, silent)
         finally:
-            await consumer.stop()
+            await stop_consumer(consumer)
 
 
 async def _read_from(

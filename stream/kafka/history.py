@@ -20,7 +20,7 @@ from accountant.errors import ConfigError, DependencyError
 from stream.events.decoder import Batcher
 from stream.events.files import EventFiles
 from stream.events.marks import Mark, encode_mark, verified_mark
-from stream.kafka.clients import aiokafka_arguments
+from stream.kafka.clients import aiokafka_arguments, stop_consumer
 from stream.kafka.guard import check_feeds
 from stream.kafka.headers import tolerate_headers
 from stream.model.alarms import require_kafka
@@ -231,7 +231,7 @@ class _Writer:
             end = await consumer.end_offsets(places)
             marks = [await self._last_mark(consumer, p, begin[p], end[p]) for p in places]
         finally:
-            await consumer.stop()
+            await stop_consumer(consumer)
         known = [mark for mark in marks if mark is not None]
         return min(known) if len(known) == len(marks) and known else None
 

@@ -28,7 +28,7 @@ from aiokafka.errors import (
 
 from accountant.records import PartialStatus, Stand
 from stream.decisions.steps import Step
-from stream.kafka.clients import FETCH, aiokafka_arguments
+from stream.kafka.clients import FETCH, aiokafka_arguments, stop_consumer
 from stream.kafka.columns import Fetched, as_columns, fetch
 from stream.kafka.damage import Stopped
 from stream.kafka.guard import check_unchanged
@@ -136,8 +136,8 @@ class Ingest:
         lookout = Lookout(consumer, probe, consumer.assignment, self._runtime.clock_ms)
         async with AsyncExitStack() as stack:
             stack.callback(self._executor.shutdown, wait=False, cancel_futures=True)
-            stack.push_async_callback(probe.stop)
-            stack.push_async_callback(consumer.stop)
+            stack.push_async_callback(stop_consumer, probe)
+            stack.push_async_callback(stop_consumer, consumer)
             stack.enter_context(_rare_collections())
             keep_freed_memory()
             await consumer.start()

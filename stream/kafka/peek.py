@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from accountant.errors import DataError, DependencyError
 from stream.events.marks import claims_mark
-from stream.kafka.clients import KAFKA_AWAY, aiokafka_arguments
+from stream.kafka.clients import KAFKA_AWAY, aiokafka_arguments, stop_consumer
 from stream.kafka.headers import tolerate_headers
 from stream.kafka.topics import admin_client, describe
 from stream.model.alarms import KafkaSettings
@@ -77,5 +77,5 @@ async def _read(kafka: KafkaSettings, places: list[TopicPartition], most: int) -
                 ]
             read = {place: await consumer.position(place) for place in places}
     finally:
-        await consumer.stop()
+        await stop_consumer(consumer)
     return found[:most]

@@ -10,7 +10,7 @@ from aiokafka.errors import KafkaError
 
 from accountant.errors import DependencyError
 from stream.decisions.records import Alarm, DecisionRecord, decode_alarm, decode_decision
-from stream.kafka.clients import aiokafka_arguments
+from stream.kafka.clients import aiokafka_arguments, stop_consumer
 from stream.kafka.reach import require_kafka_there
 from stream.model.alarms import require_kafka
 from stream.model.panes import is_panes
@@ -56,7 +56,7 @@ def watch(
                     if group is not None:
                         runner.run(consumer.commit())
             finally:
-                runner.run(consumer.stop())
+                runner.run(stop_consumer(consumer))
     except (KafkaError, OSError) as error:
         raise DependencyError(
             f"the alarms and decisions topics at {kafka.bootstrap} cannot be read "
@@ -98,6 +98,6 @@ async def _start(alarms: Alarms, *, from_beginning: bool, group: str | None) -> 
     try:
         await consumer.start()
     except BaseException:
-        await consumer.stop()
+        await stop_consumer(consumer)
         raise
     return consumer

@@ -22,7 +22,7 @@ from aiokafka.errors import KafkaError
 
 from accountant.errors import DependencyError, FeedClaimedError, LedgerRolledBackError
 from stream.kafka.claims import Asked, Claim, Claims, Release, encode, key_of
-from stream.kafka.clients import aiokafka_arguments
+from stream.kafka.clients import aiokafka_arguments, stop_consumer
 from stream.kafka.clock import HeldClock
 from stream.model.alarms import require_kafka
 from stream.model.references import public_feeds
@@ -115,7 +115,7 @@ class Witness:
             yield self
         finally:
             await self._producer.stop()
-            await self._consumer.stop()
+            await stop_consumer(self._consumer)
 
     async def claim(self) -> list[str]:
         """Claim every log that nobody has claimed; return their feeds.

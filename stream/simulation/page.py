@@ -21,11 +21,13 @@ from stream.simulation.plots import (
 from stream.simulation.results import AUDIENCE
 from stream.simulation.tables import (
     NOTHING_TRUE,
+    SPENT,
     broken,
     delay_ms,
     delay_steps,
     facts,
     own_tolerance,
+    spent,
     tolerance_cell,
     untried_lines,
 )
@@ -62,6 +64,7 @@ def _section(results: AlarmResults, simulation: Simulation, at: int) -> dict[str
     notes = [
         f"{which} missed more than max_fnr allows: please report this." for which in broken(results)
     ]
+    notes += [f"{which} {SPENT}." for which in spent(results)]
     if results.measured and not results.measured[0].tally.true:
         notes.insert(0, f"{_sentence(NOTHING_TRUE)}: the miss rate cannot be measured.")
     several = len(results.query.aim.tolerances) > 1

@@ -180,7 +180,22 @@ class Measured:
     @property
     def keeps(self) -> bool:
         """Whether the miss rate is not shown, beyond doubt, to be above ``max_fnr``."""
-        return self.fnr.interval_at(_BEYOND_DOUBT)[0] <= self.setting.aim.max_fnr
+        return self._within(self.fnr)
+
+    @property
+    def broken(self) -> bool:
+        """Whether too much was missed, beyond doubt, of what was asked before a run was spent."""
+        missed = self.tally.missed - self.tally.unasked_missed
+        true = self.tally.true - self.tally.unasked
+        return not self._within(self._rate(missed, true, self.tally.missed_spread))
+
+    @property
+    def spent(self) -> bool:
+        """Whether true cells were left without an answer, as a run was spent."""
+        return self.tally.unasked > 0
+
+    def _within(self, missed: Rate) -> bool:
+        return missed.interval_at(_BEYOND_DOUBT)[0] <= self.setting.aim.max_fnr
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,6 +14,8 @@ from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.shown import clock_text, delay_text, moment_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import RenderableType
 
     from stream.simulation.results import AlarmResults, Measured, Rate, Simulation
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DELAYS",
     "NOTHING_TRUE",
+    "SPENT",
     "broken",
     "delay_ms",
     "delay_steps",
@@ -29,11 +32,13 @@ __all__ = [
     "own_tolerance",
     "percent",
     "simulation_tables",
+    "spent",
     "tolerance_cell",
     "untried_lines",
 ]
 
 NOTHING_TRUE = "no true alarm in this history"
+SPENT = "ran until its run was spent, and what came after that was missed unasked"
 DELAYS = "How long after its condition first held it rang"
 
 
@@ -110,8 +115,17 @@ def _short(rate: float) -> str:
 
 def broken(results: AlarmResults) -> list[str]:
     """Return the mechanisms that missed more than they promise, beyond doubt."""
-    found = [each for each in results.measured if not each.keeps and not each.setting.baseline]
-    return list(dict.fromkeys(each.setting.mechanism for each in found))
+    return _named(each for each in results.measured if each.broken)
+
+
+def spent(results: AlarmResults) -> list[str]:
+    """Return the mechanisms whose runs were spent, and missed what they did not answer."""
+    return _named(each for each in results.measured if each.spent and not each.keeps)
+
+
+def _named(found: Iterable[Measured]) -> list[str]:
+    ours = (each.setting for each in found if not each.setting.baseline)
+    return list(dict.fromkeys(setting.mechanism for setting in ours))
 
 
 def _rates_table(results: AlarmResults) -> RenderableType:
@@ -209,6 +223,7 @@ def _notes(results: AlarmResults) -> list[RenderableType]:
         Text(f"{which} missed more than max_fnr allows: please report this", style="bold red")
         for which in broken(results)
     ]
+    notes += [Text(f"{which} {SPENT}") for which in spent(results)]
     notes.append(Text(advice_on(results).text))
     notes += [Text(f"not tried: {line}", style="dim") for line in untried_lines(results)]
     return notes

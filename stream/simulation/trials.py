@@ -177,6 +177,8 @@ class Trier:
             drawn = drawn_run(operator, windows, self._noise)
             for fired, true, may in zip(drawn.fired, truths, granted, strict=True):
                 tally.count(fired, true=true, granted=may)
+            for fired, true in zip(drawn.fired[drawn.asked :], truths[drawn.asked :], strict=True):
+                tally.leave(fired, true=true)
             tally.charge_run(drawn.units, before)
         tally.entropy = float(tally.windows)  # all cells of a run lost the same
         return tally

@@ -79,8 +79,10 @@ def alarm(cells: int, *, tolerance: int = 9, mechanism: str = "tslm") -> Query:
 
 
 def bench_of(query: Query, counted: CountedAlarm, *settings: Setting) -> Bench:
-    """Return a bench of one alarm whose people reach two cells."""
-    return Bench({query.id: counted}, {query.id: query.condition}, {query.id: 2}, settings)
+    """Return a bench of one alarm whose people reach two cells, and whose runs end with it."""
+    one = query.id
+    stretches = {one: (range(counted.windows),)}
+    return Bench({one: counted}, {one: query.condition}, {one: 2}, settings, stretches)
 
 
 def own(query: Query, mechanism: str = "tslm") -> Setting:

@@ -22,7 +22,7 @@ from aiokafka.errors import KafkaError
 
 from accountant.errors import DependencyError
 from stream.decisions.records import decode_alarm, decode_decision
-from stream.kafka.clients import FETCH, KAFKA_AWAY, aiokafka_arguments
+from stream.kafka.clients import FETCH, KAFKA_AWAY, aiokafka_arguments, stop_consumer
 from stream.kafka.delivery.pairing import Pairing
 from stream.kafka.headers import tolerate_headers
 
@@ -158,7 +158,7 @@ class Reading:
 
     async def stop(self) -> None:
         """Part from Kafka."""
-        await self._consumer.stop()
+        await stop_consumer(self._consumer)
 
     def _partitions(self, topic: str) -> list[int]:
         found = self._consumer.partitions_for_topic(topic)

@@ -38,10 +38,12 @@ class DrawnRun:
     Args:
         fired: per window, shape (cells,), bool: which cells ring, sooner or later.
         units: what it cost, in loss units.
+        asked: how many of its windows were asked in full, before the one in which it was spent.
     """
 
     fired: Sequence[NDArray[np.bool_]]
     units: int
+    asked: int
 
 
 def stretches_of(query: Query, counted: CountedAlarm, budget: Budget) -> tuple[range, ...]:
@@ -76,7 +78,7 @@ def drawn_run(
     cells = windows[0].shape[1]
     fired = [np.zeros(cells, dtype=np.bool_) for _ in windows]
     before: StoredRun | None = None
-    units = rung = 0
+    units = rung = asked = 0
     for at, statistics in enumerate(windows):
         if before is not None and not before.left:
             break
@@ -86,6 +88,7 @@ def drawn_run(
             fired[window][cell] = True
         units += step.units
         rung += step.after.rung
+        asked += bool(step.after.left)
         before = StoredRun(
             query="",
             fingerprint="",
@@ -98,4 +101,4 @@ def drawn_run(
             last_start_ms=at,
             state=step.after.state,
         )
-    return DrawnRun(fired, units)
+    return DrawnRun(fired, units, asked)

@@ -34,6 +34,8 @@ class Tally:
         windows: windows decided, over all runs.
         true: true cells decided.
         missed: those that did not ring.
+        unasked: true cells of windows that a run did not answer in full, as it was spent.
+        unasked_missed: those that did not ring.
         false: false cells decided.
         false_rings: those that rang.
         uncertain: uncertain cells decided.
@@ -49,6 +51,8 @@ class Tally:
     windows: int = 0
     true: int = 0
     missed: int = 0
+    unasked: int = 0
+    unasked_missed: int = 0
     false: int = 0
     false_rings: int = 0
     uncertain: int = 0
@@ -65,6 +69,8 @@ class Tally:
         self.windows += other.windows
         self.true += other.true
         self.missed += other.missed
+        self.unasked += other.unasked
+        self.unasked_missed += other.unasked_missed
         self.false += other.false
         self.false_rings += other.false_rings
         self.uncertain += other.uncertain
@@ -99,6 +105,16 @@ class Tally:
         self.false_rings += int(np.count_nonzero(false & fired))
         self.uncertain += int(np.count_nonzero(uncertain))
         self.uncertain_rings += int(np.count_nonzero(uncertain & fired))
+
+    def leave(self, fired: NDArray[np.bool_], *, true: NDArray[np.bool_]) -> None:
+        """Count the true cells of a window, counted before, that were not all asked.
+
+        Args:
+            fired: shape (cells,), which cells rang.
+            true: the same shape, which cells' condition holds.
+        """
+        self.unasked += int(np.count_nonzero(true))
+        self.unasked_missed += int(np.count_nonzero(true & ~fired))
 
     def charge(self, units: NDArray[np.int64], reached: int) -> None:
         """Count the realised losses of some windows.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +106,24 @@ def test_a_mechanism_that_never_rings_is_found_out(monkeypatch: pytest.MonkeyPat
     assert advice_on(results).best is None
     assert "missed more than max_fnr allows" in shown(simulation)
     assert "missed more than max_fnr allows" in html_page(simulation)
+
+
+def test_what_a_spent_run_did_not_answer_is_no_broken_promise() -> None:
+    """It is missed and never recommended; that nobody was asked is said instead."""
+    query = replace(alarm(1, mechanism="svt"), aim=replace(alarm(1).aim, alarms=2))
+    often = np.full((200, 1, 1), THRESHOLD + 200, dtype=np.int64)
+    simulation = simulated(query, often, runs=40, mechanisms=["svt"])
+    (results,) = simulation.results
+    (one,) = results.measured
+    assert one.tally.true == 200 * 40
+    assert (one.fnr.value or 0) > 0.9
+    assert not one.keeps
+    assert one.spent
+    assert not one.broken
+    assert advice_on(results).best is None
+    for page in (shown(simulation), html_page(simulation)):
+        assert "please report" not in page
+        assert "svt ran until its run was spent" in page
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -1,0 +1,64 @@
+"""Clients of Kafka end in order, whatever they were doing."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from aiokafka.consumer.fetcher import Fetcher
+
+from stream.kafka.clients import stop_consumer
+
+
+class Connections:
+    """Connections that note when they are closed."""
+
+    closed = False
+
+    async def close(self) -> None:
+        """Close them."""
+        self.closed = True
+
+
+async def waiting_to_fetch_again() -> tuple[AIOKafkaConsumer, Connections]:
+    """Return a consumer whose broker has gone: a request of it waits to be tried again."""
+    consumer: Any = AIOKafkaConsumer()
+    fetching, again = (asyncio.create_task(asyncio.sleep(60)) for _ in range(2))
+    await asyncio.sleep(0)
+    fetcher = SimpleNamespace(_fetch_task=fetching, _fetch_waiters=[], _pending_tasks=[again])
+    fetcher.close = lambda: Fetcher.close(fetcher)
+    consumer._fetcher, consumer._client = fetcher, Connections()
+    return consumer, consumer._client
+
+
+def test_a_request_that_waits_to_be_tried_again_ends_nobody() -> None:
+    """Aiokafka hands its own cancellation on; the connections are closed all the same."""
+
+    async def stopped() -> bool:
+        consumer, connections = await waiting_to_fetch_again()
+        await stop_consumer(consumer)
+        return connections.closed
+
+    async def by_itself() -> None:
+        await (await waiting_to_fetch_again())[0].stop()
+
+    assert asyncio.run(stopped())
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(by_itself())
+
+
+def test_who_is_cancelled_while_stopping_ends() -> None:
+    """That cancellation is ours."""
+
+    async def cancelled() -> None:
+        consumer, _ = await waiting_to_fetch_again()
+        stopping = asyncio.create_task(stop_consumer(consumer))
+        await asyncio.sleep(0)
+        stopping.cancel()
+        await stopping
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(cancelled())
