@@ -18,9 +18,11 @@ from stream.decisions.records import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from msgspec import Struct
+
     from stream.decisions.records import DecisionRecord, Record
 
-__all__ = ["Number", "Records"]
+__all__ = ["Number", "Records", "fields_altered"]
 
 _NUMBERS: Final = 2**63
 _KINDS: Final = {Alarm: "alarm", CountRecord: "count"}
@@ -95,3 +97,9 @@ class Records:
             self.take(decode(value or b""))
         except DataError:
             self.unreadable[kind] += 1
+
+
+def fields_altered(one: Struct, again: Struct) -> list[str]:
+    """Return the fields of a record that differ from those of another of its kind."""
+    names = one.__struct_fields__
+    return [name for name in names if getattr(one, name) != getattr(again, name)]

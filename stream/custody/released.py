@@ -18,7 +18,7 @@ from accountant.ledger.archives import Span
 from accountant.records import StoredDecision
 from accountant.store import decisionchain
 from accountant.store.declaration import made_from
-from stream.custody.published import Number
+from stream.custody.published import Number, fields_altered
 from stream.custody.releasedcounts import altered_counts, counts_once, other_counts
 from stream.decisions.counts import counts_shown
 from stream.decisions.records import (
@@ -352,12 +352,8 @@ def _altered(
                 start, end = map(iso_utc, around)
                 again = msgspec.structs.replace(again, window_start=start, window_end=end)
         if again != one:
-            wrong = [name for name in one.__struct_fields__ if _differ(one, again, name)]
-            yield f"{where}: alarm {one.alarm_id} was altered: {', '.join(wrong)}"
-
-
-def _differ(one: Alarm, other: Alarm, name: str) -> bool:
-    return bool(getattr(one, name) != getattr(other, name))
+            wrong = ", ".join(fields_altered(one, again))
+            yield f"{where}: alarm {one.alarm_id} was altered: {wrong}"
 
 
 def _other_ids(

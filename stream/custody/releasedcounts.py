@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stream.custody.published import fields_altered
 from stream.decisions.records import make_count
 from stream.decisions.release import count_records
 
@@ -73,7 +74,6 @@ def counts_once(found: Iterable[CountRecord]) -> list[CountRecord]:
 
 
 def _altered(one: CountRecord, again: CountRecord, where: str) -> Iterator[str]:
-    names = one.__struct_fields__
-    wrong = [name for name in names if getattr(one, name) != getattr(again, name)]
+    wrong = fields_altered(one, again)
     if wrong:
         yield f"{where}: count {one.count_id} was altered: {', '.join(wrong)}"

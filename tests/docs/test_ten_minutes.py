@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.support.processes import children
+from tests.support.procs import children
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S, wait_until
 

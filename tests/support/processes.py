@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.support.procs import children
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Sequence
 
-__all__ = ["Command", "children"]
+__all__ = ["Command"]
 
 
 @dataclass
@@ -117,9 +117,3 @@ class Command:
         """Tell whether a line of its log holds this."""
         wanted = {"event": event, **fields}.items()
         return any(wanted <= line.items() for line in self.lines())
-
-
-def children(pid: int) -> Sequence[int]:
-    """Return the ids of the processes that a process started and has not waited for."""
-    found = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
-    return [int(child) for child in found.split()]

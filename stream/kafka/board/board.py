@@ -10,15 +10,11 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Final
 
-from aiokafka.errors import KafkaError
-
-from accountant.errors import DependencyError
 from stream.kafka.board.server import Screen, serving
 from stream.kafka.board.standing import Standings
 from stream.kafka.board.strips import HEIGHT, SHAPES, WIDTH
 from stream.kafka.board.view import Health, overdue, view_of
-from stream.kafka.clients import KAFKA_AWAY
-from stream.kafka.delivery.reading import Reading
+from stream.kafka.delivery.reading import Reading, readable
 from stream.kafka.presence import Presence
 from stream.kafka.reach import require_kafka_there
 from stream.kafka.tasks import first, told
@@ -62,14 +58,8 @@ def show(setup: BoardSetup, log: Log, said: Callable[[str], None]) -> None:
     """
     kafka = setup.subscription.kafka
     require_kafka_there(kafka)
-    try:
+    with readable(kafka, "both topics"):
         asyncio.run(_Shower(setup, log).run(said))
-    except (*KAFKA_AWAY, KafkaError) as error:
-        raise DependencyError(
-            f"the alarms and decisions topics at {kafka.bootstrap} cannot be read "
-            f"({type(error).__name__})",
-            hint="check that Kafka is up, and the user's ACLs on both topics",
-        ) from error
 
 
 class Writer:

@@ -11,14 +11,10 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from aiokafka.errors import KafkaError
-
-from accountant.errors import DependencyError
 from stream.decisions.lifecycle import State, step
-from stream.kafka.clients import KAFKA_AWAY
 from stream.kafka.delivery.courier import Courier
 from stream.kafka.delivery.parcels import DeadLetters, Parcel, ends_ms
-from stream.kafka.delivery.reading import Reading
+from stream.kafka.delivery.reading import Reading, readable
 from stream.kafka.presence import Presence
 from stream.kafka.reach import require_kafka_there
 from stream.kafka.tasks import innermost, told
@@ -50,14 +46,8 @@ def deliver(setup: DeliverSetup, log: Log, *, from_beginning: bool = False) -> N
     """
     kafka = setup.subscription.kafka
     require_kafka_there(kafka)
-    try:
+    with readable(kafka, "both topics and its group"):
         asyncio.run(_Deliverer(setup, log).run(from_beginning=from_beginning))
-    except (*KAFKA_AWAY, KafkaError) as error:
-        raise DependencyError(
-            f"the alarms and decisions topics at {kafka.bootstrap} cannot be read "
-            f"({type(error).__name__})",
-            hint="check that Kafka is up, and the user's ACLs on both topics and its group",
-        ) from error
 
 
 def targets_of(delivery: Delivery) -> list[Target]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -33,12 +34,33 @@ if TYPE_CHECKING:
     from stream.kafka.presence import Presence
     from stream.model.alarms import KafkaSettings
 
-__all__ = ["Reading", "delivered_to"]
+__all__ = ["Reading", "delivered_to", "readable"]
 
 _POLL_MS: Final = 500
 _LOOK_S: Final = 5.0
 _FIRST_S: Final = 60.0  # one record, which is there
 _MOST_RECORDS: Final = 5_000
+
+
+@contextmanager
+def readable(kafka: KafkaSettings, rights: str) -> Iterator[None]:
+    """Say of Kafka's errors that the two topics cannot be read.
+
+    Args:
+        kafka: how it is reached.
+        rights: what the user's ACLs must be on.
+
+    Raises:
+        DependencyError: Kafka cannot be reached, or refuses.
+    """
+    try:
+        yield
+    except KAFKA_AWAY as error:
+        raise DependencyError(
+            f"the alarms and decisions topics at {kafka.bootstrap} cannot be read "
+            f"({type(error).__name__})",
+            hint=f"check that Kafka is up, and the user's ACLs on {rights}",
+        ) from error
 
 
 def delivered_to(known: int | None, first: int, end: int, *, from_beginning: bool) -> int:
