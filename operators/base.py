@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from accountant.arguments import EXACT, INTEGERS, WHOLE, expect, or_none
+from operators.conditions.widths import half_widths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from fractions import Fraction
 
     import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from accountant.costs.charges import CellCosts
     from accountant.costs.runs import RunAfter, RunTerms, StoredRun
     from operators.conditions.weights import Statistic
+    from operators.conditions.widths import HalfWidth
     from operators.noise.source import NoiseSource
 
 __all__ = [
@@ -315,13 +317,18 @@ class Decider(Protocol):
         ...
 
     @property
-    def tau(self) -> int:
-        """Half-width of the band, in units of the aggregate."""
+    def tau(self) -> HalfWidth:
+        """Half-width of the band, in units of the aggregate, or its share of the reference."""
         ...
 
     @property
     def units(self) -> int:
         """Loss of one cell, in loss units, rounded up."""
+        ...
+
+    @property
+    def definition(self) -> Mapping[str, str]:
+        """What answers depend on beyond name, epsilon and tau, for the fingerprint."""
         ...
 
     @property
@@ -372,3 +379,8 @@ class Band:
         frozen = self.references.copy()
         frozen.setflags(write=False)
         object.__setattr__(self, "references", frozen)
+
+    @property
+    def half_widths(self) -> NDArray[np.int64]:
+        """How far every cell's band reaches from its reference, shape (cells,), at least 1."""
+        return half_widths(self.decider.tau, self.references)

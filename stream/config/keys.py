@@ -67,6 +67,7 @@ __all__ = [
     "AlarmModel",
     "Amounts",
     "AppendTo",
+    "BoundModel",
     "BudgetModel",
     "ContributionModel",
     "FeedModel",
@@ -264,6 +265,13 @@ class ReferenceModel(_Model):
     feed: Name | None = None
 
 
+class BoundModel(_Model):
+    """What a decider asks of its private bound of the values."""
+
+    theta: Probability | None = None
+    epsilon: CellEpsilon | None = None
+
+
 class AlarmModel(LifecycleModel):
     """One alarm, and its lifecycle."""
 
@@ -289,6 +297,7 @@ class AlarmModel(LifecycleModel):
     append_to: Annotated[AppendTo, PlainValidator(_word_of(get_args(AppendTo)))] | None = None
     release: Annotated[Release, PlainValidator(_word_of(get_args(Release)))] = "alarms"
     decider: _DeciderName | None = None
+    bound: BoundModel | None = None
     epsilon: CellEpsilon | None = None
     reference: ReferenceModel | None = None
     reference_timeout: DurationMs | None = None
@@ -330,6 +339,7 @@ MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("budget", "contribution"): ContributionModel,
     ("alarms", "*"): AlarmModel,
     ("alarms", "*", "reference"): ReferenceModel,
+    ("alarms", "*", "bound"): BoundModel,
     ("deliver",): DeliverModel,
     ("deliver", "alertmanagers", "*"): AlertmanagerModel,
     ("deliver", "webhooks", "*"): WebhookModel,

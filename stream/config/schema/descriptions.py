@@ -127,6 +127,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
         "append_to": "whether it is asked again at once, or among the next windows' predicates",
         "release": "what leaves of a window: alarms, or the noisy counts of its predicates, too",
         "decider": "how a band is decided; auto takes the most effective one",
+        "bound": "what decider: svt asks of its private bound of the values",
         "epsilon": "of a band: loss of one predicate of one window, written as epsilon_max",
         "reference": "what a band lies around: a number, usual[shop], or {feed: forecast}",
         "reference_timeout": "how long a reference's feed may stand still, then a window is denied",
@@ -139,6 +140,10 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
     ("alarms", "*", "reference"): {
         "value": "a number, or a public table's value for a group field: usual[shop]",
         "feed": "a public feed that holds nobody's data: the same aggregate of it",
+    },
+    ("alarms", "*", "bound"): {
+        "theta": "how many of the events the bound leaves whole, as 0.95",
+        "epsilon": "what the bound takes of the alarm's epsilon; a third unless written",
     },
     **DELIVERY,
     CASES: {
