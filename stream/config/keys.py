@@ -75,6 +75,7 @@ __all__ = [
     "FileModel",
     "HistoryModel",
     "KafkaModel",
+    "LevelsModel",
     "LogModel",
     "MetricsModel",
     "PunctuationModel",
@@ -272,6 +273,15 @@ class BoundModel(_Model):
     epsilon: CellEpsilon | None = None
 
 
+class LevelsModel(_Model):
+    """Which noise levels a progressive mechanism reads."""
+
+    first: CellEpsilon | None = None
+    rounds: Whole | None = None
+    refinement: Whole | None = None
+    finest_share: Probability | None = None
+
+
 class AlarmModel(LifecycleModel):
     """One alarm, and its lifecycle."""
 
@@ -292,6 +302,7 @@ class AlarmModel(LifecycleModel):
     apportion: Annotated[Rule, PlainValidator(_word_of(get_args(Rule)))] = "optimal"
     refine: Annotated[Refine, PlainValidator(_word_of(get_args(Refine)))] | None = None
     first_tolerance: Amounts | None = None
+    levels: LevelsModel | None = None
     alarms_per_period: Whole | None = None
     append: Whole | None = None
     append_to: Annotated[AppendTo, PlainValidator(_word_of(get_args(AppendTo)))] | None = None
@@ -340,6 +351,7 @@ MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("alarms", "*"): AlarmModel,
     ("alarms", "*", "reference"): ReferenceModel,
     ("alarms", "*", "bound"): BoundModel,
+    ("alarms", "*", "levels"): LevelsModel,
     ("deliver",): DeliverModel,
     ("deliver", "alertmanagers", "*"): AlertmanagerModel,
     ("deliver", "webhooks", "*"): WebhookModel,

@@ -254,8 +254,9 @@ def why_not(query: Query) -> str | None:
     Args:
         query: the alarm.
     """
-    if query.band is not None:
-        return _why_not_of(query.band.decider, query)
+    band = query.band
+    if band is not None:
+        return _why_not_of(band.decider, query)
     used = {atom.statistic for atom in query.condition.atoms.values()}
     kinds = {query.aggregates[statistic].kind for statistic in used}
     if not kinds <= _ADDED:
