@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 from accountant.arguments import EXACT, INTEGERS, WHOLE, expect, or_none
@@ -16,7 +17,6 @@ from operators.conditions.widths import half_widths
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from fractions import Fraction
 
     import numpy as np
     from numpy.typing import NDArray
@@ -368,14 +368,17 @@ class Band:
     Args:
         decider: answers "within"; reads the first of the query's statistics, in order.
         references: shape (cells,), int64, public, in units of the aggregate; made read-only.
+        unit: what one unit of the aggregate is in the field's own, for whoever shows it.
     """
 
     decider: Decider
     references: NDArray[np.int64]
+    unit: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
         """Freeze the references."""
         expect(INTEGERS, references=self.references)
+        expect(EXACT, unit=self.unit)
         frozen = self.references.copy()
         frozen.setflags(write=False)
         object.__setattr__(self, "references", frozen)

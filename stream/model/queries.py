@@ -134,7 +134,6 @@ class ReferenceFeed:
         where: the alarm's row filter, read against this feed.
         aggregates: what the alarm's aggregate over this feed is read off.
         kind: how it is read off them; ``None`` where it is the one that is counted.
-        unit: what one unit of a reference is in the field's own unit.
         timeout_ms: a window that lacks its references this long after its cut is denied.
     """
 
@@ -142,7 +141,6 @@ class ReferenceFeed:
     where: Where | None
     aggregates: tuple[AggregateSpec, ...]
     kind: Average | Quantile | None
-    unit: Fraction
     timeout_ms: int
 
 

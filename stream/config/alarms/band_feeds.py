@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.arguments import sentence_of
 from accountant.errors import ConfigError
-from stream.config.alarms.band_statistics import MOST_STATISTICS, reference_aggregates, unit_of
+from stream.config.alarms.band_statistics import MOST_STATISTICS, reference_aggregates
 from stream.config.alarms.reduction import Function
 from stream.config.scalars import closest
 from stream.config.sql.nodes import SqlProblem
@@ -82,8 +82,7 @@ class FeedReferenceReader:
                 " writer say with marks how far it is (clock: punctuation)",
             )
         timeout_ms = self.model.reference_timeout or self.model.decide_timeout
-        unit = unit_of(counted, feed)
-        return ReferenceFeed(feed, read.where, *aggregates, unit, timeout_ms)
+        return ReferenceFeed(feed, read.where, *aggregates, timeout_ms)
 
     def _public(self, name: str) -> Feed:
         """Return another feed than the alarm's own."""

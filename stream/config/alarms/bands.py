@@ -153,7 +153,7 @@ class BandReader:
                 f"{distance} >= {self.asked.tau_text}",
                 f"{distance} > -{self.asked.tau_text}",
             ),
-            band=Band(decider, references),
+            band=Band(decider, references, self._granule),
             reference=feed_reference,
         )
 

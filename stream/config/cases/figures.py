@@ -13,6 +13,7 @@ from stream.config.scalars import closest, shown
 from stream.config.yamlfile import Scalar
 from stream.model.headings import heading
 from stream.model.numbers import number, whole_steps
+from stream.model.references import band_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,8 +65,7 @@ class Predicates:
     def references(self, loc: Loc, tree: Tree) -> NDArray[np.int64]:
         """Return references, shape (cells,), in units of the aggregate; 0 where none is said."""
         whole = np.zeros(len(self._query.domain), dtype=np.int64)
-        spec, reference = self._query.aggregates[0], self._query.reference
-        unit = spec.per_unit if reference is None else reference.unit
+        spec, unit = self._query.aggregates[0], band_of(self._query).unit
         for cell, _, value, at in self._each(loc, tree):
             found = self._units(at, value, spec, unit, negative=True)
             if found is not None:

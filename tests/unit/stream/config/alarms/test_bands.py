@@ -234,6 +234,24 @@ def test_other_mechanisms_have_no_band_in_their_definition(tmp_path: Path) -> No
     assert definition(query_of(tmp_path), budget)["band"]["decider"] == "tight"
 
 
+def test_shares_and_bounds_enter_the_fingerprint(tmp_path: Path) -> None:
+    """What is written is said there; a bound as DP-PQD has it is the one that is there anyway."""
+
+    def band(text: str) -> dict[str, Any]:
+        alarms = examined(tmp_path, text).alarms
+        assert alarms is not None
+        found: dict[str, Any] = definition(alarms.queries["drift"], alarms.budget)["band"]
+        return found
+
+    share = "ABS(SUM(paid) - REFERENCE) >= 0.25 * REFERENCE"
+    usual = band(text_of(share, decider="svt"))
+    assert usual["tau"] == {"share": "1/4"}
+    assert "theta" not in usual
+    assert band(text_of(share, decider="svt", bound="{theta: 0.95}")) == usual
+    other = band(text_of(share, decider="svt", bound='{theta: 0.9, epsilon: "0.2"}'))
+    assert {"theta": "9/10", "bound_epsilon": "1/5"}.items() <= other.items()
+
+
 # --- what is wrong with a bad one, and what is odd
 
 
