@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import sqlite3
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,6 +110,13 @@ class Store:
         """Run reads that all see one snapshot."""
         options = {} if self._sqlite else {"isolation_level": "REPEATABLE READ"}
         with self.translated(), self._transaction("BEGIN", **options) as connection:
+            yield Transaction(connection)
+
+    @contextmanager
+    def glance(self) -> Iterator[Transaction]:
+        """Run one read that no other has to agree with: nothing is begun or ended around it."""
+        options = {} if self._sqlite else {"isolation_level": "AUTOCOMMIT"}
+        with self.translated(), self._connect(**options) as connection:
             yield Transaction(connection)
 
     @contextmanager
@@ -307,8 +316,9 @@ def _engine(url: str) -> sa.Engine:
         parsed = parsed.set(drivername="postgresql+psycopg")
         reach = {"connect_timeout": "5", "tcp_user_timeout": "10000", "keepalives_idle": "10"}
         arguments = {name: value for name, value in reach.items() if name not in parsed.query}
-        engine = sa.create_engine(parsed, connect_args=arguments, pool_pre_ping=True, **common)
+        engine = sa.create_engine(parsed, connect_args=arguments, **common)
         event.listen(engine, "connect", _prepare_postgres)
+        event.listen(engine, "checkout", partial(_still_there, engine.dialect))
         return engine
     raise LedgerError(
         f"a ledger cannot lie in {parsed.render_as_string(hide_password=True)}",
@@ -347,6 +357,24 @@ def _prepare_postgres(connection: Any, _record: Any) -> None:
     connection.execute("SET synchronous_commit TO on")
     connection.execute("SET lock_timeout TO '30s'")
     connection.autocommit = False
+
+
+def _still_there(dialect: sa.Dialect, connection: Any, *_: Any) -> None:
+    """Let go of the pool's connections if the server hung up on one.
+
+    A ping would be a round trip for every transaction. What an idle server says, it has said by
+    now: mostly nothing, which is asked of this machine alone.
+
+    Raises:
+        InvalidatePoolError: the pool connects again.
+    """
+    said = select.poll()
+    try:
+        said.register(connection.fileno(), select.POLLIN)
+        if said.poll(0):
+            dialect.do_ping(connection)
+    except dialect.loaded_dbapi.Error as error:
+        raise exc.InvalidatePoolError from error
 
 
 def _version(connection: sa.Connection) -> str | None:
