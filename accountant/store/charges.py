@@ -121,17 +121,19 @@ class Charges(Rows[ChargeRow]):
         bound = {"scope": scope, "end_ms": end_ms}
         return int(self._connection.scalar(_longest(), bound) or 0)
 
-    def left_among(self, windows: Listed) -> tuple[int, Counter[int]]:
+    def left_among(self, windows: Listed) -> tuple[int, int, Counter[int]]:
         """Return how many charges some windows have, and what they lost for good by period.
 
-        What windows with a cap lost does not add up: it is left out.
+        What windows with a cap lost does not add up: it is left out. How many those are stands
+        between the two.
         """
-        many, left = 0, Counter[int]()
+        many, few, left = 0, 0, Counter[int]()
         found = self._connection.execute(_left(self._dialect), {"windows": windows})
         for row in found:
             many += row.charges
+            few += row.capped
             left.update(dict.fromkeys(json.loads(row.periods), int(row.units)))
-        return many, left
+        return many, few, left
 
     def drop_among(self, windows: Listed) -> None:
         """Delete the charges of some windows."""
@@ -325,7 +327,11 @@ def _left(dialect: str) -> Any:
         ),
         else_=sa.func.coalesce(columns.settled_loss_units, 0),
     )
-    added = (sa.func.count().label("charges"), sa.func.sum(units).label("units"))
+    added = (
+        sa.func.count().label("charges"),
+        sa.func.count(columns.windows_per_period).label("capped"),
+        sa.func.sum(units).label("units"),
+    )
     return (
         sa.select(columns.periods, *added).where(among(_CHARGES, dialect)).group_by(columns.periods)
     )

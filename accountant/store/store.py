@@ -14,7 +14,6 @@ operation of the ledger may then be called again.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import sqlite3
@@ -29,7 +28,7 @@ from sqlalchemy import event, exc
 
 from accountant.errors import DependencyError, LedgerCorruptError, LedgerError
 from accountant.retrying import retrying
-from accountant.store.files import open_private, sync_directory
+from accountant.store.files import locked, open_private, sync_directory
 from accountant.store.schema import HEAD, VERSION_TABLE, table_of
 from accountant.store.tables.pinned import LEDGER
 from accountant.store.transaction import Transaction
@@ -129,7 +128,7 @@ class Store:
         digest = blake2b(name.encode(), digest_size=8)
         if self._sqlite:
             path = f"{self._engine.url.database}.{digest.hexdigest()}.lock"
-            with _flock(path) as held:
+            with locked(_opened(path)) as held:
                 yield held
             return
         number = int.from_bytes(digest.digest(), "big", signed=True)
@@ -392,17 +391,3 @@ def _unlock(connection: sa.Connection, number: int, *, held: bool) -> None:
     except exc.SQLAlchemyError:
         # Whatever happened, closing the session lets go; the next user of the pool needs another.
         connection.invalidate()
-
-
-@contextmanager
-def _flock(path: str) -> Iterator[bool]:
-    descriptor = _opened(path)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(descriptor)
