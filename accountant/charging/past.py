@@ -34,6 +34,9 @@ __all__ = ["Past"]
 _SPARE = 1_000
 """So many charges that nobody asks for are kept before they are forgotten."""
 
+_FAR = 20_000
+"""Beyond so many links since, what windows to come can meet is read anew: it is less."""
+
 
 @dataclass(slots=True)
 class _Memory:
@@ -121,6 +124,8 @@ class Past:
         head, before = _head(scope), (memory.link, memory.hash)
         if head == before:
             return True
+        if scope.chain_link - memory.link > _FAR:
+            return False
         found = list(chain.from_iterable(tx.links.since(scope.scope, memory.link - 1)))
         if not _continues(found, memory):
             return False
