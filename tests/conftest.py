@@ -13,6 +13,7 @@ from sqlalchemy.pool import Pool
 
 from tests.support.fixtures import broker, own_broker
 from tests.support.postgres import postgres
+from tests.support.quickly import import_quickly
 from tests.support.schema import remember_the_schema
 from tests.support.sharing import share
 
@@ -65,3 +66,4 @@ def _forget_the_disk(connection: Any, record: Any, _proxy: object) -> None:
 logging.getLogger("kafka").setLevel(logging.ERROR)
 
 remember_the_schema()
+import_quickly()
