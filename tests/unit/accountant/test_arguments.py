@@ -216,6 +216,16 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
             "pieces": 8,
         },
     ),
+    "average_l1_error": (
+        accountant.average_l1_error,
+        {
+            "overlap": accountant.maximum_overlap([accountant.Region.everything()]),
+            "queries": 1,
+            "budget": HALF,
+            "noise": "laplace",
+            "weights": [1],
+        },
+    ),
     "worst_row": (accountant.worst_row, {"charges": [], "node_limit": 100}),
     **{
         f"decide: {name}": (
