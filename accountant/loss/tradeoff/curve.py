@@ -32,6 +32,7 @@ Number: TypeAlias = int | float | Fraction
 """A float counts as the rational it is."""
 
 _SCALE: Final = 1 << 160
+_FAR: Final = Fraction(1_000)  # delta falls: at any larger epsilon it is no more than here
 _ZERO: Final = Fraction(0)
 _ONE: Final = Fraction(1)
 _END: Final = (_ONE, _ZERO)
@@ -160,7 +161,7 @@ class TradeOff:
         loss = exact(epsilon, "epsilon")
         if loss < 0:
             raise ArgumentError("epsilon is at least 0", hint="write 0.5")
-        return float_up(max(_ZERO, self.divergence(exp_bounds(loss)[0])))
+        return float_up(max(_ZERO, self.divergence(exp_bounds(min(loss, _FAR))[0])))
 
     def epsilon(self, delta: Number) -> float:
         """Return the least epsilon whose :meth:`delta` is no larger than this, rounded up.

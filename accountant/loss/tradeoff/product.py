@@ -125,6 +125,9 @@ class _Scaled(NamedTuple):
 
 def _joined(one: Between, other: Between, pieces: int) -> Between:
     """Return bounds of a product from bounds of its factors."""
+    nothing = _itself(identity())
+    if nothing in (one, other):
+        return other if one == nothing else one
     ones, others = _scaled(one.low), _scaled(other.low)
     slopes = _exact_slopes(ones, others, pieces)
     if slopes is None:

@@ -128,6 +128,7 @@ def test_epsilon_and_delta_go_both_ways() -> None:
         assert curve.delta(epsilon) >= delta
         assert math.isclose(curve.epsilon(delta), epsilon, abs_tol=1e-12)
         assert curve.epsilon(delta) >= epsilon
+    assert approximate(1, 0.125).delta(10.0**300) == 0.125
     curve = gaussian(1, 32)
     sizes = {corner[0] for each in (curve, curve.inverse) for corner in each.corners}
 
