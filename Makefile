@@ -142,6 +142,10 @@ soak: system $(DEV)  ## forty minutes of kills, an outage and wrong clocks under
 	$(PYTEST) tests/soak/test_soak.py --full --timeout=7200 --capture=no
 	$(BIN)/python -m tests.soak.kills --write
 
+.PHONY: deliveries
+deliveries: system $(DEV)  ## nine minutes in which all that deliver and bridge need die in turn; writes its report
+	$(BIN)/python -m tests.deliveries --write
+
 .PHONY: board-pictures
 board-pictures: system $(DEV)  ## the board in Chromium: keyboard, phone, dark; pictures to look at (BOARD_PICTURES=folder)
 	@deploy/prerequisites.sh chromium
