@@ -147,9 +147,9 @@ deliveries: system $(DEV)  ## nine minutes in which all that deliver and bridge 
 	$(BIN)/python -m tests.deliveries --write
 
 .PHONY: board-pictures
-board-pictures: system $(DEV)  ## the board in Chromium: keyboard, phone, dark; pictures to look at (BOARD_PICTURES=folder)
-	@deploy/prerequisites.sh chromium
-	$(PYTEST) tests/integration/board_in_chromium.py
+board-pictures: system $(DEV)  ## pictures of the board in Chromium, to look at (BOARD_PICTURES=.cache/board)
+	@mkdir -p $(or $(BOARD_PICTURES),.cache/board)
+	BOARD_PICTURES=$(or $(BOARD_PICTURES),.cache/board) $(PYTEST) tests/integration/test_board_in_chromium.py
 
 .PHONY: reference
 reference: $(DEV)  ## write the pages of docs/reference from the docstrings
