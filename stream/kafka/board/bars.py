@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from stream.kafka.board.standing import Predicate
+    from stream.kafka.board.counts import Predicate
 
 __all__ = ["LENGTH", "Bar", "bars"]
 

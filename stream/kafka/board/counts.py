@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from stream.decisions.records import CountRecord
-    from stream.kafka.board.standing import Predicate
 
-__all__ = ["Counts", "Noisy"]
+__all__ = ["Counts", "Noisy", "Predicate"]
+
+Predicate = tuple[tuple[str, str], ...]
+"""Values by field, in the order of the alarm's SQL."""
 
 _MOST_COUNTS: Final = 10_000  # of one window: the first of its domain
 

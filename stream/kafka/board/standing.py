@@ -30,14 +30,11 @@ if TYPE_CHECKING:
 
     from stream.decisions.lifecycle import Notice
     from stream.decisions.records import CountRecord, DecisionRecord
-    from stream.kafka.board.counts import Noisy
+    from stream.kafka.board.counts import Noisy, Predicate
     from stream.kafka.delivery.pairing import Window
     from stream.model.subscriptions import Subscription
 
-__all__ = ["Outcome", "Predicate", "Seen", "Standing", "Standings"]
-
-Predicate = tuple[tuple[str, str], ...]
-"""Values by field, in the order of the alarm's SQL."""
+__all__ = ["Outcome", "Seen", "Standing", "Standings"]
 
 _MOST_ALARMS: Final = 64
 _MOST_NAMED: Final = 256  # predicates of one window; how many more rang is known all the same

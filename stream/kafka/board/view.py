@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from stream.decisions.lifecycle import Notice
     from stream.kafka.board.bars import Bar
-    from stream.kafka.board.counts import Noisy
-    from stream.kafka.board.standing import Predicate, Seen, Standing
+    from stream.kafka.board.counts import Noisy, Predicate
+    from stream.kafka.board.standing import Seen, Standing
     from stream.kafka.board.strips import Strip
     from stream.model.alarms import Budget
     from stream.model.boards import Board

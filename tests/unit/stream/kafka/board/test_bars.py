@@ -9,7 +9,7 @@ import pytest
 from stream.kafka.board.bars import LENGTH, bars
 
 if TYPE_CHECKING:
-    from stream.kafka.board.standing import Predicate
+    from stream.kafka.board.counts import Predicate
 
 
 def room(name: str) -> Predicate:

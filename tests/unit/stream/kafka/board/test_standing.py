@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
-from stream.kafka.board.standing import Outcome, Predicate
+from stream.kafka.board.standing import Outcome
 from stream.model.boards import Board
 from stream.model.lifecycles import Lifecycle
 from tests.support.boards import Scene, setup_of, window_of
 from tests.support.published import HOUR_MS, alarm_of, count_of, decision_of
+
+if TYPE_CHECKING:
+    from stream.kafka.board.counts import Predicate
 
 LAB: Predicate = (("room", "lab"),)
 
