@@ -67,10 +67,9 @@ HELM_VERSION := v3.16.4
 # takes helm where it is; building it takes minutes, and what it rendered last is checked by tests.
 DEPLOY_TESTS ?= tests/deploy tests/docs/test_asyncapi.py tests/docs/test_site.py
 .PHONY: deploy-check
-deploy-check: system $(DEV) $(if $(DEPLOY_TESTS),$(HELM))  ## what is deployed: helm, schemas, promtool, compose, the image, its bill, advisories, the site
+deploy-check: system $(DEV) sbom $(if $(DEPLOY_TESTS),$(HELM))  ## what is deployed: helm, schemas, promtool, compose, the image, its bill, advisories, the site
 	@if [ -x $(HELM) ]; then $(BIN)/python -m deploy.helm.chart $(HELM); \
 		else echo "helm is not here: the chart as it was rendered last is checked"; fi
-	@$(MAKE) --no-print-directory sbom
 	$(BIN)/python -m deploy.audit.advisories
 	$(if $(DEPLOY_TESTS),$(PYTEST) $(DEPLOY_TESTS))
 
