@@ -228,8 +228,7 @@ class Parties:
         """End a command as a crash does."""
         command = self.commands[name]
         assert command.alive, f"{name} ended by itself:\n{command.text()}"
-        command.tell(signal.SIGKILL)
-        command.ended()
+        command.stop()
 
     def end(self) -> dict[str, int]:
         """Tell the commands to end, and return their exit codes."""
