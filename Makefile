@@ -34,7 +34,7 @@ demo: $(RUN)  ## replay a shop's year and a simulated office
 
 .PHONY: test
 test: system $(DEV)  ## everything CI runs, with a real Kafka and a real PostgreSQL
-	@$(MAKE) --no-print-directory --jobs=2 check deploy-check tested DEPLOY_TESTS=
+	@$(MAKE) --no-print-directory --jobs=2 check tested deploy-check DEPLOY_TESTS=
 
 # Beside the check: the one takes a core for a minute, the other begins by waiting for brokers.
 .PHONY: tested
