@@ -81,6 +81,7 @@ __all__ = [
     "PunctuationModel",
     "ReferenceModel",
     "Release",
+    "ReleaseWord",
     "TableModel",
 ]
 
@@ -133,6 +134,7 @@ _DeciderName = Annotated[
 ]
 
 Release = Literal["alarms", "counts"]
+ReleaseWord = Annotated[Release, PlainValidator(_word_of(get_args(Release)))]
 """What leaves of an alarm's windows: which predicates ring, or their noisy counts, too."""
 
 AppendTo = Literal["window", "run"]
@@ -306,7 +308,7 @@ class AlarmModel(LifecycleModel):
     alarms_per_period: Whole | None = None
     append: Whole | None = None
     append_to: Annotated[AppendTo, PlainValidator(_word_of(get_args(AppendTo)))] | None = None
-    release: Annotated[Release, PlainValidator(_word_of(get_args(Release)))] = "alarms"
+    release: ReleaseWord = "alarms"
     decider: _DeciderName | None = None
     bound: BoundModel | None = None
     epsilon: CellEpsilon | None = None
