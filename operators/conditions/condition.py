@@ -30,6 +30,7 @@ from accountant.errors import ArgumentError
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.conditions.formula import Formula, atom_of
+from operators.conditions.levels import LevelGrid
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -264,6 +265,7 @@ class Aim:
         pane_units: loss units of one pane that others have planned for; never less than needed.
         looks: how often a cell of a window is looked at, at the latest until it rings; 1 where a
             window is decided when it is over.
+        levels: which noise levels a progressive mechanism reads; ``None`` leaves them to it.
     """
 
     max_fnr: Fraction
@@ -278,6 +280,7 @@ class Aim:
     panes: int = 1
     pane_units: int = 0
     looks: int = 1
+    levels: LevelGrid | None = None
 
     def __post_init__(self) -> None:
         """Check what the parts are; mechanisms say what they can keep."""
@@ -286,6 +289,7 @@ class Aim:
         expect(WHOLES, tolerances=self.tolerances, first_tolerances=self.first_tolerances)
         expect(WHOLE, alarms=self.alarms, questions=self.questions, looks=self.looks)
         expect(WHOLE, panes=self.panes, pane_units=self.pane_units)
+        expect(or_none(instance_of(LevelGrid)), levels=self.levels)
         expect(one_of(*get_args(Rule)), apportion=self.apportion)
         expect(one_of(*get_args(Refine)), refine=self.refine)
 

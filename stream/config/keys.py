@@ -67,6 +67,7 @@ __all__ = [
     "AlarmModel",
     "Amounts",
     "AppendTo",
+    "BoundModel",
     "BudgetModel",
     "ContributionModel",
     "FeedModel",
@@ -74,6 +75,7 @@ __all__ = [
     "FileModel",
     "HistoryModel",
     "KafkaModel",
+    "LevelsModel",
     "LogModel",
     "MetricsModel",
     "PunctuationModel",
@@ -266,6 +268,22 @@ class ReferenceModel(_Model):
     feed: Name | None = None
 
 
+class BoundModel(_Model):
+    """What a decider asks of its private bound of the values."""
+
+    theta: Probability | None = None
+    epsilon: CellEpsilon | None = None
+
+
+class LevelsModel(_Model):
+    """Which noise levels a progressive mechanism reads."""
+
+    first: CellEpsilon | None = None
+    rounds: Whole | None = None
+    refinement: Whole | None = None
+    finest_share: Probability | None = None
+
+
 class AlarmModel(LifecycleModel):
     """One alarm, and its lifecycle."""
 
@@ -286,11 +304,13 @@ class AlarmModel(LifecycleModel):
     apportion: Annotated[Rule, PlainValidator(_word_of(get_args(Rule)))] = "optimal"
     refine: Annotated[Refine, PlainValidator(_word_of(get_args(Refine)))] | None = None
     first_tolerance: Amounts | None = None
+    levels: LevelsModel | None = None
     alarms_per_period: Whole | None = None
     append: Whole | None = None
     append_to: Annotated[AppendTo, PlainValidator(_word_of(get_args(AppendTo)))] | None = None
     release: ReleaseWord = "alarms"
     decider: _DeciderName | None = None
+    bound: BoundModel | None = None
     epsilon: CellEpsilon | None = None
     reference: ReferenceModel | None = None
     reference_timeout: DurationMs | None = None
@@ -332,6 +352,8 @@ MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("budget", "contribution"): ContributionModel,
     ("alarms", "*"): AlarmModel,
     ("alarms", "*", "reference"): ReferenceModel,
+    ("alarms", "*", "bound"): BoundModel,
+    ("alarms", "*", "levels"): LevelsModel,
     ("deliver",): DeliverModel,
     ("deliver", "alertmanagers", "*"): AlertmanagerModel,
     ("deliver", "webhooks", "*"): WebhookModel,

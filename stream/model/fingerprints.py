@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from operators.conditions.widths import Relative
 from operators.registry import mechanism_of
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.conditions.condition import Condition
+    from operators.conditions.widths import HalfWidth
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed, Field
     from stream.model.queries import AggregateSpec, Query, ReferenceFeed
@@ -138,11 +140,16 @@ def _band(query: Query) -> dict[str, Any]:
         "band": {
             "decider": band.decider.name,
             "epsilon": _ratio(band.decider.epsilon),
-            "tau": band.decider.tau,
+            "tau": _half_width(band.decider.tau),
             "references": _digest_of_numbers(band.references),
+            **band.decider.definition,
             **references,
         }
     }
+
+
+def _half_width(tau: HalfWidth) -> int | dict[str, str | None]:
+    return {"share": _ratio(tau.share)} if isinstance(tau, Relative) else tau
 
 
 def _reference(reference: ReferenceFeed) -> dict[str, Any]:
@@ -150,8 +157,15 @@ def _reference(reference: ReferenceFeed) -> dict[str, Any]:
     return {
         "feed": _feed(reference.feed),
         "where": None if reference.where is None else reference.where.describe(),
-        "aggregate": _aggregate(reference.aggregate),
+        **_counted(reference),
     }
+
+
+def _counted(reference: ReferenceFeed) -> dict[str, Any]:
+    """Return what references are read off; counts and sums keep the fingerprints they had."""
+    if reference.kind is None:
+        return {"aggregate": _aggregate(*reference.aggregates)}
+    return {"aggregates": [_aggregate(each) for each in reference.aggregates]}
 
 
 def _condition(condition: Condition) -> dict[str, Any]:

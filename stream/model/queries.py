@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from operators.base import Band
     from operators.conditions.condition import Aim, Condition
+    from operators.deciders import Average, Quantile
     from stream.model.feeds import Domain, Feed
     from stream.model.filters import Where
     from stream.model.wanted import FalseRings
@@ -131,13 +132,15 @@ class ReferenceFeed:
     Args:
         feed: public: nothing that is counted on it is protected.
         where: the alarm's row filter, read against this feed.
-        aggregate: the alarm's aggregate over this feed.
+        aggregates: what the alarm's aggregate over this feed is read off.
+        kind: how it is read off them; ``None`` where it is the one that is counted.
         timeout_ms: a window that lacks its references this long after its cut is denied.
     """
 
     feed: Feed
     where: Where | None
-    aggregate: AggregateSpec
+    aggregates: tuple[AggregateSpec, ...]
+    kind: Average | Quantile | None
     timeout_ms: int
 
 

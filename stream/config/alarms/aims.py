@@ -11,10 +11,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from accountant.errors import ConfigError
 from operators.conditions.condition import Aim
+from operators.conditions.levels import LevelGrid
 from operators.conditions.weights import Weight
 from operators.descriptors import FOR_FORMULAS
 from operators.registry import OFFERED
+from operators.single.ladder import Grid
 from operators.single.tslm import theoretical_limit
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
 from stream.config.alarms.mechanism_keys import misplaced_keys
@@ -69,7 +72,7 @@ class AimReader:
         tolerances = tuple(tolerance or 0 for tolerance in given)
         for atom, tolerance in enumerate(tolerances):
             self._check_room(atom, tolerance)
-        first = self._first(tolerances)
+        first, levels = self._first(tolerances), self._levels()
         if len(self.findings.errors) > before:
             return None
         mechanism = OFFERED.get(self.model.mechanism)
@@ -83,6 +86,7 @@ class AimReader:
             refine=self.model.refine or "gradual",
             first_tolerances=first.beside(tolerances) if looks_twice else (),
             put_back=self.model.append_to == "run",
+            levels=levels,
             **{name: value for name, value in run.items() if value is not None},
         )
         self._warn(aim)
@@ -281,6 +285,18 @@ class AimReader:
                     f"write {least} or more",
                 )
         return replace(usual, written=tuple(given))
+
+    def _levels(self) -> LevelGrid | None:
+        """Return which levels are asked for, where they make a grid."""
+        written = self.model.levels
+        if written is None:
+            return None
+        levels = LevelGrid(written.first, written.rounds, written.refinement, written.finest_share)
+        try:
+            Grid.asked(levels, 1)
+        except ConfigError as error:
+            self.findings.wrong((*self.loc, "levels"), error.message, error.hint)
+        return levels
 
     def _warn(self, aim: Aim) -> None:
         atoms = self.counting.atoms

@@ -29,6 +29,7 @@ _LACKING: Final = {
     "first_tolerance": ", not {mechanism}",
     "alarms_per_period": "; {mechanism} has no runs of windows",
     "release": "; {mechanism} has no noisy counts to release",
+    "levels": "; {mechanism} decides at one level",
     "append": "; {mechanism} has no runs of windows",
     "append_to": "; {mechanism} has no runs of windows",
 }

@@ -122,11 +122,13 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
         "apportion": "how the rates are shared out to several comparisons",
         "refine": "how the second of two phases is drawn",
         "first_tolerance": "the tolerance of the first of two phases",
+        "levels": "which noise levels a progressive mechanism reads",
         "alarms_per_period": "alarms of one run",
         "append": "how often a predicate of one window is asked, until it rings",
         "append_to": "whether it is asked again at once, or among the next windows' predicates",
         "release": "what leaves of a window: alarms, or the noisy counts of its predicates, too",
         "decider": "how a band is decided; auto takes the most effective one",
+        "bound": "what decider: svt asks of its private bound of the values",
         "epsilon": "of a band: loss of one predicate of one window, written as epsilon_max",
         "reference": "what a band lies around: a number, usual[shop], or {feed: forecast}",
         "reference_timeout": "how long a reference's feed may stand still, then a window is denied",
@@ -139,6 +141,16 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
     ("alarms", "*", "reference"): {
         "value": "a number, or a public table's value for a group field: usual[shop]",
         "feed": "a public feed that holds nobody's data: the same aggregate of it",
+    },
+    ("alarms", "*", "levels"): {
+        "first": "loss of the coarsest level; a tenth of the last one's at most",
+        "rounds": "levels in geometric progression, the first and the last included",
+        "refinement": "equal parts that every interval between two of them is cut into",
+        "finest_share": "part of max_fnr and max_fpr that the last level may use",
+    },
+    ("alarms", "*", "bound"): {
+        "theta": "how many of the events the bound leaves whole, as 0.95",
+        "epsilon": "what the bound takes of the alarm's epsilon; a third unless written",
     },
     **DELIVERY,
     CASES: {

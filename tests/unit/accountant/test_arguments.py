@@ -123,6 +123,9 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Count": (bands.Count, {"events": 1}),
     "Sum": (bands.Sum, {"low": 0, "high": 9, "events": 1}),
     "Quantile": (bands.Quantile, {"share": HALF, "domain": range(9), "events": 1}),
+    "Average": (bands.Average, {"low": 0, "high": 9, "events": 1, "scale": 10}),
+    "Relative": (bands.Relative, {"share": HALF}),
+    "half_widths": (bands.half_widths, {"tau": 5, "references": np.array([205, 205])}),
     "choose": (
         bands.choose,
         {"kind": bands.Count(), "epsilon": HALF, "tau": 50, "delta": RATE},
