@@ -125,7 +125,15 @@ def _aggregate(spec: AggregateSpec) -> dict[str, Any]:
         "scale": spec.scale,
         "above": spec.above,
         "not_above": spec.not_above,
+        **_terms(spec),
     }
+
+
+def _terms(spec: AggregateSpec) -> dict[str, Any]:
+    """Return what a linear statistic is made of; others keep the fingerprints they had."""
+    if not spec.terms:
+        return {}
+    return {"terms": [{"factor": term.factor, **_aggregate(term.alone)} for term in spec.terms]}
 
 
 def _band(query: Query) -> dict[str, Any]:

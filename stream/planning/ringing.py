@@ -44,7 +44,7 @@ __all__ = [
 PERCENTS: Final = (0, 25, 50, 75, 90, 100, 110)
 """Where a curve is looked at, in per cent of the threshold (of a band: of its half-width)."""
 
-_ADDED: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS, Weight.SUM})
+_ADDED: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS, Weight.SUM, Weight.LINEAR})
 _NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 

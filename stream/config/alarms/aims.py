@@ -178,7 +178,9 @@ class AimReader:
             spec = self.counting.spec_of(atom)
             if counted.guard:
                 continue
-            if spec.kind in {Weight.SUM, Weight.OFFSET}:
+            if spec.kind is Weight.LINEAR:
+                units.add(("linear", spec.terms, spec.granule))
+            elif spec.kind in {Weight.SUM, Weight.OFFSET}:
                 units.add(("sum", spec.field))
             elif spec.kind is Weight.RANK and spec.largest > 1:
                 units.add(("rank", spec.above, spec.not_above))
@@ -211,7 +213,7 @@ class AimReader:
         if hint:
             message = f"the {word} {decimal(value)} is not a multiple of {decimal(unit)}, the"
             message += " step that sums count in"
-            if spec.kind not in {Weight.SUM, Weight.OFFSET}:
+            if spec.kind not in {Weight.SUM, Weight.OFFSET, Weight.LINEAR}:
                 message = f"the {word} of a count is a whole number, not {decimal(value)}"
             self.findings.wrong(at, message, hint)
         elif value / unit >= LARGEST_STATISTIC:

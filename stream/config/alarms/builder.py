@@ -311,10 +311,9 @@ class QueryBuilder:
         before = len(self.findings.errors)
         for asked, found in constant_comparisons(levels, aggregates, profiles).items():
             aggregate = aggregates[asked.measure]
-            side = (
-                "below" if aggregate.function is not Function.SUM or aggregate.lo >= 0 else "above"
-            )
-            what = "counts" if aggregate.function is not Function.SUM else "such sums"
+            summed = aggregate.function in {Function.SUM, Function.LINEAR}
+            side = "above" if summed and aggregate.lo < 0 else "below"
+            what = "such sums" if summed else "counts"
             message = f"{what} are never {side} 0: {asked.text}"
             at, offset = (*loc, "sql"), asked.threshold.offset
             if found.everywhere:
