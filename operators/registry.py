@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from accountant.arguments import TEXT, expect
 from accountant.errors import ConfigError
 from operators.deciders.mechanism import DECIDER
+from operators.formulas.mirrored import Mirrored, mirrored
 from operators.formulas.probe import PROBE
 from operators.formulas.probe_ent import PROBE_ENT
 from operators.formulas.tslm import TSLM
@@ -97,7 +98,10 @@ def create(
             or an aim it cannot keep.
         ValueError: not one tolerance per atom.
     """
-    return _allowed(mechanism, experimental=experimental).operator(condition, aim, band)
+    found = _allowed(mechanism, experimental=experimental)
+    if aim.promise == "false_alarms":
+        return Mirrored(found.operator(*mirrored(condition, aim), band))
+    return found.operator(condition, aim, band)
 
 
 def price(mechanism: str, condition: Condition, aim: Aim, *, band: Band | None = None) -> Plan:
@@ -113,7 +117,10 @@ def price(mechanism: str, condition: Condition, aim: Aim, *, band: Band | None =
         ConfigError: as :func:`create`.
         ValueError: not one tolerance per atom.
     """
-    return _allowed(mechanism, experimental=False).price(condition, aim, band)
+    found = _allowed(mechanism, experimental=False)
+    if aim.promise == "false_alarms":
+        return found.price(*mirrored(condition, aim), band)
+    return found.price(condition, aim, band)
 
 
 _HINT: Final = f"write one of: {', '.join((*MECHANISMS, *RUN_MECHANISMS))}"

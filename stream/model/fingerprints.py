@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from operators.conditions.condition import HALF
 from operators.registry import mechanism_of
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar
@@ -69,6 +70,8 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
             "first_tolerances": list(aim.first_tolerances),
             "apportion": aim.apportion,
             "refine": aim.refine,
+            **({} if aim.promise == "misses" else {"promise": aim.promise}),
+            **({} if aim.first_share == HALF else {"first_share": _ratio(aim.first_share)}),
             **mechanism_of(query.mechanism).definition(query.condition, aim),
         },
         "mechanism": query.mechanism,

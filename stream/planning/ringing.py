@@ -240,10 +240,13 @@ def threshold_edge(law: RingLaw, cell: int) -> Edge:
         mark = (int(query.condition.atoms[name].thresholds[cell]) - _is_after(text)) * unit
         open_to = 2 * tolerance * unit
         marks.append(mark)
+        below, above = (mark - open_to, mark), (mark, mark + open_to)
+        if query.aim.promise != "misses":
+            below, above = above, below
         if name in formula.literals:
-            either.append((mark - open_to, mark))
+            either.append(below)
         if name not in formula.literals or len(formula.literals) > len(formula.atoms):
-            either.append((mark, mark + open_to))
+            either.append(above)
     return Edge(tuple(dict.fromkeys(marks)), tuple(either))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from operators.conditions.condition import Aim
+from operators.conditions.condition import HALF, Aim
 from operators.conditions.weights import Weight
 from operators.descriptors import FOR_FORMULAS
 from operators.registry import OFFERED
@@ -81,6 +81,8 @@ class AimReader:
             max_fpr=self.model.max_fpr,
             apportion=self.model.apportion,
             refine=self.model.refine or "gradual",
+            promise=self.model.promise,
+            first_share=self.model.first_share or HALF,
             first_tolerances=first.beside(tolerances) if looks_twice else (),
             put_back=self.model.append_to == "run",
             **{name: value for name, value in run.items() if value is not None},
@@ -95,6 +97,10 @@ class AimReader:
             if number is not None and not 1 <= number <= most:
                 message = f"{key} is a whole number from 1 to {most:,}"
                 self.findings.wrong((*self.loc, key), message, f"write {key}: 10")
+        if self.model.first_share is not None and self.model.refine != "fresh":
+            message = "first_share is for refine: fresh: one gradual release shares its rates out"
+            message += " over all its levels at once"
+            self.findings.wrong((*self.loc, "first_share"), message, "write refine: fresh")
         for key, message, hint in misplaced_keys(self.model):
             self.findings.wrong((*self.loc, key), message, hint)
         literals = self.counting.condition.formula.literals
@@ -286,6 +292,13 @@ class AimReader:
 
     def _warn(self, aim: Aim) -> None:
         atoms = self.counting.atoms
+        if aim.promise == "false_alarms":
+            self.findings.note(
+                (*self.loc, "promise"),
+                "false alarms are promised up to the threshold, max_fpr"
+                f" {float(aim.max_fpr or 0):g}: misses are not; max_fnr {float(aim.max_fnr):g} is"
+                " about cells beyond twice the tolerance from it",
+            )
         zero = [
             counted.text
             for atom, counted in enumerate(atoms)
