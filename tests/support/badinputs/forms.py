@@ -45,6 +45,8 @@ FORMS: tuple[Edit, ...] = (
     ("tolerance: 9", "tolerance: 9\n    promise: silence", "33:14", "false_alarms"),
     ("tolerance: 9", "max_fpr: 0.05\n    mechanism: svt\n    promise: false_alarms", "34:14", "remove it, or change mechanism"),
     ("tolerance: 9", "max_fpr: 0.05\n    tolerance: auto\n    usual: 8\n    false_rings: 1 per week\n    promise: false_alarms", "36:14", "write mechanism and tolerance"),
+    ("tolerance: 9", "tolerance: 9\n    mechanism: probe\n    first_share: 0.3", "34:18", "write refine: fresh"),
+    ("tolerance: 9", "tolerance: 9\n    first_share: 0.3", "33:18", "remove it, or change mechanism"),
     ("    sql: |", "    sql: |9", "27:7", "not valid YAML: expected <block end>, but found '<scalar>'"),
     ("    sql: |\n      SELECT room FROM badges", "    sql: |\n SELECT room FROM badges", "27:2", "not valid YAML: expected <block end>, but found '<scalar>'"),
     ("alarms:\n  crowd:", "alarms:\n  - crowd:", "25:3", "write `key: value` lines, indented"),
