@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from accountant.arguments import TEXT, expect
+from accountant.arguments import TEXT, expect, instance_of
 from accountant.errors import ConfigError
+from operators.conditions.condition import Aim, Condition
 from operators.deciders.mechanism import DECIDER
 from operators.formulas.mirrored import Mirrored, mirrored
 from operators.formulas.probe import PROBE
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from operators.base import Band, Operator, Plan
-    from operators.conditions.condition import Aim, Condition
     from operators.descriptors import Mechanism
 
 __all__ = [
@@ -99,6 +99,7 @@ def create(
         ValueError: not one tolerance per atom.
     """
     found = _allowed(mechanism, experimental=experimental)
+    _check(condition, aim)
     if aim.promise == "false_alarms":
         return Mirrored(found.operator(*mirrored(condition, aim), band))
     return found.operator(condition, aim, band)
@@ -118,12 +119,19 @@ def price(mechanism: str, condition: Condition, aim: Aim, *, band: Band | None =
         ValueError: not one tolerance per atom.
     """
     found = _allowed(mechanism, experimental=False)
+    _check(condition, aim)
     if aim.promise == "false_alarms":
         return found.price(*mirrored(condition, aim), band)
     return found.price(condition, aim, band)
 
 
 _HINT: Final = f"write one of: {', '.join((*MECHANISMS, *RUN_MECHANISMS))}"
+
+
+def _check(condition: Condition, aim: Aim) -> None:
+    """Refuse what is no condition, or no aim, before either is asked anything."""
+    expect(instance_of(Condition), condition=condition)
+    expect(instance_of(Aim), aim=aim)
 
 
 def _allowed(name: str, *, experimental: bool) -> Mechanism:

@@ -63,7 +63,7 @@ GROUPS: tuple[Edit, ...] = (
     ("COUNT(*) > 30", "COUNT(*) > Infinity", "30:25", "write a number such as 120, or a declared table's value"),
     ("COUNT(*) > 30", "COUNT(*) > 0x1E", "30:26", "this is not SQL we can read near `x1E`"),
     ("COUNT(*) > 30", "COUNT(*) > 30 * 2", "30:25", "write a number such as 120, or a declared table's value"),
-    ("COUNT(*) > 30", "COUNT(*) > AVG(age)", "30:25", "write a number such as 120, or a declared table's value"),
+    ("COUNT(*) > 30", "COUNT(*) > AVG(age)", "30:25", "compare it with a number"),
     ("COUNT(*) > 30", "COUNT(*) > age", "30:25", "write a number such as 120, or a declared table's value"),
     ("COUNT(*) > 30", "COUNT(*) > capacity", "30:25", "write a number such as 120, or a declared table's value"),
     ("COUNT(*) > 30", "COUNT(*) > capacity(room)", "30:25", "write a number such as 120, or a declared table's value"),
