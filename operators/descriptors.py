@@ -17,10 +17,20 @@ if TYPE_CHECKING:
 
     from operators.base import Band, Operator, PaneOperator, Plan, RunOperator
 
-__all__ = ["CONDITION_KEYS", "EARLY_HINT", "FOR_FORMULAS", "Maker", "Mechanism"]
+__all__ = [
+    "CONDITION_KEYS",
+    "EARLY_HINT",
+    "FOR_FORMULAS",
+    "WINDOW_KEYS",
+    "Maker",
+    "Mechanism",
+]
 
 CONDITION_KEYS: Final = ("max_fpr", "tolerance", "apportion")
 """Keys of an alarm that mechanisms of conditions read, beyond those that every alarm may have."""
+
+WINDOW_KEYS: Final = (*CONDITION_KEYS, "promise")
+"""Those that mechanisms read that decide each window by itself."""
 
 FOR_FORMULAS: Final = "write mechanism: probe-ent, or tslm"
 """The hint where a mechanism decides one comparison and there are several."""
@@ -77,7 +87,7 @@ class Mechanism:
 
     name: str
     releases: str
-    keys: tuple[str, ...] = CONDITION_KEYS
+    keys: tuple[str, ...] = WINDOW_KEYS
     needs: tuple[str, ...] = ()
     refuses: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     single: Maker | None = None

@@ -27,6 +27,8 @@ class Weight(StrEnum):
     """``scale`` times clipped x, less the cell's pivot: the sign of a mean's distance to it."""
     RANK = "rank"
     """``above`` where clipped x exceeds the cell's pivot, else ``not_above``: for quantiles."""
+    LINEAR = "linear"
+    """Whole multiples of what several counts and sums add up, of every term it counts in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from accountant.arguments import expect, instance_of
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Plan
 from operators.conditions.condition import Aim, Condition
-from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
+from operators.descriptors import WINDOW_KEYS, Maker, Mechanism
 from operators.formulas.abreast import Walks
 from operators.formulas.chances import walk_chances
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
@@ -224,7 +224,7 @@ def _plan(condition: Condition, aim: Aim, levels: list[_Levels]) -> Plan:
 PROBE_ENT: Final = Mechanism(
     name="probe-ent",
     releases="which predicates ring",
-    keys=(*CONDITION_KEYS, "first_tolerance", "levels"),
+    keys=(*WINDOW_KEYS, "first_tolerance", "levels"),
     definition=level_definition,
     formula=Maker(ProbeEnt.planned, ProbeEnt.priced),
     first_phase=True,

@@ -15,7 +15,7 @@ from accountant.costs.levels import LevelCosts
 from accountant.units import from_loss_units
 from operators.base import Decision, Plan, Promise
 from operators.conditions.atoms import IntegerTest
-from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
+from operators.descriptors import WINDOW_KEYS, Maker, Mechanism
 from operators.noise.source import SOURCE
 from operators.single.abreast import each_by_itself, repeated
 from operators.single.adapter import Single, asked
@@ -158,7 +158,7 @@ def _over_its_grid(mechanism: type[Ppwlm]) -> Maker:
 PPWLM: Final = Mechanism(
     name=Ppwlm.name,
     releases="which predicates ring",
-    keys=(*CONDITION_KEYS, "levels"),
+    keys=(*WINDOW_KEYS, "levels"),
     single=_over_its_grid(Ppwlm),
     definition=level_definition,
     collective=True,
@@ -168,7 +168,7 @@ PPWLM: Final = Mechanism(
 DPPWLM: Final = Mechanism(
     name=Dppwlm.name,
     releases="which predicates ring",
-    keys=(*CONDITION_KEYS, "levels"),
+    keys=(*WINDOW_KEYS, "levels"),
     single=_over_its_grid(Dppwlm),
     definition=level_definition,
     collective=True,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, WrapValidator
 
 from accountant.units import PrivacyUnit
-from operators.conditions.condition import Refine, Rule
+from operators.conditions.condition import Promised, Refine, Rule
 from operators.deciders import DECIDER_NAMES
 from operators.registry import DEFAULT, OFFERED
 from stream.config.closed import Closed as _Model
@@ -291,6 +291,7 @@ class AlarmModel(LifecycleModel):
     active: Text | None = None
     max_fnr: Probability
     max_fpr: Probability | None = None
+    promise: Annotated[Promised, PlainValidator(_word_of(get_args(Promised)))] = "misses"
     share: Share | None = None
     usual: Text | None = None
     false_rings: FalseRingsText | None = None
@@ -305,6 +306,7 @@ class AlarmModel(LifecycleModel):
     refine: Annotated[Refine, PlainValidator(_word_of(get_args(Refine)))] | None = None
     first_tolerance: Amounts | None = None
     levels: LevelsModel | None = None
+    first_share: Probability | None = None
     alarms_per_period: Whole | None = None
     append: Whole | None = None
     append_to: Annotated[AppendTo, PlainValidator(_word_of(get_args(AppendTo)))] | None = None

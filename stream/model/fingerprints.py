@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from operators.conditions.condition import HALF
 from operators.conditions.widths import Relative
 from operators.registry import mechanism_of
 from stream.windows.calendars import FixedCalendar, LocalCalendar
@@ -71,6 +72,8 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
             "first_tolerances": list(aim.first_tolerances),
             "apportion": aim.apportion,
             "refine": aim.refine,
+            **({} if aim.promise == "misses" else {"promise": aim.promise}),
+            **({} if aim.first_share == HALF else {"first_share": _ratio(aim.first_share)}),
             **mechanism_of(query.mechanism).definition(query.condition, aim),
         },
         "mechanism": query.mechanism,
@@ -127,7 +130,15 @@ def _aggregate(spec: AggregateSpec) -> dict[str, Any]:
         "scale": spec.scale,
         "above": spec.above,
         "not_above": spec.not_above,
+        **_terms(spec),
     }
+
+
+def _terms(spec: AggregateSpec) -> dict[str, Any]:
+    """Return what a linear statistic is made of; others keep the fingerprints they had."""
+    if not spec.terms:
+        return {}
+    return {"terms": [{"factor": term.factor, **_aggregate(term.alone)} for term in spec.terms]}
 
 
 def _band(query: Query) -> dict[str, Any]:

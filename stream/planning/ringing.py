@@ -45,7 +45,7 @@ __all__ = [
 PERCENTS: Final = (0, 25, 50, 75, 90, 100, 110)
 """Where a curve is looked at, in per cent of the threshold (of a band: of its half-width)."""
 
-_ADDED: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS, Weight.SUM})
+_ADDED: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS, Weight.SUM, Weight.LINEAR})
 _NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
@@ -241,10 +241,13 @@ def threshold_edge(law: RingLaw, cell: int) -> Edge:
         mark = (int(query.condition.atoms[name].thresholds[cell]) - _is_after(text)) * unit
         open_to = 2 * tolerance * unit
         marks.append(mark)
+        below, above = (mark - open_to, mark), (mark, mark + open_to)
+        if query.aim.promise != "misses":
+            below, above = above, below
         if name in formula.literals:
-            either.append((mark - open_to, mark))
+            either.append(below)
         if name not in formula.literals or len(formula.literals) > len(formula.atoms):
-            either.append((mark, mark + open_to))
+            either.append(above)
     return Edge(tuple(dict.fromkeys(marks)), tuple(either))
 
 

@@ -82,6 +82,7 @@ class QueryBuilder:
         left_open = open_keys(model)
         check_wanted(model, left_open, loc, self.findings)
         alarms, model = model.alarms_per_period, settled(model, left_open)
+        self._check_promise(model, left_open, loc)
         if (wrong := named_wrongly(model.mechanism)) is not None:
             self.findings.wrong((*loc, "mechanism"), *wrong)
         if model.max_fnr + (model.max_fpr or model.max_fnr) >= 1:
@@ -154,6 +155,19 @@ class QueryBuilder:
                 offset=parsed.where_offset,
             )
         return self._finished(query, parsed.measures, loc)
+
+    def _check_promise(self, model: AlarmModel, left_open: tuple[str, ...], loc: Loc) -> None:
+        """Refuse a promise on false alarms that lacks its rate, or whose rest is to be found."""
+        if model.promise == "misses":
+            return
+        if model.max_fpr is None:
+            message = "promise: false_alarms needs max_fpr: it is what is promised"
+            self.findings.wrong((*loc, "promise"), message, "write max_fpr: 0.05")
+        if left_open or model.false_rings is not None or model.max_delay is not None:
+            message = "promise: false_alarms leaves nothing to be found: tocsin plan searches for"
+            message += " alarms that promise misses"
+            hint = "write mechanism and tolerance, without false_rings and max_delay"
+            self.findings.wrong((*loc, "promise"), message, hint)
 
     def _finished(self, query: Query, measures: Sequence[Measure], loc: Loc) -> Query | None:
         """Return the query with its fingerprint, or ``None`` where its runs cannot be."""
@@ -311,10 +325,9 @@ class QueryBuilder:
         before = len(self.findings.errors)
         for asked, found in constant_comparisons(levels, aggregates, profiles).items():
             aggregate = aggregates[asked.measure]
-            side = (
-                "below" if aggregate.function is not Function.SUM or aggregate.lo >= 0 else "above"
-            )
-            what = "counts" if aggregate.function is not Function.SUM else "such sums"
+            summed = aggregate.function in {Function.SUM, Function.LINEAR}
+            side = "above" if summed and aggregate.lo < 0 else "below"
+            what = "such sums" if summed else "counts"
             message = f"{what} are never {side} 0: {asked.text}"
             at, offset = (*loc, "sql"), asked.threshold.offset
             if found.everywhere:

@@ -56,6 +56,9 @@ def check_early(
     if mechanism is not None and mechanism.early is None:
         message = f"{mechanism.name} decides a window when it is over, and not step by step"
         findings.wrong((*loc, "mechanism"), message, EARLY_HINT)
+    if model.promise != "misses":
+        message = "an early alarm promises misses: it rings at the first look that says so"
+        findings.wrong((*loc, "promise"), message, "leave promise out, or write TUMBLE")
     if len(set(parsed.having.leaves())) > 1:
         findings.wrong(
             (*loc, "sql"),

@@ -27,10 +27,12 @@ _OWNED: Final = tuple(dict.fromkeys(key for one in OFFERED.values() for key in o
 _LACKING: Final = {
     "refine": "; {mechanism} has no second phase of its own",
     "first_tolerance": ", not {mechanism}",
+    "first_share": "; {mechanism} has no second phase of its own",
     "alarms_per_period": "; {mechanism} has no runs of windows",
     "release": "; {mechanism} has no noisy counts to release",
     "levels": "; {mechanism} decides at one level",
     "append": "; {mechanism} has no runs of windows",
+    "promise": "; {mechanism} promises misses, and no false alarms, up to the threshold",
     "append_to": "; {mechanism} has no runs of windows",
 }
 """What is said of a mechanism that does not read a key, where more can be said than that."""

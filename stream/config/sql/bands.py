@@ -14,11 +14,11 @@ from sqlglot import exp
 
 from operators.conditions.comparison import Comparison
 from stream.config.alarms.reduction import Function
-from stream.config.sql.having import is_aggregate
 from stream.config.sql.nodes import (
     COMPARISONS,
     SqlProblem,
     first_extra,
+    is_aggregate,
     named,
     numeric,
     start,

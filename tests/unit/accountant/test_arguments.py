@@ -50,7 +50,10 @@ COST = accountant.UniformCost(7, 1)
 CHARGE = accountant.Charge(WINDOW, COST, 1, periods=(0,))
 
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
-    "Aim": (operators.Aim, {"max_fnr": RATE, "tolerances": (9,), "max_fpr": RATE}),
+    "Aim": (
+        operators.Aim,
+        {"max_fnr": RATE, "tolerances": (9,), "max_fpr": RATE, "first_share": RATE},
+    ),
     "Atom": (operators.Atom, {"steps": 19}),
     "Band": (operators.Band, {"references": np.array([1]), "decider": TIGHT}),
     "Condition": (
