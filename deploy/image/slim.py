@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["compile_imported", "import_all", "removed", "slim"]
+__all__ = ["compile_imported", "import_all", "link", "removed", "slim", "strip"]
 
 INSTALLERS = ("pip", "setuptools", "wheel", "_distutils_hack", "pkg_resources")
 TESTED = ("numpy", "scipy", "pyarrow", "greenlet")
