@@ -215,6 +215,16 @@ class RunOperator(Operator, Protocol):
         """
         ...
 
+    def missed_in_silence(self, asked: int, tolerance: int | None = None) -> float:
+        """Return how likely a cell at its threshold is missed, given that a run was silent so far.
+
+        Args:
+            asked: questions of the run so far, none of which rang.
+            tolerance: all were about cells this far beyond their thresholds, in the unit of
+                thresholds; ``None`` for cells that were just beyond them, which is worse.
+        """
+        ...
+
     def asked_last(self, cell: int, statistics: NDArray[np.int64]) -> float:
         """Return how likely a cell rings in the first window of a run, asked after all others.
 

@@ -79,6 +79,7 @@ __all__ = [
     "PunctuationModel",
     "ReferenceModel",
     "Release",
+    "ReleaseWord",
     "TableModel",
 ]
 
@@ -131,6 +132,7 @@ _DeciderName = Annotated[
 ]
 
 Release = Literal["alarms", "counts"]
+ReleaseWord = Annotated[Release, PlainValidator(_word_of(get_args(Release)))]
 """What leaves of an alarm's windows: which predicates ring, or their noisy counts, too."""
 
 AppendTo = Literal["window", "run"]
@@ -287,7 +289,7 @@ class AlarmModel(LifecycleModel):
     alarms_per_period: Whole | None = None
     append: Whole | None = None
     append_to: Annotated[AppendTo, PlainValidator(_word_of(get_args(AppendTo)))] | None = None
-    release: Annotated[Release, PlainValidator(_word_of(get_args(Release)))] = "alarms"
+    release: ReleaseWord = "alarms"
     decider: _DeciderName | None = None
     epsilon: CellEpsilon | None = None
     reference: ReferenceModel | None = None

@@ -138,6 +138,8 @@ def _run_line(run: RunOutlook, plan: ScopePlan) -> dict[str, object]:
         "negatives": run.negatives,
         "alpha": run.alpha,
         "beta": float(run.beta),
+        "missed_in_silence": run.silent,
+        "missed_in_near_silence": run.silent_near,
         "tslm_epsilon": f"{float(run.window_epsilon):.12f}",
         "tslm_worst": None if run.windows_units is None else epsilon_text(run.windows_units),
     }

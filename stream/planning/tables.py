@@ -125,6 +125,7 @@ def _runs_table(runs: Sequence[RunOutlook], alarms: Alarms) -> Table:
         "correction",
         "questions\nnegatives",
         "right\nfrom",
+        "missed if\nsilent",
         "by\ntslm",
     ):
         table.add_column(heading, justify="right")
@@ -137,6 +138,7 @@ def _runs_table(runs: Sequence[RunOutlook], alarms: Alarms) -> Table:
             f"{run.correction:.6g}",
             "no end" if run.questions is None else questions,
             "" if run.alpha is None else f"{run.alpha:.6g}",
+            "" if run.silent is None else f"{run.silent:.2g}\n{run.silent_near:.2g}",
             "no end" if run.windows_units is None else _decimals(run.windows_units),
         )
     return table
