@@ -151,6 +151,11 @@ board-pictures: system $(DEV)  ## pictures of the board in Chromium, to look at 
 	@mkdir -p $(or $(BOARD_PICTURES),.cache/board)
 	BOARD_PICTURES=$(or $(BOARD_PICTURES),.cache/board) $(PYTEST) tests/integration/test_board_in_chromium.py
 
+.PHONY: image-check
+image-check: system $(DEV)  ## the image from its Dockerfile: size, contents, a replay, a worker (PYTHON312=where one is)
+	@deploy/prerequisites.sh podman buildah debootstrap binutils
+	TOCSIN_IMAGE_PYTHON=$(PYTHON312) $(PYTEST) -s --timeout=7200 tests/deploy/image_in_podman.py
+
 .PHONY: reference
 reference: $(DEV)  ## write the pages of docs/reference from the docstrings
 	$(BIN)/python -m tests.docs.reference --write

@@ -11,7 +11,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from deploy.audit.advisories import verdict
-from deploy.image.slim import bill
+from deploy.image.bill import bill
 
 FINE = {"name": "fine", "version": "1.0", "vulns": []}
 BAD = {"name": "bad", "version": "2.0", "vulns": [{"id": "PYSEC-1", "fix_versions": ["2.1"]}]}
