@@ -91,6 +91,7 @@ def _scope_status(tx: Transaction, scope: ScopeRow, past: Past) -> ScopeStatus:
         reservations=len(reserved),
         pending=len(tx.charges.in_state(name, ChargeState.PENDING)),
         anchor=anchor_text(scope.chain_link, scope.chain_hash),
+        promise=scope.promise,
     )
 
 

@@ -264,6 +264,8 @@ class Aim:
         pane_units: loss units of one pane that others have planned for; never less than needed.
         looks: how often a cell of a window is looked at, at the latest until it rings; 1 where a
             window is decided when it is over.
+        gaussian: whether a Gaussian budget pays: losses are then ``mu^2 / 2``, of mechanisms that
+            are mu-GDP.
     """
 
     max_fnr: Fraction
@@ -278,6 +280,7 @@ class Aim:
     panes: int = 1
     pane_units: int = 0
     looks: int = 1
+    gaussian: bool = False
 
     def __post_init__(self) -> None:
         """Check what the parts are; mechanisms say what they can keep."""
