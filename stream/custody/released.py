@@ -250,7 +250,9 @@ class _Comparing:
                 continue
             if len(decisions) > 1:
                 yield f"{where}: {len(decisions)} decision records contradict each other"
-            yield from _altered(alarms, _lost_of(record), None, where)
+            yield from _altered(
+                alarms, {each: getattr(record, each) for each in _OF_NO_KIND}, None, where
+            )
             found = [one.alarm_id for one in alarms]
             if not record.alarms_digest:
                 yield from self._counted(found, record.alarms, number, where, _BY_COUNT_ALONE)
@@ -361,10 +363,6 @@ def _altered(
         if again != one:
             wrong = ", ".join(fields_altered(one, again))
             yield f"{where}: alarm {one.alarm_id} was altered: {wrong}"
-
-
-def _lost_of(record: DecisionRecord) -> dict[str, Any]:
-    return loss_fields(record.loss_units, gaussian=record.promise is not msgspec.UNSET)
 
 
 def _other_ids(

@@ -86,7 +86,7 @@ def test_neighbouring_entries_are_as_private_as_is_charged(
     assert not too_far_apart(tslm, tslm.units)
     assert too_far_apart(tslm, tslm.units * 99 // 100)
     assert (np.diff(tslm.probabilities.astype(object)) > 0).all()
-    assert 0 < int(tslm.probabilities[0])
+    assert int(tslm.probabilities[0]) > 0
     # What is one step apart is what neighbouring statistics are: D units, at most.
     statistics = np.arange(THRESHOLD - 3 * sensitivity, THRESHOLD + 3 * sensitivity, dtype=np.int64)
     test = replace(tslm.test, thresholds=np.full(statistics.size, THRESHOLD, dtype=np.int64))
@@ -108,7 +108,7 @@ def test_promise_holds_exactly(
 def test_charge_is_about_the_theoretical_minimum(
     sensitivity: int, tolerance: int, beta: Fraction, alpha: Fraction | None
 ) -> None:
-    """No mu-GDP mechanism goes from 1 - beta to alpha in fewer units; here it is 1 in 1,000 more."""
+    """No mu-GDP mechanism takes fewer units from 1 - beta to alpha; here 1 in 1,000 more."""
     tslm = planned(sensitivity, tolerance, beta, alpha)
     steps = tslm.test.steps(tolerance)
     least = (quantile(1 - beta) - quantile(beta if alpha is None else alpha)) / steps

@@ -1,4 +1,4 @@
-"""The normal law by another way than the code under test: a series of positive terms, in Decimal."""
+"""The normal law by another way than the code under test: positive terms, in Decimal."""
 
 from __future__ import annotations
 

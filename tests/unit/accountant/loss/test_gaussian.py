@@ -78,7 +78,8 @@ def test_a_text_is_read_as_what_it_was_written_of() -> None:
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta"), [("0", "1e-6"), ("101", "1e-6"), ("4", "0.01"), ("4", "0"), ("4", "1e-19")]
+    ("epsilon", "delta"),
+    [("0", "1e-6"), ("101", "1e-6"), ("4", "0.01"), ("4", "0"), ("4", "1e-19")],
 )
 def test_promises_that_mean_nothing_are_refused(epsilon: str, delta: str) -> None:
     """A delta of one in a hundred publishes one person in a hundred."""
