@@ -21,12 +21,7 @@ from accountant.store.declaration import made_from
 from stream.custody.published import Number, fields_altered
 from stream.custody.releasedcounts import altered_counts, counts_once, other_counts
 from stream.decisions.counts import counts_shown
-from stream.decisions.records import (
-    alarm_id,
-    alarms_digest,
-    decision_loss_fields,
-    loss_fields,
-)
+from stream.decisions.records import alarm_id, alarms_digest, decision_loss_fields, loss_fields
 from stream.decisions.release import (
     decision_record,
     encode_released,
@@ -317,7 +312,6 @@ class _Comparing:
             "outcome": decision.outcome.value,
             "reason": decision.reason,
             "alarms": decision.alarm_count,
-            **dict.fromkeys(("epsilon_units", "rho_units"), msgspec.UNSET),
             **_OF_NO_KIND,
             **decision_loss_fields(decision.epsilon_units, gaussian=gaussian),
             "fingerprint": decision.fingerprint,
