@@ -7,6 +7,7 @@ its first event shows no increase.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final
 
@@ -261,6 +262,7 @@ class Custodian:
                 self.denied_at.labels(query, reason)
 
 
+@cache  # it is read from a file
 def _version() -> str:
     try:
         return version("tocsin")
