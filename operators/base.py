@@ -70,7 +70,8 @@ class Plan:
 
     Args:
         mechanism: its name as in the configuration.
-        epsilon: loss of one cell at worst; a whole number of loss units.
+        epsilon: loss of one cell at worst; a whole number of loss units. Where a Gaussian budget
+            pays, of ``mu^2 / 2``, as is the limit.
         limit: the least epsilon any mechanism can pay for the same promise. For a formula it is a
             lower bound, seldom reached: what its most demanding literal would cost alone. Without
             ``max_fpr`` it is that among mechanisms that also keep ``max_fnr`` as false-alarm rate

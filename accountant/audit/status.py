@@ -87,6 +87,7 @@ def _scope_status(tx: Transaction, scope: ScopeRow, past: Past) -> ScopeStatus:
         reservations=len(reserved),
         pending=len(still_open) - len(reserved),
         anchor=anchor_text(scope.chain_link, scope.chain_hash),
+        promise=scope.promise,
     )
 
 

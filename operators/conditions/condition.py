@@ -281,6 +281,8 @@ class Aim:
             false, and ``max_fnr`` misses where it holds with every literal moved against it by 2u.
         first_share: part of both rates that ProBE's first phase may use, in (0, 1), where each
             phase has noise of its own; the second one has the rest.
+        gaussian: whether a Gaussian budget pays: losses are then ``mu^2 / 2``, of mechanisms that
+            are mu-GDP.
     """
 
     max_fnr: Fraction
@@ -298,6 +300,7 @@ class Aim:
     levels: LevelGrid | None = None
     promise: Promised = "misses"
     first_share: Fraction = HALF
+    gaussian: bool = False
 
     def __post_init__(self) -> None:
         """Check what the parts are; mechanisms say what they can keep."""

@@ -28,6 +28,7 @@ from stream.config.delivery.keys import (
 from stream.config.scalars import (
     Address,
     CellEpsilon,
+    Delta,
     Duration,
     DurationMs,
     Epsilon,
@@ -51,7 +52,7 @@ from stream.config.scalars import (
 from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
 from stream.logs.settings import Form, Level
-from stream.model.alarms import Overrun
+from stream.model.alarms import Overrun, PromiseKind
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
 
 if TYPE_CHECKING:
@@ -254,6 +255,8 @@ class BudgetModel(_Model):
 
     unit: Annotated[PrivacyUnit, PlainValidator(choice(PrivacyUnit))]
     epsilon_max: Epsilon
+    promise: Annotated[PromiseKind, PlainValidator(choice(PromiseKind))] = PromiseKind.PURE
+    delta: Delta | None = None
     period: _Period | None = None
     contribution: ContributionModel | None = None
     on_overrun: Annotated[Overrun, PlainValidator(choice(Overrun))] = Overrun.REFUSE

@@ -47,7 +47,8 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
 
     Args:
         query: the query; its fingerprint is not read.
-        budget: the wall it lives under; unit, caps and periods count, ``epsilon_max`` does not.
+        budget: the wall it lives under; unit, caps, periods and the kind of promise
+            count, ``epsilon_max`` and ``delta`` do not.
 
     Returns:
         Nested dictionaries of strings, whole numbers and ``None``, ready for JSON.
@@ -85,6 +86,7 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
             "predicates_per_window": budget.contribution.predicates_per_window,
             "events_per_cell": budget.contribution.events_per_cell,
             "period": _period(budget),
+            **({} if budget.gaussian is None else {"promise": "gdp"}),
             **({"share": _ratio(query.share)} if query.share else {}),
             **_few(budget),
         },

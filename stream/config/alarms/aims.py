@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from accountant.errors import ConfigError
 from operators.conditions.condition import HALF, Aim
@@ -77,7 +77,8 @@ class AimReader:
             return None
         mechanism = OFFERED.get(self.model.mechanism)
         looks_twice = mechanism is not None and mechanism.first_phase
-        run = {"alarms": self.model.alarms_per_period, "questions": self.model.append}
+        alarms, often = self.model.alarms_per_period, self.model.append
+        run: dict[str, Any] = {"alarms": alarms, "questions": often}
         aim = Aim(
             max_fnr=self.model.max_fnr,
             tolerances=tolerances,

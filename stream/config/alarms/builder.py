@@ -15,7 +15,7 @@ from stream.config.alarms.bands import BandReader, ReadAlarm
 from stream.config.alarms.caps import tell_caps
 from stream.config.alarms.contradictions import constant_comparisons, constant_condition
 from stream.config.alarms.early import check_early, is_steady, looks_of
-from stream.config.alarms.mechanism_keys import named_wrongly
+from stream.config.alarms.mechanism_keys import check_gaussian, named_wrongly
 from stream.config.alarms.reduction import Function
 from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
@@ -117,8 +117,13 @@ class QueryBuilder:
         read = self._read(parsed, model, tables, loc, left_open)
         usual = usual_of(model, parsed, tables)
         lifecycle = build_lifecycle(model, parsed.group, loc, self.findings)
+        tested = None if read is None else read.condition
+        check_gaussian(
+            model, tested, left_open, budget=self.budget, findings=self.findings, loc=loc
+        )
         if calendar is None or read is None or len(self.findings.errors) > before:
             return None
+        looks, gaussian = looks_of(calendar), self.budget.gaussian is not None
         query = Query(
             id=name,
             feed=parsed.feed,
@@ -127,7 +132,7 @@ class QueryBuilder:
             where=parsed.where,
             aggregates=read.aggregates,
             condition=read.condition,
-            aim=replace(read.aim, alarms=alarms or read.aim.alarms, looks=looks_of(calendar)),
+            aim=replace(read.aim, alarms=alarms or read.aim.alarms, looks=looks, gaussian=gaussian),
             first=read.first,
             texts=read.texts,
             mechanism=model.mechanism,

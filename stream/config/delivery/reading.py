@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 from pydantic import BaseModel, Field
 
 from accountant.errors import ConfigError
+from stream.config.budgets import build_budget
 from stream.config.closed import Closed
-from stream.config.declarations import build_budget, build_kafka
+from stream.config.declarations import build_kafka
 from stream.config.delivery.building import build_board, build_delivery, build_lifecycle
 from stream.config.delivery.keys import BoardModel, DeliverModel, LifecycleModel
 from stream.config.keys import EXAMPLES, MODELS, BudgetModel, KafkaModel, LogModel, ReleaseWord

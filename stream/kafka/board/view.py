@@ -353,13 +353,22 @@ def _promise(budget: Budget | None) -> Iterator[tuple[str, str]]:
     elif budget.periods.calendar is not None:
         whose = "all events of one person in one period"
         period = budget.periods.describe().removeprefix("tumbling windows of ")
+    gaussian = budget.gaussian
     yield "epsilon_max", epsilon
+    if gaussian is not None:
+        yield "delta", f"{float(gaussian.delta):g} (promise gdp)"
     yield "unit", f"{budget.unit.value}: {whose}"
     yield "period", period
     words = (
         f"With {whose} or without, nothing that these alarms say is more than e^{epsilon} times "
         "as likely, whatever else is known. A window that would go beyond is denied."
     )
+    if gaussian is not None:
+        words = (
+            f"With {whose} or without, nothing that these alarms say is more than e^{epsilon} times"
+            f" as likely, but for {float(gaussian.delta):g} of probability, by Gaussian privacy;"
+            " whatever else is known. A window that would go beyond is denied."
+        )
     yield "promise", words
 
 
