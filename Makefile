@@ -34,7 +34,7 @@ demo: $(RUN)  ## replay a shop's year and a simulated office
 
 .PHONY: test
 test: system $(DEV)  ## everything CI runs, with a real Kafka and a real PostgreSQL
-	@$(MAKE) --no-print-directory --jobs=2 check tested
+	@$(MAKE) --no-print-directory --jobs=2 check tested deploy-check DEPLOY_TESTS=
 
 # Beside the check: the one takes a core for a minute, the other begins by waiting for brokers.
 .PHONY: tested
@@ -46,13 +46,14 @@ quick: $(DEV)  ## the unit tests, without servers and without what takes seconds
 	$(PYTEST) --numprocesses=auto --dist=worksteal -m "not long" tests/unit tests/house
 
 .PHONY: check
-check: $(DEV)  ## linters, types, import directions and the measures of the layout
+check: $(DEV)  ## linters, types, import directions, the measures of the layout, no secret in the tree
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
-	$(BIN)/mypy --strict -p deploy.kafka -p deploy.grafana -p deploy.image -p deploy.helm -p deploy.up
+	$(BIN)/mypy --strict -p deploy.kafka -p deploy.grafana -p deploy.image -p deploy.helm -p deploy.up -p deploy.audit
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.house.measures
+	$(BIN)/python -m tests.house.leaks
 
 # The tests' processes begin at the same time with the same files: one compiles for all of them.
 # What cannot be read is told by the tests themselves.
@@ -62,10 +63,21 @@ compiled: $(DEV)
 
 HELM := $(or $(shell command -v helm),.cache/bin/helm)
 HELM_VERSION := v3.16.4
+# Schemas, promtool, the image's bill and the site are tests: `make test` runs them with all others, and
+# takes helm where it is; building it takes minutes, and what it rendered last is checked by tests.
+DEPLOY_TESTS ?= tests/deploy tests/docs/test_asyncapi.py tests/docs/test_site.py
 .PHONY: deploy-check
-deploy-check: system $(DEV) $(HELM)  ## what is deployed: helm lints and renders the chart, schemas, promtool, compose, the image
-	$(BIN)/python -m deploy.helm.chart $(HELM)
-	$(PYTEST) tests/deploy
+deploy-check: system $(DEV) sbom $(if $(DEPLOY_TESTS),$(HELM))  ## what is deployed: helm, schemas, promtool, compose, the image, its bill, advisories, the site
+	@if [ -x $(HELM) ]; then $(BIN)/python -m deploy.helm.chart $(HELM); \
+		else echo "helm is not here: the chart as it was rendered last is checked"; fi
+	$(BIN)/python -m deploy.audit.advisories
+	$(if $(DEPLOY_TESTS),$(PYTEST) $(DEPLOY_TESTS))
+
+.PHONY: sbom
+sbom: $(DEV)  ## the bill of what a user installs, in .cache/sbom.json (CycloneDX; checked against its schema)
+	@mkdir -p .cache
+	PYTHONWARNINGS=ignore $(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application \
+		--spec-version 1.6 --output-reproducible --output-file .cache/sbom.json requirements/image.lock
 
 .cache/bin/helm:
 	@command -v go >/dev/null || { echo "missing: helm 3, or Go to build it" >&2; exit 1; }
@@ -97,6 +109,7 @@ bench-accountant: $(DEV)  ## the ledger at scale, grants, maximum overlap, min-e
 	$(BIN)/python -m benchmarks.ledger_age --write
 	$(BIN)/python -m benchmarks.filter_grants --write
 	$(BIN)/python -m benchmarks.overlap --write
+	$(BIN)/python -m benchmarks.overlap_sets --write
 	$(BIN)/python -m benchmarks.minentropy --write
 
 .PHONY: bench-utility
@@ -121,7 +134,7 @@ crash: system $(DEV)  ## in full: kill -9 at every step on real servers, and a r
 	$(PYTEST) tests/integration/test_crash_matrix.py tests/unit/stream/replay/test_run_alarms.py --full --timeout=7200
 
 .PHONY: simulate-faults
-simulate-faults: $(DEV)  ## the real code on one thread with seeded faults (SEEDS=10000), and mutants; writes the report
+simulate-faults: $(DEV)  ## the real code on one thread with seeded faults (SEEDS=10000), and mutants; goes on where it ended, writes the report
 	$(BIN)/python -m tests.faults --seeds $(or $(SEEDS),10000) --hunt 1000 --write
 
 .PHONY: soak
@@ -129,10 +142,19 @@ soak: system $(DEV)  ## forty minutes of kills, an outage and wrong clocks under
 	$(PYTEST) tests/soak/test_soak.py --full --timeout=7200 --capture=no
 	$(BIN)/python -m tests.soak.kills --write
 
+.PHONY: deliveries
+deliveries: system $(DEV)  ## nine minutes in which all that deliver and bridge need die in turn; writes its report
+	$(BIN)/python -m tests.deliveries --write
+
 .PHONY: board-pictures
-board-pictures: system $(DEV)  ## the board in Chromium: keyboard, phone, dark; pictures to look at (BOARD_PICTURES=folder)
-	@deploy/prerequisites.sh chromium
-	$(PYTEST) tests/integration/board_in_chromium.py
+board-pictures: system $(DEV)  ## pictures of the board in Chromium, to look at (BOARD_PICTURES=.cache/board)
+	@mkdir -p $(or $(BOARD_PICTURES),.cache/board)
+	BOARD_PICTURES=$(or $(BOARD_PICTURES),.cache/board) $(PYTEST) tests/integration/test_board_in_chromium.py
+
+.PHONY: image-check
+image-check: system $(DEV)  ## the image from its Dockerfile: size, contents, a replay, a worker (PYTHON312=where one is)
+	@deploy/prerequisites.sh podman buildah debootstrap binutils
+	TOCSIN_IMAGE_PYTHON=$(PYTHON312) $(PYTEST) -s --timeout=7200 tests/deploy/image_in_podman.py
 
 .PHONY: reference
 reference: $(DEV)  ## write the pages of docs/reference from the docstrings

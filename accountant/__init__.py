@@ -8,7 +8,16 @@ from accountant.costs.charges import CellCosts, Charge, PeriodCap, UniformCost, 
 from accountant.costs.levels import LevelCosts
 from accountant.costs.minentropy import MinEntropy, min_entropy
 from accountant.loss.composition import Cells, RowCharge, WorstRow, worst_row
-from accountant.loss.maxoverlap import Gdp, Overlap, PureSum, Rdp, maximum_overlap, utility_gain
+from accountant.loss.maxoverlap import (
+    Gdp,
+    L1Error,
+    Overlap,
+    PureSum,
+    Rdp,
+    average_l1_error,
+    maximum_overlap,
+    utility_gain,
+)
 from accountant.regions.regions import Not, Region, ValueSet
 from accountant.regions.shapes import ANYWHERE
 from accountant.units import (
@@ -31,6 +40,7 @@ __all__ = [
     "Gdp",
     "Keeper",
     "Keepers",
+    "L1Error",
     "LevelCosts",
     "MinEntropy",
     "Not",
@@ -47,6 +57,7 @@ __all__ = [
     "ValueSet",
     "WindowKey",
     "WorstRow",
+    "average_l1_error",
     "floor_loss_units",
     "from_loss_units",
     "maximum_overlap",

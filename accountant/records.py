@@ -59,15 +59,17 @@ class BudgetTerms:
     Args:
         scope: what the budget belongs to (one feed, or feeds that share their people).
         unit: what a neighbour differs in.
-        epsilon_max_units: the wall, in loss units.
+        epsilon_max_units: the wall, in loss units; of ``mu^2 / 2`` under a Gaussian promise.
         period: how often it is renewed, in words: ``1d Europe/London``, ``lifetime``; empty for
             unit ``event``.
+        promise: what a Gaussian wall promises (:mod:`accountant.loss.gaussian`), else ``None``.
     """
 
     scope: str
     unit: PrivacyUnit
     epsilon_max_units: int
     period: str
+    promise: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,6 +357,7 @@ class SeenDecision:
         cells_per_unit: cells of the window that one privacy unit reaches.
         periods: budget periods the window touches; empty under unit ``event``.
         draw: of a pane, as its record says it; ``None`` of others, and in older records.
+        gaussian: whether a Gaussian budget was charged.
     """
 
     ledger_id: str
@@ -370,6 +373,7 @@ class SeenDecision:
     cells_per_unit: int = 1
     periods: tuple[int, ...] = ()
     draw: str | None = None
+    gaussian: bool = False
 
     @property
     def key(self) -> WindowKey:
@@ -422,6 +426,7 @@ class ScopeStatus:
         reservations: windows reserved and not yet decided.
         pending: windows whose answer waits for the end of earlier ones.
         anchor: ``NUMBER:HASH`` of the chain's last link, to note elsewhere.
+        promise: as :class:`BudgetTerms` has it.
     """
 
     scope: str
@@ -433,6 +438,7 @@ class ScopeStatus:
     reservations: int
     pending: int
     anchor: str
+    promise: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

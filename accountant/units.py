@@ -1,7 +1,8 @@
 """What one neighbour differs in, and how losses are counted.
 
 Losses are exact: a rational number of epsilon while they are computed, a whole number of *loss
-units* (a trillionth of an epsilon) once they are stored, always rounded towards more loss.
+units* (a trillionth of an epsilon) once they are stored, always rounded towards more loss. Under a
+Gaussian promise what is counted so is ``mu^2 / 2`` instead (:mod:`accountant.loss.gaussian`).
 """
 
 from __future__ import annotations

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 from accountant.arguments import EXACT, INTEGERS, WHOLE, expect, or_none
+from operators.conditions.widths import half_widths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from fractions import Fraction
+    from collections.abc import Iterable, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from accountant.costs.charges import CellCosts
     from accountant.costs.runs import RunAfter, RunTerms, StoredRun
     from operators.conditions.weights import Statistic
+    from operators.conditions.widths import HalfWidth
     from operators.noise.source import NoiseSource
 
 __all__ = [
@@ -68,7 +70,8 @@ class Plan:
 
     Args:
         mechanism: its name as in the configuration.
-        epsilon: loss of one cell at worst; a whole number of loss units.
+        epsilon: loss of one cell at worst; a whole number of loss units. Where a Gaussian budget
+            pays, of ``mu^2 / 2``, as is the limit.
         limit: the least epsilon any mechanism can pay for the same promise. For a formula it is a
             lower bound, seldom reached: what its most demanding literal would cost alone. Without
             ``max_fpr`` it is that among mechanisms that also keep ``max_fnr`` as false-alarm rate
@@ -215,6 +218,16 @@ class RunOperator(Operator, Protocol):
         """
         ...
 
+    def missed_in_silence(self, asked: int, tolerance: int | None = None) -> float:
+        """Return how likely a cell at its threshold is missed, given that a run was silent so far.
+
+        Args:
+            asked: questions of the run so far, none of which rang.
+            tolerance: all were about cells this far beyond their thresholds, in the unit of
+                thresholds; ``None`` for cells that were just beyond them, which is worse.
+        """
+        ...
+
     def asked_last(self, cell: int, statistics: NDArray[np.int64]) -> float:
         """Return how likely a cell rings in the first window of a run, asked after all others.
 
@@ -315,13 +328,18 @@ class Decider(Protocol):
         ...
 
     @property
-    def tau(self) -> int:
-        """Half-width of the band, in units of the aggregate."""
+    def tau(self) -> HalfWidth:
+        """Half-width of the band, in units of the aggregate, or its share of the reference."""
         ...
 
     @property
     def units(self) -> int:
         """Loss of one cell, in loss units, rounded up."""
+        ...
+
+    @property
+    def definition(self) -> Mapping[str, str]:
+        """What answers depend on beyond name, epsilon and tau, for the fingerprint."""
         ...
 
     @property
@@ -361,14 +379,22 @@ class Band:
     Args:
         decider: answers "within"; reads the first of the query's statistics, in order.
         references: shape (cells,), int64, public, in units of the aggregate; made read-only.
+        unit: what one unit of the aggregate is in the field's own, for whoever shows it.
     """
 
     decider: Decider
     references: NDArray[np.int64]
+    unit: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
         """Freeze the references."""
         expect(INTEGERS, references=self.references)
+        expect(EXACT, unit=self.unit)
         frozen = self.references.copy()
         frozen.setflags(write=False)
         object.__setattr__(self, "references", frozen)
+
+    @property
+    def half_widths(self) -> NDArray[np.int64]:
+        """How far every cell's band reaches from its reference, shape (cells,), at least 1."""
+        return half_widths(self.decider.tau, self.references)

@@ -17,10 +17,21 @@ if TYPE_CHECKING:
 
     from operators.base import Band, Operator, PaneOperator, Plan, RunOperator
 
-__all__ = ["CONDITION_KEYS", "EARLY_HINT", "FOR_FORMULAS", "Maker", "Mechanism"]
+__all__ = [
+    "CONDITION_KEYS",
+    "EARLY_HINT",
+    "FOR_FORMULAS",
+    "GAUSSIAN_HINT",
+    "WINDOW_KEYS",
+    "Maker",
+    "Mechanism",
+]
 
 CONDITION_KEYS: Final = ("max_fpr", "tolerance", "apportion")
 """Keys of an alarm that mechanisms of conditions read, beyond those that every alarm may have."""
+
+WINDOW_KEYS: Final = (*CONDITION_KEYS, "promise")
+"""Those that mechanisms read that decide each window by itself."""
 
 FOR_FORMULAS: Final = "write mechanism: probe-ent, or tslm"
 """The hint where a mechanism decides one comparison and there are several."""
@@ -29,6 +40,12 @@ EARLY_HINT: Final = (
     "write one comparison and mechanism: svt, tslm or panes, or TUMBLE instead of CUMULATE"
 )
 """The hint where a mechanism is asked for early alarms and has none."""
+
+GAUSSIAN_HINT: Final = (
+    "write one comparison of a count or a sum, windows by TUMBLE or HOP and mechanism: tslm, or"
+    " promise: pure"
+)
+"""The hint where a mechanism is asked for what a Gaussian budget pays and has nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +83,8 @@ class Mechanism:
             these and decides from them; what an alarm loses is then the loss of its panes alone.
         early: makes what looks at windows while they fill (``operators.single.looks``); ``None``
             where it cannot.
+        gaussian: makes operators that a Gaussian budget pays, for conditions of one literal;
+            ``None`` where there are none.
         first_phase: whether it looks twice, first with wider tolerances.
         promised: whether it keeps ``max_fnr``; what does not is for experiments, and never for a
             configuration.
@@ -77,7 +96,7 @@ class Mechanism:
 
     name: str
     releases: str
-    keys: tuple[str, ...] = CONDITION_KEYS
+    keys: tuple[str, ...] = WINDOW_KEYS
     needs: tuple[str, ...] = ()
     refuses: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     single: Maker | None = None
@@ -87,6 +106,7 @@ class Mechanism:
     sketch: Callable[[Condition, Aim], RunOperator] | None = None
     panes: Callable[[Condition, Aim], PaneOperator] | None = None
     early: Maker | None = None
+    gaussian: Maker | None = None
     first_phase: bool = False
     promised: bool = True
     definition: Callable[[Condition, Aim], Mapping[str, object]] = lambda _condition, _aim: {}
@@ -140,6 +160,13 @@ class Mechanism:
         if len(aim.tolerances) != len(condition.formula.atoms):
             raise ArgumentError("an aim has one tolerance for each atom of the formula")
         one = len(condition.formula.literals) == 1
+        if aim.gaussian:
+            if self.gaussian is None or not one or aim.looks > 1:
+                raise ConfigError(
+                    f"mechanism {self.name!r} does not decide this under a Gaussian promise",
+                    hint=GAUSSIAN_HINT,
+                )
+            return self.gaussian
         if aim.looks > 1:
             if self.early is None or not one:
                 raise ConfigError(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from accountant.arguments import TEXT, expect
+from accountant.arguments import TEXT, expect, instance_of
 from accountant.errors import ConfigError
+from operators.conditions.condition import Aim, Condition
 from operators.deciders.mechanism import DECIDER
+from operators.formulas.mirrored import Mirrored, mirrored
 from operators.formulas.probe import PROBE
 from operators.formulas.probe_ent import PROBE_ENT
 from operators.formulas.tslm import TSLM
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from operators.base import Band, Operator, Plan
-    from operators.conditions.condition import Aim, Condition
     from operators.descriptors import Mechanism
 
 __all__ = [
@@ -97,7 +98,11 @@ def create(
             or an aim it cannot keep.
         ValueError: not one tolerance per atom.
     """
-    return _allowed(mechanism, experimental=experimental).operator(condition, aim, band)
+    found = _allowed(mechanism, experimental=experimental)
+    _check(condition, aim)
+    if aim.promise == "false_alarms":
+        return Mirrored(found.operator(*mirrored(condition, aim), band))
+    return found.operator(condition, aim, band)
 
 
 def price(mechanism: str, condition: Condition, aim: Aim, *, band: Band | None = None) -> Plan:
@@ -113,10 +118,20 @@ def price(mechanism: str, condition: Condition, aim: Aim, *, band: Band | None =
         ConfigError: as :func:`create`.
         ValueError: not one tolerance per atom.
     """
-    return _allowed(mechanism, experimental=False).price(condition, aim, band)
+    found = _allowed(mechanism, experimental=False)
+    _check(condition, aim)
+    if aim.promise == "false_alarms":
+        return found.price(*mirrored(condition, aim), band)
+    return found.price(condition, aim, band)
 
 
 _HINT: Final = f"write one of: {', '.join((*MECHANISMS, *RUN_MECHANISMS))}"
+
+
+def _check(condition: Condition, aim: Aim) -> None:
+    """Refuse what is no condition, or no aim, before either is asked anything."""
+    expect(instance_of(Condition), condition=condition)
+    expect(instance_of(Aim), aim=aim)
 
 
 def _allowed(name: str, *, experimental: bool) -> Mechanism:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -13,8 +13,12 @@ from sqlalchemy.pool import Pool
 
 from tests.support.fixtures import broker, own_broker
 from tests.support.postgres import postgres
+from tests.support.quickly import import_quickly
 from tests.support.schema import remember_the_schema
 from tests.support.sharing import share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["broker", "own_broker", "postgres"]
 
@@ -32,6 +36,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Share tests out to processes."""
     share(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Keep the garbage collector off what is collected: nearly all of it stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
@@ -52,3 +66,4 @@ def _forget_the_disk(connection: Any, record: Any, _proxy: object) -> None:
 logging.getLogger("kafka").setLevel(logging.ERROR)
 
 remember_the_schema()
+import_quickly()

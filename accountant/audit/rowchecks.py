@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from accountant.audit.chargechecks import named
+from accountant.loss.gaussian import Gaussian
 from accountant.records import SeenDecision
 from accountant.store.declaration import made_from
 from accountant.store.orphans import orphans
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from accountant.store.tables.pinned import ScopeRow
     from accountant.store.transaction import Transaction
 
-__all__ = ["adopted_problems", "frontier_problems", "problems"]
+__all__ = ["adopted_problems", "frontier_problems", "problems", "promise_problems"]
 
 _CLOCK_GRAIN_MS: Final = 100
 """The mark may stand so far behind (:data:`accountant.ledger.access.CLOCK_GRAIN_MS`)."""
@@ -54,9 +55,19 @@ def problems(tx: Transaction, *, whole: bool) -> Iterator[str]:
 
 def adopted_problems(row: AdoptedRow) -> Iterator[str]:
     """Yield what contradicts itself in an adopted decision, one sentence each."""
-    seen = made_from(SeenDecision, row, next_start_ms=0)
+    seen = made_from(SeenDecision, row, next_start_ms=0, gaussian=False)
     if (seen.digest, seen.loss_units) != (row.digest, row.loss_units):
         yield f"{named(row.key)}: its adopted decision is not what its digest or its loss says"
+
+
+def promise_problems(scope: ScopeRow) -> Iterator[str]:
+    """Yield whether the wall of a Gaussian budget is not the one that its promise comes to."""
+    gaussian = Gaussian.read(scope.promise)
+    if gaussian is not None and gaussian.wall_units != scope.epsilon_max_units:
+        yield (
+            f"budget {scope.scope!r}: its wall is {scope.epsilon_max_units} units of rho,"
+            f" its promise comes to {gaussian.wall_units}"
+        )
 
 
 def frontier_problems(tx: Transaction, scope: ScopeRow) -> Iterator[str]:

@@ -11,14 +11,13 @@ from accountant.charging.standing import Standings
 from accountant.loss.overlap import worst_loss
 from accountant.records import LedgerStatus, Outcome, QueryStatus, ScopeStatus
 from accountant.store.chain import anchor_text
-from accountant.store.tables.charged import FINAL, ChargeState
+from accountant.store.tables.charged import FINAL, OPEN, ChargeState
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from accountant.charging.past import Past
-    from accountant.costs.runs import StoredRun
     from accountant.store.queries import Placed
     from accountant.store.tables.charged import ChargeRow
     from accountant.store.tables.decided import TallyRow
@@ -30,7 +29,7 @@ __all__ = ["export", "status"]
 PERIODS_SHOWN = 64
 
 
-def status(tx: Transaction, past: Past) -> LedgerStatus:
+def status(tx: Transaction, past: Past, ledger_id: str) -> LedgerStatus:
     """Return how much of every wall is left, and how far every query is.
 
     Asked every few seconds by every worker: what it reads grows with queries and with what is open,
@@ -39,22 +38,18 @@ def status(tx: Transaction, past: Past) -> LedgerStatus:
     Args:
         tx: sees one snapshot.
         past: remembers what the queries cover.
+        ledger_id: the ledger's identity.
     """
     ended: defaultdict[str, list[TallyRow]] = defaultdict(list)
     for tally in tx.tallies.each():
         ended[tally.query].append(tally)
-    numbers, runs = tx.sequences.last(), {run.query: run for run in tx.runs.each()}
     unpublished = tx.decisions.unpublished_by_query()
     return LedgerStatus(
-        ledger_id=tx.ledger().ledger_id,
+        ledger_id=ledger_id,
         scopes={scope.terms.scope: _scope_status(tx, scope, past) for scope in tx.scopes.all()},
         queries={
             query.query: _query_status(
-                query,
-                ended[query.query],
-                unpublished=unpublished.get(query.query, 0),
-                sequence=numbers.get(query.query, 0),
-                run=runs.get(query.query),
+                query, ended[query.query], unpublished=unpublished.get(query.query, 0)
             )
             for query in tx.queries.placed()
         },
@@ -73,7 +68,8 @@ def export(tx: Transaction) -> Iterator[dict[str, Any]]:
 
 def _scope_status(tx: Transaction, scope: ScopeRow, past: Past) -> ScopeStatus:
     name = scope.terms.scope
-    reserved = tx.charges.in_state(name, ChargeState.RESERVED)
+    still_open = tx.charges.in_state(name, *OPEN)
+    reserved = [one for one in still_open if one.state is ChargeState.RESERVED]
     periods: dict[int, int] = {}
     if scope.terms.unit is PrivacyUnit.USER:
         periods = tx.totals.latest_held(name, PERIODS_SHOWN)
@@ -89,8 +85,9 @@ def _scope_status(tx: Transaction, scope: ScopeRow, past: Past) -> ScopeStatus:
         periods=periods,
         reserved_units=reserved_units,
         reservations=len(reserved),
-        pending=len(tx.charges.in_state(name, ChargeState.PENDING)),
+        pending=len(still_open) - len(reserved),
         anchor=anchor_text(scope.chain_link, scope.chain_hash),
+        promise=scope.promise,
     )
 
 
@@ -108,7 +105,7 @@ def _worst_rows(
     spent = scope.settled_worst_units
     if not reserved:
         return spent, 0
-    standings = Standings(tx, scope, partial(past.shapes, tx, scope.scope))
+    standings = Standings(tx, scope, partial(past.shapes, tx, scope))
     since_ms = min(one.start_ms for one in reserved)
     ended = standings.all_of(tx.charges.after(scope.scope, since_ms, *FINAL))
     ended += standings.adopted(since_ms)
@@ -118,14 +115,7 @@ def _worst_rows(
     return max(spent, near), worst
 
 
-def _query_status(
-    query: Placed,
-    ended: list[TallyRow],
-    *,
-    unpublished: int,
-    sequence: int,
-    run: StoredRun | None,
-) -> QueryStatus:
+def _query_status(query: Placed, ended: list[TallyRow], *, unpublished: int) -> QueryStatus:
     decided = [one for one in ended if one.outcome is Outcome.DECIDED]
     denied = [one for one in ended if one.outcome is Outcome.DENIED]
     return QueryStatus(
@@ -137,8 +127,8 @@ def _query_status(
         decided_at_ms=max((one.last_ms for one in decided), default=0),
         denied_at_ms={one.reason: one.last_ms for one in denied},
         unpublished=unpublished,
-        sequence=sequence,
+        sequence=query.sequence,
         retired=query.retired,
-        alarms_left=None if run is None else run.left,
-        alarms_rung=None if run is None else run.alarms_rung,
+        alarms_left=query.alarms_left,
+        alarms_rung=query.alarms_rung,
     )

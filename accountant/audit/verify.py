@@ -82,6 +82,7 @@ def _problems(
             chainchecks.problems(tx, scope, noted, trusted, nearby),
         )
         yield from rowchecks.frontier_problems(tx, scope)
+        yield from rowchecks.promise_problems(scope)
         for row in tx.adopted.after(scope.scope):
             yield from rowchecks.adopted_problems(row)
     for query, run in runs.items():  # a run is added up as a whole

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from accountant.budget.loads import kept_of, loads_of, worst_of
 from accountant.budget.sharing import Covering, Sharing, sharing_of
+from accountant.loss.gaussian import Gaussian
 from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, from_loss_units
 
 if TYPE_CHECKING:
@@ -164,12 +165,15 @@ def plan_budget(terms: Sequence[BudgetTerms], alarms: Sequence[AlarmCost]) -> Bu
     return BudgetPlan(tuple(_scope_plan(one, by_scope[one.scope]) for one in terms))
 
 
-def epsilon_needed(units: int) -> str:
+def epsilon_needed(units: int, gaussian: Gaussian | None = None) -> str:
     """Return the least ``epsilon_max`` of four decimals that holds a loss.
 
     Args:
         units: the loss, in loss units.
+        gaussian: whose delta it has to keep, where a Gaussian promise is made.
     """
+    if gaussian is not None:
+        return f"{float(gaussian.needed(units)):.4f}"
     step = UNITS_PER_EPSILON // 10_000
     whole, rest = divmod(-(-units // step), 10_000)
     return f"{whole}.{rest:04d}"
@@ -308,7 +312,7 @@ def _suggestion(
     scope = terms.scope
     if not fits and shared:
         return f"{scope}: not every window fits beside the shares; write other shares, or fewer"
-    needed = epsilon_needed(most)
+    needed = epsilon_needed(most, Gaussian.read(terms.promise))
     if not fits:
         what = "not one window of every alarm fits" if endless else "not every window fits"
         return (

@@ -66,7 +66,7 @@ def serve(tx: Transaction, scope: ScopeRow, fresh: Sequence[Request], past: Past
     terms = scope.terms
     queries = tx.queries.named({request.charge.key.query for request in fresh})
     since_ms = min(request.charge.key.start_ms for request in fresh)
-    standings = Standings(tx, scope, partial(past.shapes, tx, terms.scope))
+    standings = Standings(tx, scope, partial(past.shapes, tx, scope))
     over = _charged(tx, fresh) | standings.adopted_keys(since_ms)
     is_event = terms.unit is PrivacyUnit.EVENT
     judge = standings.judge_next(
@@ -148,7 +148,7 @@ def settle(
     if scope.terms.unit is PrivacyUnit.USER:
         _end(tx, scope, charge, settled, decided)
         return
-    standings = Standings(tx, scope, partial(past.shapes, tx, scope.terms.scope))
+    standings = Standings(tx, scope, partial(past.shapes, tx, scope))
     final = past.after(tx, scope, standings, charge.start_ms)
     _end(tx, scope, charge, settled, decided)
     final = [one for one in final if one.held.start_ms < charge.end_ms]

@@ -72,6 +72,12 @@ def adopt(
         scope = scopes[one.scope]
         if (scope.terms.unit is PrivacyUnit.USER) != bool(one.periods):
             raise ValueError("a decision names its periods under unit user, and only there")
+        if one.gaussian is (scope.terms.promise is None):
+            raise LedgerError(
+                f"a decision of {one.query!r} was charged under another kind of promise than"
+                f" budget {one.scope!r} has: what it cost cannot be charged here",
+                hint="run this with the configuration that it was published under",
+            )
         totals = tx.totals.of(one.scope, one.periods).values()
         before = max((total.held for total in totals), default=0)
         if not 0 <= one.loss_units < admission.LARGEST_LOSS_UNITS - before:

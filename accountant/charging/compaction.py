@@ -109,8 +109,9 @@ def step(tx: Transaction, scope: ScopeRow, before_ms: int) -> Step:
     vouching.check_state(tx, scope)
     windows = {link.window for link in going if link.ended}
     ended = listed(windows)
-    many, left = tx.charges.left_among(ended)
-    left.update(capped.left_among(tx, name, ended))
+    many, few, left = tx.charges.left_among(ended)
+    if few:
+        left.update(capped.left_among(tx, name, ended))
     tx.totals.add_compacted(name, +left)
     _keep_decided(tx, decisions)
     tx.decisions.strip(one for one in decisions if one.window in windows)

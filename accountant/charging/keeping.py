@@ -106,7 +106,7 @@ def add_to_totals(
 
 def draw(tx: Transaction, scope: str, query: str, change: Mapping[int, PeriodTotal]) -> None:
     """Note what a query holds more of some periods, where it has a share."""
-    if query in tx.kept_shares.of(scope):
+    if change and query in tx.kept_shares.of(scope):
         tx.kept_shares.draw(query, change)
 
 

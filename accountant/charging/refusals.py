@@ -51,13 +51,11 @@ EVENT_TIME = ("feed", "time")
 
 
 def same_budget(stored: BudgetTerms, given: BudgetTerms) -> None:
-    """Refuse another unit, epsilon_max or period."""
+    """Refuse another unit, promise, epsilon_max or period."""
     shown = {
         "unit": (stored.unit.value, given.unit.value),
-        "epsilon_max": (
-            str(from_loss_units(stored.epsilon_max_units)),
-            str(from_loss_units(given.epsilon_max_units)),
-        ),
+        "promise": (_promise(stored), _promise(given)),
+        "epsilon_max": (_wall(stored), _wall(given)),
         "period": (stored.period, given.period),
     }
     changed = [f"{name} {old!r} -> {new!r}" for name, (old, new) in shown.items() if old != new]
@@ -296,6 +294,16 @@ def all_known(drawing: Iterable[str], scope: str, known: Collection[str]) -> Non
             hint="run all alarms of a budget from one configuration; end one that was removed with "
             f"`tocsin ledger FILE retire {others[0]}`",
         )
+
+
+def _promise(terms: BudgetTerms) -> str:
+    return "pure" if terms.promise is None else terms.promise
+
+
+def _wall(terms: BudgetTerms) -> str:
+    """Return the wall as it was written, or what it is worth where that says it."""
+    rho = "" if terms.promise is None else "rho "
+    return f"{rho}{from_loss_units(terms.epsilon_max_units)}"
 
 
 def _not_retired(stored: QueryRow) -> None:

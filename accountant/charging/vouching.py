@@ -153,10 +153,11 @@ class _State:
     def text(self) -> str:
         terms, scope = self._scope.terms, self._scope
         # A budget none of whose decisions was moved says what it said before there were archives.
+        promised = [] if terms.promise is None else [terms.promise]
         moved = {"moved": self._moved.digest} if self._moved else {}
         return json.dumps(
             {
-                "terms": [terms.unit.value, terms.epsilon_max_units, terms.period],
+                "terms": [terms.unit.value, terms.epsilon_max_units, terms.period, *promised],
                 "shapes": self._shapes.digest,
                 "base": [scope.base_link, scope.base_hash.hex()],
                 "compacted": [scope.compacted_before_ms, scope.compacted_worst_units],

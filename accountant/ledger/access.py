@@ -44,14 +44,19 @@ class Access:
             ClockError: the clock went back.
             LedgerError: newer code has taken the ledger over since it was opened here.
         """
-        row = tx.ledger(lock=grain_ms == 0)
+        if grain_ms:
+            row, now_ms = tx.ledger(), self.clock_ms()
+        else:
+            now_ms = self.clock_ms()
+            row = tx.advance(clock_ms=now_ms)
+            if row.clock_ms > now_ms:  # who moved it held it, and time went by until it was free
+                now_ms = self.clock_ms()
         if row.schema_version != HEAD:
             raise LedgerError(
                 f"a newer version of Tocsin has taken the ledger over (schema {row.schema_version};"
                 f" this one writes {HEAD})",
                 hint="start this worker with that version, too; nothing was written",
             )
-        now_ms = self.clock_ms()
         behind_ms = row.clock_ms - now_ms
         if behind_ms > self.allowed_step_back_ms:
             raise ClockError(
@@ -59,7 +64,7 @@ class Access:
                 hint="set this machine's clock right; where it is, and was ahead before: "
                 "`tocsin ledger FILE set-clock`; nothing was written",
             )
-        if now_ms - row.clock_ms > grain_ms:
+        if now_ms - row.clock_ms > grain_ms > 0:
             tx.advance(clock_ms=now_ms)
         return now_ms
 

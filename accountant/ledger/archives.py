@@ -8,13 +8,12 @@ goes when that is called again.
 
 from __future__ import annotations
 
-import time
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from accountant.charging import archiving
 from accountant.ledger.access import registered_query, registered_scope
-from accountant.ledger.upkeep import PAUSE_S, give_back
+from accountant.ledger.upkeep import give_back, pause
 from accountant.store.archives import hash_before
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ class Archives:
                     locked = registered_scope(tx, scope, lock=True)
                     gone += archiving.move(tx, locked, together, before_ms)
                     self._access.tick(tx)
-                time.sleep(PAUSE_S)
+                pause(self._store)
         give_back(self._store)
         return gone
 

@@ -138,7 +138,7 @@ class Ledger:
 
     def frontier(self, scope: str) -> WindowKey | None:
         """Return the last window that was served; ``None`` before the first."""
-        with self._store.read() as tx:
+        with self._store.glance() as tx:
             return registered_scope(tx, scope).frontier
 
     def admit(

@@ -27,14 +27,14 @@ class Reports:
     """Status, realised losses, verification and export."""
 
     def __init__(self, access: Access) -> None:
-        self._store = access.store
+        self._store, self._ledger_id = access.store, access.ledger_id
         self._realised_losses = RealisedLosses()
         self._past = Past()
 
     def status(self) -> LedgerStatus:
         """Return how much of every wall is left, and how far every query is."""
         with self._store.read() as tx:
-            return status.status(tx, self._past)
+            return status.status(tx, self._past, self._ledger_id)
 
     def realised(self, query: str, period: int | None = None, *, cells: int) -> Realised:
         """Return what each cell of a query has really lost: for the custodian's eyes alone.

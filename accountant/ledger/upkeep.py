@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from accountant.records import SeenDecision
     from accountant.store.store import Store
 
-__all__ = ["PAUSE_S", "Upkeep", "give_back"]
+__all__ = ["Upkeep", "give_back", "pause"]
 
 PAUSE_S: Final = 0.11
 """Between two steps. Who waits for SQLite's lock looks for it every tenth of a second at worst."""
+
+SERVER_PAUSE_S: Final = 0.02
+"""The same where a server wakes who waits as soon as the lock is free."""
 
 _STEP_PAGES: Final = 4_000
 """Pages that one step gives back: 16 MB, in half a second at worst."""
@@ -122,7 +125,7 @@ class Upkeep:
                 gone += step.charges
                 if step.last:
                     break
-                time.sleep(PAUSE_S)
+                pause(self._store)
         give_back(self._store)
         return gone
 
@@ -130,4 +133,9 @@ class Upkeep:
 def give_back(store: Store) -> None:
     """Give space that is free in a ledger back to the disk, in short transactions."""
     while store.give_back(_STEP_PAGES):
-        time.sleep(PAUSE_S)
+        pause(store)
+
+
+def pause(store: Store) -> None:
+    """Let those go on who wait for a ledger while many transactions follow each other."""
+    time.sleep(SERVER_PAUSE_S if store.file is None else PAUSE_S)

@@ -96,7 +96,9 @@ def mark_of(decision: DecisionRow, ledger_id: str) -> bytes:
     """Return what :func:`seen_mark` would of a decision of a ledger, once it has left."""
     # Neither what it drew on nor where the cursor went is in what was released.
     beside = {"scope": "", "next_start_ms": 0, "cells_per_unit": 1, "periods": ()}
-    return seen_mark(made_from(SeenDecision, decision, ledger_id=ledger_id, **beside))
+    return seen_mark(
+        made_from(SeenDecision, decision, ledger_id=ledger_id, gaussian=False, **beside)
+    )
 
 
 def seen_mark(seen: SeenDecision) -> bytes:

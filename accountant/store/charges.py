@@ -12,12 +12,11 @@ import sqlalchemy as sa
 from accountant.costs.charges import WindowKey
 from accountant.store import rows
 from accountant.store.among import among
-from accountant.store.rows import Rows, same_window
+from accountant.store.rows import Rows
 from accountant.store.schema import table_of
 from accountant.store.tables.charged import (
     CHARGES,
     COMPACTED,
-    FINAL,
     LINKS,
     OPEN,
     RUNS,
@@ -25,7 +24,6 @@ from accountant.store.tables.charged import (
     ChargeRow,
     ChargeState,
     CompactedRow,
-    LinkKind,
     PeriodTotal,
     TotalRow,
 )
@@ -65,17 +63,10 @@ class Charges(Rows[ChargeRow]):
         found = self._connection.execute(_windows(), bound)
         return [WindowKey(end_ms, query, start_ms) for start_ms, end_ms in found]
 
-    def ended_since(self, scope: str, number: int) -> list[ChargeRow]:
-        """Return a budget's charges that links after ``number`` ended and that count for good."""
-        return self._read(_ended_since(), scope=scope, number=number)
-
     def in_state(self, scope: str, *states: ChargeState) -> list[ChargeRow]:
         """Return a budget's charges that are reserved, or pending, by state and in order."""
-        return [
-            charge
-            for state in states
-            for charge in sorted(self._read(_in_state(state), scope=scope), key=lambda one: one.key)
-        ]
+        found = self._read(_in_state(states), scope=scope)
+        return sorted(found, key=lambda one: (states.index(one.state), one.key))
 
     def open_units(self, scope: str, end_ms: int) -> int:
         """Return the sum of what a budget's open charges that end after an instant may cost."""
@@ -130,17 +121,19 @@ class Charges(Rows[ChargeRow]):
         bound = {"scope": scope, "end_ms": end_ms}
         return int(self._connection.scalar(_longest(), bound) or 0)
 
-    def left_among(self, windows: Listed) -> tuple[int, Counter[int]]:
+    def left_among(self, windows: Listed) -> tuple[int, int, Counter[int]]:
         """Return how many charges some windows have, and what they lost for good by period.
 
-        What windows with a cap lost does not add up: it is left out.
+        What windows with a cap lost does not add up: it is left out. How many those are stands
+        between the two.
         """
-        many, left = 0, Counter[int]()
+        many, few, left = 0, 0, Counter[int]()
         found = self._connection.execute(_left(self._dialect), {"windows": windows})
         for row in found:
             many += row.charges
+            few += row.capped
             left.update(dict.fromkeys(json.loads(row.periods), int(row.units)))
-        return many, left
+        return many, few, left
 
     def drop_among(self, windows: Listed) -> None:
         """Delete the charges of some windows."""
@@ -257,18 +250,8 @@ def _decided_in_run(charges: Any) -> tuple[Any, ...]:
 
 
 @cache
-def _ended_since() -> Any:
-    links = _LINKS.c
-    ended = (links.kind == LinkKind.ENDED.value, links.link > sa.bindparam("number"))
-    joined = _LINKS.join(_CHARGES, same_window(_CHARGES, _LINKS))
-    final = _CHARGES.c.state.in_([state.value for state in FINAL])
-    where = (links.scope == sa.bindparam("scope"), *ended, final)
-    return sa.select(_CHARGES).select_from(joined).where(*where)
-
-
-@cache
-def _in_state(state: ChargeState) -> Any:
-    return sa.select(_CHARGES).where(*_is_in(state))
+def _in_state(states: tuple[ChargeState, ...]) -> Any:
+    return sa.union_all(*(sa.select(_CHARGES).where(*_is_in(state)) for state in states))
 
 
 @cache
@@ -344,7 +327,11 @@ def _left(dialect: str) -> Any:
         ),
         else_=sa.func.coalesce(columns.settled_loss_units, 0),
     )
-    added = (sa.func.count().label("charges"), sa.func.sum(units).label("units"))
+    added = (
+        sa.func.count().label("charges"),
+        sa.func.count(columns.windows_per_period).label("capped"),
+        sa.func.sum(units).label("units"),
+    )
     return (
         sa.select(columns.periods, *added).where(among(_CHARGES, dialect)).group_by(columns.periods)
     )

@@ -100,9 +100,13 @@ class Links(Rows[LinkRow]):
 
     def since(self, scope: str, number: int) -> Iterator[list[LinkRow]]:
         """Yield the links of a budget's chain behind one, in order, some at a time."""
-        while found := self._read(_since(), scope=scope, after=number, limit=rows.PAGE):
-            yield found
-            number = found[-1].link
+        full = True
+        while full:
+            found = self._read(_since(), scope=scope, after=number, limit=rows.PAGE)
+            full = len(found) == rows.PAGE
+            if found:
+                yield found
+                number = found[-1].link
 
     def among(
         self, scope: str, windows: Listed

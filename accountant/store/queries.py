@@ -9,6 +9,8 @@ import sqlalchemy as sa
 
 from accountant.store.rows import Rows
 from accountant.store.schema import table_of
+from accountant.store.tables.charged import RUNS
+from accountant.store.tables.decided import SEQUENCES
 from accountant.store.tables.pinned import QUERIES, SHAPES, QueryRow, ShapeRow
 
 if TYPE_CHECKING:
@@ -34,19 +36,25 @@ class Cursor(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A query without what it computes.
+    """A query without what it computes, and how far it is.
 
     Args:
         query: its name.
         scope: the budget it draws on.
         cursor_ms: start of its oldest undecided window.
         retired: whether it decides no more.
+        sequence: number of its last decision; 0 before the first.
+        alarms_left: alarms that its run can still give; ``None`` without one.
+        alarms_rung: alarms that it has given; likewise.
     """
 
     query: str
     scope: str
     cursor_ms: int
     retired: bool
+    sequence: int
+    alarms_left: int | None
+    alarms_rung: int | None
 
 
 class Queries(Rows[QueryRow]):
@@ -103,8 +111,13 @@ def _drawing_on() -> Any:
 
 @cache
 def _placed() -> Any:
-    columns = (_QUERIES.c[name] for name in Placed._fields)
-    return sa.select(*columns).order_by(_QUERIES.c.query)
+    numbers, runs, own = table_of(SEQUENCES), table_of(RUNS), _QUERIES.c
+    joined = _QUERIES.outerjoin(numbers, numbers.c.query == own.query)
+    joined = joined.outerjoin(runs, runs.c.query == own.query)
+    last = sa.func.coalesce(numbers.c.last_sequence, 0)
+    columns = (own.query, own.scope, own.cursor_ms, own.retired, last)
+    placed = sa.select(*columns, runs.c.left, runs.c.alarms_rung)
+    return placed.select_from(joined).order_by(own.query)
 
 
 @cache

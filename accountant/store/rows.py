@@ -78,9 +78,9 @@ class Rows(Generic[Record]):
 
     def add(self, *rows: Record) -> None:
         """Store new rows."""
-        values = [self._declared.values(row) for row in rows]
+        values, statement = [self._declared.values(row) for row in rows], _add(self._table)
         for first in range(0, len(values), CHUNK):
-            self._connection.execute(self._table.insert(), values[first : first + CHUNK])
+            self._run(statement, values[first : first + CHUNK])
 
     def add_new(self, row: Record) -> bool:
         """Store a row unless its place is taken; say whether it was stored."""
@@ -92,13 +92,13 @@ class Rows(Generic[Record]):
         """Store rows; where one is there under the same key, add to its columns ``added``."""
         values = [self._declared.values(row) for row in rows]
         if values:
-            self._connection.execute(_add_up(self._insert, self._table, added), values)
+            self._run(_add_up(self._insert, self._table, added), values)
 
     def put(self, *rows: Record) -> None:
         """Store rows, each in place of one that is there under the same key."""
         values = [self._declared.values(row) for row in rows]
         if values:
-            self._connection.execute(_put(self._insert, self._table), values)
+            self._run(_put(self._insert, self._table), values)
 
     def change(self, by: Mapping[str, Any], **values: Any) -> None:
         """Set columns of the rows with the columns ``by``."""
@@ -108,6 +108,11 @@ class Rows(Generic[Record]):
     def drop(self, **by: Any) -> None:
         """Delete the rows with these columns."""
         self._connection.execute(_delete(self._table, tuple(by)), _given(by))
+
+    def _run(self, statement: Any, values: list[dict[str, Any]]) -> None:
+        """Run a statement for each of some rows."""
+        # A driver prepares for many of them, which takes longer than running it for the one.
+        self._connection.execute(statement, values[0] if len(values) == 1 else values)
 
     def _read(self, statement: Any, **bound: Any) -> list[Record]:
         """Return the rows that a statement selects, all columns of them."""
@@ -149,13 +154,18 @@ def _select(table: sa.Table, by: tuple[str, ...], lock: str, *, ordered: bool = 
 
 
 @cache
+def _add(table: sa.Table) -> Any:
+    return table.insert().inline()
+
+
+@cache
 def _insert_new(insert: Any, table: sa.Table) -> Any:
     return insert(table).on_conflict_do_nothing().returning(*table.primary_key.columns)
 
 
 @cache
 def _add_up(insert: Any, table: sa.Table, added: tuple[str, ...]) -> Any:
-    statement = insert(table)
+    statement = insert(table).inline()
     new = statement.excluded
     return statement.on_conflict_do_update(
         index_elements=[column.name for column in table.primary_key.columns],
@@ -165,7 +175,7 @@ def _add_up(insert: Any, table: sa.Table, added: tuple[str, ...]) -> Any:
 
 @cache
 def _put(insert: Any, table: sa.Table) -> Any:
-    statement = insert(table)
+    statement = insert(table).inline()
     new, key = statement.excluded, [column.name for column in table.primary_key.columns]
     others = {one.name: new[one.name] for one in table.columns if one.name not in key}
     return statement.on_conflict_do_update(index_elements=key, set_=others)

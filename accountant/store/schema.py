@@ -14,7 +14,7 @@ from accountant.store.tables import TABLES
 
 __all__ = ["HEAD", "VERSION_TABLE", "metadata", "table_of"]
 
-HEAD: Final = "0016"
+HEAD: Final = "0017"
 """Schema version this code reads and writes (the revision of the newest migration)."""
 
 _PREFIX: Final = "tocsin_"

@@ -14,10 +14,11 @@ operation of the ledger may then be called again.
 
 from __future__ import annotations
 
-import fcntl
 import os
+import select
 import sqlite3
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ from sqlalchemy import event, exc
 
 from accountant.errors import DependencyError, LedgerCorruptError, LedgerError
 from accountant.retrying import retrying
-from accountant.store.files import open_private, sync_directory
+from accountant.store.files import locked, open_private, sync_directory
 from accountant.store.schema import HEAD, VERSION_TABLE, table_of
 from accountant.store.tables.pinned import LEDGER
 from accountant.store.transaction import Transaction
@@ -111,6 +112,13 @@ class Store:
             yield Transaction(connection)
 
     @contextmanager
+    def glance(self) -> Iterator[Transaction]:
+        """Run one read that no other has to agree with: nothing is begun or ended around it."""
+        options = {} if self._sqlite else {"isolation_level": "AUTOCOMMIT"}
+        with self.translated(), self._connect(**options) as connection:
+            yield Transaction(connection)
+
+    @contextmanager
     def exclusive(self, name: str) -> Iterator[bool]:
         """Hold the lock called ``name`` among all processes; yield whether it was free.
 
@@ -120,7 +128,7 @@ class Store:
         digest = blake2b(name.encode(), digest_size=8)
         if self._sqlite:
             path = f"{self._engine.url.database}.{digest.hexdigest()}.lock"
-            with _flock(path) as held:
+            with locked(_opened(path)) as held:
                 yield held
             return
         number = int.from_bytes(digest.digest(), "big", signed=True)
@@ -307,8 +315,9 @@ def _engine(url: str) -> sa.Engine:
         parsed = parsed.set(drivername="postgresql+psycopg")
         reach = {"connect_timeout": "5", "tcp_user_timeout": "10000", "keepalives_idle": "10"}
         arguments = {name: value for name, value in reach.items() if name not in parsed.query}
-        engine = sa.create_engine(parsed, connect_args=arguments, pool_pre_ping=True, **common)
+        engine = sa.create_engine(parsed, connect_args=arguments, **common)
         event.listen(engine, "connect", _prepare_postgres)
+        event.listen(engine, "checkout", partial(_still_there, engine.dialect))
         return engine
     raise LedgerError(
         f"a ledger cannot lie in {parsed.render_as_string(hide_password=True)}",
@@ -349,6 +358,24 @@ def _prepare_postgres(connection: Any, _record: Any) -> None:
     connection.autocommit = False
 
 
+def _still_there(dialect: sa.Dialect, connection: Any, *_: Any) -> None:
+    """Let go of the pool's connections if the server hung up on one.
+
+    A ping would be a round trip for every transaction. What an idle server says, it has said by
+    now: mostly nothing, which is asked of this machine alone.
+
+    Raises:
+        InvalidatePoolError: the pool connects again.
+    """
+    said = select.poll()
+    try:
+        said.register(connection.fileno(), select.POLLIN)
+        if said.poll(0):
+            dialect.do_ping(connection)
+    except dialect.loaded_dbapi.Error as error:
+        raise exc.InvalidatePoolError from error
+
+
 def _version(connection: sa.Connection) -> str | None:
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None
@@ -364,17 +391,3 @@ def _unlock(connection: sa.Connection, number: int, *, held: bool) -> None:
     except exc.SQLAlchemyError:
         # Whatever happened, closing the session lets go; the next user of the pool needs another.
         connection.invalidate()
-
-
-@contextmanager
-def _flock(path: str) -> Iterator[bool]:
-    descriptor = _opened(path)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(descriptor)

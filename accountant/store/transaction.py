@@ -76,14 +76,12 @@ class Transaction:
 
     def ledger(self, *, lock: bool = False) -> LedgerRow:
         """Return the ledger's row."""
-        found = self.identity.get("update" if lock else "", id=1)
-        if found is None:
-            raise LookupError("a ledger has its row from when it is opened")
-        return found
+        return _there(self.identity.get("update" if lock else "", id=1))
 
-    def advance(self, *, clock_ms: int) -> None:
-        """Move the clock's mark, never back."""
-        self.connection.execute(_advance(), {"now_ms": clock_ms})
+    def advance(self, *, clock_ms: int) -> LedgerRow:
+        """Move the clock's mark, never back, and return the ledger's row, which is locked then."""
+        found = self.connection.execute(_advance(), {"now_ms": clock_ms}).first()
+        return _there(None if found is None else LEDGER.read(found))
 
     def shape(self, query: str, fingerprint: str) -> Shape | None:
         """Return which rows a query's cells cover under one configuration."""
@@ -115,7 +113,14 @@ class Transaction:
                 yield table.name, {each.name: each.shown(row[each.name]) for each in table.shown}
 
 
+def _there(found: LedgerRow | None) -> LedgerRow:
+    if found is None:
+        raise LookupError("a ledger has its row from when it is opened")
+    return found
+
+
 @cache
 def _advance() -> Any:
     table, now_ms = table_of(LEDGER), sa.bindparam("now_ms", type_=sa.BigInteger)
-    return table.update().where(table.c.clock_ms < now_ms).values(clock_ms=now_ms)
+    later = sa.case((table.c.clock_ms < now_ms, now_ms), else_=table.c.clock_ms)
+    return table.update().where(table.c.id == 1).values(clock_ms=later).returning(table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from deploy.grafana.panels import Annotation, Panel, Row, Variable, dashboard
+from deploy.grafana.panels import DELTA, Annotation, Panel, Row, Variable, dashboard
 
 __all__ = ["alarms"]
 
@@ -180,8 +180,9 @@ PARTS = (
             (f"max by (query) (tocsin_plan_epsilon{{{CHOSEN}}})", "{{query}}"),
             ("max(tocsin_budget_epsilon_max)", "epsilon_max"),
         ),
-        width=16,
+        width=12,
     ),
+    DELTA,
     Panel(
         "stat",
         "Workers, by version",

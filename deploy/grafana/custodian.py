@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from deploy.grafana.panels import Panel, Row, Variable, dashboard
+from deploy.grafana.panels import DELTA, Panel, Row, Variable, dashboard
 
 __all__ = ["custodian"]
 
@@ -49,7 +49,10 @@ PARTS = (
     Panel(
         "timeseries",
         "Epsilon: spent, reserved and the wall",
-        "Spent includes reserved; the ledger never lets it pass the wall.",
+        (
+            "Spent includes reserved; the ledger never lets it pass the wall. Every epsilon holds "
+            "at the delta beside."
+        ),
         (
             ("max by (scope) (tocsin_budget_spent_epsilon)", "spent {{scope}}"),
             ("max by (scope) (tocsin_budget_reserved_epsilon)", "reserved {{scope}}"),
@@ -62,8 +65,9 @@ PARTS = (
         "Planned epsilon per window",
         "What one cell of one window costs at worst, as `tocsin plan` prints it.",
         (('max by (query) (tocsin_plan_epsilon{query=~"$alarm"})', "{{query}}"),),
-        width=8,
+        width=4,
     ),
+    DELTA,
     Row("Released: alarms and decisions"),
     Panel(
         "timeseries",

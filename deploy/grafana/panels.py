@@ -7,12 +7,12 @@ sources are a variable: the same file serves whichever Prometheus it is shown be
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Annotation", "Panel", "Row", "Variable", "dashboard"]
+__all__ = ["DELTA", "Annotation", "Panel", "Row", "Variable", "dashboard"]
 
 COLUMNS = 24
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
@@ -108,6 +108,16 @@ class Panel:
                 for number, (expression, legend) in enumerate(self.queries)
             ],
         }
+
+
+DELTA: Final = Panel(
+    "stat",
+    "Delta",
+    "At what delta every epsilon here holds, and the kind of promise: 0 for a pure one.",
+    (("max by (promise) (tocsin_budget_delta)", "{{promise}}"),),
+    width=4,
+)
+"""Beside panels that show an epsilon: it says what kind of promise that is."""
 
 
 @dataclass(frozen=True, slots=True)

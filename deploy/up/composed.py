@@ -5,6 +5,7 @@ It has the hours and rooms of ``deploy/tocsin/`` and nobody who is made up.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -23,6 +24,9 @@ ENGINES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """By engine: what reads the file."""
 
+_CONDITIONS: Final = (1, 3)
+"""The first podman-compose that waits for what ``depends_on`` names; Debian 12 has 1.0."""
+
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _PROJECT: Final = "tocsin-up"
 """Not the file's own: what is removed here must not be somebody's ledger."""
@@ -38,6 +42,7 @@ def up(engine: str) -> None:
         StartError: it is missing, does not answer, or could not start something.
     """
     _check(engine)
+    _check_conditions(ENGINES[engine][0])
     subprocess.run(["sh", str(_ROOT / "deploy" / "secrets.sh")], check=True)
     _compose(engine, "up", "--build", "--detach")
 
@@ -63,6 +68,18 @@ def _check(engine: str) -> None:
     asked = subprocess.run([engine, "info"], capture_output=True, text=True, check=False)
     if asked.returncode != 0:
         raise StartError(f"{engine} does not answer:\n{asked.stderr.strip()}")
+
+
+def _check_conditions(program: str) -> None:
+    if program != "podman-compose":
+        return
+    asked = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    found = re.search(r"podman-compose version:? (\d+)\.(\d+)", asked.stdout + asked.stderr)
+    if found is not None and (int(found[1]), int(found[2])) < _CONDITIONS:
+        raise StartError(
+            f"{found[0]} starts everything at once: topics before the broker answers\n"
+            "  hint: 1.3 or newer waits (`pipx install podman-compose`)"
+        )
 
 
 def _compose(engine: str, *words: str) -> None:

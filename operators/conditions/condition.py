@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
@@ -30,19 +31,24 @@ from accountant.errors import ArgumentError
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.conditions.formula import Formula, atom_of
+from operators.conditions.levels import LevelGrid
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from numpy.typing import NDArray
 
-__all__ = ["Aim", "Channel", "Condition", "Refine", "Rule", "ThresholdAtom"]
+__all__ = ["HALF", "Aim", "Channel", "Condition", "Promised", "Refine", "Rule", "ThresholdAtom"]
 
 Rule = Literal["optimal", "probe", "equal"]
 """How rates are shared out: least summed loss, ProBE's closed form, or equal parts."""
 
 Refine = Literal["gradual", "fresh"]
 """Second phase of ProBE: the first one's noise at a finer level, or noise of its own."""
+
+Promised = Literal["misses", "false_alarms"]
+"""Which errors are bounded up to the threshold itself, the others only beyond the tolerance."""
+
+HALF: Final = Fraction(1, 2)
+"""What the first of two phases may use of both rates, where nothing else is written."""
 
 _FARTHEST: Final = np.int64(1 << 62)  # sums of two of them still fit
 _WIDEST: Final = (1 << 63) - 1
@@ -166,6 +172,11 @@ class Condition:
         return cls(formula, {"a": ThresholdAtom(0, thresholds)}, (test.sensitivity,))
 
     @property
+    def negated(self) -> Condition:
+        """The condition that is true where this one is false."""
+        return replace(self, formula=Formula.parse(f"NOT ({self.formula})"))
+
+    @property
     def cells(self) -> int:
         """Number of cells (predicates) of the query."""
         return next(iter(self.atoms.values())).thresholds.size
@@ -264,6 +275,14 @@ class Aim:
         pane_units: loss units of one pane that others have planned for; never less than needed.
         looks: how often a cell of a window is looked at, at the latest until it rings; 1 where a
             window is decided when it is over.
+        levels: which noise levels a progressive mechanism reads; ``None`` leaves them to it.
+        promise: which of both rates holds up to the threshold. With ``false_alarms`` they change
+            places: ``max_fpr``, which is needed then, bounds false alarms wherever the formula is
+            false, and ``max_fnr`` misses where it holds with every literal moved against it by 2u.
+        first_share: part of both rates that ProBE's first phase may use, in (0, 1), where each
+            phase has noise of its own; the second one has the rest.
+        gaussian: whether a Gaussian budget pays: losses are then ``mu^2 / 2``, of mechanisms that
+            are mu-GDP.
     """
 
     max_fnr: Fraction
@@ -278,6 +297,10 @@ class Aim:
     panes: int = 1
     pane_units: int = 0
     looks: int = 1
+    levels: LevelGrid | None = None
+    promise: Promised = "misses"
+    first_share: Fraction = HALF
+    gaussian: bool = False
 
     def __post_init__(self) -> None:
         """Check what the parts are; mechanisms say what they can keep."""
@@ -286,8 +309,16 @@ class Aim:
         expect(WHOLES, tolerances=self.tolerances, first_tolerances=self.first_tolerances)
         expect(WHOLE, alarms=self.alarms, questions=self.questions, looks=self.looks)
         expect(WHOLE, panes=self.panes, pane_units=self.pane_units)
+        expect(or_none(instance_of(LevelGrid)), levels=self.levels)
         expect(one_of(*get_args(Rule)), apportion=self.apportion)
         expect(one_of(*get_args(Refine)), refine=self.refine)
+        expect(one_of(*get_args(Promised)), promise=self.promise)
+        expect(EXACT, first_share=self.first_share)
+        if not 0 < self.first_share < 1:
+            raise ArgumentError(
+                "the first phase has a part of the rates between 0 and 1, both left out",
+                hint="write first_share=Fraction(1, 2)",
+            )
 
     def widened(self, tolerances: tuple[int, ...]) -> Aim:
         """Return the aim with other tolerances."""

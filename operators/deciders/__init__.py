@@ -7,7 +7,10 @@ of every cell it needs, and answers with one bit per cell. The proofs are in
 
 from operators.base import Decider
 from operators.conditions.weights import Statistic
-from operators.deciders.base import Count, Kind, Quantile, Sum
+from operators.conditions.widths import HalfWidth, Relative, half_widths
+from operators.deciders.averages import AverageLaplaceBand
+from operators.deciders.base import Average, Count, Kind, Quantile, Sum
+from operators.deciders.bounds import LevelBound, PrivateBound
 from operators.deciders.effectiveness import (
     DECIDER_NAMES,
     DECIDERS,
@@ -20,25 +23,32 @@ from operators.deciders.effectiveness import (
     tau_min,
     units_min,
 )
+from operators.deciders.overdomain import OverDomain
 from operators.deciders.quantiles import ExponentialQuantileBand, HistogramBand
 from operators.deciders.single import ExponentialBand, LaplaceBand
-from operators.deciders.sums import LevelBound, RaceBand, SparseBand, levels_of
+from operators.deciders.sums import RaceBand, SparseBand, levels_of
 from operators.deciders.tight import TightBand
 
 __all__ = [
     "DECIDERS",
     "DECIDER_NAMES",
+    "Average",
+    "AverageLaplaceBand",
     "Choice",
     "Count",
     "Decider",
     "ExponentialBand",
     "ExponentialQuantileBand",
+    "HalfWidth",
     "HistogramBand",
     "Kind",
     "LaplaceBand",
     "LevelBound",
+    "OverDomain",
+    "PrivateBound",
     "Quantile",
     "RaceBand",
+    "Relative",
     "SparseBand",
     "Statistic",
     "Sum",
@@ -46,6 +56,7 @@ __all__ = [
     "choose",
     "effective_from",
     "exponential_threshold",
+    "half_widths",
     "kept_from",
     "levels_of",
     "planned",

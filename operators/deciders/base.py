@@ -17,15 +17,21 @@ from accountant.arguments import EXACT, INTEGERS, WHOLE, expect, instance_of
 from accountant.errors import ArgumentError, ConfigError
 from accountant.units import to_loss_units
 from operators.conditions.weights import Statistic, Weight
+from operators.conditions.widths import Relative
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
+
+    from operators.conditions.widths import HalfWidth
 
 __all__ = [
     "FARTHEST",
     "LARGEST_COUNT",
     "MOST_POINTS",
     "SLOWEST_RATE",
+    "Average",
     "Count",
     "Kind",
     "PlannedBand",
@@ -148,10 +154,54 @@ class Quantile:
         return self.events * max(a, b - a)
 
 
-Kind: TypeAlias = Count | Sum | Quantile
+@dataclass(frozen=True, slots=True)
+class Average:
+    """The mean of values, in granules over ``scale``.
+
+    A cell without events has none, and counts as outside every band.
+
+    Args:
+        low: least value of an event, in granules; values are clipped to it.
+        high: greatest value of an event; ``low < high``.
+        events: most events of one privacy unit in a cell.
+        scale: one granule is so many units of the aggregate, in which references and half-widths
+            are given.
+    """
+
+    low: int
+    high: int
+    events: int = 1
+    scale: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the clip, the cap and the scale."""
+        expect(WHOLE, low=self.low, high=self.high, scale=self.scale)
+        _check_cap(self.events)
+        if self.low >= self.high:
+            raise ArgumentError(
+                "a mean needs low < high",
+                hint="write the ends of the clip, in granules: Average(0, 100)",
+            )
+        if self.scale < 1:
+            raise ArgumentError("a scale is a whole number, at least 1", hint="write scale=1000")
+        if self.scale * max(abs(self.low), abs(self.high)) >= FARTHEST // self.events:
+            raise ArgumentError("the values of a mean leave int64")
+
+    @property
+    def centre(self) -> int:
+        """The middle of the clip, in units of the aggregate, rounded down."""
+        return self.scale * (self.low + self.high) // 2
+
+    @property
+    def farthest(self) -> int:
+        """How far a value lies from :attr:`centre` at most, in units of the aggregate."""
+        return self.scale * self.high - self.centre
+
+
+Kind: TypeAlias = Count | Sum | Quantile | Average
 """The aggregate that is compared with its reference."""
 
-K = TypeVar("K", Count, Sum, Quantile, Count | Sum, Kind)
+K = TypeVar("K", Count, Sum, Quantile, Average, Count | Sum, Kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +211,8 @@ class PlannedBand(Generic[K]):
     Args:
         kind: the aggregate.
         epsilon: exact loss.
-        tau: half-width of the band, in units of the aggregate, at least 1.
+        tau: half-width of the band, in units of the aggregate, at least 1; or a share of every
+            cell's reference.
     """
 
     name: ClassVar[str]
@@ -170,10 +221,10 @@ class PlannedBand(Generic[K]):
 
     kind: K
     epsilon: Fraction
-    tau: int
+    tau: HalfWidth
 
     @classmethod
-    def planned(cls, kind: Kind, epsilon: Fraction, tau: int) -> Self:
+    def planned(cls, kind: Kind, epsilon: Fraction, tau: HalfWidth) -> Self:
         """Plan the decider.
 
         Args:
@@ -202,9 +253,14 @@ class PlannedBand(Generic[K]):
         """``epsilon`` in loss units, rounded up."""
         return to_loss_units(self.epsilon)
 
+    @property
+    def definition(self) -> Mapping[str, str]:
+        """Nothing more."""
+        return {}
+
 
 def check_plan(
-    name: str, kind: Kind, allowed: tuple[type, ...], epsilon: Fraction, tau: int
+    name: str, kind: Kind, allowed: tuple[type, ...], epsilon: Fraction, tau: HalfWidth
 ) -> None:
     """Check what a decider is planned from.
 
@@ -218,7 +274,7 @@ def check_plan(
             hint="write decider: auto",
         )
     check_epsilon(epsilon)
-    if not 1 <= tau < FARTHEST // 2:
+    if not isinstance(tau, Relative) and not 1 <= tau < FARTHEST // 2:
         raise ConfigError(
             "tau must be a whole number of granules, at least 1 and below 2^60",
             hint="ABS(x - reference) < 1 asks for equality",

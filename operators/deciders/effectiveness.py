@@ -8,14 +8,16 @@ The least such tau is its effectiveness threshold. All of this is public: config
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from accountant.arguments import EXACT, TEXT, WHOLE, expect, instance_of
 from accountant.errors import ArgumentError, ConfigError
+from operators.conditions.widths import Relative, fixed_width
+from operators.deciders.averages import AverageLaplaceBand
 from operators.deciders.base import (
     FARTHEST,
+    Average,
     Count,
     Kind,
     Quantile,
@@ -27,12 +29,15 @@ from operators.deciders.quantiles import ExponentialQuantileBand, HistogramBand
 from operators.deciders.single import ExponentialBand, LaplaceBand
 from operators.deciders.sums import LEAST_DELTA, RaceBand, SparseBand, least_tail, levels_of
 from operators.deciders.tight import MOST_REACH, TightBand
+from operators.deciders.verdicts import Choice, of_mean, of_quantile, of_width
 from operators.search import least
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from operators.base import Decider
+    from operators.conditions.widths import HalfWidth
+    from operators.deciders.bounds import PrivateBound
 
 __all__ = [
     "DECIDERS",
@@ -55,6 +60,7 @@ _PLANNERS: Final[Mapping[type, Mapping[str, Any]]] = {
         (Count, (TightBand, ExponentialBand, LaplaceBand)),
         (Sum, (TightBand, ExponentialBand, LaplaceBand, RaceBand, SparseBand)),
         (Quantile, (TightBand, ExponentialQuantileBand, HistogramBand)),
+        (Average, (TightBand, AverageLaplaceBand)),
     )
 }
 
@@ -68,28 +74,14 @@ DECIDER_NAMES: Final = tuple(
 """All of them, as they are listed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What ``decider: auto`` took.
-
-    Args:
-        decider: its name.
-        threshold: its effectiveness threshold in units of the aggregate, with the boundary that it
-            is planned with; for a quantile, how many privacy units past the end of the band the
-            answer is right with probability 1 - delta. ``None`` where no tau, or number, is enough.
-        effective: whether tau reaches the threshold; ``None`` for a quantile, whose threshold does
-            not compare with tau.
-        why: one sentence for the plan; configuration only.
-    """
-
-    decider: str
-    threshold: int | None
-    effective: bool | None
-    why: str
-
-
 def planned(
-    name: str, kind: Kind, epsilon: Fraction, tau: int, delta: Fraction = Fraction(1, 20)
+    name: str,
+    kind: Kind,
+    epsilon: Fraction,
+    tau: HalfWidth,
+    delta: Fraction = Fraction(1, 20),
+    *,
+    bound: PrivateBound | None = None,
 ) -> Decider:
     """Plan a decider by its name.
 
@@ -97,32 +89,42 @@ def planned(
         name: one of ``DECIDERS`` for this aggregate.
         kind: the aggregate.
         epsilon: exact loss.
-        tau: half-width of the band.
+        tau: half-width of the band, or its share of the reference.
         delta: error probability that ``r2t`` aims at, as given to :func:`choose` and
             :func:`tau_min`; the others have no such parameter.
+        bound: what ``svt`` asks of its private bound; the others have none.
 
     Raises:
-        ConfigError: a name or numbers that cannot be used.
+        ConfigError: a name or numbers that cannot be used, a bound where none is asked for.
     """
     _expect_kind(kind)
     expect(TEXT, name=name)
     expect(EXACT, epsilon=epsilon, delta=delta)
-    expect(WHOLE, tau=tau)
+    _expect_width(tau)
     planners = _PLANNERS[type(kind)]
     if name not in planners:
         raise ConfigError(
             f"{type(kind).__name__.upper()} has no decider of the name {name!r}",
             hint=f"write decider: auto, {', '.join(planners)}",
         )
-    aimed_at = (delta,) if planners[name] is RaceBand else ()
-    decider: Decider = planners[name].planned(kind, epsilon, tau, *aimed_at)
+    own: tuple[object, ...] = ()
+    if planners[name] is RaceBand:
+        own = (delta,)
+    elif planners[name] is SparseBand:
+        own = (bound,)
+    elif bound is not None:
+        raise ConfigError(
+            f"{name} asks for no private bound of the values",
+            hint=f"remove it, or write decider: {SparseBand.name}",
+        )
+    decider: Decider = planners[name].planned(kind, epsilon, tau, *own)
     return decider
 
 
 def choose(
     kind: Kind,
     epsilon: Fraction,
-    tau: int,
+    tau: HalfWidth,
     delta: Fraction,
     *,
     largest: int | None = None,
@@ -138,37 +140,40 @@ def choose(
     Args:
         kind: the aggregate.
         epsilon: exact loss.
-        tau: half-width of the band.
+        tau: half-width of the band, or its share of the reference.
         delta: error probability to judge by, in (0, 1/2).
         largest: for SUM, a *public* guess of the largest value present in a cell, in granules.
         boundary: most probable "within" just outside the band, where one has to be kept.
         written: writes a threshold, or tau, for the sentence.
 
     Raises:
-        ConfigError: numbers that cannot be used; a quantile at too small an epsilon for ``tight``.
+        ConfigError: numbers that cannot be used; a quantile or a mean at too small an epsilon for
+            ``tight``.
     """
     _expect_kind(kind)
     expect(EXACT, epsilon=epsilon, delta=delta)
-    expect(WHOLE, tau=tau)
-    check_plan("auto", kind, (Count, Sum, Quantile), epsilon, tau)
+    _expect_width(tau)
+    check_plan("auto", kind, (Count, Sum, Quantile, Average), epsilon, tau)
     _check_delta(delta)
     if boundary is not None:
         return _keeping(kind, epsilon, tau, delta, boundary, written)
     if isinstance(kind, Quantile):
         needed = units_min(epsilon, delta, kind)
-        return Choice("tight", needed, None, _sure_of_quantile(needed, delta))
+        return Choice("tight", needed, None, of_quantile(needed, delta))
+    if isinstance(kind, Average):
+        needed = _steps(epsilon, delta)
+        return Choice("tight", needed, None, of_mean(kind, needed, delta, written))
     thresholds = _thresholds(kind, epsilon, delta, largest)
     best = min(thresholds, key=lambda name: thresholds[name])  # the first of equals: tight
     listed = ", ".join(f"{name} {written(value)}" for name, value in thresholds.items())
-    effective = tau >= thresholds[best]
     unknown = "; no threshold is known for svt" if isinstance(kind, Sum) and kind.low >= 0 else ""
-    verdict = "reaches" if effective else "is below"
+    effective, verdict = of_width(tau, thresholds[best], written)
     return Choice(
         best,
         thresholds[best],
         effective,
         f"{best} has the least effectiveness threshold at delta = {float(delta):g} ({listed});"
-        f" tau = {written(tau)} {verdict} it{unknown}",
+        f" {verdict}{unknown}",
     )
 
 
@@ -272,7 +277,9 @@ def effective_from(decider: Decider, kind: Count | Sum, delta: Fraction) -> int 
     return tau_min(decider.name, kind, decider.epsilon, delta, largest=largest)
 
 
-def kept_from(decider: LaplaceBand | ExponentialBand, chance: float) -> int | None:
+def kept_from(
+    decider: LaplaceBand | ExponentialBand, chance: float, tau: int | None = None
+) -> int | None:
     """Return the least distance from which a miss is no more probable; ``None`` if there is none.
 
     Outside the band, the probability of a miss never grows with the distance.
@@ -280,11 +287,12 @@ def kept_from(decider: LaplaceBand | ExponentialBand, chance: float) -> int | No
     Args:
         decider: one whose errors are known.
         chance: of a miss.
+        tau: half-width of the cell's band, where it is a share of the reference.
     """
-    tau = decider.tau
-    if isinstance(decider, ExponentialBand) and decider.error(2 * tau) > chance:
+    tau = fixed_width(decider.tau, tau)
+    if isinstance(decider, ExponentialBand) and decider.error(2 * tau, tau) > chance:
         return None  # nor is it less, further out
-    return least(lambda distance: decider.error(distance) <= chance, tau - 1, tau + 1)
+    return least(lambda distance: decider.error(distance, tau) <= chance, tau - 1, tau + 1)
 
 
 def exponential_threshold(epsilon: Fraction, delta: Fraction, sensitivity: int = 1) -> float:
@@ -306,13 +314,18 @@ def exponential_threshold(epsilon: Fraction, delta: Fraction, sensitivity: int =
 
 
 def _expect_kind(kind: object) -> None:
-    expect(instance_of(Count, Sum, Quantile), kind=kind)
+    expect(instance_of(Count, Sum, Quantile, Average), kind=kind)
+
+
+def _expect_width(tau: object) -> None:
+    if not isinstance(tau, Relative):
+        expect(WHOLE, tau=tau)
 
 
 def _keeping(  # noqa: PLR0917  # what choose was given
     kind: Kind,
     epsilon: Fraction,
-    tau: int,
+    tau: HalfWidth,
     delta: Fraction,
     boundary: Fraction,
     written: Callable[[int], str],
@@ -324,30 +337,24 @@ def _keeping(  # noqa: PLR0917  # what choose was given
         return Choice(
             "tight",
             None,
-            None if isinstance(kind, Quantile) else False,
+            None if isinstance(kind, Quantile | Average) else False,
             f"tight alone {kept}; at this epsilon it is effective with no tau",
         )
     if isinstance(kind, Quantile):
-        return Choice("tight", threshold, None, _sure_of_quantile(threshold, delta))
+        return Choice("tight", threshold, None, of_quantile(threshold, delta))
+    if isinstance(kind, Average):
+        return Choice("tight", threshold, None, of_mean(kind, threshold, delta, written))
     thresholds = _thresholds(kind, epsilon, delta, None)
     least = "alone"
     if min(thresholds, key=lambda name: thresholds[name]) == "tight":
         least = "has the least effectiveness threshold where all errors weigh alike, and alone"
-    effective = tau >= threshold
-    verdict = "reaches" if effective else "is below"
+    effective, verdict = of_width(tau, threshold, written)
     return Choice(
         "tight",
         threshold,
         effective,
         f"tight {least} {kept}, with which its threshold at delta = {float(delta):g} is"
-        f" {written(threshold)}; tau = {written(tau)} {verdict} it",
-    )
-
-
-def _sure_of_quantile(needed: int, delta: Fraction) -> str:
-    return (
-        f"tight is right with probability {float(1 - delta):g} once {needed} or more would have"
-        " to change for another answer; hist and em pay more for the same"
+        f" {written(threshold)}; {verdict}",
     )
 
 

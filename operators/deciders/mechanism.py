@@ -65,7 +65,7 @@ class BandOperator:
 DECIDER: Final = Mechanism(
     name="decider",
     releases="which predicates have left their band",
-    keys=("decider", "epsilon", "reference", "reference_timeout"),
+    keys=("decider", "bound", "epsilon", "reference", "reference_timeout"),
     needs=("epsilon", "reference"),
     refuses={
         "max_fpr": (

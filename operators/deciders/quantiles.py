@@ -13,6 +13,7 @@ import numpy as np
 
 from accountant.arguments import expect
 from accountant.errors import ConfigError
+from operators.conditions.widths import half_widths
 from operators.deciders.base import (
     MOST_POINTS,
     PlannedBand,
@@ -60,7 +61,7 @@ class HistogramBand(PlannedBand[Quantile]):
     Args:
         kind: a quantile.
         epsilon: exact loss.
-        tau: half-width of the band, in the domain's units, at least 1.
+        tau: half-width of the band, in the domain's units, at least 1, or a share of the reference.
 
     Source: DP-PQD, Algorithm 3 and Proposition 6.2; its second comparison is off by one for an even
     number of events (``docs/proofs/deciders.md``).
@@ -113,7 +114,7 @@ class ExponentialQuantileBand(PlannedBand[Quantile]):
     Args:
         kind: a quantile over at most 65,536 points.
         epsilon: exact loss.
-        tau: half-width of the band, in the domain's units, at least 1.
+        tau: half-width of the band, in the domain's units, at least 1, or a share of the reference.
 
     Source: DP-PQD, section 6.1 and Observation 6.1. The score there, -|L(e) - n/2| charged as if of
     sensitivity one, is half as steep and prefers the successor of a value that is often repeated.
@@ -200,9 +201,8 @@ class ExponentialQuantileBand(PlannedBand[Quantile]):
         """Return which points lie in the band, shape (points, cells)."""
         domain = self.kind.domain
         points = np.arange(domain.start, domain.stop, domain.step, dtype=np.int64)[:, np.newaxis]
-        inside: NDArray[np.bool_] = (points > references - self.tau) & (
-            points < references + self.tau
-        )
+        tau = half_widths(self.tau, references)
+        inside: NDArray[np.bool_] = (points > references - tau) & (points < references + tau)
         return inside
 
     def _bounds(

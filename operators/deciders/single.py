@@ -13,6 +13,7 @@ import numpy as np
 
 from accountant.arguments import expect
 from operators.conditions.weights import Statistic, Weight
+from operators.conditions.widths import fixed_width, half_widths
 from operators.deciders.base import (
     Count,
     PlannedBand,
@@ -47,7 +48,7 @@ class LaplaceBand(PlannedBand[Count | Sum]):
     Args:
         kind: COUNT or SUM.
         epsilon: exact loss.
-        tau: half-width of the band, in units of the aggregate, at least 1.
+        tau: half-width of the band, in units of the aggregate, at least 1, or a share of it.
 
     Source: DP-PQD, Algorithm 1 with the Laplace mechanism; Observations 4.1 and 5.1.
     """
@@ -72,7 +73,8 @@ class LaplaceBand(PlannedBand[Count | Sum]):
         check_inputs(statistics, references, 1)
         drawn = noise.discrete_laplace(self.epsilon / self.kind.sensitivity, references.size)
         noisy = deviations(statistics[0], references) + drawn
-        within: NDArray[np.bool_] = (noisy < self.tau) & (noisy > -self.tau)
+        tau = half_widths(self.tau, references)
+        within: NDArray[np.bool_] = (noisy < tau) & (noisy > -tau)
         return within
 
     def chances(
@@ -81,11 +83,16 @@ class LaplaceBand(PlannedBand[Count | Sum]):
         """Return P["outside"] of every cell; see :meth:`operators.base.Decider.chances`."""
         return outside_chances(self, statistics, references)
 
-    def error(self, distance: int) -> float:
-        """Return the probability of the wrong answer at ``|aggregate - reference| = distance``."""
-        rate = float(self.epsilon / self.kind.sensitivity)
-        near = distance - self.tau  # the noise crosses this end of the band, or the other one
-        far = distance + self.tau
+    def error(self, distance: int, tau: int | None = None) -> float:
+        """Return the probability of the wrong answer at ``|aggregate - reference| = distance``.
+
+        Args:
+            distance: in units of the aggregate.
+            tau: half-width of the cell's band, where it is a share of the reference.
+        """
+        rate, tau = float(self.epsilon / self.kind.sensitivity), fixed_width(self.tau, tau)
+        near = distance - tau  # the noise crosses this end of the band, or the other one
+        far = distance + tau
         if near < 0:
             return _tail(rate, -near) + _tail(rate, far)
         return _tail(rate, near + 1) - _tail(rate, far)
@@ -106,7 +113,7 @@ class ExponentialBand(PlannedBand[Count | Sum]):
     Args:
         kind: COUNT or SUM.
         epsilon: exact loss.
-        tau: half-width of the band, in units of the aggregate, at least 1.
+        tau: half-width of the band, in units of the aggregate, at least 1, or a share of it.
 
     Source: DP-PQD, section 4.2.2, Proposition 4.5 and Observation 4.6.
     """
@@ -126,9 +133,8 @@ class ExponentialBand(PlannedBand[Count | Sum]):
         expect(SOURCE, noise=noise)
         check_inputs(statistics, references, 1)
         distance = np.abs(deviations(statistics[0], references))
-        margins, at = np.unique(
-            np.abs(np.minimum(distance, 2 * self.tau) - self.tau), return_inverse=True
-        )
+        tau = half_widths(self.tau, references)
+        margins, at = np.unique(np.abs(np.minimum(distance, 2 * tau) - tau), return_inverse=True)
         bounds_of = [self.wrong(int(margin), WORD_BITS) for margin in margins]
         heads = np.array(bounds_of, dtype=np.uint64).reshape(-1, 2)[at]
         words = noise.uint64(references.size)
@@ -140,7 +146,7 @@ class ExponentialBand(PlannedBand[Count | Sum]):
                 return self.wrong(margin, bits)
 
             wrong[cell] = settle(int(words[cell]), bounds, noise)
-        within: NDArray[np.bool_] = (distance < self.tau) ^ wrong
+        within: NDArray[np.bool_] = (distance < tau) ^ wrong
         return within
 
     def wrong(self, margin: int, bits: int) -> tuple[int, int]:
@@ -160,9 +166,15 @@ class ExponentialBand(PlannedBand[Count | Sum]):
         """Return P["outside"] of every cell; see :meth:`operators.base.Decider.chances`."""
         return outside_chances(self, statistics, references)
 
-    def error(self, distance: int) -> float:
-        """Return the probability of the wrong answer at ``|aggregate - reference| = distance``."""
-        margin = abs(min(distance, 2 * self.tau) - self.tau)
+    def error(self, distance: int, tau: int | None = None) -> float:
+        """Return the probability of the wrong answer at ``|aggregate - reference| = distance``.
+
+        Args:
+            distance: in units of the aggregate.
+            tau: half-width of the cell's band, where it is a share of the reference.
+        """
+        tau = fixed_width(self.tau, tau)
+        margin = abs(min(distance, 2 * tau) - tau)
         x = float(self.epsilon * margin / self.kind.sensitivity)
         return math.exp(-x) / (1 + math.exp(-x))
 
@@ -181,9 +193,11 @@ def outside_chances(
     """
     check_inputs(statistics, references, 1)
     distances = np.abs(deviations(statistics[0], references)).tolist()
+    widths = half_widths(decider.tau, references).tolist()
     found = [
-        decider.error(distance) if distance < decider.tau else 1 - decider.error(distance)
-        for distance in distances
+        error if distance < tau else 1 - error
+        for distance, tau in zip(distances, widths, strict=True)
+        for error in [decider.error(distance, tau)]
     ]
     return np.array(found, dtype=np.float64)
 

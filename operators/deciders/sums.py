@@ -16,39 +16,37 @@ import numpy as np
 from accountant.arguments import expect
 from accountant.errors import ConfigError
 from operators.conditions.weights import Statistic, Weight
+from operators.conditions.widths import half_widths
 from operators.deciders.base import (
     PlannedBand,
     Sum,
     check_inputs,
     check_plan,
     check_rate,
-    counted_up_to,
-    counts,
     deviations,
 )
+from operators.deciders.bounds import LevelBound, PrivateBound, first_reached
 from operators.noise.source import SOURCE
-from operators.search import least
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
+    from operators.conditions.widths import HalfWidth
     from operators.deciders.base import Kind
     from operators.noise.source import NoiseSource
 
 __all__ = [
     "LEAST_DELTA",
-    "LevelBound",
     "RaceBand",
     "SparseBand",
-    "correction",
     "least_tail",
     "levels_of",
 ]
 
 LEAST_DELTA: Final = Fraction(1, 10**12)
 """Least error probability that is planned for."""
-_MOST_SHARE: Final = 10_000
-_NOISE_CLAMP: Final = 1 << 37
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class _CappedBand(PlannedBand[Sum]):
     decides: ClassVar = (Sum,)
 
     @classmethod
-    def _non_negative(cls, kind: Kind, epsilon: Fraction, tau: int) -> Sum:
+    def _non_negative(cls, kind: Kind, epsilon: Fraction, tau: HalfWidth) -> Sum:
         """Check what it is planned from, and that values are never negative.
 
         Raises:
@@ -90,7 +88,7 @@ class RaceBand(_CappedBand):
     Args:
         kind: SUM of non-negative values.
         epsilon: exact loss.
-        tau: half-width of the band, in granules, at least 1.
+        tau: half-width of the band, in granules, at least 1, or a share of the reference.
         delta: error probability that the penalties are made for.
         levels: the caps t_j.
         penalties: per cap.
@@ -106,7 +104,7 @@ class RaceBand(_CappedBand):
 
     @classmethod
     def planned(
-        cls, kind: Kind, epsilon: Fraction, tau: int, delta: Fraction = Fraction(1, 20)
+        cls, kind: Kind, epsilon: Fraction, tau: HalfWidth, delta: Fraction = Fraction(1, 20)
     ) -> RaceBand:
         """Plan the decider.
 
@@ -152,7 +150,8 @@ class RaceBand(_CappedBand):
             bounded = deviations(statistics[level], np.int64(penalty))
             np.maximum(estimate, bounded + drawn, out=estimate)
         estimate -= references
-        within: NDArray[np.bool_] = (estimate < self.tau) & (estimate > -self.tau)
+        tau = half_widths(self.tau, references)
+        within: NDArray[np.bool_] = (estimate < tau) & (estimate > -tau)
         return within
 
     def chances(
@@ -181,58 +180,8 @@ class RaceBand(_CappedBand):
                 chance *= _at_most(float(self.rate(level)), x - total + penalty)
             return chance
 
-        return up_to(reference + self.tau - 1) - up_to(reference - self.tau)
-
-
-@dataclass(frozen=True, slots=True)
-class LevelBound:
-    """A private index of the cap that few values pass: the downward sensitivity, bounded.
-
-    A sparse vector over the counts of events at or below each cap against ``share`` of a noisy
-    number of events; it stops at the first cap that reaches it.
-
-    Guarantee: epsilon-differential privacy per cell for neighbours that differ in one privacy unit:
-    a third for the noisy number, a third for the noisy threshold, a third for the first answer.
-
-    Args:
-        levels: the caps.
-        events: most events of one privacy unit in a cell.
-        epsilon: exact loss.
-        share: of the events that a cap has to reach, in (0, 1), denominator at most 10,000.
-
-    Source: DP-PQD, Algorithm 4, Observation B.2, with one-sided noise as in SVT-Exp.
-    """
-
-    levels: tuple[int, ...]
-    events: int
-    epsilon: Fraction
-    share: Fraction
-
-    @property
-    def statistics(self) -> tuple[Statistic, ...]:
-        """The number of events, then those at or below each cap."""
-        rows = [counted_up_to(t, self.events) for t in self.levels]
-        return (Statistic(sensitivity=self.events), *rows)
-
-    def find(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
-        """Return the index of the cap to use, per cell.
-
-        Args:
-            statistics: shape (1 + levels, cells), int64, the rows of :attr:`statistics`.
-            noise: the cryptographic source.
-
-        Returns:
-            Shape (cells,), int64, in 0 .. levels - 1.
-        """
-        rows = counts(statistics)
-        a, b = self.share.numerator, self.share.denominator
-        third = self.epsilon / 3
-        drawn = noise.discrete_laplace(third / self.events, rows.shape[1])
-        total = np.clip(rows[0] + drawn, -_NOISE_CLAMP, _NOISE_CLAMP)
-        steps = (b * rows[1:] - a * total) // (b * self.events)
-        threshold = noise.discrete_laplace(third, rows.shape[1])
-        first = _first_reached(steps, threshold, third, noise)
-        return np.minimum(first, len(self.levels) - 1)
+        tau = int(half_widths(self.tau, np.array([reference]))[0])
+        return up_to(reference + tau - 1) - up_to(reference - tau)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,19 +193,20 @@ class SparseBand(_CappedBand):
 
     - step of a question: floor((S_j - threshold) / (events t_j)), which one unit moves by at most
       one, all questions in the same direction;
-    - a question is answered yes iff its step + Geo(epsilon / 3) >= DLap(epsilon / 3) + r, the
-      threshold noise being one draw for both passes;
+    - a question is answered yes iff its step + Geo(rate) >= DLap(rate) + r, the threshold noise
+      being one draw for both passes, and rate half of what the bound leaves of epsilon;
     - r: the least integer for which a question one step short of its threshold is answered yes with
       probability at most 1 / (L + 1).
 
     Guarantee: epsilon-differential privacy per cell for neighbours that differ in one privacy unit:
-    a third each for the bound, the noisy threshold and the only yes. The charge is for the answers
+    what the bound costs, and half of the rest each for the noisy threshold and the only yes (a
+    third of epsilon each, unless the bound says otherwise). The charge is for the answers
     to all questions; only the decision is released. No error probability is promised.
 
     Args:
         kind: SUM of non-negative values.
         epsilon: exact loss.
-        tau: half-width of the band, in granules, at least 1.
+        tau: half-width of the band, in granules, at least 1, or a share of the reference.
         bound: chooses the largest cap that is asked about.
 
     Source: DP-PQD, Algorithms 2 and 4, Theorem 5.8, with one-sided noise as in SVT-Exp.
@@ -268,7 +218,7 @@ class SparseBand(_CappedBand):
 
     @classmethod
     def planned(
-        cls, kind: Kind, epsilon: Fraction, tau: int, share: Fraction = Fraction(19, 20)
+        cls, kind: Kind, epsilon: Fraction, tau: HalfWidth, private: PrivateBound | None = None
     ) -> SparseBand:
         """Plan the decider.
 
@@ -276,21 +226,27 @@ class SparseBand(_CappedBand):
             kind: SUM of non-negative values.
             epsilon: exact loss.
             tau: half-width of the band.
-            share: of the events, how many the largest cap that is asked about leaves whole.
+            private: how many events the largest cap that is asked about leaves whole, and what
+                finding it may cost; DP-PQD's by default.
 
         Raises:
-            ConfigError: another aggregate, negative values, no epsilon or tau, a share outside
-                (0, 1), or noise too wide to be drawn.
+            ConfigError: another aggregate, negative values, no epsilon or tau, a bound that leaves
+                nothing for the answers, or noise too wide to be drawn.
         """
         total = cls._non_negative(kind, epsilon, tau)
-        if not 0 < share < 1 or share.denominator > _MOST_SHARE:
-            raise ConfigError(
-                "the share of a private bound lies in (0, 1), in steps of 1/10,000 at the finest",
-                hint='write share: "0.95"',
-            )
-        check_rate(epsilon / 9 / total.events)
-        bound = LevelBound(levels_of(total), total.events, epsilon / 3, share)
+        private = PrivateBound() if private is None else private
+        spent = private.spent(epsilon)
+        check_rate(min(spent / 3 / total.events, (epsilon - spent) / 2))
+        bound = LevelBound(levels_of(total), total.events, spent, private.theta)
         return cls(total, epsilon, tau, bound)
+
+    @property
+    def definition(self) -> Mapping[str, str]:
+        """Theta and cost of its bound, where these are not DP-PQD's."""
+        usual = PrivateBound()
+        found = {"theta": str(self.bound.share), "bound_epsilon": str(self.bound.epsilon)}
+        same = {"theta": str(usual.theta), "bound_epsilon": str(usual.spent(self.epsilon))}
+        return {} if found == same else found
 
     @property
     def levels(self) -> tuple[int, ...]:
@@ -310,14 +266,15 @@ class SparseBand(_CappedBand):
         check_inputs(statistics, references, len(self.statistics))
         split = 1 + len(self.levels)
         largest = self.bound.find(statistics[:split], noise)
-        third = self.epsilon / 3
-        threshold = noise.discrete_laplace(third, references.size)
+        half = (self.epsilon - self.bound.epsilon) / 2
+        threshold = noise.discrete_laplace(half, references.size)
         widths = self.kind.events * np.array(self.levels, dtype=np.int64)[:, np.newaxis]
         sums = statistics[split:]
-        over = deviations(sums, references + self.tau) // widths
-        above = deviations(sums, references - self.tau + 1) // widths
-        left_above = _first_reached(over, threshold, third, noise) <= largest
-        passed_below = _first_reached(above, threshold, third, noise) <= largest
+        tau = half_widths(self.tau, references)
+        over = deviations(sums, references + tau) // widths
+        above = deviations(sums, references - tau + 1) // widths
+        left_above = first_reached(over, threshold, half, noise) <= largest
+        passed_below = first_reached(above, threshold, half, noise) <= largest
         within: NDArray[np.bool_] = ~left_above & passed_below
         return within
 
@@ -330,46 +287,6 @@ def levels_of(kind: Sum) -> tuple[int, ...]:
 def least_tail(rate: float, chance: float) -> int:
     """Return the least m >= 1 with P[z >= m] <= chance for a discrete Laplace z of this rate."""
     return max(1, math.ceil(-math.log(chance * (1 + math.exp(-rate))) / rate))
-
-
-def correction(rate: Fraction, questions: int) -> int:
-    """Return the least r >= 0 with P[v - rho >= r + 1] <= 1 / (questions + 1).
-
-    A question one step short of its threshold is then answered yes that seldom: the condition
-    Gamma(r) = k / (k + 1) of SVT-Exp's optimal correction at tolerance zero, on integers.
-
-    Args:
-        rate: of v, a geometric, and of rho, a discrete Laplace.
-        questions: answered no before a yes, at most.
-    """
-    t = float(rate)
-    q = math.exp(-t)
-
-    def tail(r: int) -> float:
-        return math.exp(-t * r) * (1 / (1 + q) + r * -math.expm1(-t) + q) / (1 + q)
-
-    # tail(0) is at least 3/4
-    return least(lambda r: tail(r) <= 1 / (questions + 1), 0, 1) - 1
-
-
-def _first_reached(
-    steps: NDArray[np.int64],
-    threshold: NDArray[np.int64],
-    rate: Fraction,
-    noise: NoiseSource,
-) -> NDArray[np.int64]:
-    """Return the index of the first question answered yes per cell; their number where none is.
-
-    Args:
-        steps: shape (questions, cells): distance to the threshold in steps of one unit.
-        threshold: shape (cells,): noise of the threshold.
-        rate: of the geometric noise of every question.
-        noise: the cryptographic source.
-    """
-    drawn = noise.geometric(rate, steps.size).reshape(steps.shape)
-    yes = steps + drawn >= threshold + correction(rate, steps.shape[0])
-    first: NDArray[np.int64] = np.where(yes.any(axis=0), yes.argmax(axis=0), steps.shape[0])
-    return first
 
 
 def _capped_rows(kind: Sum, levels: tuple[int, ...]) -> tuple[Statistic, ...]:

@@ -6,7 +6,7 @@ The proofs, and among which deciders none does better, are in ``docs/proofs/deci
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -18,7 +18,10 @@ from accountant.errors import ConfigError
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.conditions.weights import Statistic, Weight
+from operators.conditions.widths import Relative, fixed_width, half_widths
+from operators.deciders.averages import average_rows, steps_inside
 from operators.deciders.base import (
+    Average,
     Count,
     Kind,
     PlannedBand,
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Promise
+    from operators.conditions.widths import HalfWidth
     from operators.noise.source import NoiseSource
 
 __all__ = ["MOST_REACH", "TightBand", "quantile_rows"]
@@ -57,7 +61,8 @@ class TightBand(PlannedBand[Kind]):
     ``P[outside | x] = probabilities[x - lowest] / 2^64``, constant beyond the table. Here x >= 0
     where the aggregate is outside the band, x < 0 where it is within, and neighbours' x are at most
     one apart: x = floor((|s - reference| - tau) / D) for COUNT and SUM; for the median, the number
-    of events that have to be added to change the answer.
+    of events that have to be added to change the answer; for a mean, whole events at the end of
+    the clip that lies farthest from the nearer end of the band.
 
     Guarantee: epsilon-differential privacy per cell for neighbours that differ in one privacy unit,
     exactly, in integers. Outside, "within" is answered with probability at most ``boundary``.
@@ -72,9 +77,10 @@ class TightBand(PlannedBand[Kind]):
       outside, ``lm`` and ``em`` included.
 
     Args:
-        kind: COUNT, SUM or a quantile.
+        kind: COUNT, SUM, a mean or a quantile.
         epsilon: exact loss.
-        tau: half-width of the band, in units of the aggregate, at least 1.
+        tau: half-width of the band, in units of the aggregate, at least 1, or a share of the
+            reference.
         boundary: probability of "within" where the aggregate lies just outside.
         probabilities: shape (entries,), uint64, in units of 2^-64, increasing.
         lowest: x of the first entry.
@@ -84,7 +90,7 @@ class TightBand(PlannedBand[Kind]):
     """
 
     name: ClassVar[str] = "tight"
-    decides: ClassVar = (Count, Sum, Quantile)
+    decides: ClassVar = (Count, Sum, Quantile, Average)
 
     boundary: Fraction
     probabilities: NDArray[np.uint64] = field(repr=False)
@@ -92,14 +98,14 @@ class TightBand(PlannedBand[Kind]):
 
     @classmethod
     def planned(
-        cls, kind: Kind, epsilon: Fraction, tau: int, boundary: Fraction | None = None
+        cls, kind: Kind, epsilon: Fraction, tau: HalfWidth, boundary: Fraction | None = None
     ) -> TightBand:
         """Plan the decider.
 
         Args:
-            kind: COUNT, SUM or a quantile.
+            kind: COUNT, SUM, a mean or a quantile.
             epsilon: exact loss.
-            tau: half-width of the band.
+            tau: half-width of the band, or its share of the reference.
             boundary: most probable "within" outside the band (the ``max_fnr`` of an alarm that
                 rings when the band is left); absent, ``1 / (1 + exp(epsilon))``, for which the
                 largest of all error probabilities is least.
@@ -136,8 +142,13 @@ class TightBand(PlannedBand[Kind]):
 
         Raises:
             ConfigError: a promise that cannot be kept, is met by guessing, or spans too many steps;
-                a band of COUNT or SUM so narrow that it says nothing about any cell within.
+                a band of COUNT or SUM so narrow that it says nothing about any cell within; a mean,
+                whose tolerance would have to be one in events times values.
         """
+        if isinstance(kind, Average):
+            raise ConfigError(
+                "a tolerance of a mean is no number of steps", hint="plan it with an epsilon"
+            )
         check_plan(cls.name, kind, cls.decides, Fraction(1), tau)
         if not isinstance(kind, Quantile) and tau <= 2 * promise.tolerance:
             raise ConfigError(
@@ -151,7 +162,9 @@ class TightBand(PlannedBand[Kind]):
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """The aggregate, or for a quantile the three counts of :func:`quantile_rows`."""
+        """The aggregate; of a quantile the three counts of :func:`quantile_rows`; of a mean two."""
+        if isinstance(self.kind, Average):
+            return average_rows(self.kind)
         if isinstance(self.kind, Quantile):
             return quantile_rows(self.kind, self.tau)
         return (aggregate_row(self.kind),)
@@ -161,10 +174,13 @@ class TightBand(PlannedBand[Kind]):
     ) -> NDArray[np.int64]:
         """Return x, the signed distance to the end of the band, of every cell (never released)."""
         check_inputs(statistics, references, len(self.statistics))
+        widths = half_widths(self.tau, references)
+        if isinstance(self.kind, Average):
+            return -1 - steps_inside(self.kind, statistics, references, widths)
         sensitivity = self.kind.sensitivity
         if not isinstance(self.kind, Quantile):
             distance = np.abs(deviations(statistics[0], references))
-            return (distance - self.tau) // sensitivity
+            return (distance - widths) // sensitivity
         total, low, high = statistics
         share = self.kind.share
         below = (margin(total, low, share) - 1) // sensitivity  # >= 0: it is above the low end
@@ -196,15 +212,19 @@ class TightBand(PlannedBand[Kind]):
         )
         return self.probabilities[index - self.lowest]
 
-    def error(self, distance: int) -> float:
+    def error(self, distance: int, tau: int | None = None) -> float:
         """Return the probability of the wrong answer at ``|aggregate - reference| = distance``.
 
+        Args:
+            distance: in units of the aggregate.
+            tau: half-width of the cell's band, where it is a share of the reference.
+
         Raises:
-            TypeError: a quantile, whose error depends on how many units have to change.
+            TypeError: a quantile or a mean, whose error depends on how many units have to change.
         """
-        if isinstance(self.kind, Quantile):
+        if isinstance(self.kind, Quantile | Average):
             raise TypeError("the error of a quantile is known per changed unit: error_at")
-        return self.error_at((distance - self.tau) // self.kind.sensitivity)
+        return self.error_at((distance - fixed_width(self.tau, tau)) // self.kind.sensitivity)
 
     def error_at(self, x: int) -> float:
         """Return the probability of the wrong answer at the signed distance ``x``."""
@@ -222,7 +242,8 @@ class TightBand(PlannedBand[Kind]):
             For COUNT and SUM the effectiveness threshold: the least tau for which an aggregate that
             meets its reference, and one at least 2 tau away, are decided wrongly with probability
             at most delta. For a quantile the privacy units that must separate a cell from the other
-            answer. ``None`` where the table ends before, as it does where epsilon is tiny.
+            answer; for a mean, the steps. ``None`` where the table ends before, as it does where
+            epsilon is tiny.
         """
         most = int(delta * _ONE)
         if not most:
@@ -233,6 +254,8 @@ class TightBand(PlannedBand[Kind]):
             return None
         inside = max(1, 1 - rarely - self.lowest)  # steps short of the end
         outside = max(0, self.lowest + surely)  # steps past it
+        if isinstance(self.kind, Average):
+            return max(inside, outside + 1)
         if not isinstance(self.kind, Quantile):
             return max((inside - 1) * self.kind.sensitivity + 1, outside * self.kind.sensitivity)
         # One event can move the margin by min(a, b - a), while a step is as wide as max(a, b - a).
@@ -240,12 +263,15 @@ class TightBand(PlannedBand[Kind]):
         return -(-max(inside - 1, outside) * max(a, b - a) // min(a, b - a)) + 1
 
 
-def quantile_rows(kind: Quantile, tau: int) -> tuple[Statistic, ...]:
+def quantile_rows(kind: Quantile, tau: HalfWidth) -> tuple[Statistic, ...]:
     """Return n, ``#(x <= reference - tau)`` and ``#(x >= reference + tau)``."""
+    fixed, widths = (0, 1) if isinstance(tau, Relative) else (tau, 0)
     return (
         Statistic(sensitivity=kind.events),
-        counted_up_to(-tau, kind.events, relative=True),
-        Statistic(Weight.RANK, pivot=tau - 1, relative=True, sensitivity=kind.events),
+        replace(counted_up_to(-fixed, kind.events, relative=True), widths=-widths),
+        Statistic(
+            Weight.RANK, pivot=fixed - 1, relative=True, widths=widths, sensitivity=kind.events
+        ),
     )
 
 

@@ -19,7 +19,7 @@ from accountant.errors import ArgumentError, ConfigError
 from accountant.units import from_loss_units
 from operators.base import Plan, Promise
 from operators.conditions.condition import Aim, Condition, Rule
-from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
+from operators.descriptors import WINDOW_KEYS, Maker, Mechanism
 from operators.formulas.abreast import Walks, refined_levels
 from operators.formulas.chances import walk_chances
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
@@ -46,7 +46,6 @@ _ROUNDS: Final = 4  # levels from that of the first tolerance to the last, both 
 _WIDER: Final = 2  # a first look spans at least so many times the steps of the last
 _FIRST_SHARE: Final = Fraction(2, 5)  # of both error bounds
 _LAST_SHARE: Final = Fraction(2, 5)
-_HALF: Final = Fraction(1, 2)
 _COIN: Final = 1 << 64
 _SINGLE: Final = (Fraction(1),)
 
@@ -63,8 +62,8 @@ class Probe:
     - ``refine: gradual``: both phases read one gradual release; a cell that is refined has paid
       for its last level only. The boundaries hold over the whole grid at once, so phase two goes on
       where its estimate, made again from what it read, is still too high.
-    - ``refine: fresh``: each phase has noise of its own and half of both rates; a cell that is
-      refined pays for both levels. A baseline.
+    - ``refine: fresh``: each phase has noise of its own and a part of both rates, the first one
+      ``first_share`` of them; a cell that is refined pays for both levels.
 
     Guarantee: per cell and for every transcript, neighbouring statistics (each at most its
     sensitivity apart, all of them at once) have probabilities within a factor exp(cost of that
@@ -298,7 +297,8 @@ def _two_phases(condition: Condition, aim: Aim, wide: Mapping[str, int]) -> tupl
     fresh = aim.refine == "fresh"
     tolerances = zip(condition.formula.atoms, aim.tolerances, strict=True)
     first_aim = aim.widened(tuple(wide.get(name, own) for name, own in tolerances))
-    parts = (_HALF, _HALF) if fresh else (Fraction(1), _shape(_ROUNDS)[-1])
+    split = (aim.first_share, 1 - aim.first_share)
+    parts = split if fresh else (Fraction(1), _shape(_ROUNDS)[-1])
     layouts = []
     for first, share in zip(
         apportioned(condition, first_aim, parts[0]),
@@ -306,7 +306,7 @@ def _two_phases(condition: Condition, aim: Aim, wide: Mapping[str, int]) -> tupl
         strict=True,
     ):
         if fresh:
-            first, share = first.of(_HALF), share.of(_HALF)  # noqa: PLW2901  # each phase has half
+            first, share = first.of(split[0]), share.of(split[1])  # noqa: PLW2901  # each its part
         if share.channel.name in wide:
             layouts.append(_levels(first, share, fresh=fresh))
         else:  # the one look may err as often as both
@@ -385,7 +385,7 @@ def _plan(condition: Condition, aim: Aim, layouts: tuple[_Layout, ...]) -> Plan:
 PROBE: Final = Mechanism(
     name="probe",
     releases="which predicates ring",
-    keys=(*CONDITION_KEYS, "refine", "first_tolerance"),
+    keys=(*WINDOW_KEYS, "refine", "first_tolerance", "first_share"),
     formula=Maker(Probe.planned, Probe.priced),
     first_phase=True,
     collective=True,

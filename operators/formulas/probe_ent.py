@@ -15,7 +15,7 @@ from accountant.arguments import expect, instance_of
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Plan
 from operators.conditions.condition import Aim, Condition
-from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
+from operators.descriptors import WINDOW_KEYS, Maker, Mechanism
 from operators.formulas.abreast import Walks
 from operators.formulas.chances import walk_chances
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
@@ -23,7 +23,7 @@ from operators.formulas.treewalk import Scale, Walk
 from operators.noise.source import SOURCE
 from operators.single.adapter import check_statistics
 from operators.single.choosing import level_of_most_entropy, levels_of_most_entropy
-from operators.single.ladder import Grid
+from operators.single.ladder import Grid, level_definition
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,14 +77,15 @@ class ProbeEnt:
         Args:
             condition: when a cell should ring.
             aim: what the analyst asked for.
-            grid: levels; by default MIDE's four, every interval between them in three parts.
+            grid: levels; by default the aim's: unless written, MIDE's four, every interval between
+                them in three parts.
 
         Raises:
             ConfigError: an aim that cannot be kept, is met by guessing, or spans too many steps.
         """
         expect(instance_of(Condition), condition=condition)
         expect(instance_of(Aim), aim=aim)
-        grid = grid or Grid(refinement=_REFINEMENT)
+        grid = grid or Grid.asked(aim.levels, _REFINEMENT)
         levels = _levels(condition, aim, grid)
         scales = tuple(
             Scale.gradual(share, units, grid.shape, cuts) for share, units, cuts in levels
@@ -96,7 +97,7 @@ class ProbeEnt:
         """Return the plan of :meth:`planned` without the boundaries."""
         expect(instance_of(Condition), condition=condition)
         expect(instance_of(Aim), aim=aim)
-        return _plan(condition, aim, _levels(condition, aim, Grid(refinement=_REFINEMENT)))
+        return _plan(condition, aim, _levels(condition, aim, Grid.asked(aim.levels, _REFINEMENT)))
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide every cell of one window; see :meth:`operators.base.Operator.decide`."""
@@ -223,7 +224,8 @@ def _plan(condition: Condition, aim: Aim, levels: list[_Levels]) -> Plan:
 PROBE_ENT: Final = Mechanism(
     name="probe-ent",
     releases="which predicates ring",
-    keys=(*CONDITION_KEYS, "first_tolerance"),
+    keys=(*WINDOW_KEYS, "first_tolerance", "levels"),
+    definition=level_definition,
     formula=Maker(ProbeEnt.planned, ProbeEnt.priced),
     first_phase=True,
     collective=True,

@@ -21,6 +21,7 @@ from operators.descriptors import Maker, Mechanism
 from operators.formulas.chances import SharedValue, shared_chances
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
 from operators.noise.source import SOURCE
+from operators.single import gaussian
 from operators.single.abreast import Decisions, steps_of_many
 from operators.single.adapter import check_statistics, of_one_test
 from operators.single.looks import each_look
@@ -131,6 +132,7 @@ TSLM: Final = Mechanism(
     releases="which predicates ring",
     single=_SINGLE,
     early=each_look(_SINGLE),
+    gaussian=of_one_test(gaussian.planned, gaussian.priced),
     formula=Maker(SharedTslm.planned),
     colours=("#2563eb", "#6ea8fe"),
 )

@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     from operators.noise.source import NoiseSource
     from operators.single.abreast import Decisions
 
-__all__ = ["CellOperator", "Single", "check_statistics", "of_one_test", "promise_of", "steps_of"]
+__all__ = [
+    "CellOperator",
+    "Single",
+    "asked",
+    "check_statistics",
+    "of_one_test",
+    "promise_of",
+    "steps_of",
+]
 
 
 class CellOperator(Protocol):
@@ -112,12 +120,12 @@ def of_one_test(
     """
 
     def operator(condition: Condition, aim: Aim) -> Operator:
-        return Single(condition=condition, operator=planned(*_asked(condition, aim)))
+        return Single(condition=condition, operator=planned(*asked(condition, aim)))
 
     if priced is None:
         return Maker(operator)
     price = priced  # known to be there
-    return Maker(operator, lambda condition, aim: price(*_asked(condition, aim)))
+    return Maker(operator, lambda condition, aim: price(*asked(condition, aim)))
 
 
 def promise_of(aim: Aim) -> Promise:
@@ -159,5 +167,6 @@ def check_statistics(condition: Condition, statistics: NDArray[np.int64]) -> Non
         )
 
 
-def _asked(condition: Condition, aim: Aim) -> tuple[IntegerTest, Promise]:
+def asked(condition: Condition, aim: Aim) -> tuple[IntegerTest, Promise]:
+    """Return the test of a condition of one literal, and what is promised of it."""
     return condition.test(condition.formula.literals[0]), promise_of(aim)

@@ -25,15 +25,17 @@ from operators.search import least
 from operators.single.tslm import theoretical_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from operators.conditions.condition import Aim, Condition
+    from operators.conditions.levels import LevelGrid
     from operators.noise.source import NoiseSource
 
     _Following: TypeAlias = Callable[[int, NDArray[np.int64], NDArray[np.int64]], int]
 
-__all__ = ["Grid", "Ladder", "least_rate"]
+__all__ = ["Grid", "Ladder", "least_rate", "level_definition"]
 
 _FARTHEST: Final = np.int64(1 << 62)  # no noise carries a step count beyond int64 from here
 _NARROWEST: Final = 10  # the first level is at most the last one divided by this
@@ -75,6 +77,20 @@ class Grid:
                 f"a grid has between 1 and {_MOST_LEVELS} levels",
                 hint="leave rounds and refinement out for 4 and 3",
             )
+
+    @classmethod
+    def asked(cls, levels: LevelGrid | None, refinement: int) -> Grid:
+        """Return the grid that an aim asks for.
+
+        Args:
+            levels: what is said of it.
+            refinement: m_f where it does not say.
+
+        Raises:
+            ConfigError: as the class.
+        """
+        written = {} if levels is None else levels.written
+        return cls(**{"refinement": refinement, **written})  # type: ignore[arg-type]  # by name
 
     @property
     def size(self) -> int:
@@ -337,6 +353,16 @@ class Ladder:
         coarse, fine = self.costs[level], self.costs[candidate]
         low, high = -self.low[candidate], self.high[candidate]
         return expected_count(undecided * likely_inside(coarse, fine, low, high, read))
+
+
+def level_definition(_condition: Condition, aim: Aim) -> Mapping[str, object]:
+    """Return the levels that an aim asks for, for the fingerprint; nothing where it asks for none.
+
+    Args:
+        aim: what the analyst asked for.
+    """
+    written = {} if aim.levels is None else aim.levels.written
+    return {"levels": {name: str(value) for name, value in written.items()}} if written else {}
 
 
 @lru_cache(maxsize=256)

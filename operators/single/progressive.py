@@ -15,18 +15,20 @@ from accountant.costs.levels import LevelCosts
 from accountant.units import from_loss_units
 from operators.base import Decision, Plan, Promise
 from operators.conditions.atoms import IntegerTest
-from operators.descriptors import Mechanism
+from operators.descriptors import WINDOW_KEYS, Maker, Mechanism
 from operators.noise.source import SOURCE
 from operators.single.abreast import each_by_itself, repeated
-from operators.single.adapter import of_one_test
+from operators.single.adapter import Single, asked
 from operators.single.choosing import level_of_most_entropy, walk_by_entropy
-from operators.single.ladder import Grid, Ladder
+from operators.single.ladder import Grid, Ladder, level_definition
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from operators.base import Operator
+    from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
     from operators.single.abreast import Decisions
 
@@ -143,10 +145,22 @@ class Dppwlm(Ppwlm):
         )
 
 
+def _over_its_grid(mechanism: type[Ppwlm]) -> Maker:
+    """Return how a progressive mechanism decides conditions of one literal, on the aim's levels."""
+
+    def operator(condition: Condition, aim: Aim) -> Operator:
+        grid = Grid.asked(aim.levels, mechanism.refinement)
+        return Single(condition, mechanism.planned(*asked(condition, aim), grid=grid))
+
+    return Maker(operator)
+
+
 PPWLM: Final = Mechanism(
     name=Ppwlm.name,
     releases="which predicates ring",
-    single=of_one_test(Ppwlm.planned),
+    keys=(*WINDOW_KEYS, "levels"),
+    single=_over_its_grid(Ppwlm),
+    definition=level_definition,
     collective=True,
     colours=("#c2570c", "#fb9a55"),
 )
@@ -154,7 +168,9 @@ PPWLM: Final = Mechanism(
 DPPWLM: Final = Mechanism(
     name=Dppwlm.name,
     releases="which predicates ring",
-    single=of_one_test(Dppwlm.planned),
+    keys=(*WINDOW_KEYS, "levels"),
+    single=_over_its_grid(Dppwlm),
+    definition=level_definition,
     collective=True,
     colours=("#15803d", "#55c27d"),
 )

@@ -62,8 +62,9 @@ class Tslm:
     Bernoulli of that probability.
 
     Guarantee: per cell, neighbouring statistics (at most ``sensitivity`` apart) give every outcome
-    with probabilities within a factor exp(epsilon), exactly. A cell whose test is true is missed
-    with probability at most ``max_fnr``; one at ``s' <= -k`` fires with probability at most
+    with probabilities within a factor exp(epsilon), exactly; with the table of
+    :mod:`operators.single.gaussian` the outcomes are mu-GDP instead. A cell whose test is true is
+    missed with probability at most ``max_fnr``; one at ``s' <= -k`` fires with probability at most
     ``max_fpr``; both refer to the bounded statistic of a decided window. No mechanism keeps that
     promise for less than ``plan.limit``.
 

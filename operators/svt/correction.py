@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from accountant.arguments import NUMBER, WHOLE, expect, instance_of, one_of
 from accountant.errors import ArgumentError
+from operators.search import passing_zero
 from operators.svt.terms import SvtPlan
 
 __all__ = [
@@ -144,7 +145,7 @@ def svt_correction(
 
     All noises here have log-concave laws, so has v - rho, and the objective's logarithm is concave:
     r is where its slope k g(r+a) / Gamma(r+a) - g(r-a) / (1 - Gamma(r-a)) is 0, found by
-    ``scipy.optimize.brentq``. At a = 0 that is Gamma(r) = k / (k + 1).
+    halving to the last bit. At a = 0 that is Gamma(r) = k / (k + 1).
 
     Args:
         query_noise: law of v; for "analytic" an ``Exponential``.
@@ -274,7 +275,7 @@ def _by_closed_form(query: Noise, threshold: Noise, negatives: float, tolerance:
     while slope(high) >= 0:
         high += step
         step *= 2
-    return float(scipy.optimize.brentq(slope, low, high, xtol=1e-300, rtol=1e-14))
+    return passing_zero(lambda r: -slope(r), low, high)
 
 
 def _by_transform(query: Noise, threshold: Noise, negatives: float, tolerance: float) -> float:
@@ -282,9 +283,10 @@ def _by_transform(query: Noise, threshold: Noise, negatives: float, tolerance: f
     step = (query.reach + threshold.reach) / half
     edges: _Floats = (np.arange(-half, half + 2, dtype=np.float64) - 0.5) * step
     # Masses of cells, each taken to lie in the middle: of v, and of -rho.
-    masses = scipy.signal.fftconvolve(
-        _masses(query, edges), _masses(threshold, edges)[::-1], mode="same"
-    )
+    # What wraps round at twice the length falls outside the middle half, which is kept.
+    spectrum = np.fft.rfft(_masses(query, edges), 4 * half)
+    spectrum *= np.fft.rfft(_masses(threshold, edges)[::-1], 4 * half)
+    masses: _Floats = np.fft.irfft(spectrum, 4 * half)[half : 3 * half + 1]
     lattice: _Floats = np.arange(-half, half + 1, dtype=np.float64) * step
     density = masses / step
     above = np.cumsum(masses[::-1])[::-1] - masses / 2
@@ -298,7 +300,7 @@ def _by_transform(query: Noise, threshold: Noise, negatives: float, tolerance: f
     high = float(lattice[np.searchsorted(-above, -_SEEN) - 1]) + tolerance
     if not low < high or slope(low) <= 0 or slope(high) >= 0:
         raise ArgumentError("the optimum lies in tails that the transform cannot see")
-    return float(scipy.optimize.brentq(slope, low, high, xtol=step * 1e-9, rtol=1e-14))
+    return passing_zero(lambda r: -slope(r), low, high)
 
 
 def _ratio(x: float, lattice: _Floats, upper: _Floats, lower: _Floats) -> float:

@@ -6,6 +6,7 @@ figure is one sum over it. In floats: for plans, not for promises.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,14 +14,14 @@ import numpy as np
 import scipy
 
 from operators.base import Endurance
-from operators.svt.terms import log_at_least, threshold_law
+from operators.svt.terms import log_at_least, log_below, threshold_law
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.svt.terms import SvtPlan
 
-__all__ = ["asked_last", "endurance"]
+__all__ = ["asked_last", "endurance", "missed_in_silence"]
 
 
 def endurance(plan: SvtPlan, steps: NDArray[np.int64], windows: int) -> Endurance:
@@ -79,6 +80,34 @@ def asked_last(plan: SvtPlan, steps: NDArray[np.int64], cell: int) -> float:
         rates = [_rings(now, noise, int(kind)) for kind in kinds]
         rings = rings * _law_of_rings(rates, others, now.alarms).sum(axis=0)
     return float(masses @ rings)
+
+
+def missed_in_silence(plan: SvtPlan, distance: int, asked: int) -> float:
+    """Return how likely a cell at its threshold is missed, given that a run has been silent so far.
+
+    All of so many questions before it were about cells at least ``distance`` below their
+    thresholds, and none rang. Those at just that distance make high noise of the threshold the
+    likeliest: cells that are lower, fewer questions, or alarms among them, leave fewer misses.
+
+    Args:
+        plan: the terms.
+        distance: steps, at least 1.
+        asked: questions of the run so far, at least 0.
+
+    Raises:
+        ValueError: no distance, or fewer than no questions.
+    """
+    if distance < 1 or asked < 0:
+        raise ValueError("quiet cells are below their thresholds, and asked 0 times or more")
+    # So many silences move the noise by about as far as one question in so many reaches.
+    farther = math.ceil(math.log(1 + asked) / float(plan.query_rate))
+    noise, _ = threshold_law(plan, farther)
+    silent = log_below(plan, noise + (plan.correction + distance)) if asked else np.zeros(1)
+    now = replace(plan, questions=1, put_back=False) if plan.put_back else plan
+    # A geometric's masses fall below the least float long after they count; logarithms do not.
+    logs = asked * silent - float(plan.threshold_rate) * np.abs(noise)
+    weights = np.exp(logs - logs.max())
+    return float(weights @ (1 - _rings(now, noise, 0)) / weights.sum())
 
 
 def _rings(plan: SvtPlan, noise: NDArray[np.float64], steps: int) -> NDArray[np.float64]:

@@ -23,7 +23,7 @@ from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
 from operators.single.adapter import check_statistics, promise_of, steps_of
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 from operators.svt.early import EARLY_RUNS, early_terms
-from operators.svt.endurance import asked_last, endurance
+from operators.svt.endurance import asked_last, endurance, missed_in_silence
 from operators.svt.planning import planned_terms
 from operators.svt.run import RunState, ask, open_run
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS, accuracy
@@ -147,6 +147,12 @@ class Svt:
         """Return what quiet cells leave of a run; see :meth:`RunOperator.endurance`."""
         check_statistics(self.condition, statistics)
         return endurance(self.terms, self._steps(statistics), windows)
+
+    def missed_in_silence(self, asked: int, tolerance: int | None = None) -> float:
+        """Return what silence leaves; see :meth:`RunOperator.missed_in_silence`."""
+        test = _only_test(self.condition)
+        distance = 1 if tolerance is None else planned_steps(test, tolerance)
+        return missed_in_silence(self.terms, distance, asked)
 
     def asked_last(self, cell: int, statistics: NDArray[np.int64]) -> float:
         """Return how likely a cell rings in the worst order; see :meth:`RunOperator.asked_last`."""

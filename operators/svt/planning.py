@@ -14,11 +14,9 @@ from functools import lru_cache, partial
 from itertools import count
 from typing import Final
 
-import scipy
-
 from accountant.errors import ArgumentError
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
-from operators.search import least
+from operators.search import least, passing_zero
 from operators.svt.difference import OneSided
 from operators.svt.terms import SvtPlan
 
@@ -180,7 +178,7 @@ class _Search:
             # Floats that tie are left to the certified bounds.
             u = most
             if spare(most) < 0:
-                u = float(scipy.optimize.brentq(spare, low, most, xtol=1e-300, rtol=1e-15))
+                u = passing_zero(lambda u: -spare(u), low, most)
         return threshold_rate(u), (most - u) / reach
 
     def _rarely_misses(self, r: int, each: int, open_units: int) -> bool:

@@ -28,6 +28,7 @@ __all__ = [
     "SvtPlan",
     "accuracy",
     "log_at_least",
+    "log_below",
     "threshold_law",
 ]
 
@@ -239,7 +240,7 @@ def accuracy(plan: SvtPlan, negatives: int, beta: float) -> float:
     asked = negatives * plan.questions
 
     def keeps(alpha: int) -> bool:
-        quiet = _log_below(plan, noise + (plan.correction + alpha))
+        quiet = log_below(plan, noise + (plan.correction + alpha))
         ring = log_at_least(plan, noise + (plan.correction - alpha))
         # 0 * -inf is no answer: nobody who isn't asked is answered wrong.
         right = plan.alarms * ring + (asked * quiet if asked else 0.0)
@@ -248,10 +249,17 @@ def accuracy(plan: SvtPlan, negatives: int, beta: float) -> float:
     return float(least(keeps, 0, 1))
 
 
-def threshold_law(plan: SvtPlan) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return points of the threshold's noise and their masses; thinned out where there are many."""
+def threshold_law(
+    plan: SvtPlan, beyond: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return points of the threshold's noise and their masses; thinned out where there are many.
+
+    Args:
+        plan: the terms.
+        beyond: steps to go on behind the point where hardly any mass is left.
+    """
     rate = float(plan.threshold_rate)
-    reach = math.ceil(_TAIL / rate)
+    reach = math.ceil(_TAIL / rate) + beyond
     stride = 1 + 2 * reach // _MOST_POINTS
     half = np.arange(0.0, reach + stride, stride)
     points = half if plan.one_sided else np.concatenate([-half[:0:-1], half])
@@ -264,7 +272,7 @@ def log_at_least(plan: SvtPlan, needed: NDArray[np.float64]) -> NDArray[np.float
     return -float(plan.query_rate) * np.maximum(needed, 0.0)
 
 
-def _log_below(plan: SvtPlan, needed: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_below(plan: SvtPlan, needed: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ln P[v < needed], -inf where a question always rings."""
     ring = np.exp(log_at_least(plan, needed))
     return np.log1p(-ring, out=np.full(ring.shape, -np.inf), where=ring < 1)

@@ -24,7 +24,9 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from accountant.loss.gaussian import Gaussian
 from accountant.units import PrivacyUnit, from_loss_units
+from stream.model.losses import loss_name, rounded_loss, wall_text, worth_text
 from stream.planning.fitting import Fitting
 from stream.windows.instants import from_iso_utc
 from stream.windows.shown import clock_text, moment_text
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from accountant.records import LedgerStatus, ScopeStatus
     from stream.custody.losses import Losses
     from stream.decisions.records import Alarm
+    from stream.model.alarms import Budget
     from stream.model.queries import Query
 
 __all__ = [
@@ -198,20 +201,23 @@ def status_tables(status: LedgerStatus, timezone: str) -> list[RenderableType]:
     return shown
 
 
-def losses_table(query: Query, losses: Losses, unit: PrivacyUnit, timezone: str) -> Fitting:
+def losses_table(query: Query, losses: Losses, budget: Budget, timezone: str) -> Fitting:
     """Return the dearest predicates of an alarm; private, unlike everything else here."""
-    title, epsilon = f"{query.id}: {_when(losses.since_ms, unit, timezone)}", "epsilon"
+    title = f"{query.id}: {_when(losses.since_ms, budget.unit, timezone)}"
+    epsilon = loss_name(budget.gaussian)
+    if budget.gaussian is not None:
+        title += f", under {wall_text(budget.gaussian, budget.wall_units)}"
     if not losses.complete:
-        epsilon = "epsilon of what is left"
+        epsilon += " of what is left"
     elif not losses.exact:
-        epsilon = "epsilon at most"
+        epsilon += " at most"
     table = Table(title=title, title_justify="left", min_width=len(title))
     table.add_column("predicate", overflow="fold")
     table.add_column(epsilon, justify="right")
     dearest = sorted(enumerate(losses.units.tolist()), key=lambda one: (-one[1], one[0]))
     for index, units in dearest[:_DEAREST]:
         predicate = ", ".join(query.domain.predicate(index).values()) or "(all)"
-        table.add_row(predicate, _decimals(units))
+        table.add_row(predicate, rounded_loss(budget.gaussian, units))
     notes = []
     if len(dearest) > _DEAREST:
         notes.append(f"and {len(dearest) - _DEAREST} more; --json shows all")
@@ -226,13 +232,22 @@ def _bar(scope: ScopeStatus) -> Text:
     full = min(share.numerator * _BAR_CELLS // share.denominator, _BAR_CELLS)
     colour = "green" if share < Fraction(3, 4) else "yellow" if share < 1 else "red"
     whose = "event" if scope.unit is PrivacyUnit.EVENT else "person"
+    gaussian = Gaussian.read(scope.promise)
+    spent = rounded_loss(gaussian, scope.spent_units)
+    if gaussian is not None:
+        spent = f"rho {spent}{worth_text(gaussian, scope.spent_units)}"
     return Text.assemble(
         f"budget {scope.scope}  ",
         ("█" * full, colour),
         ("░" * (_BAR_CELLS - full), "dim"),
-        f"  {_decimals(scope.spent_units)} of {_decimals(scope.epsilon_max_units)}"
-        f" ({round(100 * share)}%), worst-off {whose}",
+        f"  {spent} of {_wall(scope, gaussian)} ({round(100 * share)}%), worst-off {whose}",
     )
+
+
+def _wall(scope: ScopeStatus, gaussian: Gaussian | None) -> str:
+    if gaussian is None:
+        return _decimals(scope.epsilon_max_units)
+    return wall_text(gaussian, scope.epsilon_max_units)
 
 
 def _decimals(units: int) -> str:

@@ -14,6 +14,7 @@ from rich.table import Table
 from operators.conditions.formula import atom_of
 from stream.model.headings import heading
 from stream.model.numbers import decimal
+from stream.model.references import band_of
 from stream.planning.fitting import Fitting
 from stream.windows.instants import iso_utc
 from stream.windows.shown import clock_text
@@ -102,7 +103,7 @@ def counts_table(query: Query, windows: Sequence[CountedWindow], timezone: str) 
             predicate = ", ".join(query.domain.predicate(cell.index).values()) or "(all)"
             last: tuple[str, ...] = (_tests(query, cell), "yes" if cell.true else "")
             if cell.reference is not None:
-                last = (_amount(cell.reference, query.aggregates[0]),)
+                last = (decimal(cell.reference * band_of(query).unit),)
             amounts = map(_amount, cell.statistics, query.aggregates)
             table.add_row(start, predicate, *amounts, *last)
             start = ""

@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 
 from accountant.errors import LedgerError
+from accountant.loss.gaussian import Gaussian
 from accountant.store.store import Store
 from stream.build import wall_clock_ms
 from stream.cli.console import losses_table, status_tables
@@ -37,6 +38,7 @@ from stream.custody.released import Comparison, compare, published_by
 from stream.custody.restoring import records_in
 from stream.decisions.records import epsilon_text
 from stream.model.alarms import require_kafka
+from stream.model.losses import epsilon_fields, loss_name, wall_fields
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
@@ -77,13 +79,15 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
         return
     echo_json({"record": "ledger", "ledger": now.ledger_id})
     for scope in now.scopes.values():
+        gaussian = Gaussian.read(scope.promise)
         echo_json(
             {
                 "record": "budget",
                 "budget": scope.scope,
                 "unit": scope.unit.value,
-                "epsilon_max": epsilon_text(scope.epsilon_max_units),
+                **wall_fields(gaussian, scope.epsilon_max_units),
                 "spent": epsilon_text(scope.spent_units),
+                **epsilon_fields(gaussian, "spent", scope.spent_units),
                 "periods": {iso_utc(at): epsilon_text(u) for at, u in scope.periods.items()},
                 "reservations": scope.reservations,
                 "pending": scope.pending,
@@ -230,13 +234,13 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
                     "alarm": alarm,
                     "at": since,
                     "predicate": query.domain.predicate(index),
-                    "epsilon": epsilon_text(units),
+                    loss_name(alarms.budget.gaussian): epsilon_text(units),
                     "exact": found.exact,
                     "complete": found.complete,
                 }
             )
         return
-    Console().print(losses_table(query, found, alarms.budget.unit, alarms.timezone))
+    Console().print(losses_table(query, found, alarms.budget, alarms.timezone))
 
 
 @ledger.command()

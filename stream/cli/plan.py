@@ -111,6 +111,9 @@ def _show(
 
 def _show_caps(alarms: Alarms, file: str | None, *, as_json: bool) -> None:
     """Show what caps over a period would cost the alarms that are written out."""
+    if alarms.budget.gaussian is not None:
+        click.echo("note: --caps weighs pure losses, and this budget promises gdp", err=True)
+        return
     choices = cap_choices(alarms)
     if as_json:
         for line in cap_lines(choices):

@@ -22,6 +22,7 @@ from stream.decisions.records import encode
 from stream.decisions.registration import scopes_of
 from stream.decisions.release import alarm_records, count_records, decision_record
 from stream.logs.settings import Form, Level
+from stream.model.losses import wall_text
 from stream.planning.budget import budget_plan
 from stream.planning.outlook import starving
 from stream.replay.replay import Replay
@@ -111,6 +112,9 @@ def run(
     alarms = load_alarms(file, quiet=place is not None)  # the parent has said it
     planned = budget_plan(alarms, plans_of(alarms))
     refuse_objected(alarms, planned)
+    if alarms.budget.gaussian is not None and place is None:
+        wall = wall_text(alarms.budget.gaussian, alarms.budget.wall_units)
+        click.echo(f"note: what these alarms say is bounded by {wall}", err=True)
     if planned.suggestion and place is None:
         click.echo(f"note: {planned.suggestion}", err=True)
         for sentence in starving(alarms, planned):

@@ -229,6 +229,11 @@ def _chosen(alarms: Alarms, names: Sequence[str]) -> Alarms:
     Raises:
         ConfigError: there is none of a name, or none is left.
     """
+    if alarms.budget.gaussian is not None:
+        raise ConfigError(
+            "simulate tries mechanisms that pay an epsilon, and this budget promises gdp",
+            hint="`tocsin plan` has the exact laws; or write promise: pure to try mechanisms",
+        )
     queries = chosen_alarms(alarms, names).queries
     tried = {name: q for name, q in queries.items() if mechanism_of(q.mechanism).bands is None}
     bands = [name for name in queries if name not in tried]

@@ -8,32 +8,28 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
-from accountant.units import Contribution, PrivacyUnit
 from stream.config.places import bootstrap_problem, ledger_url
-from stream.config.scalars import Duration, article, closest
+from stream.config.scalars import article, closest
 from stream.config.security import check_security
 from stream.config.tables import canonical, read_domain
 from stream.logs.settings import LogSettings
-from stream.model.alarms import Budget, KafkaSettings, Settings
+from stream.model.alarms import KafkaSettings, Settings
 from stream.model.feeds import Clock, Codec, Feed, Field, FieldType
 from stream.model.numbers import decimal, whole_steps
-from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.instants import instant_ms
-from stream.windows.periods import Periods
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from zoneinfo import ZoneInfo
 
     from stream.config.findings import Findings
-    from stream.config.keys import BudgetModel, FeedModel, FieldModel, FileModel, KafkaModel
+    from stream.config.keys import FeedModel, FieldModel, FileModel, KafkaModel
     from stream.config.yamlfile import Loc
 
-__all__ = ["build_budget", "build_feeds", "build_kafka", "build_settings"]
+__all__ = ["build_feeds", "build_kafka", "build_settings"]
 
 _ROLES = ("alarms_topic", "decisions_topic", "doorbell_topic", "ledgers_topic", "counts_topic")
 _LARGEST_CLIP = 2**31
-_LARGEST_CAP = 1_000_000
 _SHORTEST_KEY = 16
 _SMALLEST_FLOAT, _LARGEST_FLOAT = Fraction(sys.float_info.min), Fraction(sys.float_info.max)
 _ONE = Fraction(1)
@@ -87,26 +83,6 @@ def build_feeds(
             punctuation_key=key,
         )
     return feeds
-
-
-def build_budget(model: BudgetModel, timezone: str, findings: Findings) -> Budget | None:
-    """Return the wall; ``None`` where it contradicts itself."""
-    before = len(findings.errors)
-    periods: Periods | None = None
-    if model.unit is PrivacyUnit.EVENT:
-        _check_event_budget(model, findings)
-    elif model.period is None:
-        findings.wrong(
-            ("budget",),
-            "unit `user` needs a period: how long one person's events are protected together",
-            "write period: 1d, or period: lifetime",
-        )
-    else:
-        periods = _periods(model.period, timezone)
-    caps = _caps(model, findings)
-    if caps is None or len(findings.errors) > before:
-        return None
-    return Budget(model.unit, model.epsilon_max, periods, caps, model.on_overrun)
 
 
 def build_kafka(
@@ -325,48 +301,6 @@ def _marks(model: FeedModel, loc: Loc, findings: Findings) -> bytes | None:
         hint = "whoever knows it can end windows early: use 16 random characters or more"
         findings.wrong((*loc, "punctuation", "key"), "the key is shorter than 16 bytes", hint)
     return key
-
-
-def _check_event_budget(model: BudgetModel, findings: Findings) -> None:
-    if isinstance(model.period, Duration):
-        findings.wrong(
-            ("budget", "period"),
-            "under unit `event` nothing is renewed: an event's loss is never reset",
-            "remove period, or write period: lifetime; disjoint windows cost nothing more",
-        )
-    if model.contribution is not None:
-        findings.wrong(
-            ("budget", "contribution"),
-            "contribution caps belong to unit `user`",
-            "remove it, or write unit: user",
-            key=True,
-        )
-
-
-def _caps(model: BudgetModel, findings: Findings) -> Contribution | None:
-    if model.contribution is None:
-        return Contribution()
-    given = model.contribution
-    caps = {
-        "predicates_per_window": given.predicates_per_window,
-        "events_per_cell": given.events_per_cell,
-    }
-    few = given.windows_per_period
-    written = caps if few is None else {**caps, "windows_per_period": few}
-    outside = [name for name, cap in written.items() if not 1 <= cap <= _LARGEST_CAP]
-    for name in outside:
-        message = f"{name} is a whole number from 1 to {_LARGEST_CAP}"
-        findings.wrong(("budget", "contribution", name), message, f"write {name}: 1")
-    return None if outside else Contribution(**caps, windows_per_period=few)
-
-
-def _periods(period: Duration | str, timezone: str) -> Periods:
-    """Return consecutive periods: local days, or fixed lengths aligned to the epoch."""
-    if isinstance(period, str):
-        return Periods.lifetime()
-    if period.days:
-        return Periods(LocalCalendar(period.days, period.days, timezone))
-    return Periods(FixedCalendar(period.milliseconds, period.milliseconds))
 
 
 def _loopback(host: str) -> bool:

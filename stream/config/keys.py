@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, WrapValidator
 
 from accountant.units import PrivacyUnit
-from operators.conditions.condition import Refine, Rule
+from operators.conditions.condition import Promised, Refine, Rule
 from operators.deciders import DECIDER_NAMES
 from operators.registry import DEFAULT, OFFERED
 from stream.config.closed import Closed as _Model
@@ -28,6 +28,7 @@ from stream.config.delivery.keys import (
 from stream.config.scalars import (
     Address,
     CellEpsilon,
+    Delta,
     Duration,
     DurationMs,
     Epsilon,
@@ -51,7 +52,7 @@ from stream.config.scalars import (
 from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
 from stream.logs.settings import Form, Level
-from stream.model.alarms import Overrun
+from stream.model.alarms import Overrun, PromiseKind
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ __all__ = [
     "AlarmModel",
     "Amounts",
     "AppendTo",
+    "BoundModel",
     "BudgetModel",
     "ContributionModel",
     "FeedModel",
@@ -74,11 +76,13 @@ __all__ = [
     "FileModel",
     "HistoryModel",
     "KafkaModel",
+    "LevelsModel",
     "LogModel",
     "MetricsModel",
     "PunctuationModel",
     "ReferenceModel",
     "Release",
+    "ReleaseWord",
     "TableModel",
 ]
 
@@ -131,6 +135,7 @@ _DeciderName = Annotated[
 ]
 
 Release = Literal["alarms", "counts"]
+ReleaseWord = Annotated[Release, PlainValidator(_word_of(get_args(Release)))]
 """What leaves of an alarm's windows: which predicates ring, or their noisy counts, too."""
 
 AppendTo = Literal["window", "run"]
@@ -250,6 +255,8 @@ class BudgetModel(_Model):
 
     unit: Annotated[PrivacyUnit, PlainValidator(choice(PrivacyUnit))]
     epsilon_max: Epsilon
+    promise: Annotated[PromiseKind, PlainValidator(choice(PromiseKind))] = PromiseKind.PURE
+    delta: Delta | None = None
     period: _Period | None = None
     contribution: ContributionModel | None = None
     on_overrun: Annotated[Overrun, PlainValidator(choice(Overrun))] = Overrun.REFUSE
@@ -264,6 +271,22 @@ class ReferenceModel(_Model):
     feed: Name | None = None
 
 
+class BoundModel(_Model):
+    """What a decider asks of its private bound of the values."""
+
+    theta: Probability | None = None
+    epsilon: CellEpsilon | None = None
+
+
+class LevelsModel(_Model):
+    """Which noise levels a progressive mechanism reads."""
+
+    first: CellEpsilon | None = None
+    rounds: Whole | None = None
+    refinement: Whole | None = None
+    finest_share: Probability | None = None
+
+
 class AlarmModel(LifecycleModel):
     """One alarm, and its lifecycle."""
 
@@ -271,6 +294,7 @@ class AlarmModel(LifecycleModel):
     active: Text | None = None
     max_fnr: Probability
     max_fpr: Probability | None = None
+    promise: Annotated[Promised, PlainValidator(_word_of(get_args(Promised)))] = "misses"
     share: Share | None = None
     usual: Text | None = None
     false_rings: FalseRingsText | None = None
@@ -284,11 +308,14 @@ class AlarmModel(LifecycleModel):
     apportion: Annotated[Rule, PlainValidator(_word_of(get_args(Rule)))] = "optimal"
     refine: Annotated[Refine, PlainValidator(_word_of(get_args(Refine)))] | None = None
     first_tolerance: Amounts | None = None
+    levels: LevelsModel | None = None
+    first_share: Probability | None = None
     alarms_per_period: Whole | None = None
     append: Whole | None = None
     append_to: Annotated[AppendTo, PlainValidator(_word_of(get_args(AppendTo)))] | None = None
-    release: Annotated[Release, PlainValidator(_word_of(get_args(Release)))] = "alarms"
+    release: ReleaseWord = "alarms"
     decider: _DeciderName | None = None
+    bound: BoundModel | None = None
     epsilon: CellEpsilon | None = None
     reference: ReferenceModel | None = None
     reference_timeout: DurationMs | None = None
@@ -330,6 +357,8 @@ MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("budget", "contribution"): ContributionModel,
     ("alarms", "*"): AlarmModel,
     ("alarms", "*", "reference"): ReferenceModel,
+    ("alarms", "*", "bound"): BoundModel,
+    ("alarms", "*", "levels"): LevelsModel,
     ("deliver",): DeliverModel,
     ("deliver", "alertmanagers", "*"): AlertmanagerModel,
     ("deliver", "webhooks", "*"): WebhookModel,

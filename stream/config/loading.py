@@ -21,7 +21,8 @@ from stream.config.alarms.builder import QueryBuilder
 from stream.config.alarms.panes import with_panes
 from stream.config.alarms.period_caps import check_period_caps
 from stream.config.alarms.wanted import OPEN_WORDS
-from stream.config.declarations import build_budget, build_feeds, build_kafka, build_settings
+from stream.config.budgets import build_budget
+from stream.config.declarations import build_feeds, build_kafka, build_settings
 from stream.config.delivery.building import build_board, build_delivery
 from stream.config.explaining import explained
 from stream.config.findings import Findings

@@ -239,6 +239,19 @@ def _probability(value: Any) -> Fraction:
     return found
 
 
+def _delta(value: Any) -> Fraction:
+    text = _text(value)
+    _refuse_octal(value)
+    found = number(text)
+    if found is None or not Fraction(1, 10**18) <= found <= Fraction(1, 1000):
+        raise wrong(
+            f"{shown(value)} is no delta: a number from 1e-18 to 0.001, far below one in as many"
+            " as there are people",
+            'write delta: "1e-6"',
+        )
+    return found
+
+
 def _share(value: Any) -> Fraction:
     found = _exact(value)
     if not 0 < found <= 1:
@@ -330,6 +343,8 @@ Epsilon = Annotated[
     Fraction, PlainValidator(_epsilon("epsilon_max")), WithJsonSchema(shapes.QUOTED)
 ]
 """The wall, a privacy loss: a quoted number, a fraction, or a whole number."""
+Delta = Annotated[Fraction, PlainValidator(_delta), WithJsonSchema(shapes.EXACT)]
+"""How likely a Gaussian promise may fail: from 1e-18 to 0.001."""
 CellEpsilon = Annotated[
     Fraction, PlainValidator(_epsilon("epsilon")), WithJsonSchema(shapes.QUOTED)
 ]

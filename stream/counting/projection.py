@@ -20,6 +20,8 @@ from stream.counting.filtering import passing
 from stream.events.texts import SHORT_BYTES, Lexicon, Texts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from stream.counting.alike import Selection
@@ -48,6 +50,7 @@ ONE_EACH: Final = (Weight.COUNT, Weight.DISTINCT_UNITS)
 """Statistics to which every event that counts adds 1."""
 
 _WITH_PIVOTS: Final = (Weight.OFFSET, Weight.RANK)
+_TERMS: Final = (Weight.COUNT, Weight.SUM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,8 @@ def project(query: Selection, columns: Columns) -> tuple[Rows, NDArray[np.uint8]
     """Filter a batch and give each row left its cell and its weights.
 
     A row counts in a statistic iff the statistic's own filter is true of it and it has a (finite)
-    value of the statistic's field, where there are such.
+    value of the statistic's field, where there are such; in a linear one, iff it counts in one of
+    its terms, and it weighs what it weighs in all those that it counts in.
 
     Args:
         query: whose WHERE, domain and aggregates to apply; these passed ``check_weights``.
@@ -119,16 +123,18 @@ def project(query: Selection, columns: Columns) -> tuple[Rows, NDArray[np.uint8]
     asked = np.ones(count, np.bool_)
     if query.where is not None:
         asked &= columns.passing(query.where)
-    counts = np.ones((len(query.aggregates), count), np.bool_)
+    counts = np.empty((len(query.aggregates), count), np.bool_)
     for statistic, spec in enumerate(query.aggregates):
-        if spec.where is not None:
-            counts[statistic] &= columns.passing(spec.where)
+        counts[statistic] = in_some([columns.filtered(part) for part in _parts(spec)])
     asked &= in_some(counts)
 
     cell, known = columns.cells(query.domain)
     inside = asked & known
     weight = np.ones((len(query.aggregates), count), np.int64)
     for statistic, spec in enumerate(query.aggregates):
+        if spec.kind is Weight.LINEAR:
+            counts[statistic], weight[statistic] = _linear(spec, columns)
+            continue
         if spec.field is not None:
             counts[statistic] &= columns.present(spec.field)
         if spec.kind not in ONE_EACH:
@@ -164,10 +170,13 @@ def check_weights(spec: AggregateSpec, cells: int) -> None:
 
     Raises:
         ValueError: values without a field, pivots missing or not one int64 per cell, a scale that
-            is no positive whole number, clips out of order, or scale, clips, pivots or weights
-            beyond 2**62.
+            is no positive whole number, terms missing or not of counts and sums, clips out of
+            order, or scale, clips, pivots or weights beyond 2**62.
     """
     if spec.kind in ONE_EACH:
+        return
+    if spec.kind is Weight.LINEAR:
+        _check_terms(spec, cells)
         return
     if spec.field is None:
         raise ValueError("a statistic of values names its field")
@@ -184,6 +193,17 @@ def check_weights(spec: AggregateSpec, cells: int) -> None:
     # The product is checked apart: the difference from a pivot may be small where it is not.
     scale = spec.scale if spec.kind is Weight.OFFSET else 1
     if max(scale * abs(spec.lo), scale * abs(spec.hi), spec.largest) > WEIGHT_LIMIT:
+        raise ValueError("a statistic's weights lie within 2**62")
+
+
+def _check_terms(spec: AggregateSpec, cells: int) -> None:
+    """Check that no partial sum of what the terms of a linear statistic weigh can wrap."""
+    if not spec.terms or any(term.kind not in _TERMS for term in spec.terms):
+        raise ValueError("a linear statistic has terms, each of them a count or a sum")
+    for term in spec.terms:
+        check_weights(term.alone, cells)
+    # What cancels in the sum may not do so on the way there.
+    if sum(abs(term.factor) * term.alone.largest for term in spec.terms) > WEIGHT_LIMIT:
         raise ValueError("a statistic's weights lie within 2**62")
 
 
@@ -231,6 +251,12 @@ class Columns:
             self._passing[where] = passing(where, self._rows)
         return self._passing[where]
 
+    def filtered(self, spec: AggregateSpec) -> _Mask:
+        """Return for which rows a statistic's own filter is true: all, without one."""
+        if spec.where is None:
+            return np.ones(len(self.batch), np.bool_)
+        return self.passing(spec.where)
+
     def present(self, field: str) -> _Mask:
         """Return which rows have a field, finite where it is a float."""
         if field not in self._present:
@@ -273,7 +299,27 @@ def _weights(
     return granules * spec.scale - pivots
 
 
-def in_some(counts: _Mask) -> _Mask:
+def _linear(spec: AggregateSpec, columns: Columns) -> tuple[_Mask, NDArray[np.int64]]:
+    """Return which rows count in a linear statistic, and what they weigh there; shape (n,) each."""
+    counts: list[_Mask] = []
+    weight = np.zeros(len(columns.batch), np.int64)
+    for term in spec.terms:
+        part = term.alone
+        here = columns.filtered(part)
+        if part.field is not None:
+            here = here & columns.present(part.field)
+        each = columns.granules(part) if part.kind is Weight.SUM else 1
+        weight += np.where(here, term.factor * each, 0)
+        counts.append(here)
+    return in_some(counts), weight
+
+
+def _parts(spec: AggregateSpec) -> tuple[AggregateSpec, ...]:
+    """Return the statistics that one is made of: the terms of a linear one, or itself."""
+    return tuple(term.alone for term in spec.terms) or (spec,)
+
+
+def in_some(counts: _Mask | Sequence[_Mask]) -> _Mask:
     """Return which rows count in some statistic, shape (n,), given where they count in each."""
     some: _Mask = counts[0] if len(counts) == 1 else np.logical_or.reduce(counts)
     return some

@@ -1,10 +1,10 @@
 """A ledger's rows as Parquet: one file per kind of record, each with a fixed schema.
 
 The columns are declared with the tables (:mod:`accountant.store.tables`). They are those of the
-JSON lines, which stay the reference: losses are whole loss units (int64, a trillionth of an
-epsilon), times milliseconds since the Unix epoch (int64), costs and hashes bytes (base64 in JSON),
-periods a list of period starts (a JSON array in JSON lines). Raw counts and the hash key are in
-neither.
+JSON lines, which stay the reference: losses are whole loss units (int64, a trillionth of an epsilon
+or, under a Gaussian promise, of a rho), times milliseconds since the Unix epoch (int64), costs and
+hashes bytes (base64 in JSON), periods a list of period starts (a JSON array in JSON lines). Raw
+counts and the hash key are in neither.
 """
 
 from __future__ import annotations

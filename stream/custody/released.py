@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from heapq import merge
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -21,11 +21,7 @@ from accountant.store.declaration import made_from
 from stream.custody.published import Number, fields_altered
 from stream.custody.releasedcounts import altered_counts, counts_once, other_counts
 from stream.decisions.counts import counts_shown
-from stream.decisions.records import (
-    alarm_id,
-    alarms_digest,
-    epsilon_text,
-)
+from stream.decisions.records import alarm_id, alarms_digest, decision_loss_fields, loss_fields
 from stream.decisions.release import (
     decision_record,
     encode_released,
@@ -47,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "compare", "published_by"]
 
+_OF_NO_KIND: Final[dict[str, Any]] = dict.fromkeys(("epsilon", "promise", "rho"), msgspec.UNSET)
 _BY_RECORD_ALONE: Final = "the ledger has no row of them: compared with their own records alone"
 _BY_COUNT_ALONE: Final = "nothing tells which rang, as an older version decided them: counted only"
 _WITHOUT_COUNTS: Final = "compacted, and counts are not shown from there on: alarms counted only"
@@ -111,6 +108,8 @@ class _Comparing:
         self._beside: Counter[tuple[str, str]] = Counter()
         self._notes: list[str] = []
         self._first_counts = records.first_counts()
+        budgets = {row.scope for row in ledger.pins.budgets() if row.promise is not None}
+        self._gaussian = {row.query for row in ledger.pins.queries() if row.scope in budgets}
 
     def all(
         self, archived: Mapping[str, Collection[DecisionRow]], *, to_the_end: bool
@@ -185,7 +184,8 @@ class _Comparing:
             )
             if wrong:
                 yield f"{where}: its decision record was altered: {', '.join(wrong)}"
-        yield from _altered(alarms, epsilon_text(row.epsilon_units), query, where)
+        said = loss_fields(row.epsilon_units, gaussian=row.query in self._gaussian)
+        yield from _altered(alarms, said, query, where)
         yield from self._alarms_of(row, decision, decisions, alarms, where)
         counts = self._records.counts_of(number)
         if row.alarms:
@@ -245,7 +245,9 @@ class _Comparing:
                 continue
             if len(decisions) > 1:
                 yield f"{where}: {len(decisions)} decision records contradict each other"
-            yield from _altered(alarms, record.epsilon, None, where)
+            yield from _altered(
+                alarms, {each: getattr(record, each) for each in _OF_NO_KIND}, None, where
+            )
             found = [one.alarm_id for one in alarms]
             if not record.alarms_digest:
                 yield from self._counted(found, record.alarms, number, where, _BY_COUNT_ALONE)
@@ -286,7 +288,7 @@ class _Comparing:
         same = (
             record.window_start == iso_utc(decision.key.start_ms),
             record.outcome == decision.outcome.value,
-            record.epsilon_units == decision.epsilon_units,
+            record.loss_units == decision.epsilon_units,
             record.alarms == decision.alarm_count,
             record.draw in {decision.draw, msgspec.UNSET},
         )
@@ -303,14 +305,15 @@ class _Comparing:
         self, decision: StoredDecision, query: Query | None, record: DecisionRecord
     ) -> dict[str, object]:
         """Return what a decision's record says, as far as that is known."""
+        gaussian = decision.key.query in self._gaussian
         said: dict[str, object] = {
             "window_start": iso_utc(decision.key.start_ms),
             "window_end": iso_utc(decision.key.end_ms),
             "outcome": decision.outcome.value,
             "reason": decision.reason,
             "alarms": decision.alarm_count,
-            "epsilon": epsilon_text(decision.epsilon_units),
-            "epsilon_units": decision.epsilon_units,
+            **_OF_NO_KIND,
+            **decision_loss_fields(decision.epsilon_units, gaussian=gaussian),
             "fingerprint": decision.fingerprint,
         }
         known = bool(decision.alarms) or not decision.alarm_count
@@ -330,13 +333,13 @@ class _Comparing:
 
 
 def _altered(
-    alarms: Iterable[Alarm], epsilon: str, query: Query | None, where: str
+    alarms: Iterable[Alarm], lost: Mapping[str, Any], query: Query | None, where: str
 ) -> Iterator[str]:
     """Name the alarms that no decision writes so, whatever it decided."""
     for one in alarms:
         window = _window_of(one)
         identity = "" if window is None else alarm_id(window, one.predicate)
-        again = msgspec.structs.replace(one, alarm_id=identity, epsilon=epsilon)
+        again = msgspec.structs.replace(one, alarm_id=identity, **{**_OF_NO_KIND, **lost})
         if query is not None:
             again = msgspec.structs.replace(
                 again,

@@ -27,7 +27,7 @@ from stream.decisions.steps import Step, no_step
 from stream.decisions.waiting import Awaited
 from stream.model.alarms import cells_per_unit, has_runs, scope_of, windows_cap
 from stream.model.feeds import Clock
-from stream.model.references import WindowPartials, around, feeds_of
+from stream.model.references import WindowPartials, around, feeds_of, references_of
 from stream.model.routing import counted_from, partitions_of_window
 
 if TYPE_CHECKING:
@@ -251,9 +251,9 @@ class Judge:
         if run is None:
             operator = self._operators[query.id]
             if query.reference is not None:
-                operator = operator_of(
-                    around(query, statistics_of(partials.reference, 1, cells)[0])
-                )
+                rows = len(query.reference.aggregates)
+                counted = statistics_of(partials.reference, rows, cells)
+                operator = operator_of(around(query, references_of(query, counted)))
             decided = operator.decide(statistics, self._noise)
             return _Drawn(decided.fired, decided.cost)
         asked = run.go_on(statistics, before, self._noise, window=index)

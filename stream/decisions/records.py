@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -30,11 +30,13 @@ __all__ = [
     "Record",
     "alarm_id",
     "alarms_digest",
+    "decision_loss_fields",
     "decode_alarm",
     "decode_count",
     "decode_decision",
     "encode",
     "epsilon_text",
+    "loss_fields",
     "make_alarm",
     "make_count",
     "make_decision",
@@ -63,6 +65,8 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         sequence: the decision's number among those of the query in that ledger.
         step_start: of an early alarm, start of the step at which it rang; else left out.
         step_end: end of that step, exclusive; the alarm leaves at this step's tick.
+        promise: ``gdp`` where a Gaussian budget paid; there is no epsilon then.
+        rho: what it paid per cell, ``mu^2 / 2``, as a decimal number in a string.
     """
 
     alarm_id: str
@@ -73,11 +77,17 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     mechanism: str
     max_fnr: float
     tolerance: str | dict[str, str]
-    epsilon: str
+    epsilon: str | msgspec.UnsetType = msgspec.UNSET
     ledger: str
     sequence: int
     step_start: str | msgspec.UnsetType = msgspec.UNSET
     step_end: str | msgspec.UnsetType = msgspec.UNSET
+    promise: Literal["gdp"] | msgspec.UnsetType = msgspec.UNSET
+    rho: str | msgspec.UnsetType = msgspec.UNSET
+
+    def __post_init__(self) -> None:
+        """Refuse a loss of no kind, or of both."""
+        _check_kind(self, (self.epsilon,), (self.rho,))
 
 
 class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,6 +99,9 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         window_end: exclusive; of a step, the step's.
         whole_start: of a step, start of the window that it is a step of; else left out.
         whole_end: end of that window, exclusive: the same as ``window_end`` in its last step.
+        promise: ``gdp`` where a Gaussian budget paid; there is no epsilon then.
+        rho: what it paid per cell, ``mu^2 / 2``, as a decimal number in a string.
+        rho_units: the same in whole loss units (a trillionth of a rho).
         draw: of a pane, hex digest of the noisy counts that it left, keyed with a secret of the
             ledger: another draw has another one. Else left out.
         outcome: ``decided``, or ``denied`` (nothing was drawn).
@@ -117,8 +130,8 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     alarms: int
     alarms_digest: str = ""
     unanswered: int = 0
-    epsilon: str
-    epsilon_units: int
+    epsilon: str | msgspec.UnsetType = msgspec.UNSET
+    epsilon_units: int | msgspec.UnsetType = msgspec.UNSET
     cells_per_unit: int
     ledger: str
     sequence: int
@@ -129,6 +142,19 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     whole_start: str | msgspec.UnsetType = msgspec.UNSET
     whole_end: str | msgspec.UnsetType = msgspec.UNSET
     draw: str | msgspec.UnsetType = msgspec.UNSET
+    promise: Literal["gdp"] | msgspec.UnsetType = msgspec.UNSET
+    rho: str | msgspec.UnsetType = msgspec.UNSET
+    rho_units: int | msgspec.UnsetType = msgspec.UNSET
+
+    def __post_init__(self) -> None:
+        """Refuse a loss of no kind, or of both."""
+        _check_kind(self, (self.epsilon, self.epsilon_units), (self.rho, self.rho_units))
+
+    @property
+    def loss_units(self) -> int:
+        """What a cell lost at worst, in loss units of whatever paid."""
+        found = self.epsilon_units if self.promise is msgspec.UNSET else self.rho_units
+        return cast("int", found)  # as checked when it was made
 
 
 class CountRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -179,6 +205,7 @@ def make_alarm(
     ledger: str,
     sequence: int,
     window: tuple[int, int] | None = None,
+    gaussian: bool = False,
 ) -> Alarm:
     """Return the alarm of one predicate of one window.
 
@@ -192,9 +219,10 @@ def make_alarm(
         ledger: the ledger's id.
         sequence: the decision's number among those of the query in it.
         window: start and end of the window that ``key`` is a step of; ``None`` where it is none.
+        gaussian: whether a Gaussian budget paid.
     """
     start_ms, end_ms = window or (key.start_ms, key.end_ms)
-    step = {} if window is None else _bounds("step", key.start_ms, key.end_ms)
+    step: dict[str, Any] = {} if window is None else _bounds("step", key.start_ms, key.end_ms)
     return Alarm(
         alarm_id=alarm_id(key, predicate),
         query=key.query,
@@ -204,9 +232,9 @@ def make_alarm(
         mechanism=mechanism,
         max_fnr=float(max_fnr),
         tolerance=tolerance,
-        epsilon=epsilon_text(epsilon_units),
         ledger=ledger,
         sequence=sequence,
+        **loss_fields(epsilon_units, gaussian=gaussian),
         **step,
     )
 
@@ -228,6 +256,7 @@ def make_decision(
     next_start_ms: int,
     window: tuple[int, int] | None = None,
     draw: str | None = None,
+    gaussian: bool = False,
 ) -> DecisionRecord:
     """Return the record of one window's outcome.
 
@@ -247,13 +276,14 @@ def make_decision(
         next_start_ms: start of the query's next window.
         window: as for :func:`make_alarm`.
         draw: of a pane, which draw of its noise was stored.
+        gaussian: whether a Gaussian budget paid.
 
     Raises:
         ValueError: if a denied window has alarms or a charge.
     """
     if denied is not None and (alarms or epsilon_units):
         raise ValueError("a denied window rings nothing and costs nothing")
-    whole = {} if window is None else _bounds("whole", *window)
+    whole: dict[str, Any] = {} if window is None else _bounds("whole", *window)
     return DecisionRecord(
         query=key.query,
         window_start=iso_utc(key.start_ms),
@@ -263,8 +293,7 @@ def make_decision(
         alarms=alarms,
         alarms_digest=alarms_digest,
         unanswered=unanswered,
-        epsilon=epsilon_text(epsilon_units),
-        epsilon_units=epsilon_units,
+        **decision_loss_fields(epsilon_units, gaussian=gaussian),
         cells_per_unit=cells_per_unit,
         ledger=ledger,
         sequence=sequence,
@@ -376,8 +405,25 @@ def schema(kind: Literal["alarm", "count", "decision", "notice"]) -> dict[str, A
     return msgspec.json.decode(text, type=dict[str, Any])
 
 
+def loss_fields(units: int, *, gaussian: bool) -> dict[str, Any]:
+    """Return the fields of an alarm that say what a cell lost.
+
+    Args:
+        units: the loss, in loss units.
+        gaussian: whether a Gaussian budget paid.
+    """
+    text = epsilon_text(units)
+    return {"promise": "gdp", "rho": text} if gaussian else {"epsilon": text}
+
+
+def decision_loss_fields(units: int, *, gaussian: bool) -> dict[str, Any]:
+    """Return the fields of a decision that say what a cell lost; see :func:`loss_fields`."""
+    name = "rho_units" if gaussian else "epsilon_units"
+    return {**loss_fields(units, gaussian=gaussian), name: units}
+
+
 def epsilon_text(units: int) -> str:
-    """Return loss units as an exact decimal number of epsilon, without trailing zeros."""
+    """Return loss units as an exact decimal number of epsilon (or rho), no trailing zeros."""
     if units < 0:
         raise ValueError("a loss is not negative")
     whole, rest = divmod(units, UNITS_PER_EPSILON)
@@ -387,6 +433,14 @@ def epsilon_text(units: int) -> str:
 _ALARM = msgspec.json.Decoder(Alarm)
 _DECISION = msgspec.json.Decoder(DecisionRecord)
 _COUNT = msgspec.json.Decoder(CountRecord)
+
+
+def _check_kind(
+    record: Alarm | DecisionRecord, pure: tuple[object, ...], gaussian: tuple[object, ...]
+) -> None:
+    lost, other = (pure, gaussian) if record.promise is msgspec.UNSET else (gaussian, pure)
+    if msgspec.UNSET in lost or other.count(msgspec.UNSET) < len(other):
+        raise ValueError("a record has an epsilon, or promise: gdp and a rho")
 
 
 def _identity(kind: bytes, key: WindowKey, predicate: Mapping[str, str]) -> str:

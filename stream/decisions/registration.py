@@ -10,7 +10,6 @@ from accountant.records import BudgetTerms, QueryRegistration
 from accountant.regions.groupings import Grouping
 from accountant.regions.regions import Region
 from accountant.regions.shapes import Shape
-from accountant.units import floor_loss_units
 from stream.model.alarms import scope_of
 from stream.model.feeds import FieldType
 from stream.model.fingerprints import definition_json
@@ -69,7 +68,7 @@ def registration(query: Query, alarms: Alarms, first_start_ms: int) -> QueryRegi
         definition=definition_json(query, alarms.budget),
         first_start_ms=first_start_ms,
         shape=shape_of(query),
-        share_units=floor_loss_units(query.share * alarms.budget.epsilon_max),
+        share_units=alarms.budget.share_units(query.share),
     )
 
 
@@ -89,6 +88,7 @@ def terms_of(alarms: Alarms, scope: str) -> BudgetTerms:
     return BudgetTerms(
         scope=scope,
         unit=budget.unit,
-        epsilon_max_units=floor_loss_units(budget.epsilon_max),
+        epsilon_max_units=budget.wall_units,
         period=budget.periods.describe() if budget.periods else "",
+        promise=None if budget.gaussian is None else budget.gaussian.text,
     )

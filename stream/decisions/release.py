@@ -134,6 +134,7 @@ def alarm_records(query: Query, decision: StoredDecision) -> Iterator[Alarm]:
             ledger=decision.ledger_id,
             sequence=decision.sequence,
             window=window_around(query, key),
+            gaussian=query.aim.gaussian,
         )
 
 
@@ -186,6 +187,7 @@ def decision_record(query: Query, alarms: Alarms, decision: StoredDecision) -> D
         next_start_ms=_next_start_ms(query, key.start_ms),
         window=window_around(query, key),
         draw=decision.draw,
+        gaussian=query.aim.gaussian,
     )
 
 
@@ -216,12 +218,13 @@ def seen_decision(record: DecisionRecord, alarms: Alarms) -> SeenDecision | None
         end_ms=end_ms,
         sequence=record.sequence,
         outcome=Outcome(record.outcome),
-        epsilon_units=record.epsilon_units,
+        epsilon_units=record.loss_units,
         alarm_count=record.alarms,
         next_start_ms=next_start_ms,
         cells_per_unit=record.cells_per_unit,
         periods=periods,
         draw=None if isinstance(record.draw, msgspec.UnsetType) else record.draw,
+        gaussian=record.promise is not msgspec.UNSET,
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from accountant.units import floor_loss_units, from_loss_units
+from stream.model.losses import shown_epsilon
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.audit.realised import Realised
+    from stream.model.alarms import Budget
     from stream.model.feeds import Domain
 
 __all__ = ["MOST_PREDICATES", "LossFamilies", "dearest", "label_of", "predicate_label"]
@@ -47,15 +48,14 @@ class LossFamilies(Collector):
 
     Args:
         domains: predicates of every query, by id.
-        epsilon_max: the wall.
+        budget: the wall, and how losses are told.
     """
 
-    def __init__(self, domains: Mapping[str, Domain], epsilon_max: Fraction) -> None:
+    def __init__(self, domains: Mapping[str, Domain], budget: Budget) -> None:
         self._domains = domains
-        self._buckets = {
-            repr(float(share * epsilon_max)): floor_loss_units(share * epsilon_max)
-            for share in _SHARES
-        }
+        self._gaussian = budget.gaussian
+        walls = (share * budget.epsilon_max for share in _SHARES)
+        self._buckets = {repr(float(wall)): budget.units_of(wall) for wall in walls}
         self._shown: tuple[_Loss, ...] = ()
 
     def show(self, losses: Iterable[Realised]) -> None:
@@ -66,7 +66,8 @@ class LossFamilies(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield every family."""
         shown = self._shown
-        for name, help_text, value in _BY_QUERY:
+        # Uncertainty is bounded by pure losses: of Gaussian ones nothing is said.
+        for name, help_text, value in _BY_QUERY if self._gaussian is None else _OF_EVERY_PROMISE:
             family = GaugeMetricFamily(name, help_text, labels=["query"])
             for loss in shown:
                 family.add_metric([loss.query], value(loss))
@@ -85,13 +86,15 @@ class LossFamilies(Collector):
         ).tolist()
         return _Loss(
             query=realised.query,
-            worst=_epsilon(realised.worst_units),
+            worst=shown_epsilon(self._gaussian, realised.worst_units),
             complete=float(realised.complete),
             nats=entropy.value,
             normalised=entropy.normalised,
             bracket_nats=entropy.upper - entropy.lower,
             predicates={
-                predicate_label(domain, cell): _epsilon(int(realised.costs[cell]))
+                predicate_label(domain, cell): shown_epsilon(
+                    self._gaussian, int(realised.costs[cell])
+                )
                 for cell in dearest(realised.costs)
             },
             within={**dict(zip(self._buckets, within, strict=True)), "+Inf": len(realised.costs)},
@@ -172,6 +175,8 @@ _BY_QUERY: Final[tuple[tuple[str, str, Callable[[_Loss], float]], ...]] = (
     ),
 )
 
+_OF_EVERY_PROMISE: Final = _BY_QUERY[:2]
+
 _BY_QUERY_AND: Final[tuple[tuple[str, str, str, Callable[[_Loss], dict[str, float]]], ...]] = (
     (
         "tocsin_predicate_epsilon",
@@ -186,7 +191,3 @@ _BY_QUERY_AND: Final[tuple[tuple[str, str, str, Callable[[_Loss], dict[str, floa
         lambda loss: loss.within,
     ),
 )
-
-
-def _epsilon(units: int) -> float:
-    return float(from_loss_units(units))

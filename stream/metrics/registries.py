@@ -13,10 +13,10 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from accountant.units import from_loss_units
 from stream.metrics.readiness import CHECKS, LEDGER, Readiness
 from stream.metrics.series import Custodian, Public, Registry
 from stream.model.feeds import Clock
+from stream.model.losses import shown_epsilon
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -79,6 +79,7 @@ class Metrics:
             holds = partial(self.readiness.holds, check)
             self._custodian.ready.labels(check).set_function(holds)
         self._periods = alarms.budget.periods
+        self._gaussian = alarms.budget.gaussian
         live = [q for q in alarms.running.values() if q.feed.clock is Clock.APPEND_TIME]
         self._live = {query.id: query for query in live if query.feed.history is None}
         self._cells = {query.id: len(query.domain) for query in alarms.running.values()}
@@ -258,14 +259,11 @@ class Metrics:
 
     def _show_scope(self, status: ScopeStatus) -> None:
         name, shown = status.scope, self._custodian
-        shown.spent.labels(name).set(_epsilon(status.spent_units))
-        shown.reserved.labels(name).set(_epsilon(status.reserved_units))
+        shown.spent.labels(name).set(shown_epsilon(self._gaussian, status.spent_units))
+        shown.reserved.labels(name).set(shown_epsilon(self._gaussian, status.reserved_units))
         shown.pending.labels(name).set(status.pending)
         if self._periods is not None:
             now_ms = int(self._clock_s() * 1000)
             (period,) = self._periods.touched(now_ms, now_ms + 1)
-            shown.period_spent.labels(name).set(_epsilon(status.periods.get(period, 0)))
-
-
-def _epsilon(units: int) -> float:
-    return float(from_loss_units(units))
+            held = shown_epsilon(self._gaussian, status.periods.get(period, 0))
+            shown.period_spent.labels(name).set(held)

@@ -7,12 +7,14 @@ its first event shows no increase.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from accountant.records import Outcome, PartialStatus
+from accountant.units import to_loss_units
 from stream.metrics.caps import CapFamilies
 from stream.metrics.counts import CountFamilies
 from stream.metrics.journal import JournalFamilies
@@ -21,6 +23,7 @@ from stream.metrics.partitions import PartitionFamilies
 from stream.metrics.rang import RangFamilies
 from stream.metrics.seen import SeenFamilies
 from stream.metrics.shares import RecentShare
+from stream.model.losses import shown_epsilon
 from stream.model.reasons import DENIALS, DROPS
 
 if TYPE_CHECKING:
@@ -81,23 +84,35 @@ class Public:
             registry.register(self.counts)
         plan_epsilon = Gauge(
             "tocsin_plan_epsilon",
-            "Privacy loss of one cell of one window at worst, from configuration.",
+            "Privacy loss of one cell of one window at worst, from configuration;"
+            " at tocsin_budget_delta.",
             ["query"],
             registry=registry,
         )
         epsilon_max = Gauge(
             "tocsin_budget_epsilon_max", "The wall, from configuration.", registry=registry
         )
+        delta = Gauge(
+            "tocsin_budget_delta",
+            "At what delta every epsilon here holds, and the kind of promise: 0 for a pure one.",
+            ["promise"],
+            registry=registry,
+        )
         build = Gauge(
             "tocsin_build_info", "Always 1; the version is a label.", ["version"], registry=registry
         )
+        gaussian = alarms.budget.gaussian
         for query in alarms.running:
             for outcome in Outcome:
                 self.decisions.labels(query, str(outcome))
             self.alarms.labels(query)
             self.window_end.labels(query)
-            plan_epsilon.labels(query).set(float(plans[query].epsilon))
+            plan_epsilon.labels(query).set(
+                shown_epsilon(gaussian, to_loss_units(plans[query].epsilon))
+            )
         epsilon_max.set(float(alarms.budget.epsilon_max))
+        kind, value = ("pure", 0) if gaussian is None else ("gdp", float(gaussian.delta))
+        delta.labels(kind).set(value)
         build.labels(_version()).set(1)
 
 
@@ -142,7 +157,7 @@ class Custodian:
             registry=registry,
         )
         domains = {query.id: query.domain for query in alarms.running.values()}
-        self.losses = LossFamilies(domains, alarms.budget.epsilon_max)
+        self.losses = LossFamilies(domains, alarms.budget)
         registry.register(self.losses)
         self.seen = SeenFamilies(alarms)
         registry.register(self.seen)
@@ -247,6 +262,7 @@ class Custodian:
                 self.denied_at.labels(query, reason)
 
 
+@cache  # it is read from a file
 def _version() -> str:
     try:
         return version("tocsin")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from accountant.errors import ConfigError
-from accountant.units import PrivacyUnit
+from accountant.units import PrivacyUnit, floor_loss_units
 from operators.registry import mechanism_of
 from stream.logs.settings import LogSettings
 from stream.model.boards import Board
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
+    from accountant.loss.gaussian import Gaussian
     from accountant.units import Contribution
     from stream.model.deliveries import Delivery
     from stream.model.feeds import Feed
@@ -28,6 +29,7 @@ __all__ = [
     "Budget",
     "KafkaSettings",
     "Overrun",
+    "PromiseKind",
     "Settings",
     "cells_per_unit",
     "each_for_itself",
@@ -48,16 +50,24 @@ class Overrun(StrEnum):
     REFUSE = "refuse"
 
 
+class PromiseKind(StrEnum):
+    """What a wall bounds: a pure epsilon, or (epsilon, delta) through Gaussian privacy."""
+
+    PURE = "pure"
+    GDP = "gdp"
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """The wall.
 
     Args:
         unit: what a neighbour differs in.
-        epsilon_max: never passed.
+        epsilon_max: never passed; under a Gaussian promise but for its delta.
         periods: the budget periods (one for ``lifetime``); ``None`` under unit ``event``.
         contribution: caps under unit ``user``.
         on_overrun: whether denied windows are wanted; changes no decision.
+        gaussian: what a Gaussian budget promises; ``None`` where it is a pure epsilon.
     """
 
     unit: PrivacyUnit
@@ -65,6 +75,24 @@ class Budget:
     periods: Periods | None
     contribution: Contribution
     on_overrun: Overrun = Overrun.REFUSE
+    gaussian: Gaussian | None = None
+
+    @property
+    def wall_units(self) -> int:
+        """The wall in loss units: of epsilon, or under a Gaussian promise of ``mu^2 / 2``."""
+        return self.units_of(self.epsilon_max)
+
+    def units_of(self, epsilon: Fraction) -> int:
+        """Return what an epsilon, of this kind of promise, is in loss units; rounded down."""
+        if self.gaussian is None or not epsilon:
+            return floor_loss_units(epsilon)
+        return self.gaussian.units_of(epsilon)
+
+    def share_units(self, share: Fraction) -> int:
+        """Return a part of the wall in loss units, rounded down."""
+        if self.gaussian is None:
+            return floor_loss_units(share * self.epsilon_max)
+        return int(share * self.wall_units)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,14 @@ from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from operators.registry import mechanism_of
 from stream.model.alarms import windows_cap
+from stream.model.headings import heading
 from stream.model.numbers import decimal
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar
 
 if TYPE_CHECKING:
     from stream.model.alarms import Budget
+    from stream.model.feeds import Feed
     from stream.model.queries import AggregateSpec, Query
     from stream.windows.calendars import Calendar
 
@@ -27,7 +29,7 @@ __all__ = ["article", "contribution_rule", "plural", "window_noun"]
 _DAY_MS: Final = 86_400_000
 _NOUNS: Final = {60_000: "minute", 3_600_000: "hour", _DAY_MS: "day", 7 * _DAY_MS: "week"}
 _PARTS: Final = ((_DAY_MS, "day"), (3_600_000, "hour"), (60_000, "minute"), (1_000, "second"))
-_VALUES: Final = frozenset({Weight.SUM, Weight.OFFSET})
+_VALUES: Final = frozenset({Weight.SUM, Weight.OFFSET, Weight.LINEAR})
 
 
 def contribution_rule(query: Query, budget: Budget) -> str:
@@ -117,7 +119,7 @@ def _several(query: Query) -> str:
 def _worth(query: Query) -> str:
     """Return what one event adds where values are added up, by field."""
     worth = dict.fromkeys(
-        _value_text(spec) for spec in query.aggregates if spec.kind in _VALUES and spec.field
+        _value_text(spec, query.feed) for spec in query.aggregates if spec.kind in _VALUES
     )
     return f" (worth {' and '.join(worth)})" if worth else ""
 
@@ -145,7 +147,7 @@ def _needed(query: Query, events: int) -> str:
     return "".join(told)
 
 
-def _value_text(spec: AggregateSpec) -> str:
+def _value_text(spec: AggregateSpec, feed: Feed) -> str:
     granule = spec.granule or Fraction(1)
     lo, hi = (decimal(end * granule) for end in (spec.lo, spec.hi))
-    return f"{lo} to {hi} of {spec.field}"
+    return f"{lo} to {hi} of {spec.field or heading(spec, feed)}"

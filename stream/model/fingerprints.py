@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from operators.conditions.condition import HALF
+from operators.conditions.widths import Relative
 from operators.registry import mechanism_of
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.conditions.condition import Condition
+    from operators.conditions.widths import HalfWidth
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed, Field
     from stream.model.queries import AggregateSpec, Query, ReferenceFeed
@@ -44,7 +47,8 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
 
     Args:
         query: the query; its fingerprint is not read.
-        budget: the wall it lives under; unit, caps and periods count, ``epsilon_max`` does not.
+        budget: the wall it lives under; unit, caps, periods and the kind of promise
+            count, ``epsilon_max`` and ``delta`` do not.
 
     Returns:
         Nested dictionaries of strings, whole numbers and ``None``, ready for JSON.
@@ -69,6 +73,8 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
             "first_tolerances": list(aim.first_tolerances),
             "apportion": aim.apportion,
             "refine": aim.refine,
+            **({} if aim.promise == "misses" else {"promise": aim.promise}),
+            **({} if aim.first_share == HALF else {"first_share": _ratio(aim.first_share)}),
             **mechanism_of(query.mechanism).definition(query.condition, aim),
         },
         "mechanism": query.mechanism,
@@ -80,6 +86,7 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
             "predicates_per_window": budget.contribution.predicates_per_window,
             "events_per_cell": budget.contribution.events_per_cell,
             "period": _period(budget),
+            **({} if budget.gaussian is None else {"promise": "gdp"}),
             **({"share": _ratio(query.share)} if query.share else {}),
             **_few(budget),
         },
@@ -125,7 +132,15 @@ def _aggregate(spec: AggregateSpec) -> dict[str, Any]:
         "scale": spec.scale,
         "above": spec.above,
         "not_above": spec.not_above,
+        **_terms(spec),
     }
+
+
+def _terms(spec: AggregateSpec) -> dict[str, Any]:
+    """Return what a linear statistic is made of; others keep the fingerprints they had."""
+    if not spec.terms:
+        return {}
+    return {"terms": [{"factor": term.factor, **_aggregate(term.alone)} for term in spec.terms]}
 
 
 def _band(query: Query) -> dict[str, Any]:
@@ -138,11 +153,16 @@ def _band(query: Query) -> dict[str, Any]:
         "band": {
             "decider": band.decider.name,
             "epsilon": _ratio(band.decider.epsilon),
-            "tau": band.decider.tau,
+            "tau": _half_width(band.decider.tau),
             "references": _digest_of_numbers(band.references),
+            **band.decider.definition,
             **references,
         }
     }
+
+
+def _half_width(tau: HalfWidth) -> int | dict[str, str | None]:
+    return {"share": _ratio(tau.share)} if isinstance(tau, Relative) else tau
 
 
 def _reference(reference: ReferenceFeed) -> dict[str, Any]:
@@ -150,8 +170,15 @@ def _reference(reference: ReferenceFeed) -> dict[str, Any]:
     return {
         "feed": _feed(reference.feed),
         "where": None if reference.where is None else reference.where.describe(),
-        "aggregate": _aggregate(reference.aggregate),
+        **_counted(reference),
     }
+
+
+def _counted(reference: ReferenceFeed) -> dict[str, Any]:
+    """Return what references are read off; counts and sums keep the fingerprints they had."""
+    if reference.kind is None:
+        return {"aggregate": _aggregate(*reference.aggregates)}
+    return {"aggregates": [_aggregate(each) for each in reference.aggregates]}
 
 
 def _condition(condition: Condition) -> dict[str, Any]:

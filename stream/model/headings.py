@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from operators.conditions.weights import Weight
+from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
     from stream.model.feeds import Feed
@@ -24,6 +25,20 @@ def heading(spec: AggregateSpec, feed: Feed) -> str:
             words = f"SUM({spec.field} - threshold)"
         case Weight.RANK:
             words = f"RANK({spec.field})"
+        case Weight.LINEAR:
+            return _added_up(spec, feed)
         case _:
             words = f"COUNT({spec.field or '*'})"
     return words + (" FILTER" if spec.where is not None else "")
+
+
+def _added_up(spec: AggregateSpec, feed: Feed) -> str:
+    """Return the terms of a linear statistic, with the coefficients that they were written with."""
+    words = ""
+    for term in spec.terms:
+        coefficient = term.factor * spec.per_unit / term.alone.per_unit
+        sign = ("-" if coefficient < 0 else "+") if words else ("-" if coefficient < 0 else "")
+        size = "" if abs(coefficient) == 1 else f"{decimal(abs(coefficient))} * "
+        space = " " if words else ""
+        words += f"{space}{sign}{space}{size}{heading(term.alone, feed)}"
+    return words

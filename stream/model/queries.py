@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from operators.base import Band
     from operators.conditions.condition import Aim, Condition
+    from operators.deciders import Average, Quantile
     from stream.model.feeds import Domain, Feed
     from stream.model.filters import Where
     from stream.model.wanted import FalseRings
@@ -32,9 +33,38 @@ __all__ = [
     "FirstTolerances",
     "Query",
     "ReferenceFeed",
+    "Term",
 ]
 
 _FIRST_FACTOR: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A multiple of one count or sum, as part of a linear statistic.
+
+    Args:
+        factor: what the event's weight in it is multiplied by; not 0.
+        kind: COUNT or SUM.
+        field: as of the statistic that it would be alone.
+        lo: lower clip in granules, of SUM.
+        hi: upper clip in granules, of SUM.
+        granule: the field's granule, of SUM.
+        where: which events count in it; ``None`` for all.
+    """
+
+    factor: int
+    kind: Weight
+    field: str | None = None
+    lo: int = 0
+    hi: int = 0
+    granule: Fraction | None = None
+    where: Where | None = None
+
+    @property
+    def alone(self) -> AggregateSpec:
+        """The count or sum by itself."""
+        return AggregateSpec(self.kind, self.field, self.lo, self.hi, self.granule, self.where)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,15 +74,16 @@ class AggregateSpec:
     Args:
         kind: what is added up.
         field: the field read; an event without it does not count. ``None`` for all events.
-        lo: lower clip in granules, where values are read.
-        hi: upper clip in granules.
-        granule: the field's granule, where values are read.
+        lo: lower clip in granules, where values are read; of LINEAR, the least an event weighs.
+        hi: upper clip in granules; of LINEAR, the most an event weighs.
+        granule: the field's granule, where values are read; of LINEAR, what 1 stands for.
         where: further filter of the events that count (SQL's FILTER); ``None`` keeps all.
         pivots: shape (cells,), int64, per predicate, for OFFSET in granules over ``scale``, for
             RANK in granules; ``None`` otherwise.
         scale: of OFFSET, >= 1.
         above: weight above the pivot, of RANK.
         not_above: weight at the pivot and below, of RANK.
+        terms: of LINEAR, at least one; an event counts if it does in any of them.
     """
 
     kind: Weight
@@ -65,17 +96,18 @@ class AggregateSpec:
     scale: int = 1
     above: int = 1
     not_above: int = 0
+    terms: tuple[Term, ...] = ()
 
     def weight(self, value: int, at: int) -> int:
         """Return what an event weighs (the definition; the counting does the same on arrays).
 
         Args:
-            value: x, clipped, in granules.
+            value: x, clipped, in granules; of LINEAR, what the event adds to its terms.
             at: index of the pivot that applies.
         """
         pivot = 0 if self.pivots is None else int(self.pivots[at])
         match self.kind:
-            case Weight.SUM:
+            case Weight.SUM | Weight.LINEAR:
                 return value
             case Weight.OFFSET:
                 return self.scale * value - pivot
@@ -87,20 +119,20 @@ class AggregateSpec:
     @property
     def per_unit(self) -> Fraction:
         """What one unit of it is in the field's own unit (1 for counts and ranks)."""
-        if self.kind in {Weight.SUM, Weight.OFFSET}:
+        if self.kind in {Weight.SUM, Weight.OFFSET, Weight.LINEAR}:
             return (self.granule or Fraction(1)) / self.scale
         return Fraction(1)
 
     @property
     def adds_up(self) -> bool:
         """Whether a window's is the sum of what its panes count, each by itself."""
-        return self.kind in {Weight.COUNT, Weight.SUM}
+        return self.kind in {Weight.COUNT, Weight.SUM, Weight.LINEAR}
 
     @property
     def never_negative(self) -> bool:
         """Whether it has no negative weights: an empty cell is then its least value."""
         match self.kind:
-            case Weight.SUM:
+            case Weight.SUM | Weight.LINEAR:
                 return self.lo >= 0
             case Weight.RANK:
                 return min(self.above, self.not_above) >= 0
@@ -113,7 +145,7 @@ class AggregateSpec:
         match self.kind:
             case Weight.COUNT | Weight.DISTINCT_UNITS:
                 return 1
-            case Weight.SUM:
+            case Weight.SUM | Weight.LINEAR:
                 return max(abs(self.lo), abs(self.hi), 1)
             case Weight.OFFSET:
                 if self.pivots is None:
@@ -131,13 +163,15 @@ class ReferenceFeed:
     Args:
         feed: public: nothing that is counted on it is protected.
         where: the alarm's row filter, read against this feed.
-        aggregate: the alarm's aggregate over this feed.
+        aggregates: what the alarm's aggregate over this feed is read off.
+        kind: how it is read off them; ``None`` where it is the one that is counted.
         timeout_ms: a window that lacks its references this long after its cut is denied.
     """
 
     feed: Feed
     where: Where | None
-    aggregate: AggregateSpec
+    aggregates: tuple[AggregateSpec, ...]
+    kind: Average | Quantile | None
     timeout_ms: int
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from accountant.records import REFERENCE_PARTITIONS
 from accountant.units import Contribution, PrivacyUnit
+from operators.deciders import Average
 from stream.model.alarms import Budget
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ __all__ = [
     "feeds_in_use",
     "feeds_of",
     "public_feeds",
+    "references_of",
     "waited_ms",
 ]
 
@@ -97,7 +99,7 @@ def counted_on(feed: Feed, alarms: Alarms) -> tuple[list[Query], Budget]:
                     query,
                     feed=reference.feed,
                     where=reference.where,
-                    aggregates=(reference.aggregate,),
+                    aggregates=reference.aggregates,
                 )
             )
     return found, _UNCAPPED
@@ -129,6 +131,31 @@ def waited_ms(query: Query) -> int:
     """Return how long after its cut a window waits for counts, at most."""
     reference_ms = 0 if query.reference is None else query.reference.timeout_ms
     return max(query.decide_timeout_ms, reference_ms)
+
+
+def references_of(query: Query, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the references that were counted in one window, shape (cells,).
+
+    A mean is rounded to the nearest of its units, halves upwards. Where a predicate has no events,
+    its reference is 0.
+
+    Args:
+        query: of a band whose references are counted.
+        statistics: shape (statistics, cells), int64, as the reference's feed counts them.
+    """
+    kind = None if query.reference is None else query.reference.kind
+    if kind is None:
+        return np.asarray(statistics[0], dtype=np.int64)
+    if isinstance(kind, Average):
+        number, total = statistics.astype(object)
+        doubled = 2 * (total + number * kind.centre) + number
+        found = np.where(number > 0, doubled // np.maximum(2 * number, 1), 0)
+        return np.asarray(found, dtype=np.int64)
+    a, b = kind.share.as_integer_ratio()
+    number = statistics[-1]
+    reached = b * statistics.astype(object) >= a * number.astype(object)
+    points = np.array(kind.domain, dtype=np.int64)
+    return np.asarray(np.where(number > 0, points[reached.argmax(axis=0)], 0), dtype=np.int64)
 
 
 def around(query: Query, references: NDArray[np.int64]) -> Query:

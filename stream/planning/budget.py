@@ -16,7 +16,7 @@ from accountant.budget.loads import AlarmCost
 from accountant.budget.plan import plan_budget
 from accountant.regions.regions import Region, ValueSet
 from accountant.regions.shapes import Shape
-from accountant.units import floor_loss_units, to_loss_units
+from accountant.units import to_loss_units
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.registration import scopes_of, shape_of, terms_of
 from stream.model.alarms import cells_per_unit, has_runs, scope_of, windows_cap
@@ -98,7 +98,7 @@ def alarm_costs(
             shape=planned_shape(query),
             steady=_is_steady(query.calendar),
             windows=query.calendar.describe(),
-            share_units=floor_loss_units(query.share * budget.epsilon_max),
+            share_units=budget.share_units(query.share),
             windows_cap=windows_cap(query, budget),
         )
         for at, query in enumerate(queries)

@@ -85,13 +85,14 @@ def curve_drawing(worth: Worth) -> str:
     return _svg(parts, name)
 
 
-def bars_drawing(bars: Sequence[Bar], wall: float, name: str) -> str:
+def bars_drawing(bars: Sequence[Bar], wall: float, name: str, loss: str = "epsilon") -> str:
     """Draw what periods may cost against the wall.
 
     Args:
         bars: at least one, in order.
         wall: ``epsilon_max``.
         name: what is shown, for those who cannot see it.
+        loss: what it is counted in.
     """
     top = max([wall, *(bar.epsilon for bar in bars)]) * 1.1
     width = (_RIGHT - _LEFT) / len(bars)
@@ -109,7 +110,7 @@ def bars_drawing(bars: Sequence[Bar], wall: float, name: str) -> str:
             parts.append(_text(x + width / 2, _BOTTOM + 15, bar.label, "middle"))
     height = _BOTTOM - (_BOTTOM - _TOP) * wall / top
     parts.append(f'<path class="wall" d="M{_LEFT} {height:.1f}H{_RIGHT}"/>')
-    parts.append(_text(_RIGHT, 26, f"dashed: epsilon_max {wall:g}", "end", "mark"))
+    parts.append(_text(_RIGHT, 26, f"dashed: {loss}_max {wall:g}", "end", "mark"))
     return _svg(parts, name)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from stream.decisions.records import epsilon_text
 from stream.model.contributions import contribution_rule
+from stream.model.losses import epsilon_fields, loss_name, wall_fields
 from stream.planning.period_caps import cap_line
 from stream.windows.instants import iso_utc
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from accountant.budget.plan import AlarmPlan, ScopePlan
     from accountant.budget.sharing import Pair
+    from accountant.loss.gaussian import Gaussian
     from stream.model.alarms import Alarms
     from stream.planning.changes import Change
     from stream.planning.outlook import ScopeOutlook
@@ -35,7 +37,7 @@ def plan_lines(looked: Sequence[ScopeOutlook], alarms: Alarms) -> Iterator[dict[
     for one in looked:
         for alarm in one.plan.alarms:
             yield {**_alarm_line(alarm, one.plan, alarms), **_played(alarm.query, one.played)}
-        yield _budget_line(one)
+        yield _budget_line(one, alarms.budget.gaussian)
         for run in one.runs:
             yield _run_line(run, one.plan)
         for share in one.panes:
@@ -56,7 +58,7 @@ def _alarm_line(alarm: AlarmPlan, plan: ScopePlan, alarms: Alarms) -> dict[str, 
         "mechanism": query.mechanism,
         "max_fnr": float(query.aim.max_fnr),
         "tolerance": query.tolerance,
-        "epsilon": f"{float(alarm.epsilon):.12f}",
+        loss_name(alarms.budget.gaussian): f"{float(alarm.epsilon):.12f}",
         "limit": alarm.limit,
         "ratio": alarm.ratio,
         "cells": alarm.cells,
@@ -77,15 +79,16 @@ def _played(alarm: str, whole: Played | None) -> dict[str, object]:
     }
 
 
-def _budget_line(one: ScopeOutlook) -> dict[str, object]:
+def _budget_line(one: ScopeOutlook, gaussian: Gaussian | None) -> dict[str, object]:
     plan, best = one.plan, one.recommended
     line: dict[str, object] = {
         "record": "budget",
         "budget": plan.terms.scope,
         "unit": plan.terms.unit.value,
-        "epsilon_max": epsilon_text(plan.terms.epsilon_max_units),
+        **wall_fields(gaussian, plan.terms.epsilon_max_units),
         "period": plan.terms.period,
         "worst": None if plan.worst_units is None else epsilon_text(plan.worst_units),
+        **epsilon_fields(gaussian, "worst", plan.worst_units),
         "bound": plan.bound,
         "exact": plan.exact,
         "cells": plan.cells,
@@ -104,6 +107,8 @@ def _budget_line(one: ScopeOutlook) -> dict[str, object]:
         else {
             "week": epsilon_text(one.totals.week_units),
             "year": epsilon_text(one.totals.year_units),
+            **epsilon_fields(gaussian, "week", one.totals.week_units),
+            **epsilon_fields(gaussian, "year", one.totals.year_units),
             "periods_a_week": one.totals.periods_week,
             "periods_a_year": one.totals.periods_year,
         },
@@ -138,6 +143,8 @@ def _run_line(run: RunOutlook, plan: ScopePlan) -> dict[str, object]:
         "negatives": run.negatives,
         "alpha": run.alpha,
         "beta": float(run.beta),
+        "missed_in_silence": run.silent,
+        "missed_in_near_silence": run.silent_near,
         "tslm_epsilon": f"{float(run.window_epsilon):.12f}",
         "tslm_worst": None if run.windows_units is None else epsilon_text(run.windows_units),
     }

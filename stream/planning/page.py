@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from accountant.units import PrivacyUnit, from_loss_units
+from stream.model.losses import loss_name, rounded_loss, wall_text, worth_text
 from stream.planning.budget import REFERENCE_MS, period_table
 from stream.planning.drawings import Bar, bars_drawing, curve_drawing
 from stream.planning.pages import template_of
@@ -19,6 +20,7 @@ from stream.windows.localtime import load_zone
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from accountant.loss.gaussian import Gaussian
     from stream.model.alarms import Alarms
     from stream.planning.outlook import ScopeOutlook
     from stream.planning.worth import Worth
@@ -37,22 +39,31 @@ class _BudgetSection:
     outlook: ScopeOutlook
     svg: str
     caption: str
+    gaussian: Gaussian | None
 
     @property
     def wall(self) -> str:
-        return _epsilon(self.outlook.plan.terms.epsilon_max_units)
+        units = self.outlook.plan.terms.epsilon_max_units
+        return _epsilon(units) if self.gaussian is None else wall_text(self.gaussian, units)
 
     @property
     def worst(self) -> str | None:
         units = self.outlook.plan.worst_units
-        return None if units is None else _epsilon(units)
+        return None if units is None else self._summed(units)
 
     @property
     def sums(self) -> tuple[str, str] | None:
         totals = self.outlook.totals
         return (
-            None if totals is None else (_epsilon(totals.week_units), _epsilon(totals.year_units))
+            None
+            if totals is None
+            else (self._summed(totals.week_units), self._summed(totals.year_units))
         )
+
+    def _summed(self, units: int) -> str:
+        if self.gaussian is None:
+            return _epsilon(units)
+        return f"rho {rounded_loss(self.gaussian, units)}{worth_text(self.gaussian, units)}"
 
 
 def plan_page(looked: Sequence[ScopeOutlook], worths: Sequence[Worth], alarms: Alarms) -> str:
@@ -98,16 +109,21 @@ def _budget(one: ScopeOutlook, alarms: Alarms) -> _BudgetSection:
     """Return the bars of one budget: of its periods in a week, or of its alarms."""
     terms = one.plan.terms
     wall = float(from_loss_units(terms.epsilon_max_units))
-    periods = alarms.budget.periods
+    periods, gaussian = alarms.budget.periods, alarms.budget.gaussian
+    name = loss_name(gaussian)
     if terms.unit is PrivacyUnit.EVENT or periods is None or periods.calendar is None:
         bars = [
             Bar(str(at), float(alarm.epsilon)) for at, alarm in enumerate(one.plan.alarms, start=1)
         ]
         caption = "One bar per alarm, in the order of the file: one of its windows at worst."
-        return _BudgetSection(one, bars_drawing(bars, wall, f"alarms of {terms.scope}"), caption)
+        return _BudgetSection(
+            one, bars_drawing(bars, wall, f"alarms of {terms.scope}", name), caption, gaussian
+        )
     bars = _bars(one, alarms)
     caption = "One bar per budget period of a week: all windows of all alarms, each at its worst."
-    return _BudgetSection(one, bars_drawing(bars, wall, f"periods of {terms.scope}"), caption)
+    return _BudgetSection(
+        one, bars_drawing(bars, wall, f"periods of {terms.scope}", name), caption, gaussian
+    )
 
 
 def _bars(one: ScopeOutlook, alarms: Alarms) -> list[Bar]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from operators.conditions.weights import Weight
+from operators.conditions.widths import Relative
 from operators.registry import mechanism_of
 from stream.decisions.mechanisms import operator_of
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from operators.base import Operator
+    from operators.base import Decider, Operator
     from stream.model.alarms import Budget
     from stream.model.queries import Query
 
@@ -44,7 +45,7 @@ __all__ = [
 PERCENTS: Final = (0, 25, 50, 75, 90, 100, 110)
 """Where a curve is looked at, in per cent of the threshold (of a band: of its half-width)."""
 
-_ADDED: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS, Weight.SUM})
+_ADDED: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS, Weight.SUM, Weight.LINEAR})
 _NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
@@ -111,7 +112,7 @@ class RingLaw:
         """
         query, band = self.query, self.query.band
         if band is not None:
-            return np.full(len(query.domain), band.decider.tau, dtype=np.int64)
+            return band.half_widths
         atoms = query.condition.atoms
         levels = [
             atoms[name].thresholds - _is_after(text)
@@ -125,7 +126,7 @@ class RingLaw:
         """Where each cell's distances begin, shape (cells,); nothing where these don't say all."""
         band, atoms = self.query.band, self.query.condition.atoms
         if band is not None:
-            return band.references
+            return None if isinstance(band.decider.tau, Relative) else band.references
         return next(iter(atoms.values())).thresholds if len(atoms) == 1 else None
 
     @property
@@ -149,7 +150,7 @@ class RingLaw:
         condition, band = self.query.condition, self.query.band
         if band is not None:
             distance = np.abs(granules - band.references[cell])
-            return np.asarray(distance >= band.decider.tau, dtype=np.bool_)
+            return np.asarray(distance >= self.thresholds[cell], dtype=np.bool_)
         holds = {name: granules >= atom.thresholds[cell] for name, atom in condition.atoms.items()}
         return np.asarray(condition.formula.evaluate(holds), dtype=np.bool_)
 
@@ -171,7 +172,7 @@ class RingLaw:
     def chances(self, cell: int, granules: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Return the same for aggregates in granules, shape (n,), int64: each is asked for once.
 
-        Cells of one comparison, or of bands, ring alike at the same distance.
+        Cells of one comparison, or of bands of one width, ring alike at the same distance.
         """
         origins = self._origins
         like = cell if origins is None else 0
@@ -232,7 +233,7 @@ def threshold_edge(law: RingLaw, cell: int) -> Edge:
     """
     query, band, unit = law.query, law.query.band, law.unit
     if band is not None:
-        around, tau = int(band.references[cell]), band.decider.tau
+        around, tau = int(band.references[cell]), int(law.thresholds[cell])
         return Edge(((around - tau) * unit, (around + tau) * unit), around=True)
     formula, marks, either = query.condition.formula, [], []
     pairs = zip(formula.atoms, query.texts, query.aim.tolerances, strict=True)
@@ -240,10 +241,13 @@ def threshold_edge(law: RingLaw, cell: int) -> Edge:
         mark = (int(query.condition.atoms[name].thresholds[cell]) - _is_after(text)) * unit
         open_to = 2 * tolerance * unit
         marks.append(mark)
+        below, above = (mark - open_to, mark), (mark, mark + open_to)
+        if query.aim.promise != "misses":
+            below, above = above, below
         if name in formula.literals:
-            either.append((mark - open_to, mark))
+            either.append(below)
         if name not in formula.literals or len(formula.literals) > len(formula.atoms):
-            either.append((mark, mark + open_to))
+            either.append(above)
     return Edge(tuple(dict.fromkeys(marks)), tuple(either))
 
 
@@ -255,10 +259,7 @@ def why_not(query: Query) -> str | None:
     """
     band = query.band
     if band is not None:
-        decider = band.decider
-        if len(decider.statistics) > 1 or query.aggregates[0].kind not in _ADDED:
-            return f"{decider.name} looks at more than one number"
-        return None
+        return _why_not_of(band.decider, query)
     used = {atom.statistic for atom in query.condition.atoms.values()}
     kinds = {query.aggregates[statistic].kind for statistic in used}
     if not kinds <= _ADDED:
@@ -267,6 +268,15 @@ def why_not(query: Query) -> str | None:
         return f"{_NUMBERS[len(used)] if len(used) < len(_NUMBERS) else len(used)} aggregates"
     if mechanism_of(query.mechanism).collective and len(query.condition.channels) > 1:
         return f"{query.mechanism} chooses between several noisy values"
+    return None
+
+
+def _why_not_of(decider: Decider, query: Query) -> str | None:
+    """Return the same of a band."""
+    if query.reference is not None and isinstance(decider.tau, Relative):
+        return "how wide its band is follows from a reference that is counted"
+    if len(decider.statistics) > 1 or query.aggregates[0].kind not in _ADDED:
+        return f"{decider.name} looks at more than one number"
     return None
 
 

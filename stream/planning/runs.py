@@ -45,6 +45,10 @@ class RunOutlook:
         alpha: with probability ``1 - beta`` a run that meets so many negatives and rings all its
             alarms answers all right that lie at least alpha from the threshold; ``None`` likewise.
         beta: the alarm's ``max_fnr``.
+        silent: probability that a cell at its threshold is missed in the last window, given that
+            every other question of the run was answered with silence and was about a cell beyond
+            the tolerance; ``None`` likewise.
+        silent_near: the same if all these cells were just below their thresholds: at worst.
         window_epsilon: loss of a cell of one window if each were decided by itself, by tslm with
             the same promise.
         windows_units: what that would cost the worst-off privacy unit, in loss units: over as many
@@ -63,6 +67,8 @@ class RunOutlook:
     negatives: int | None
     alpha: float | None
     beta: Fraction
+    silent: float | None
+    silent_near: float | None
     window_epsilon: Fraction
     windows_units: int | None
 
@@ -86,6 +92,7 @@ def run_outlook(query: Query, budget: Budget) -> RunOutlook:
     windows = _most_windows(query, budget)
     cells = None if windows is None else windows * len(query.domain)
     alone = price(DEFAULT.name, query.condition, aim)
+    before = None if cells is None else (cells - 1) * looked.questions
     reached = query.calendar.charged if budget.unit is PrivacyUnit.EVENT else windows
     per_window = cells_per_unit(replace(query, mechanism=DEFAULT.name), budget)
     each = per_window * to_loss_units(alone.epsilon)
@@ -103,6 +110,8 @@ def run_outlook(query: Query, budget: Budget) -> RunOutlook:
         if cells is None
         else float(step) * run.accuracy(math.ceil(cells / looked.alarms), float(aim.max_fnr)),
         beta=aim.max_fnr,
+        silent=None if before is None else run.missed_in_silence(before, aim.tolerances[0]),
+        silent_near=None if before is None else run.missed_in_silence(before),
         window_epsilon=alone.epsilon,
         windows_units=None if reached is None else reached * each,
     )

@@ -89,6 +89,7 @@ class _Bench:
     ) -> None:
         self._scope = plan.terms.scope
         self._wall = plan.terms.epsilon_max_units
+        self._gaussian = budget.gaussian
         self._queries = queries
         self._units = [to_loss_units(plans[query.id].epsilon) for query in queries]
         costs = alarm_costs(self._scope, queries, plans, budget)
@@ -195,7 +196,7 @@ class _Bench:
     def epsilon_max(self) -> Change:
         """Raise the wall itself, to four decimals."""
         amount = self._worst / self._wall - 1 if self._wall else math.inf
-        values = {self._scope: epsilon_needed(self._worst)}
+        values = {self._scope: epsilon_needed(self._worst, self._gaussian)}
         return Change(ChangeKind.EPSILON_MAX, (), values, amount)
 
     def _change(

@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from accountant.budget.sharing import MOST_LISTED, NO_ROW
-from accountant.units import PrivacyUnit, from_loss_units
+from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, from_loss_units, to_loss_units
 from stream.decisions.records import epsilon_text
+from stream.model.losses import loss_name, rounded_loss, wall_text, worth_text
 from stream.planning.budget import REFERENCE_MS
 from stream.planning.changes import ChangeKind
 from stream.planning.fitting import Fitting
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from accountant.budget.plan import AlarmPlan, ScopePlan
     from accountant.budget.sharing import Pair, Sharing
+    from accountant.loss.gaussian import Gaussian
     from stream.model.alarms import Alarms
     from stream.planning.changes import Change
     from stream.planning.outlook import ScopeOutlook
@@ -59,13 +61,13 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
     """
     shown: list[RenderableType] = []
     for one in looked:
-        shown += [Fitting(_costs_table(one.plan, alarms)), _verdict(one)]
+        shown += [Fitting(_costs_table(one.plan, alarms)), _verdict(one, alarms.budget.gaussian)]
         shown += [Text(share.text) for share in one.panes]
         if one.panes and not one.plan.fits and one.plan.worst_units is not None:
             shown.append(Text(_less_text(one.plan.worst_units)))
         shown += map(Text, cap_texts(one.plan))
         if one.totals is not None:
-            shown.append(Text(_totals_text(one.totals)))
+            shown.append(Text(_totals_text(one.totals, alarms.budget.gaussian)))
         if one.runs:
             shown.append(Fitting(_runs_table(one.runs, alarms)))
         if one.plan.sharing is not None and len(one.plan.alarms) > 1:
@@ -84,24 +86,27 @@ def _costs_table(plan: ScopePlan, alarms: Alarms) -> Table:
     terms = plan.terms
     renewed = f", period: {terms.period}" if terms.period else ""
     table = Table(
-        title=f"budget {terms.scope}: epsilon_max {epsilon_text(terms.epsilon_max_units)}"
+        title=f"budget {terms.scope}: {wall_text(alarms.budget.gaussian, terms.epsilon_max_units)}"
         f" per {terms.unit.value}{renewed}",
         title_justify="left",
     )
     table.add_column("alarm", overflow="fold")
     table.add_column("mechanism")
     # Broken here, since a narrow terminal would rather break names of alarms.
-    for heading in ("epsilon", "limit", "ratio", "cells", f"per\n{_span(plan)}", "windows\nfit"):
+    loss = loss_name(alarms.budget.gaussian)
+    for heading in (loss, "limit", "ratio", "cells", f"per\n{_span(plan)}", "windows\nfit"):
         table.add_column(heading, justify="right")
     for alarm in plan.alarms:
         table.add_row(
             alarm.query,
             alarms.running[alarm.query].mechanism,
-            f"{float(alarm.epsilon):.3f}",
-            f"{alarm.limit:.3f}",
+            rounded_loss(alarms.budget.gaussian, to_loss_units(alarm.epsilon)),
+            rounded_loss(alarms.budget.gaussian, alarm.limit * UNITS_PER_EPSILON),
             f"{alarm.ratio:.3f}",
             "no end" if alarm.cells is None else _charged(alarm.cells, alarm),
-            "no end" if alarm.worst_units is None else _decimals(alarm.worst_units),
+            "no end"
+            if alarm.worst_units is None
+            else rounded_loss(alarms.budget.gaussian, alarm.worst_units),
             "all" if alarm.windows_fit is None else _charged(alarm.windows_fit, alarm),
         )
     return table
@@ -125,6 +130,7 @@ def _runs_table(runs: Sequence[RunOutlook], alarms: Alarms) -> Table:
         "correction",
         "questions\nnegatives",
         "right\nfrom",
+        "missed if\nsilent",
         "by\ntslm",
     ):
         table.add_column(heading, justify="right")
@@ -137,6 +143,7 @@ def _runs_table(runs: Sequence[RunOutlook], alarms: Alarms) -> Table:
             f"{run.correction:.6g}",
             "no end" if run.questions is None else questions,
             "" if run.alpha is None else f"{run.alpha:.6g}",
+            "" if run.silent is None else f"{run.silent:.2g}\n{run.silent_near:.2g}",
             "no end" if run.windows_units is None else _decimals(run.windows_units),
         )
     return table
@@ -148,23 +155,29 @@ def _span(plan: ScopePlan) -> str:
     return "lifetime" if plan.terms.period == "lifetime" else "period"
 
 
-def _verdict(one: ScopeOutlook) -> Text:
-    plan = one.plan
-    wall = _decimals(plan.terms.epsilon_max_units)
+def _verdict(one: ScopeOutlook, gaussian: Gaussian | None) -> Text:
+    plan, name = one.plan, loss_name(gaussian)
+    wall = rounded_loss(gaussian, plan.terms.epsilon_max_units)
     verdict = ("fits", "green") if plan.fits else ("does not fit", "bold red")
     if plan.worst_units is None:
-        head = f"worst case: no end; epsilon_max {wall}"
+        head = f"worst case: no end; {name}_max {wall}"
         if plan.fits and one.refusal is not None:
             verdict = ("fits at first", "yellow")
     else:
         how = plan.bound if plan.cells is None else f"{plan.bound}: a person reaches {plan.cells}"
-        head = f"worst case {_decimals(plan.worst_units)} of {wall} ({how})"
+        worst = rounded_loss(gaussian, plan.worst_units) + worth_text(gaussian, plan.worst_units)
+        counted = "" if gaussian is None else f"{name} "
+        head = f"worst case {counted}{worst} of {wall} ({how})"
     return Text.assemble(head, ": ", verdict)
 
 
-def _totals_text(totals: Totals) -> str:
+def _totals_text(totals: Totals, gaussian: Gaussian | None) -> str:
     """Return what periods add up to for who is in all of them."""
-    week, year = _decimals(totals.week_units), _decimals(totals.year_units)
+    counted = "" if gaussian is None else f"{loss_name(gaussian)} "
+    week, year = (
+        f"{counted}{rounded_loss(gaussian, units)}{worth_text(gaussian, units)}"
+        for units in (totals.week_units, totals.year_units)
+    )
     return (
         f"adds up, for a person who is there in every period, to {week} in a week"
         f" ({totals.periods_week} periods) and {year} in a year ({totals.periods_year})"

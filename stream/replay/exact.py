@@ -25,6 +25,7 @@ from stream.model.references import (
     feeds_in_use,
     feeds_of,
     public_feeds,
+    references_of,
 )
 from stream.replay.lanes import read_until, source_of
 from stream.replay.replay import windows_of
@@ -108,7 +109,8 @@ def count_windows(
         banded = mechanism_of(query.mechanism).bands is not None
         references = band_of(query).references if banded else None
         if query.reference is not None:
-            references = statistics_of(partials.reference, 1, cells)[0]
+            rows = len(query.reference.aggregates)
+            references = references_of(query, statistics_of(partials.reference, rows, cells))
         yield CountedWindow(
             key=key,
             statistics=statistics_of(partials.own, query.condition.statistics, cells),

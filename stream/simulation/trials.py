@@ -21,7 +21,7 @@ from stream.simulation.draws.looks import tally_of_looks
 from stream.simulation.draws.panes import tally_of_panes
 from stream.simulation.draws.runs import DRAWS_PER_TASK, drawn_run
 from stream.simulation.draws.tally import Tally
-from stream.simulation.draws.truth import condition_holds, may_ring
+from stream.simulation.draws.truth import may_ring, must_ring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -153,7 +153,7 @@ class Trier:
             )
         statistics = counted.stacked(task.first, task.last)
         rows = statistics.transpose(1, 0, 2)
-        true = np.repeat(condition_holds(condition, rows), task.runs, axis=0)
+        true = np.repeat(must_ring(condition, aim, rows), task.runs, axis=0)
         granted = np.repeat(may_ring(condition, aim, rows), task.runs, axis=0)
         if task.setting in self._bench.decided:
             statistics = self._bench.decided[task.setting].stacked(task.first, task.last)

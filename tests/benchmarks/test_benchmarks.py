@@ -19,6 +19,7 @@ from benchmarks import (
     ledger_age,
     ledger_scale,
     one_budget,
+    overlap_sets,
     report,
     workers,
 )
@@ -162,3 +163,29 @@ def test_an_earlier_commit_is_lent(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with checkouts.checkout("HEAD") as folder:
         assert (folder / "file").read_text(encoding="utf-8") == "then"
     assert not folder.exists()
+
+
+def test_quantities_that_are_not_uniform_have_their_own_law() -> None:
+    """Exponential numbers are small, normal choices lie in the middle, all others stay uniform."""
+    rng = np.random.default_rng(1)
+    few, middle = overlap_sets.Spread("values", 1 / 8), overlap_sets.Spread("which values", 1 / 8)
+    numbers = {
+        spread: [spread.number(rng, 100, "values") for _ in range(400)] for spread in (few, middle)
+    }
+    assert np.mean(numbers[few]) < 20
+    assert 40 < np.mean(numbers[middle]) < 60
+    chosen = {
+        spread: [spread.choice(rng, 100, 1, "which values")[0] for _ in range(400)]
+        for spread in (few, middle)
+    }
+    assert np.std(chosen[middle]) < 15
+    assert np.std(chosen[few]) > 25
+    for numbers_drawn in numbers.values():
+        assert 1 <= min(numbers_drawn) <= max(numbers_drawn) <= 100
+
+
+def test_sets_of_queries_make_a_row_per_size() -> None:
+    """Small sets of the census are solved exactly, and every spread has its row."""
+    (row,) = overlap_sets.run(sets=2, sizes=(25,))
+    assert row.startswith("| 25 | 2 | 2 |")
+    assert len(overlap_sets.distributions(sets=1, sizes=(4,))) == 13

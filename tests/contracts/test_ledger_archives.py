@@ -9,7 +9,7 @@ import pytest
 
 from accountant.audit import verify
 from accountant.charging import archiving
-from accountant.ledger import archives
+from accountant.ledger import archives, upkeep
 from accountant.records import Outcome
 from accountant.store.archives import archive_digest
 from accountant.store.chain import read_anchor
@@ -40,7 +40,7 @@ LATE = 10**9
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody else waits for the database here."""
-    monkeypatch.setattr(archives, "PAUSE_S", 0.0)
+    monkeypatch.setattr(upkeep, "PAUSE_S", 0.0)
 
 
 @pytest.mark.parametrize("unit", list(PrivacyUnit))

@@ -12,7 +12,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import event
 
-from accountant.errors import DependencyError, LedgerError
+from accountant.errors import ClockError, DependencyError, LedgerError
 from accountant.ledger.access import CLOCK_GRAIN_MS
 from accountant.records import Answer, Outcome, PartialStatus, SeenDecision
 from accountant.store import schema
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
+    from tests.support.ledgers import Clock
     from tests.support.postgres import Postgres
 
 A = Series("a")
@@ -295,6 +296,20 @@ def test_decisions_of_two_budgets_do_not_wait_for_each_other(postgres: Postgres)
             assert tx.sequences.last_of("a") == 1
             ledger._access.tick(tx, grain_ms=CLOCK_GRAIN_MS)
             assert settle(ledger, b, 0).sequence == 1
+
+
+def test_who_waited_for_the_mark_of_time_looks_at_the_clock_again(
+    ledger: Ledger, clock: Clock
+) -> None:
+    """While another worker held it time went by: no clock went back. One that did is found."""
+    later_ms = clock.now_ms + 60_000
+    with ledger._store.write() as tx:
+        tx.advance(clock_ms=later_ms)
+    waited = replace(ledger._access, clock_ms=iter([clock.now_ms, later_ms]).__next__)
+    with ledger._store.write() as tx:
+        assert waited.tick(tx) == later_ms
+    with pytest.raises(ClockError), ledger._store.write() as tx:
+        ledger._access.tick(tx)
 
 
 def test_an_admission_does_not_wait_for_a_decision_that_waits_for_it(postgres: Postgres) -> None:

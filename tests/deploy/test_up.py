@@ -155,6 +155,22 @@ def test_an_engine_that_does_not_answer_is_said(
         composed.up("docker")
 
 
+def test_a_podman_compose_that_waits_for_nothing_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before 1.3 it reads the conditions of depends_on and starts everything at once."""
+    told = tmp_path / "told"
+    for name in ("podman", "podman-compose"):
+        _engine(tmp_path, name, told, code=0)
+    program = tmp_path / "podman-compose"
+    program.write_text(program.read_text("utf-8") + "echo podman-compose version 1.0.3\n", "utf-8")
+    program.write_text(program.read_text("utf-8").replace("exit 0\n", ""), "utf-8")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(StartError, match=r"version 1\.0.*\n.*1\.3 or newer"):
+        composed.up("podman")
+    assert "up" not in told.read_text("utf-8").split()
+
+
 def test_what_containers_keep_is_removed_under_a_name_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

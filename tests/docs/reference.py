@@ -30,6 +30,7 @@ PACKAGES: Final = (
     "operators.svt",
     "accountant",
     "accountant.errors",
+    "accountant.loss.tradeoff",
 )
 _HEAD: Final = """\
 # `{name}`

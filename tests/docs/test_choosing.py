@@ -124,6 +124,25 @@ def test_price_of_a_guard(tmp_path: Path) -> None:
         assert not warned or "2.94 by itself" in found.stderr
 
 
+@pytest.mark.parametrize(
+    ("times", "half", "tenth"), [(3, (1.01, 1.28), (1.12, 1.17)), (12, (1.01, 1.03), (0.87, 0.91))]
+)
+def test_what_a_split_of_phases_reserves(
+    times: int, half: tuple[float, float], tenth: tuple[float, float]
+) -> None:
+    """Beside one gradual release, fresh noise reserves what the page says, by its split."""
+    rate, tolerances = Fraction(1, 20), (9, 9)
+    atoms = {name: ThresholdAtom(at, np.array([100])) for at, name in enumerate("ab")}
+    condition = Condition(Formula.parse("a AND b"), atoms, (1, 1))
+    firsts = tuple(times * each for each in tolerances)
+    gradual = Aim(rate, tolerances, max_fpr=rate, first_tolerances=firsts)
+    fresh = replace(gradual, refine="fresh")
+    whole = price("probe", condition, gradual).epsilon
+    for share, (least, most) in ((Fraction(1, 2), half), (Fraction(1, 10), tenth)):
+        found = price("probe", condition, replace(fresh, first_share=share)).epsilon
+        assert least <= round(float(found / whole), 2) <= most
+
+
 def test_progressive_reserve(tmp_path: Path) -> None:
     """What the page says the progressive mechanisms reserve beside `tslm` is what they do."""
     for rate, times in ((1, 1.2), (5, 1.3), (10, 1.4)):

@@ -33,8 +33,8 @@ def test_the_reference_starts_with_a_file_that_loads(tmp_path: Path) -> None:
 
 
 def test_the_reference_s_other_snippets_load_in_their_places(tmp_path: Path) -> None:
-    """Tables, fields and SQL of the reference work as shown."""
-    whole, tables, fields, tolerances = snippets("yaml")
+    """Tables, fields, budgets, levels and SQL of the reference work as shown."""
+    whole, tables, fields, budget, levels, tolerances = snippets("yaml")
     (tmp_path / "rooms.csv").write_text(
         "seats,room\n120,lobby\n80,lab\n30,attic\n", encoding="utf-8"
     )
@@ -42,6 +42,12 @@ def test_the_reference_s_other_snippets_load_in_their_places(tmp_path: Path) -> 
     more = "".join(f"    {line}\n" for line in fields.splitlines())
     text = text.replace("    fields:\n", more)
     assert check(write(tmp_path, text), environ={}) == []
+    walked = "".join(f"    {line}\n" for line in levels.splitlines())
+    text = text.replace("    max_fnr", f"{walked}    max_fnr", 1)
+    assert check(write(tmp_path, text), environ={}) == []
+    gaussian = re.sub(r"budget:\n(  .*\n)+", budget, whole)
+    assert gaussian != whole
+    assert check(write(tmp_path, gaussian), environ={}) == []
     whole = whole.replace("    fields:\n", more)
     start = whole.index("      SELECT")
     several = "".join(f"    {line}\n" for line in tolerances.splitlines())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import nullcontext
+from pathlib import Path
 
 import click
 
-from tests.faults.campaign import Total, campaign, hunt
+from tests.faults.campaign import campaign, hunt
 from tests.faults.mutants import MUTANTS, mutated
+from tests.faults.record import Record, code
 from tests.faults.report import report
 from tests.faults.scene import WINDOWS
 from tests.faults.schedule import EPOCH_MS
@@ -17,6 +18,9 @@ from tests.support.schema import remember_the_schema
 from tests.support.tree import ROOT
 
 _REPORT = ROOT / "benchmarks" / "reports" / "simulated-faults.md"
+_RECORD = ROOT / ".cache" / "simulated-faults.jsonl"
+_EVERY = 100
+"""Seeds after which the report is written anew."""
 
 
 @click.command()
@@ -25,14 +29,28 @@ _REPORT = ROOT / "benchmarks" / "reports" / "simulated-faults.md"
 @click.option("--windows", default=WINDOWS, show_default=True, help="How long the world lasts.")
 @click.option("--seeds", default=0, help="Live through so many seeds, from 0 on.")
 @click.option("--hunt", "hunted", default=0, help="Give each mutant so many seeds.")
-@click.option("--write", is_flag=True, help=f"Write {_REPORT.name}.")
+@click.option(
+    "--record",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=_RECORD,
+    help="Add what came of each there; what is there already is not lived through again.",
+)
+@click.option("--write", is_flag=True, help=f"Write {_REPORT.name}, again and again.")
 def main(
-    seed: int | None, mutant: str | None, windows: int, seeds: int, hunted: int, *, write: bool
+    seed: int | None,
+    *,
+    mutant: str | None,
+    windows: int,
+    seeds: int,
+    hunted: int,
+    path: Path,
+    write: bool,
 ) -> None:
     """Live through a SEED and say what happens, or through many and say what came of them."""
     if seed is not None:
         raise SystemExit(_replayed(seed, mutant, windows))
-    raise SystemExit(_many(seeds, hunted, write=write))
+    raise SystemExit(_many(seeds, hunted, path, write=write))
 
 
 def _replayed(seed: int, mutant: str | None, windows: int) -> int:
@@ -49,21 +67,31 @@ def _replayed(seed: int, mutant: str | None, windows: int) -> int:
     return int(bool(outcome.violations))
 
 
-def _many(seeds: int, hunted: int, *, write: bool) -> int:
-    total, started_s = Total(), time.monotonic()
-    for outcome in campaign(range(seeds)):
-        total.add(outcome)
+def _many(seeds: int, hunted: int, path: Path, *, write: bool) -> int:
+    try:
+        record = Record(path, of=code())
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+    mutants = [one for one in MUTANTS if one not in record.found] if hunted else []
+    for name, found in hunt(hunted, mutants):
+        record.hunted(name, found)
+        click.echo(f"{name}: {'not found' if found.seed is None else f'seed {found.seed}'}")
+    for outcome in campaign(one for one in range(seeds) if one not in record.outcomes):
+        record.lived(outcome)
         for violation in outcome.violations:
             click.echo(f"seed {outcome.seed}: {violation}")
-        if total.seeds % 500 == 0:
-            click.echo(f"{total.seeds} seeds, {len(total.violations)} with a violation")
-    found = hunt(hunted) if hunted else {}
-    for name, one in found.items():
-        click.echo(f"{name}: {'not found' if one.seed is None else f'seed {one.seed}'}")
+        if len(record.outcomes) % _EVERY == 0:
+            click.echo(f"{len(record.outcomes)} seeds")
+            if write:
+                _written(record)
     if write:
-        minutes = (time.monotonic() - started_s) / 60
-        _REPORT.write_text(report(total, found, hunted=hunted, minutes=minutes), encoding="utf-8")
-    return int(bool(total.violations) or any(one.seed is None for one in found.values()))
+        _written(record)
+    missed = any(one.seed is None for one in record.found.values())
+    return int(missed or any(one.violations for one in record.outcomes.values()))
+
+
+def _written(record: Record) -> None:
+    _REPORT.write_text(report(record), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from functools import partial
+from multiprocessing import SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 from tests.faults.mutants import MUTANTS, mutated
+from tests.faults.record import Found
 from tests.faults.scene import WINDOWS
 from tests.faults.world import Outcome, simulate
 from tests.support.schema import remember_the_schema
@@ -18,47 +18,9 @@ from tests.support.schema import remember_the_schema
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Found", "Total", "campaign", "first_violation", "hunt"]
+__all__ = ["campaign", "first_violation", "hunt"]
 
 _CHUNK: Final = 10
-
-
-@dataclass
-class Total:
-    """What came of many seeds.
-
-    Args:
-        seeds: how many.
-        happened: faults by kind.
-        windows: published, by outcome.
-        violations: by seed.
-    """
-
-    seeds: int = 0
-    happened: Counter[str] = field(default_factory=Counter)
-    windows: Counter[str] = field(default_factory=Counter)
-    violations: dict[int, list[str]] = field(default_factory=dict)
-
-    def add(self, outcome: Outcome) -> None:
-        """Take in what came of one seed."""
-        self.seeds += 1
-        self.happened += outcome.happened
-        self.windows += outcome.windows
-        if outcome.violations:
-            self.violations[outcome.seed] = outcome.violations
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """By which seed a mutant was found.
-
-    Args:
-        seed: the first one; ``None`` where none did.
-        violation: what was seen then.
-    """
-
-    seed: int | None
-    violation: str = ""
 
 
 def campaign(seeds: Iterable[int]) -> Iterator[Outcome]:
@@ -67,11 +29,12 @@ def campaign(seeds: Iterable[int]) -> Iterator[Outcome]:
         yield from pool.map(simulate, seeds, chunksize=_CHUNK)
 
 
-def hunt(seeds: int) -> dict[str, Found]:
-    """Return for every mutant the first seed below a number that finds it."""
+def hunt(seeds: int, mutants: Iterable[str] = MUTANTS) -> Iterator[tuple[str, Found]]:
+    """Yield mutants, each with the first seed below a number that finds it, as they are found."""
     with _processes() as pool:
-        found = pool.map(partial(_found, range(seeds)), MUTANTS)
-        return dict(zip(MUTANTS, found, strict=True))
+        hunts = {pool.submit(_found, range(seeds), mutant): mutant for mutant in mutants}
+        for done in as_completed(hunts):
+            yield hunts[done], done.result()
 
 
 def first_violation(
@@ -91,8 +54,21 @@ def first_violation(
 
 def _found(seeds: range, mutant: str) -> Found:
     outcome = first_violation(seeds, mutant)
-    return Found(None) if outcome is None else Found(outcome.seed, outcome.violations[0])
+    if outcome is None:
+        return Found(None, "", len(seeds))
+    return Found(outcome.seed, outcome.violations[0], len(seeds))
 
 
 def _processes() -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(os.cpu_count(), initializer=remember_the_schema)
+    cores: SimpleQueue[int] = SimpleQueue()
+    allowed = sorted(os.sched_getaffinity(0))
+    for core in allowed:
+        cores.put(core)
+    return ProcessPoolExecutor(len(allowed), initializer=_begin, initargs=(cores,))
+
+
+def _begin(cores: SimpleQueue[int]) -> None:
+    """Make ready for many seeds, on a core of its own: one thread at a time has work."""
+    os.sched_setaffinity(0, {cores.get()})
+    remember_the_schema()
+    gc.freeze()  # what is there already is not looked through for each seed again

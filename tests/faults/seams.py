@@ -179,7 +179,7 @@ def world_of(
         (witness, "HeldClock", held),
         (build, "NoiseSource", source),
         (refusals, "Thread", _Inline),
-        (store, "fcntl", locks),
+        (files, "fcntl", locks),
         (headfile, "fcntl", locks),
         (store, "os", files_os),
         (headfile, "os", files_os),

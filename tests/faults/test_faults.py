@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from tempfile import gettempdir
 from typing import TYPE_CHECKING
 
@@ -12,25 +13,28 @@ import pytest
 
 from tests.faults.campaign import first_violation
 from tests.faults.mutants import MUTANTS
-from tests.faults.world import simulate
+from tests.faults.record import Found, Record
+from tests.faults.report import report
+from tests.faults.world import Outcome, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 SEEDS = 200
 PARTS = 20
 SHORT = 3
 MOST = 40
 FOUND_FROM = {
-    "mark-spent charges nothing": 5,
+    "mark-spent charges nothing": 4,
     "another ledger's spending is not carried over": 4,
     "marked before it is published": 44,
-    "claims are not asked for": 36,
+    "claims are not asked for": 34,
     "old copies are not refused": 2,
-    "the clock is believed": 7,
+    "the clock is believed": 16,
     "one record skipped at a rebalance": 2,
-    "duplicates are counted": 4,
-    "late events are counted": 6,
+    "duplicates are counted": 5,
+    "idle partitions are cut early": 4,
     "open transactions are read": 5,
 }
 """Where the hunt for a mutant begins; at 0 where it is not told."""
@@ -56,6 +60,33 @@ def test_a_broken_protocol_is_found(mutant: str) -> None:
     first = FOUND_FROM.get(mutant, 0)
     outcome = first_violation(range(first, first + MOST), mutant)
     assert outcome is not None
+
+
+def test_a_campaign_goes_on_where_it_ended(tmp_path: Path) -> None:
+    """Whole lines of its record count; of other code's seeds nothing does."""
+    path = tmp_path / "record"
+    outcomes = [
+        Outcome(0, [], Counter(crash=2), Counter(decided=3)),
+        Outcome(7, ["at 1.000 s: 2 | 1"], Counter(crash=1), Counter(budget=1)),
+    ]
+    missed, (mutant, *_) = Found(None, "", 10), MUTANTS
+    begun = Record(path, of="this code")
+    for outcome in outcomes:
+        begun.lived(outcome)
+    begun.hunted(mutant, missed)
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"seed": 8, "viol')
+    for _ in range(2):  # what was cut off is gone for good
+        record = Record(path, of="this code")
+        assert list(record.outcomes.values()) == outcomes
+        assert record.found == {mutant: missed}
+    page = report(record)
+    assert "2 seeds of 5 windows each, 0 to 7; 1 with a violation." in page
+    assert "- seed 7: at 1.000 s: 2 | 1\n" in page
+    assert "| crash | 3 |" in page
+    assert f"| {mutant} | none of 10 |" in page
+    with pytest.raises(ValueError, match="other code"):
+        Record(path, of="other code")
 
 
 def _trace(seed: int) -> Iterator[str]:

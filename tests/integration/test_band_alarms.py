@@ -61,29 +61,54 @@ ALL = [(hour, room) for hour in range(3) for room in ("hall", "lab")]
 SUM = "ABS(SUM(n) - REFERENCE) >= 300"
 COUNT = "NOT (ABS(REFERENCE - COUNT(n)) < 50)"
 MEDIAN = "ABS(MEDIAN(n) - REFERENCE) >= 3"
-REFERENCES = {SUM: "usual[room]", COUNT: "100", MEDIAN: "3"}
-RINGS = {SUM: {(1, "lab"), (2, "hall")}, COUNT: {(2, "hall")}, MEDIAN: {(1, "lab")}}
+AVERAGE = "ABS(AVG(n) - REFERENCE) >= 2.5"
+SHARE = "ABS(SUM(n) - REFERENCE) >= 0.75 * REFERENCE"  # of 400 and of 100
+MIDDLE = "ABS(MEDIAN(n) - REFERENCE) >= 0.9 * ABS(REFERENCE)"
+REFERENCES = {
+    SUM: "usual[room]",
+    COUNT: "100",
+    MEDIAN: "3",
+    AVERAGE: "3.25",
+    SHARE: "usual[room]",
+    MIDDLE: "4",
+}
+RINGS = {
+    SUM: {(1, "lab"), (2, "hall")},
+    COUNT: {(2, "hall")},
+    MEDIAN: {(1, "lab")},
+    AVERAGE: {(1, "lab")},
+    SHARE: {(1, "lab"), (2, "hall")},
+    MIDDLE: {(1, "lab")},
+}
 
 
 @pytest.mark.parametrize(
-    ("aggregate", "decider", "unit"),
+    ("aggregate", "decider", "unit", "bound"),
     [
-        (SUM, "auto", "event"),
-        (SUM, "lm", "user"),
-        (SUM, "r2t", "event"),
-        (SUM, "svt", "user"),
-        (COUNT, "auto", "user"),
-        (COUNT, "em", "event"),
-        (MEDIAN, "auto", "event"),
-        (MEDIAN, "hist", "user"),
-        (MEDIAN, "em", "event"),
+        (SUM, "svt", "event", '{theta: 0.9, epsilon: "20"}'),
+        (SUM, "auto", "event", ""),
+        (SUM, "lm", "user", ""),
+        (SUM, "r2t", "event", ""),
+        (SUM, "svt", "user", ""),
+        (COUNT, "auto", "user", ""),
+        (COUNT, "em", "event", ""),
+        (MEDIAN, "auto", "event", ""),
+        (MEDIAN, "hist", "user", ""),
+        (MEDIAN, "em", "event", ""),
+        (AVERAGE, "auto", "event", ""),
+        (AVERAGE, "lm", "user", ""),
+        (SHARE, "auto", "user", ""),
+        (SHARE, "r2t", "event", ""),
+        (MIDDLE, "auto", "event", ""),
     ],
 )
 def test_a_band_rings_where_it_is_left(
-    tmp_path: Path, aggregate: str, decider: str, unit: str
+    tmp_path: Path, aggregate: str, decider: str, unit: str, bound: str
 ) -> None:
     """With a large epsilon no hour with events is wrong, and each costs what is written."""
     keys = f'    decider: {decider}\n    epsilon: "50"\n    reference: {REFERENCES[aggregate]}\n'
+    if bound:
+        keys += f"    bound: {bound}\n"
     path = banded(tmp_path, aggregate, keys, unit=unit)
     lines = json_lines(tocsin("run", path, "--replay", sales(tmp_path, HOURS), "--json"))
     alarms = [line for line in lines if "predicate" in line]
@@ -148,6 +173,29 @@ class BandScenario(Scenario):
         text = super().config_text(public=public, custodian=custodian)
         text = text.replace(f"    tolerance: {self.tolerance}\n", keys)
         return text + "tables: {usual: usual.csv}\n"
+
+
+@pytest.mark.integration
+def test_bands_of_every_kind_ring_alike_on_postgresql(postgres: Postgres, tmp_path: Path) -> None:
+    """Several alarms in one ledger there: each rings, and is charged, as on SQLite."""
+    path = Path(banded(tmp_path, AVERAGE, '    epsilon: "50"\n    reference: 3.25\n'))
+    text = path.read_text()
+    start = text.index("  crowd:\n")
+    for name, aggregate in (("share", SHARE), ("middle", MIDDLE)):
+        more = text[start:].replace("crowd", name).replace(AVERAGE, aggregate)
+        path.write_text(path.read_text() + more.replace("3.25", REFERENCES[aggregate]))
+    ledger = f"ledger: {postgres.new_database()}\n"
+    path.write_text(ledger + path.read_text())
+    lines = json_lines(tocsin("run", str(path), "--replay", sales(tmp_path, HOURS), "--json"))
+    for name, aggregate in (("crowd", AVERAGE), ("share", SHARE), ("middle", MIDDLE)):
+        rang = {
+            (int(line["window_start"][11:13]), line["predicate"]["room"])
+            for line in lines
+            if "predicate" in line and line["query"] == name
+        }
+        assert {cell for cell in rang if cell in ALL} == RINGS[aggregate]
+    with open_ledger(load(path, environ={})) as opened:
+        assert opened.reports.verify() == []
 
 
 @pytest.mark.integration

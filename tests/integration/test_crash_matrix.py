@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from accountant.loss.gaussian import Gaussian
 from accountant.records import Outcome
 from operators.registry import create
 from operators.svt import Svt
@@ -124,6 +125,15 @@ def over_panes(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[M
 
 
 @pytest.fixture
+def gaussian(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+    """A Gaussian budget of a minute, which carries ten of its twenty windows."""
+    promised = _BUDGET.replace('"14"', '"12"\n  promise: gdp\n  delta: "1e-6"')
+    scenario = Scenario(broker, tmp_path, unused_name(), postgres.new_database(), budget=promised)
+    with watched(scenario) as found:
+        yield found
+
+
+@pytest.fixture
 def with_caps(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
     """People count in three of twenty windows of a minute, so that none is refused."""
     caps = _BUDGET.replace("events_per_cell: 1", "events_per_cell: 1, windows_per_period: 3")
@@ -140,6 +150,26 @@ def test_caps_are_not_forgotten_by_who_goes_on(with_caps: Matrix) -> None:
     assert set(died) == {one.partition(":")[0] for one in steps}
     report = check_promises(with_caps, with_caps.finish())
     assert report["decided"] > 0
+
+
+def test_a_gaussian_budget_survives_kills(gaussian: Matrix, request: pytest.FixtureRequest) -> None:
+    """Two workers die about what is reserved, drawn and stored; rho is charged once a window."""
+    chosen = ("reserve", "draw", "commit")
+    full = request.config.getoption("--full")
+    steps = [one for one in STEPS if full or any(word in one for word in chosen)]
+    died = gaussian.kill_at_steps(steps, patience_s=300)
+    assert set(died) == {plan.partition(":")[0] for plan in steps}
+    decisions = gaussian.finish()
+    report = check_promises(gaussian, decisions)
+    assert report["decided"] > 0
+    spent: Counter[int] = Counter()
+    for one in decisions:
+        spent[one.key.start_ms // 60_000] += one.epsilon_units
+    scope = gaussian.ledger.reports.status().scopes["user"]
+    promise = Gaussian.read(scope.promise)
+    assert promise is not None
+    assert max(spent.values()) <= scope.epsilon_max_units == promise.wall_units
+    assert promise.keeps(scope.spent_units)
 
 
 def test_killed_at_every_named_step(matrix: Matrix) -> None:

@@ -20,6 +20,8 @@ from tests.support.scenario import ROOMS, Scenario
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from accountant.records import LedgerStatus
     from tests.support.kafka import Broker
     from tests.support.postgres import Postgres
@@ -112,6 +114,87 @@ def test_an_aggregate_of_nothing_is_null(tmp_path: Path, aggregate: str, toleran
     assert len(rang) <= 5  # of 47 empty rooms, each with at most 0.001
 
 
+@pytest.mark.parametrize("unit", ["event", "user"])
+@pytest.mark.parametrize("mechanism", ["tslm", "dppwlm", "panes"])
+def test_a_rate_rings_where_it_is_high(tmp_path: Path, mechanism: str, unit: str) -> None:
+    """A share of a count against the count: what decides is the rate, not how many came.
+
+    An event with n = 9 adds 0.8 to the sum and another one takes 0.2, so that with tolerance 40 a
+    neighbour is a fiftieth of it; a count of tolerance 50 costs as much.
+    """
+    rate = "COUNT(*) FILTER (WHERE n = 9) > 0.2 * COUNT(*) + 90"
+    lines = f"    max_fpr: 0.000000001\n    mechanism: {mechanism}\n"
+    path = configured(tmp_path, unit, lines, aggregate=rate, tolerance=40)
+    hours = [
+        {"hall": [9] * 400 + [1] * 600, "lab": [9] * 400 + [1] * 2600},  # 200 and -200
+        {"hall": [9] * 130, "lab": [2] * 900},  # 104 and -180
+    ]
+    rang, status = replayed(path, visits(tmp_path, hours))
+    assert rang >= {("00", "hall")}
+    assert rang <= {("00", "hall"), ("01", "hall")}
+    worst = dearest(path)
+    assert status.queries["crowd"].decided == 24
+    (scope,) = status.scopes.values()
+    assert 0 < from_loss_units(scope.spent_units) <= worst * (24 if unit == "user" else 1)
+    count = configured(tmp_path, unit, lines, aggregate="COUNT(*) > 112", tolerance=50)
+    assert float(worst) == pytest.approx(float(dearest(count)), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "aggregate"),
+    [
+        ("tslm", "COUNT(*) > 100"),
+        ("probe", "COUNT(*) > 100 AND NOT COUNT(*) FILTER (WHERE n = 9) > 50"),
+        ("tslm", "COUNT(*) FILTER (WHERE n = 1) > 0.5 * COUNT(*) + 50"),
+    ],
+)
+def test_false_alarms_are_promised_up_to_the_threshold(
+    tmp_path: Path, mechanism: str, aggregate: str
+) -> None:
+    """At the threshold nothing rings; beyond twice the tolerance nearly everything does.
+
+    The hall is at its threshold in every hour, the lab 41 beyond it. With misses first, the hall
+    would ring nearly always.
+    """
+    lines = "    max_fpr: 0.0001\n    mechanism: " + mechanism
+    hours = [{"hall": [1] * 100, "lab": [1] * 182}] * 24
+    path = configured(
+        tmp_path,
+        "event",
+        f"{lines}\n    promise: false_alarms\n",
+        aggregate=aggregate,
+        tolerance=20,
+    )
+    rang, status = replayed(path, visits(tmp_path, hours))
+    assert len([room for _, room in rang if room == "hall"]) <= 1  # twice: less than 3 in 10^6 runs
+    assert len([room for _, room in rang if room == "lab"]) >= 17  # of 24; fewer: 1 in 10^6 runs
+    assert status.queries["crowd"].decided == 24
+    told = tocsin("check", path)
+    assert "promised up to the threshold, max_fpr 0.0001: misses are not" in told.stderr
+
+
+def dearest(path: str) -> Fraction:
+    """Return what the dearest of a configuration's alarms, or of their panes, costs."""
+    return max(plan.epsilon for plan in plans_of(load(Path(path), environ={})).values())
+
+
+def test_a_rate_says_its_tolerance_as_it_is_written(tmp_path: Path) -> None:
+    """The tolerance of a sum of aggregates is in the sum's own unit, also by its text."""
+    rate = "2 * COUNT(*) FILTER (WHERE n = 9) >= 0.5 * SUM(n) + 100 AND COUNT(*) > 90"
+    tolerance = '{"2 * COUNT(*) FILTER (WHERE n = 9) - 0.5 * SUM(n)": 40.5, "COUNT(*)": 20}'
+    path = configured(tmp_path, "event", "", aggregate=rate, tolerance=tolerance)
+    events = visits(tmp_path, [{"hall": [9] * 50 + [0] * 200, "lab": [5] * 200}])
+    lines = json_lines(tocsin("run", path, "--replay", events, "--json"))
+    rooms = [line["predicate"]["room"] for line in lines if "predicate" in line]
+    assert "lab" not in rooms
+    (query,) = load(Path(path), environ={}).queries.values()
+    assert query.condition.sensitivities == (5, 1)  # of 0.5 each: n = 10 takes 5 from the sum
+    assert query.tolerance == {
+        "2 * COUNT(*) FILTER(WHERE n = 9) - 0.5 * SUM(n) >= 100": "40.5",
+        "COUNT(*) > 90": "20",
+    }
+
+
 def test_alarms_say_every_tolerance(tmp_path: Path) -> None:
     """Where a condition has several comparisons, each one's tolerance is published by its text."""
     path = configured(tmp_path, "event", "", aggregate=FORMULA, tolerance=TOLERANCES)
@@ -128,6 +211,8 @@ def test_two_workers_count_every_statistic(
 ) -> None:
     """Two partitions and two workers, one killed on the way: each statistic is a plain recount.
 
+    The last one is a sum of multiples of aggregates, in tenths.
+
     Everybody counts in the first room of the window that any statistic can use them in, and there
     with the first event that each statistic can use.
     """
@@ -137,9 +222,11 @@ def test_two_workers_count_every_statistic(
         f"formula-{time.monotonic_ns()}",
         postgres.new_database(),
         having="(COUNT(*) FILTER (WHERE kind = 'staff') > 3 AND AVG(age) > 40)"
-        " OR COUNT(DISTINCT person) > 6",
+        " OR COUNT(DISTINCT person) > 6"
+        " OR 2.5 * COUNT(*) FILTER (WHERE kind = 'staff') - 0.1 * SUM(age) > 5",
         tolerance='{"COUNT(*) FILTER (WHERE kind = \'staff\')": 1, "AVG(age)": 50,'
-        ' "COUNT(DISTINCT person)": 2}',
+        ' "COUNT(DISTINCT person)": 2,'
+        " \"2.5 * COUNT(*) FILTER (WHERE kind = 'staff') - 0.1 * SUM(age)\": 2}",
         field_lines="      kind: string\n      age: {type: integer, clip: [0, 100]}\n",
     )
     scenario.create_topics()
@@ -172,7 +259,7 @@ def test_two_workers_count_every_statistic(
         )
     finally:
         scenario.stop()
-    counted = add_up(scenario.done("partial"), cells=3 * len(ROOMS))
+    counted = add_up(scenario.done("partial"), cells=4 * len(ROOMS))
     records = scenario.read(scenario.topic)
     for start_ms in starts_ms:
         assert counted[start_ms] == recounted(records, start_ms)
@@ -181,8 +268,8 @@ def test_two_workers_count_every_statistic(
 
 
 def recounted(records: list[Any], start_ms: int) -> tuple[int, ...]:
-    """Return the three statistics of every room, from the records alone."""
-    staff, ages, people = ([0] * len(ROOMS) for _ in range(3))
+    """Return the four statistics of every room, from the records alone."""
+    staff, ages, people, mixed = ([0] * len(ROOMS) for _ in range(4))
     home: dict[str, str] = {}
     used: set[tuple[str, str]] = set()
     for record in records:
@@ -198,8 +285,14 @@ def recounted(records: list[Any], start_ms: int) -> tuple[int, ...]:
             ("staff", event.get("kind") == "staff", staff, 1),
             ("age", "age" in event, ages, min(event.get("age", 0), 100) - 40),
             ("person", True, people, 1),
+            (
+                "mixed",
+                event.get("kind") == "staff" or "age" in event,
+                mixed,
+                25 * (event.get("kind") == "staff") - min(event.get("age", 0), 100),
+            ),
         ):
             if usable and (name, person) not in used:
                 used.add((name, person))
                 row[at] += weight
-    return (*staff, *ages, *people)
+    return (*staff, *ages, *people, *mixed)

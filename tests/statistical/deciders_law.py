@@ -12,6 +12,7 @@ from operators.deciders import (
     Decider,
     ExponentialQuantileBand,
     LevelBound,
+    half_widths,
 )
 from operators.noise.source import NoiseSource
 from tests.statistical.enumeration import (
@@ -83,7 +84,9 @@ class Scripted(NoiseSource):
 def rows_of(decider: Decider | LevelBound, data: Data, reference: int) -> NDArray[np.int64]:
     """Return the statistics of one cell, shape (statistics, 1)."""
     values = np.array(data, dtype=np.int64)
-    totals = [row.total(values, reference) for row in decider.statistics]
+    tau = 0 if isinstance(decider, LevelBound) else decider.tau
+    width = int(half_widths(tau, np.array([reference]))[0])
+    totals = [row.total(values, reference, width) for row in decider.statistics]
     return np.array(totals, dtype=np.int64)[:, np.newaxis]
 
 

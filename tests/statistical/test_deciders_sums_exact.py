@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from accountant.errors import ConfigError
 from operators.deciders import (
     ExponentialQuantileBand,
     HistogramBand,
     LevelBound,
+    PrivateBound,
     Quantile,
     RaceBand,
     SparseBand,
     Sum,
     TightBand,
+    planned,
 )
 from operators.noise.source import KeyedNoise
 from tests.statistical.deciders_law import (
@@ -102,18 +105,39 @@ def test_the_private_bound_loses_at_most_its_charge() -> None:
     assert float(np.abs(np.log(one / other)).max()) > 3
 
 
-@pytest.mark.parametrize("cap", [0, 1])
-def test_svt_loses_at_most_its_charge_after_the_bound(cap: int) -> None:
-    """Given a bound, one threshold noise and one yes: two thirds of epsilon for both passes."""
-    band = SparseBand.planned(Sum(0, 4), Fraction(6), 3)
+@pytest.mark.parametrize(("cap", "spent"), [(0, 2), (1, 2), (1, 3)])
+def test_svt_loses_at_most_its_charge_after_the_bound(cap: int, spent: int) -> None:
+    """Given a bound, one threshold noise and one yes: what the bound leaves, for both passes."""
+    private = PrivateBound(epsilon=Fraction(spent))
+    band = SparseBand.planned(Sum(0, 4), Fraction(6), 3, private)
+    assert band.bound.epsilon == spent
     fixed = {0: 0, 1: 10**6 if cap else -(10**6), 2: 0}
 
     def law(data: Data) -> float:
         return enumerated(band, data, 8, 8, fixed)
 
     found = worst(law, CELLS, (1, 4))
-    print(f"svt: charged 4 after the bound, loses {found:.4f}")
-    assert found < 4 + 1e-6
+    print(f"svt: charged {6 - spent} after the bound, loses {found:.4f}")
+    assert found < 6 - spent + 1e-6
+
+
+def test_answers_that_do_not_know_what_the_bound_took_are_caught() -> None:
+    """Twin: a bound of 4 whose answers are drawn as if it had left 4 of 6, not 2."""
+    honest = SparseBand.planned(Sum(0, 4), Fraction(6), 3, PrivateBound(epsilon=Fraction(4)))
+    usual = SparseBand.planned(Sum(0, 4), Fraction(6), 3)
+    twin = replace(usual, bound=replace(usual.bound, share=honest.bound.share))
+    fixed = {0: 0, 1: 10**6, 2: 0}
+
+    def most(band: SparseBand) -> float:
+        return worst(lambda data: enumerated(band, data, 8, 8, fixed), CELLS, (1, 4))
+
+    assert most(honest) < 2 + 1e-6
+    assert most(twin) > 2
+    for wrong in (Fraction(0), Fraction(6), Fraction(7)):
+        with pytest.raises(ConfigError, match="less than its decider"):
+            SparseBand.planned(Sum(0, 4), Fraction(6), 3, PrivateBound(epsilon=wrong))
+    with pytest.raises(ConfigError, match="no private bound"):
+        planned("lm", Sum(0, 4), Fraction(6), 3, bound=PrivateBound())
 
 
 def test_svt_without_threshold_noise_is_caught() -> None:
@@ -184,7 +208,7 @@ def svt_law(band: SparseBand, data: Data, reference: int) -> float:
 
 def test_svt_is_its_closed_law() -> None:
     """Frequencies of ``svt`` over four caps meet a law written down on its own."""
-    band = SparseBand.planned(Sum(0, 16), Fraction(4), 40, Fraction(3, 4))
+    band = SparseBand.planned(Sum(0, 16), Fraction(4), 40, PrivateBound(Fraction(3, 4)))
     cells = [tuple([2] * a + [5] * b + [16] * c) for a, b, c in product((0, 8, 30), (0, 9), (0, 4))]
     draws = 20_000
     rows = np.hstack([rows_of(band, data, 60) for data in cells])

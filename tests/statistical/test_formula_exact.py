@@ -278,6 +278,55 @@ def test_walks_keep_the_promise_at_every_corner(name: str, walk: str) -> None:
         assert rung <= float(of.aim.max_fpr) + SLACK
 
 
+def split_law(first_share: Fraction, *, kept: bool = True) -> FormulaLaw:
+    """Return the law under a split; broken where both phases take its larger part."""
+    text, thresholds = BOTH
+    condition = condition_of(text, thresholds)
+    aim = aim_of(text, refine="fresh", first_share=first_share)
+    rounds = operators.formulas.probe._ROUNDS
+    try:
+        operators.formulas.probe._ROUNDS = 2  # type: ignore[misc]
+        operator = Probe.planned(condition, aim)
+        if not kept:
+            whole = Probe.planned(condition, replace(aim, first_share=1 - first_share))
+            scales = tuple(
+                replace(
+                    scale,
+                    rungs=tuple(
+                        replace(
+                            rungs,
+                            low=(other.low[0], *rungs.low[1:]),
+                            high=(other.high[0], *rungs.high[1:]),
+                        )
+                        for rungs, other in zip(scale.rungs, wide.rungs, strict=True)
+                    ),
+                    units=(wide.units[0], *scale.units[1:]),
+                )
+                for scale, wide in zip(operator.scales, whole.scales, strict=True)
+            )
+            operator = replace(operator, scales=scales)
+    finally:
+        operators.formulas.probe._ROUNDS = rounds  # type: ignore[misc]
+    return FormulaLaw(text, thresholds, aim, operator, free=True)
+
+
+@pytest.mark.parametrize("first_share", [Fraction(1, 10), Fraction(9, 10)])
+def test_any_split_of_the_phases_keeps_the_promise(first_share: Fraction) -> None:
+    """Misses at every corner stay within max_fnr, however the rates are split between phases."""
+    law = split_law(first_share)
+    found = law.outcomes()
+    missed, _ = rates(law, found)
+    assert missed <= float(BETA) + SLACK
+    charged = charges(found)
+    assert excess_loss(law, found, charged, range(-6, 7)) <= SLACK
+
+
+def test_a_phase_that_uses_more_than_its_part_is_caught() -> None:
+    """A twin whose two phases each have nine tenths of the rates misses too often."""
+    law = split_law(Fraction(1, 10), kept=False)
+    assert rates(law, law.outcomes())[0] > float(BETA) * 1.2
+
+
 def test_full_beta_for_each_operand_is_caught() -> None:
     """A twin that gives every atom of an AND the whole rate misses twice as often."""
     text, thresholds = BOTH

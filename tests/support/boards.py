@@ -31,10 +31,11 @@ def setup_of(
     lifecycles: Mapping[str, Lifecycle] | None = None,
     board: Board | None = None,
     budget: Budget | None = None,
+    counted: Sequence[str] = (),
 ) -> BoardSetup:
     """Return what a board runs on, of a broker that nobody asks."""
     kafka = KafkaSettings("127.0.0.1:1", "tocsin", "alarms", "decisions", "bell", "ledgers", {})
-    subscription = Subscription(kafka, "UTC", lifecycles or {}, LogSettings())
+    subscription = Subscription(kafka, "UTC", lifecycles or {}, LogSettings(), frozenset(counted))
     return BoardSetup(subscription, board or Board(), budget)
 
 

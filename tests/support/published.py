@@ -73,9 +73,11 @@ def alarm_of(
     )
 
 
-def count_of(number: int, predicate: Mapping[str, str], count: float) -> CountRecord:
+def count_of(
+    number: int, predicate: Mapping[str, str], count: float, *, query: str = "crowd"
+) -> CountRecord:
     """Return a noisy count of the hour of a number."""
-    key = WindowKey(query="crowd", start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
+    key = WindowKey(query=query, start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
     return make_count(
         key,
         predicate,

@@ -21,6 +21,7 @@ from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Condition
 from operators.conditions.weights import Weight
+from stream.config.sql.kinds import span_of_terms
 from stream.counting.counter import WindowCounter
 from stream.counting.projection import Columns, project
 from stream.events.decoder import Batch
@@ -28,7 +29,7 @@ from stream.events.units import Units
 from stream.model.alarms import Budget
 from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
 from stream.model.filters import Compare, Where
-from stream.model.queries import AggregateSpec, FirstTolerances, Query
+from stream.model.queries import AggregateSpec, FirstTolerances, Query, Term
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
 from stream.windows.schedule import Schedule
@@ -84,6 +85,22 @@ FILTERS: Mapping[Where, Callable[[Event], bool]] = {
     ),
 }
 """Filters, and the same said of one event."""
+
+
+FEED = Feed(
+    name="badges",
+    topic="badges",
+    codec=Codec.JSON,
+    time="ts",
+    unit="person",
+    id=None,
+    fields={
+        "room": Field("room", FieldType.STRING, domain=ROOMS),
+        "amount": Field("amount", FieldType.FLOAT, granule=GRANULE),
+        "open": Field("open", FieldType.BOOLEAN),
+        "size": Field("size", FieldType.INTEGER),
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -155,22 +172,7 @@ def make_query(
 
     A kind stands for the statistic of that kind over ``amount`` in half units, clipped to ``span``.
     """
-    fields = {
-        "room": Field("room", FieldType.STRING, domain=ROOMS),
-        "amount": Field("amount", FieldType.FLOAT, granule=GRANULE),
-        "open": Field("open", FieldType.BOOLEAN),
-        "size": Field("size", FieldType.INTEGER),
-    }
-    feed = Feed(
-        name="badges",
-        topic="badges",
-        codec=Codec.JSON,
-        time="ts",
-        unit="person",
-        id="id" if ids else None,
-        fields=fields,
-        allowed_skew_ms=skew * scene.scale_ms,
-    )
+    feed = replace(FEED, id="id" if ids else None, allowed_skew_ms=skew * scene.scale_ms)
     aggregates = tuple(
         each if isinstance(each, AggregateSpec) else spec_of(each, span) for each in statistics
     )
@@ -199,6 +201,9 @@ def spec_of(kind: Weight, span: tuple[int, int] = (-3, 4)) -> AggregateSpec:
     """Return a statistic over ``amount``, or over all events where it reads no value."""
     if kind in {Weight.COUNT, Weight.DISTINCT_UNITS}:
         return AggregateSpec(kind)
+    if kind is Weight.LINEAR:
+        added = Term(2, Weight.SUM, "amount", *span, GRANULE)
+        return linear_spec(Term(5, Weight.COUNT, where=OPEN), Term(-1, Weight.COUNT), added)
     spec = AggregateSpec(kind, "amount", *span, GRANULE)
     if kind is Weight.SUM:
         return spec
@@ -206,10 +211,34 @@ def spec_of(kind: Weight, span: tuple[int, int] = (-3, 4)) -> AggregateSpec:
     return replace(spec, pivots=pivots, scale=2, above=2, not_above=-3)
 
 
+def linear_spec(*terms: Term) -> AggregateSpec:
+    """Return the sum of some terms, with the exact ends of what an event adds; 0 if none can."""
+    lo, hi = span_of_terms(terms, None, FEED, ("room",)) or (0, 0)
+    return AggregateSpec(Weight.LINEAR, lo=lo, hi=hi, terms=terms)
+
+
+def random_terms(rng: random.Random) -> tuple[Term, ...]:
+    """Return a few counts and sums, values of one field being clipped alike."""
+    lo = rng.randrange(-4, 3)
+    clip = lo, rng.randrange(lo, 5), rng.choice((GRANULE, Fraction(1), Fraction(3, 2)))
+    terms = []
+    for _ in range(rng.randrange(1, 4)):
+        factor, where = rng.choice((-7, -1, 1, 2, 5)), rng.choice((None, *FILTERS))
+        if rng.random() < 0.5:
+            name = rng.choice((None, "amount", "size"))
+            terms.append(Term(factor, Weight.COUNT, name, where=where))
+        else:
+            name = rng.choice(("amount", "size"))
+            terms.append(Term(factor, Weight.SUM, name, *clip, where=where))
+    return tuple(terms)
+
+
 def random_spec(rng: random.Random) -> AggregateSpec:
     """Return a statistic of any kind, over any field that its kind reads, often filtered."""
     kind = rng.choice(list(Weight))
     where = rng.choice((None, None, *FILTERS))
+    if kind is Weight.LINEAR:
+        return linear_spec(*random_terms(rng))
     if kind in {Weight.COUNT, Weight.DISTINCT_UNITS}:
         return AggregateSpec(kind, rng.choice((None, None, "amount", "size", "room")), where=where)
     lo = rng.randrange(-4, 3)
@@ -351,10 +380,11 @@ def cell_and_weights(query: Query, event: Event) -> tuple[int, tuple[int | None,
 
 def weight_of(spec: AggregateSpec, event: Event, cell: int) -> int | None:
     """Return what an event of a cell weighs in one statistic; ``None`` where it does not count."""
-    if spec.where is not None and not FILTERS[spec.where](event):
-        return None
+    if spec.kind is Weight.LINEAR:
+        return _weight_of_terms(spec, event, cell)
+    passes = spec.where is None or FILTERS[spec.where](event)
     value = getattr(event, spec.field) if spec.field else 1
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+    if not passes or value is None or (isinstance(value, float) and not math.isfinite(value)):
         return None
     if spec.kind in {Weight.COUNT, Weight.DISTINCT_UNITS}:
         return 1
@@ -365,6 +395,12 @@ def weight_of(spec: AggregateSpec, event: Event, cell: int) -> int | None:
     if spec.kind is Weight.OFFSET:
         return spec.scale * x - pivot
     return spec.above if x > pivot else spec.not_above
+
+
+def _weight_of_terms(spec: AggregateSpec, event: Event, cell: int) -> int | None:
+    parts = [(term.factor, weight_of(term.alone, event, cell)) for term in spec.terms]
+    added = [factor * weight for factor, weight in parts if weight is not None]
+    return sum(added) if added else None
 
 
 def bounded(query: Query, budget: Budget, members: Sequence[Event]) -> list[list[Event]]:

@@ -146,7 +146,7 @@ class Inbox:
             def do_POST(self) -> None:
                 content = self.rfile.read(int(self.headers["Content-Length"]))
                 inbox.letters.append((self.path, dict(self.headers.items()), content))
-                self.send_response(inbox.answers.get(self.path, 200))
+                self.send_response(inbox.answer(self.path, content))
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
@@ -166,6 +166,10 @@ class Inbox:
         """Listen no more."""
         self._server.shutdown()
         self._server.server_close()
+
+    def answer(self, path: str, _content: bytes) -> int:
+        """Return the status that a letter is answered with."""
+        return self.answers.get(path, 200)
 
     def at(self, path: str) -> list[dict[str, Any]]:
         """Return what was sent to a path, as JSON."""

@@ -21,6 +21,7 @@ from numbers import Rational
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from accountant.errors import ArgumentError
+from accountant.loss.rounding import float_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -156,7 +157,7 @@ class Rdp:
         def report(total: Fraction) -> Loss:
             if not total:
                 return 0.0
-            epsilon, _ = compute([order], [_float_up(total)], self.delta)
+            epsilon, _ = compute([order], [float_up(total)], self.delta)
             return _widened(float(epsilon))
 
         return report
@@ -220,16 +221,7 @@ def _root_up(total: Fraction) -> Loss:
     shift = max(0, 128 + total.denominator.bit_length() - total.numerator.bit_length())
     shift += shift % 2
     scaled = -(-(total.numerator << shift) // total.denominator)
-    return _float_up(Fraction(math.isqrt(scaled) + 1, 1 << shift // 2))
-
-
-def _float_up(exact: Fraction) -> float:
-    """Return the least float that is not below."""
-    try:
-        nearest = float(exact)
-    except OverflowError:
-        return math.inf
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+    return float_up(Fraction(math.isqrt(scaled) + 1, 1 << shift // 2))
 
 
 def _widened(epsilon: float) -> float:

@@ -73,11 +73,12 @@ class ScopeRow:
     base_hash: bytes
     compacted_before_ms: int | None
     compacted_worst_units: int
+    promise: str | None
 
     @property
     def terms(self) -> BudgetTerms:
         """What it was registered with."""
-        return BudgetTerms(self.scope, self.unit, self.epsilon_max_units, self.period)
+        return BudgetTerms(self.scope, self.unit, self.epsilon_max_units, self.period, self.promise)
 
     @property
     def frontier(self) -> WindowKey | None:

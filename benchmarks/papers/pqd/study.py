@@ -25,6 +25,7 @@ from operators.deciders import (
     RaceBand,
     Sum,
     TightBand,
+    half_widths,
     planned,
     tau_min,
 )
@@ -290,7 +291,8 @@ def _within(
     """Return the exact probability of "within"; NaN where there is no formula."""
     if isinstance(decider, LaplaceBand | ExponentialBand):
         error = decider.error(distance)
-        return 1 - error if distance < decider.tau else error
+        inside = distance < int(half_widths(decider.tau, references)[0])
+        return 1 - error if inside else error
     if isinstance(decider, RaceBand):
         return decider.law(tuple(column[:, 0].tolist()), int(references[0]))
     if isinstance(decider, TightBand):

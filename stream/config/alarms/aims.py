@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from operators.conditions.condition import Aim
+from accountant.errors import ConfigError
+from operators.conditions.condition import HALF, Aim
+from operators.conditions.levels import LevelGrid
 from operators.conditions.weights import Weight
 from operators.descriptors import FOR_FORMULAS
 from operators.registry import OFFERED
+from operators.single.ladder import Grid
 from operators.single.tslm import theoretical_limit
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
 from stream.config.alarms.mechanism_keys import misplaced_keys
@@ -69,20 +72,24 @@ class AimReader:
         tolerances = tuple(tolerance or 0 for tolerance in given)
         for atom, tolerance in enumerate(tolerances):
             self._check_room(atom, tolerance)
-        first = self._first(tolerances)
+        first, levels = self._first(tolerances), self._levels()
         if len(self.findings.errors) > before:
             return None
         mechanism = OFFERED.get(self.model.mechanism)
         looks_twice = mechanism is not None and mechanism.first_phase
-        run = {"alarms": self.model.alarms_per_period, "questions": self.model.append}
+        alarms, often = self.model.alarms_per_period, self.model.append
+        run: dict[str, Any] = {"alarms": alarms, "questions": often}
         aim = Aim(
             max_fnr=self.model.max_fnr,
             tolerances=tolerances,
             max_fpr=self.model.max_fpr,
             apportion=self.model.apportion,
             refine=self.model.refine or "gradual",
+            promise=self.model.promise,
+            first_share=self.model.first_share or HALF,
             first_tolerances=first.beside(tolerances) if looks_twice else (),
             put_back=self.model.append_to == "run",
+            levels=levels,
             **{name: value for name, value in run.items() if value is not None},
         )
         self._warn(aim)
@@ -95,6 +102,10 @@ class AimReader:
             if number is not None and not 1 <= number <= most:
                 message = f"{key} is a whole number from 1 to {most:,}"
                 self.findings.wrong((*self.loc, key), message, f"write {key}: 10")
+        if self.model.first_share is not None and self.model.refine != "fresh":
+            message = "first_share is for refine: fresh: one gradual release shares its rates out"
+            message += " over all its levels at once"
+            self.findings.wrong((*self.loc, "first_share"), message, "write refine: fresh")
         for key, message, hint in misplaced_keys(self.model):
             self.findings.wrong((*self.loc, key), message, hint)
         literals = self.counting.condition.formula.literals
@@ -178,7 +189,9 @@ class AimReader:
             spec = self.counting.spec_of(atom)
             if counted.guard:
                 continue
-            if spec.kind in {Weight.SUM, Weight.OFFSET}:
+            if spec.kind is Weight.LINEAR:
+                units.add(("linear", spec.terms, spec.granule))
+            elif spec.kind in {Weight.SUM, Weight.OFFSET}:
                 units.add(("sum", spec.field))
             elif spec.kind is Weight.RANK and spec.largest > 1:
                 units.add(("rank", spec.above, spec.not_above))
@@ -211,7 +224,7 @@ class AimReader:
         if hint:
             message = f"the {word} {decimal(value)} is not a multiple of {decimal(unit)}, the"
             message += " step that sums count in"
-            if spec.kind not in {Weight.SUM, Weight.OFFSET}:
+            if spec.kind not in {Weight.SUM, Weight.OFFSET, Weight.LINEAR}:
                 message = f"the {word} of a count is a whole number, not {decimal(value)}"
             self.findings.wrong(at, message, hint)
         elif value / unit >= LARGEST_STATISTIC:
@@ -282,8 +295,27 @@ class AimReader:
                 )
         return replace(usual, written=tuple(given))
 
+    def _levels(self) -> LevelGrid | None:
+        """Return which levels are asked for, where they make a grid."""
+        written = self.model.levels
+        if written is None:
+            return None
+        levels = LevelGrid(written.first, written.rounds, written.refinement, written.finest_share)
+        try:
+            Grid.asked(levels, 1)
+        except ConfigError as error:
+            self.findings.wrong((*self.loc, "levels"), error.message, error.hint)
+        return levels
+
     def _warn(self, aim: Aim) -> None:
         atoms = self.counting.atoms
+        if aim.promise == "false_alarms":
+            self.findings.note(
+                (*self.loc, "promise"),
+                "false alarms are promised up to the threshold, max_fpr"
+                f" {float(aim.max_fpr or 0):g}: misses are not; max_fnr {float(aim.max_fnr):g} is"
+                " about cells beyond twice the tolerance from it",
+            )
         zero = [
             counted.text
             for atom, counted in enumerate(atoms)

@@ -7,10 +7,12 @@ up has to mean the same there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, Final
 
+from accountant.arguments import sentence_of
 from accountant.errors import ConfigError
-from stream.config.alarms.band_statistics import reference_aggregate
+from stream.config.alarms.band_statistics import MOST_STATISTICS, reference_aggregates
 from stream.config.alarms.reduction import Function
 from stream.config.scalars import closest
 from stream.config.sql.nodes import SqlProblem
@@ -20,16 +22,19 @@ from stream.model.queries import ReferenceFeed
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from operators.deciders import Average, Quantile
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
     from stream.config.sql.comparisons import Measure
     from stream.config.sql.select import ParsedQuery
     from stream.config.yamlfile import Loc
     from stream.model.feeds import Feed
+    from stream.model.queries import AggregateSpec
 
 __all__ = ["FeedReferenceReader"]
 
-_CONSTANT = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"
+_OF_VALUES: Final = frozenset({Function.SUM, Function.AVG, Function.QUANTILE})
+_CONSTANT: Final = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +68,10 @@ class FeedReferenceReader:
         try:
             feed = self._public(name)
             self._check_times(feed)
-            read = self._read_on(feed, measure)
+            read = self._read_on(feed)
             counted = measure if read.band is None else read.band.measure
             self._check_fields(feed, counted)
+            aggregates = self._counted(feed, counted)
         except ConfigError as error:
             self.findings.wrong(at, error.message, error.hint)
             return None
@@ -76,7 +82,7 @@ class FeedReferenceReader:
                 " writer say with marks how far it is (clock: punctuation)",
             )
         timeout_ms = self.model.reference_timeout or self.model.decide_timeout
-        return ReferenceFeed(feed, read.where, reference_aggregate(counted, feed), timeout_ms)
+        return ReferenceFeed(feed, read.where, *aggregates, timeout_ms)
 
     def _public(self, name: str) -> Feed:
         """Return another feed than the alarm's own."""
@@ -109,17 +115,33 @@ class FeedReferenceReader:
                 hint="declare the same history",
             )
 
-    def _read_on(self, feed: Feed, measure: Measure) -> ParsedQuery:
-        """Return the alarm's SQL as read against a feed, where its aggregate can be counted."""
-        if measure.function is Function.QUANTILE:
-            message = f"{measure.text} is not counted on another feed: COUNT and SUM are"
-            raise ConfigError(message, hint=_CONSTANT)
+    def _read_on(self, feed: Feed) -> ParsedQuery:
+        """Return the alarm's SQL as read against a feed."""
         try:
             return self.reread(feed)
         except SqlProblem as problem:
             hint = problem.hint or "declare the fields that the SQL reads as in the alarm's feed"
             message = f"the SQL does not fit `{feed.name}`: {problem.message}"
             raise ConfigError(message, hint=hint) from None
+
+    def _counted(
+        self, feed: Feed, measure: Measure
+    ) -> tuple[tuple[AggregateSpec, ...], Average | Quantile | None]:
+        """Return what is counted on a feed; of a quantile, at every granule of its clip."""
+        least, most = measure.on(feed).span
+        if measure.function is Function.QUANTILE and most is not None and least is not None:
+            points = most - least + 1
+            if points > MOST_STATISTICS:
+                raise ConfigError(
+                    f"the clip of `{measure.field}` in `{feed.name}` holds {points} granules: a"
+                    f" counted {measure.text} takes at most {MOST_STATISTICS}",
+                    hint="declare a coarser granule or a narrower clip, or take a table",
+                )
+        try:
+            domains = [feed.fields[name].domain or () for name in self.parsed.group]
+            return reference_aggregates(measure, feed, prod(map(len, domains)))
+        except ValueError as error:
+            raise ConfigError(f"{measure.text}: {sentence_of(error)}", hint=_CONSTANT) from None
 
     def _check_fields(self, feed: Feed, measure: Measure) -> None:
         """Refuse other predicates, or another unit of the aggregate."""
@@ -130,7 +152,7 @@ class FeedReferenceReader:
                     f"`{feed.name}` declares another domain for `{name}` than `{own.name}`",
                     hint="declare the same values in the same order, as by one file",
                 )
-        if measure.function is not Function.SUM or measure.field is None:
+        if measure.function not in _OF_VALUES or measure.field is None:
             return
         if feed.fields[measure.field].granule != own.fields[measure.field].granule:
             raise ConfigError(

@@ -7,32 +7,50 @@ counted anyway; nothing new is counted.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from operators.conditions.condition import Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.conditions.weights import Statistic, Weight
-from operators.deciders import Count, Quantile, Sum
+from operators.conditions.widths import half_widths
+from operators.deciders import Average, Count, Quantile, Sum
+from operators.deciders.averages import average_rows, end_sensitivities
+from operators.deciders.base import counted_up_to
 from stream.config.alarms.reduction import Function
 from stream.model.queries import AggregateSpec
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from numpy.typing import NDArray
 
     from operators.deciders import Decider, Kind
     from stream.config.sql.comparisons import Measure
     from stream.model.feeds import Feed
 
-__all__ = ["BandCounting", "kind_of", "reference_aggregate"]
+__all__ = [
+    "MOST_STATISTICS",
+    "BandCounting",
+    "kind_of",
+    "reference_aggregates",
+    "span_of",
+    "unit_of",
+]
+
+MOST_STATISTICS: Final = 256
+"""Most statistics of a decider that are counted."""
+
+AVERAGE_PARTS: Final = 1_000
+"""References and half-widths of an average are given in so many parts of a granule."""
 
 
 def kind_of(measure: Measure, feed: Feed, cap: int, *, repeats: bool = False) -> Kind:
     """Return an aggregate as deciders know it, in granules.
 
     Args:
-        measure: COUNT, COUNT(DISTINCT), SUM or QUANTILE.
+        measure: COUNT, COUNT(DISTINCT), SUM, AVG or QUANTILE.
         feed: declares its field.
         cap: how many events of one neighbour may count in a cell.
         repeats: whether an event may count in one statistic and not in another, as a repetition.
@@ -49,7 +67,23 @@ def kind_of(measure: Measure, feed: Feed, cap: int, *, repeats: bool = False) ->
     of = measure.on(feed)
     if of.function is Function.SUM:
         return Sum(of.lo, of.hi, cap)
+    if of.function is Function.AVG:
+        return Average(of.lo, of.hi, cap, AVERAGE_PARTS)
     return Quantile(of.quantile, range(of.lo, of.hi + 1), 2 * cap if repeats else cap)
+
+
+def unit_of(measure: Measure, feed: Feed) -> Fraction:
+    """Return what one unit of an aggregate, as deciders know it, is in its field's own unit."""
+    parts = AVERAGE_PARTS if measure.function is Function.AVG else 1
+    return measure.unit_on(feed) / parts
+
+
+def span_of(measure: Measure, feed: Feed) -> tuple[int | None, int | None]:
+    """Return an aggregate's least and largest value, as deciders know it; ``None`` for no end."""
+    least, most = measure.on(feed).span
+    if least is None or most is None or measure.function is not Function.AVG:
+        return least, most
+    return least * AVERAGE_PARTS, most * AVERAGE_PARTS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,22 +107,31 @@ class BandCounting:
         measure: Measure,
         feed: Feed,
         *,
-        tau: int,
         references: NDArray[np.int64],
     ) -> BandCounting:
         """Return what is counted for a decider.
 
         Args:
-            decider: planned for ``kind`` and ``tau``.
+            decider: planned for ``kind``.
             kind: the aggregate.
             measure: the same as SQL has it.
             feed: declares its field.
-            tau: half-width of the band, in units of the aggregate.
             references: shape (cells,), int64.
         """
-        counted = [_spec(each, measure, feed, references) for each in decider.statistics]
+        tau = half_widths(decider.tau, references)
+        counted = [_spec(each, measure, feed, references, tau) for each in decider.statistics]
         sensitivities = [each.sensitivity for each in decider.statistics]
-        if isinstance(kind, Quantile):
+        if isinstance(kind, Average):
+            upper, lower = len(counted), len(counted) + 1
+            offset = replace(_clipped(measure, feed), kind=Weight.OFFSET, scale=kind.scale)
+            for pivots in (references + tau, references - tau):
+                counted.append(replace(offset, pivots=pivots))
+                sensitivities.append(int(end_sensitivities(kind, pivots).max(initial=1)))
+            ends = (
+                ThresholdAtom(upper, np.zeros_like(references)),
+                ThresholdAtom(lower, np.ones_like(references)),
+            )
+        elif isinstance(kind, Quantile):
             upper, lower = len(counted), len(counted) + 1
             a, b = kind.share.as_integer_ratio()
             rank = replace(_clipped(measure, feed), kind=Weight.RANK, above=a, not_above=a - b)
@@ -110,16 +153,32 @@ class BandCounting:
         return cls(tuple(counted), Condition(formula, atoms, tuple(sensitivities)))
 
 
-def reference_aggregate(measure: Measure, feed: Feed) -> AggregateSpec:
-    """Return COUNT, COUNT(DISTINCT) or SUM as counted on a public feed, which declares its field.
+def reference_aggregates(
+    measure: Measure, feed: Feed, cells: int
+) -> tuple[tuple[AggregateSpec, ...], Average | Quantile | None]:
+    """Return what is counted on a public feed, which declares the field, and how it is read.
+
+    Args:
+        measure: COUNT, COUNT(DISTINCT), SUM, AVG or QUANTILE.
+        feed: the public one.
+        cells: predicates.
 
     Raises:
-        ValueError: another aggregate.
+        ValueError: numbers beyond what deciders take.
     """
-    if measure.function is Function.QUANTILE:
-        raise ValueError("a quantile is no sum of one weight per event")
-    statistic = Statistic(Weight.SUM if measure.function is Function.SUM else Weight.COUNT)
-    return _spec(statistic, measure, feed, np.zeros(0, dtype=np.int64))
+    kind: Average | Quantile | None = None
+    rows: tuple[Statistic, ...] = (Statistic(),)
+    match measure.function:
+        case Function.SUM:
+            rows = (Statistic(Weight.SUM),)
+        case Function.AVG | Function.QUANTILE:
+            found = kind_of(measure, feed, 1)
+            if isinstance(found, Average):
+                kind, rows = found, average_rows(found)
+            elif isinstance(found, Quantile):
+                kind, rows = found, tuple(counted_up_to(e, 1) for e in found.domain)
+    nothing = np.zeros(cells, dtype=np.int64)
+    return tuple(_spec(each, measure, feed, nothing, nothing) for each in rows), kind
 
 
 def _whole(decider: Decider, kind: Count | Sum) -> int:
@@ -138,7 +197,11 @@ def _whole(decider: Decider, kind: Count | Sum) -> int:
 
 
 def _spec(
-    statistic: Statistic, measure: Measure, feed: Feed, references: NDArray[np.int64]
+    statistic: Statistic,
+    measure: Measure,
+    feed: Feed,
+    references: NDArray[np.int64],
+    widths: NDArray[np.int64],
 ) -> AggregateSpec:
     """Return a decider's statistic as one of the counting.
 
@@ -154,16 +217,17 @@ def _spec(
             clipped = _clipped(measure, feed)
             high = clipped.hi if statistic.cap is None else min(clipped.hi, statistic.cap)
             return replace(clipped, lo=min(clipped.lo, high), hi=high)
-        case Weight.RANK:
+        case Weight.RANK | Weight.OFFSET:
             around = references if statistic.relative else np.zeros_like(references)
             return replace(
                 _clipped(measure, feed),
-                kind=Weight.RANK,
-                pivots=around + statistic.pivot,
+                kind=statistic.weight,
+                pivots=around + statistic.widths * widths + statistic.pivot,
+                scale=statistic.scale,
                 above=statistic.above,
                 not_above=statistic.not_above,
             )
-    raise ValueError("deciders ask for numbers, sums and ranks of values")
+    raise ValueError("deciders ask for numbers, sums, distances and ranks of values")
 
 
 def _clipped(measure: Measure, feed: Feed) -> AggregateSpec:

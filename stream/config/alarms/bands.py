@@ -16,17 +16,24 @@ from accountant.arguments import sentence_of
 from accountant.errors import ConfigError
 from operators.base import Band
 from operators.conditions.condition import Aim
+from operators.conditions.widths import Relative, half_widths
 from operators.deciders import (
-    ExponentialBand,
-    LaplaceBand,
+    HistogramBand,
+    OverDomain,
+    PrivateBound,
     Quantile,
     TightBand,
     choose,
-    effective_from,
-    kept_from,
     planned,
 )
-from stream.config.alarms.band_statistics import BandCounting, kind_of
+from stream.config.alarms.band_statistics import (
+    MOST_STATISTICS,
+    BandCounting,
+    kind_of,
+    span_of,
+    unit_of,
+)
+from stream.config.alarms.band_warnings import BandWarnings, at_decider
 from stream.config.alarms.mechanism_keys import misplaced_keys
 from stream.config.alarms.thresholds import Profiles
 from stream.config.sql.bands import reference_of
@@ -38,6 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.conditions.condition import Condition
+    from operators.conditions.widths import HalfWidth
     from operators.deciders import Decider, Kind
     from stream.config.alarms.band_feeds import FeedReferenceReader
     from stream.config.alarms.thresholds import ThresholdReader
@@ -49,9 +57,6 @@ if TYPE_CHECKING:
     from stream.model.queries import AggregateSpec, ReferenceFeed
 
 __all__ = ["MOST_STATISTICS", "BandReader", "ReadAlarm"]
-
-MOST_STATISTICS: Final = 256
-"""Most statistics of a decider that are counted."""
 
 _MOST_COUNTED: Final = 10_000_000
 _FARTHEST: Final = 1 << 60
@@ -112,7 +117,8 @@ class BandReader:
         before = len(self.findings.errors)
         self._check_keys()
         feed_reference = self._feed_reference()
-        tau, references = self._tau(), self._references()
+        references = self._references()
+        tau = None if references is None else self._tau(references)
         if tau is None or references is None or len(self.findings.errors) > before:
             return None
         if 2 * self.model.max_fnr >= 1:  # reported with the other rates
@@ -128,10 +134,15 @@ class BandReader:
         if feed_reference is None and self._is_constant(tau, references):
             return None
         decider = self._decider(kind, tau)
+        if isinstance(decider, TightBand | HistogramBand) and self._waits_for(feed_reference, kind):
+            decider = OverDomain(decider)
         if decider is None or self._counts_too_much(decider):
             return None
-        counting = BandCounting.of(decider, kind, measure, feed, tau=tau, references=references)
-        self._warn(decider, kind, tau)
+        counting = BandCounting.of(decider, kind, measure, feed, references=references)
+        known = references if feed_reference is None else None
+        BandWarnings(self.model, self.asked, self._granule, self.findings, self.loc).tell(
+            decider, kind, known
+        )
         distance = f"{measure.text} - REFERENCE"
         return ReadAlarm(
             aggregates=counting.aggregates,
@@ -139,10 +150,10 @@ class BandReader:
             aim=Aim(self.model.max_fnr, (0, 0)),
             first=FirstTolerances((None, None), (None, None)),
             texts=(
-                f"{distance} >= {decimal(self.asked.tau)}",
-                f"{distance} > -{decimal(self.asked.tau)}",
+                f"{distance} >= {self.asked.tau_text}",
+                f"{distance} > -{self.asked.tau_text}",
             ),
-            band=Band(decider, references),
+            band=Band(decider, references, self._granule),
             reference=feed_reference,
         )
 
@@ -151,11 +162,13 @@ class BandReader:
         """Whether one event may hide another from some statistics and not from others.
 
         Under unit ``event``, one that repeats an id counts where it weighs something else. Under
-        unit ``user`` both go together; and ``hist`` adds up nothing that this would widen.
+        unit ``user`` both go together; and ``hist`` adds up nothing that this would widen, unless
+        it reads its rows off others.
         """
-        return (
-            not self.per_user and self.parsed.feed.id is not None and (self.model.decider != "hist")
-        )
+        if self.per_user or self.parsed.feed.id is None:
+            return False
+        reads = self.model.reference is not None and self.model.reference.feed is not None
+        return reads or self.model.decider != "hist"
 
     @property
     def _epsilon(self) -> Fraction:
@@ -165,11 +178,11 @@ class BandReader:
     @property
     def _granule(self) -> Fraction:
         """What one unit of the aggregate is in the field's own unit."""
-        return self.asked.measure.unit_on(self.parsed.feed)
+        return unit_of(self.asked.measure, self.parsed.feed)
 
     @property
     def _of_values(self) -> bool:
-        return self.asked.measure.function.value in {"SUM", "QUANTILE"}
+        return self.asked.measure.function.value in {"SUM", "QUANTILE", "AVG"}
 
     def _check_keys(self) -> None:
         """Refuse keys that bands do not read, and ask for those that they need."""
@@ -181,8 +194,15 @@ class BandReader:
             message = "a reference is a number, a public table's value, or counted on a public feed"
             self.findings.wrong((*self.loc, "reference"), message, hint)
 
-    def _tau(self) -> int | None:
-        """Return the half-width in granules."""
+    def _tau(self, references: NDArray[np.int64]) -> HalfWidth | None:
+        """Return the half-width in units of the aggregate, or which share of a reference it is."""
+        if self.asked.relative:
+            if self.asked.signed and self._may_be_negative(references):
+                message = "a share of a reference below 0 is no half-width"
+                hint = f"write >= {decimal(self.asked.tau)} * ABS(REFERENCE)"
+                self._at_sql(message, hint, self.asked.tau_offset)
+                return None
+            return Relative(self.asked.tau)
         steps, message, hint = self._in_granules(self.asked.tau, "half-width of the band")
         if message:
             self._at_sql(message, hint, self.asked.tau_offset)
@@ -229,8 +249,9 @@ class BandReader:
         granule = self._granule
         steps, hint = whole_steps(number, granule)
         if hint:
+            part = "a thousandth of " if self.asked.measure.function.value == "AVG" else ""
             message = f"the {what} {decimal(number)} is not a multiple of {decimal(granule)}"
-            message += f", the granule of `{self.asked.measure.field}`"
+            message += f", {part}the granule of `{self.asked.measure.field}`"
             if not self._of_values:
                 message = f"the {what} of a count is a whole number, not {decimal(number)}"
             return Fraction(0), message, hint
@@ -238,17 +259,27 @@ class BandReader:
             return Fraction(0), f"the {what} is beyond 60 bits", "write a smaller number"
         return Fraction(steps), "", ""
 
-    def _is_constant(self, tau: int, references: NDArray[np.int64]) -> bool:
+    def _may_be_negative(self, references: NDArray[np.int64]) -> bool:
+        """Tell whether some reference is below 0, or may be where it is counted."""
+        written = self.model.reference
+        if written is None or written.feed is None:
+            return bool((references < 0).any())
+        feed = self.feeds.feeds.get(written.feed)
+        field = None if feed is None else feed.fields.get(self.asked.measure.field or "")
+        return self._of_values and field is not None and (field.lo or 0) < 0
+
+    def _is_constant(self, tau: HalfWidth, references: NDArray[np.int64]) -> bool:
         """Report bands that hold all values, or none; those of every cell are errors."""
-        least, most = self.asked.measure.on(self.parsed.feed).span
+        least, most = span_of(self.asked.measure, self.parsed.feed)
+        widths = half_widths(tau, references)
         never = np.zeros(references.shape, dtype=np.bool_)
         if least is not None and most is not None:
-            never = (references - tau < least) & (references + tau > most)
+            never = (references - widths < least) & (references + widths > most)
         always = np.zeros(references.shape, dtype=np.bool_)
         if least is not None:
-            always |= references + tau <= least
+            always |= references + widths <= least
         if most is not None:
-            always |= references - tau >= most
+            always |= references - widths >= most
         found = False
         cases = ((never, "within", "rings for no value"), (always, "outside", "always rings"))
         for cells, where, outcome in cases:
@@ -266,11 +297,11 @@ class BandReader:
             self.findings.warn((*self.loc, "reference"), message, "check the table")
         return found
 
-    def _decider(self, kind: Kind, tau: int) -> Decider | None:
+    def _decider(self, kind: Kind, tau: HalfWidth) -> Decider | None:
         """Return the decider, chosen where that is asked for."""
         name: str = self.model.decider or "auto"
         promised = self.model.max_fnr
-        at = self._at_decider
+        at = at_decider(self.model, self.loc)
         try:
             if name == "auto":
                 choice = choose(
@@ -283,75 +314,40 @@ class BandReader:
                 )
                 name = choice.decider
                 self.findings.note(at, f"decider: auto takes {name}: {choice.why}")
-            if name == "tight":
+            if name == "tight" and self.model.bound is None:
                 return TightBand.planned(kind, self._epsilon, tau, boundary=promised)
-            return planned(name, kind, self._epsilon, tau, promised)
+            return planned(name, kind, self._epsilon, tau, promised, bound=self._bound())
         except ConfigError as error:
             self.findings.wrong(at, error.message, error.hint)
             return None
 
-    @property
-    def _at_decider(self) -> Loc:
-        return (*self.loc, "mechanism" if self.model.decider is None else "decider")
+    def _bound(self) -> PrivateBound | None:
+        """Return what is asked of a private bound.
+
+        Raises:
+            ConfigError: a share too fine.
+        """
+        written, usual = self.model.bound, PrivateBound()
+        if written is None:
+            return None
+        return PrivateBound(written.theta or usual.theta, written.epsilon)
+
+    @staticmethod
+    def _waits_for(reference: ReferenceFeed | None, kind: Kind) -> bool:
+        """Tell whether rows around a reference would have to be counted before it is known."""
+        return reference is not None and isinstance(kind, Quantile)
 
     def _counts_too_much(self, decider: Decider) -> bool:
         rows, cells = len(decider.statistics), len(self.tables.domain)
         if rows <= MOST_STATISTICS and rows * cells <= _MOST_COUNTED:
             return False
         self.findings.wrong(
-            self._at_decider,
+            at_decider(self.model, self.loc),
             f"{decider.name} counts {rows} statistics of {cells} predicates: more than"
             f" {MOST_STATISTICS}, or {_MOST_COUNTED} in all",
             "write decider: tight, or declare a coarser granule for the field",
         )
         return True
 
-    def _warn(self, decider: Decider, kind: Kind, tau: int) -> None:
-        if isinstance(kind, Quantile):
-            rings = "a draw decides about an empty cell" if decider.name == "em" else "it rings"
-            self._at_sql(
-                f"{self.asked.measure.text} of nothing is within no band: {rings}",
-                "take predicates that may stay empty out of the domain, or expect their alarms",
-                self.asked.measure.offset,
-                warning=True,
-            )
-        if decider.name != "tight":
-            self._warn_of_misses(decider)
-        if isinstance(kind, Quantile):
-            return
-        least = effective_from(decider, kind, self.model.max_fnr)
-        if least is None or tau >= least:
-            return
-        now = ""
-        if isinstance(decider, TightBand | LaplaceBand | ExponentialBand):
-            now = f"; it rings there with probability {decider.error(0):.3g}"
-        distance = decimal(least * self._granule)
-        reached = f"from {distance} on, its effectiveness threshold"
-        hint = f"write >= {distance}, or a larger epsilon"
-        if least >= _FARTHEST:
-            reached, hint = "from no half-width on", "write a larger epsilon"
-        self._at_sql(
-            f"the band is narrow for this epsilon: {decider.name} is right with probability"
-            f" {float(1 - self.model.max_fnr):g} about a cell that meets its reference {reached}"
-            f"{now}",
-            hint,
-            self.asked.tau_offset,
-            warning=True,
-        )
-
-    def _warn_of_misses(self, decider: Decider) -> None:
-        """Say where a decider keeps max_fnr, if not everywhere outside its band."""
-        promised = f"max_fnr {decimal(self.model.max_fnr)}"
-        message = f"no distance is known from which {decider.name} keeps {promised}"
-        if isinstance(decider, LaplaceBand | ExponentialBand):
-            kept = kept_from(decider, float(self.model.max_fnr))
-            message = f"{decider.name} keeps {promised} at no distance from its reference"
-            if kept is not None:
-                distance = decimal(kept * self._granule)
-                message = f"{decider.name} keeps {promised} from a distance of {distance} on only"
-        hint = "write decider: tight, which keeps it everywhere outside the band"
-        self.findings.warn(self._at_decider, message, hint)
-
-    def _at_sql(self, message: str, hint: str, offset: int, *, warning: bool = False) -> None:
-        tell = self.findings.warn if warning else self.findings.wrong
-        tell((*self.loc, "sql"), message, hint, offset=offset)
+    def _at_sql(self, message: str, hint: str, offset: int) -> None:
+        self.findings.wrong((*self.loc, "sql"), message, hint, offset=offset)

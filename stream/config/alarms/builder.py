@@ -15,7 +15,7 @@ from stream.config.alarms.bands import BandReader, ReadAlarm
 from stream.config.alarms.caps import tell_caps
 from stream.config.alarms.contradictions import constant_comparisons, constant_condition
 from stream.config.alarms.early import check_early, is_steady, looks_of
-from stream.config.alarms.mechanism_keys import named_wrongly
+from stream.config.alarms.mechanism_keys import check_gaussian, named_wrongly
 from stream.config.alarms.reduction import Function
 from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
@@ -82,6 +82,7 @@ class QueryBuilder:
         left_open = open_keys(model)
         check_wanted(model, left_open, loc, self.findings)
         alarms, model = model.alarms_per_period, settled(model, left_open)
+        self._check_promise(model, left_open, loc)
         if (wrong := named_wrongly(model.mechanism)) is not None:
             self.findings.wrong((*loc, "mechanism"), *wrong)
         if model.max_fnr + (model.max_fpr or model.max_fnr) >= 1:
@@ -116,8 +117,13 @@ class QueryBuilder:
         read = self._read(parsed, model, tables, loc, left_open)
         usual = usual_of(model, parsed, tables)
         lifecycle = build_lifecycle(model, parsed.group, loc, self.findings)
+        tested = None if read is None else read.condition
+        check_gaussian(
+            model, tested, left_open, budget=self.budget, findings=self.findings, loc=loc
+        )
         if calendar is None or read is None or len(self.findings.errors) > before:
             return None
+        looks, gaussian = looks_of(calendar), self.budget.gaussian is not None
         query = Query(
             id=name,
             feed=parsed.feed,
@@ -126,7 +132,7 @@ class QueryBuilder:
             where=parsed.where,
             aggregates=read.aggregates,
             condition=read.condition,
-            aim=replace(read.aim, alarms=alarms or read.aim.alarms, looks=looks_of(calendar)),
+            aim=replace(read.aim, alarms=alarms or read.aim.alarms, looks=looks, gaussian=gaussian),
             first=read.first,
             texts=read.texts,
             mechanism=model.mechanism,
@@ -154,6 +160,19 @@ class QueryBuilder:
                 offset=parsed.where_offset,
             )
         return self._finished(query, parsed.measures, loc)
+
+    def _check_promise(self, model: AlarmModel, left_open: tuple[str, ...], loc: Loc) -> None:
+        """Refuse a promise on false alarms that lacks its rate, or whose rest is to be found."""
+        if model.promise == "misses":
+            return
+        if model.max_fpr is None:
+            message = "promise: false_alarms needs max_fpr: it is what is promised"
+            self.findings.wrong((*loc, "promise"), message, "write max_fpr: 0.05")
+        if left_open or model.false_rings is not None or model.max_delay is not None:
+            message = "promise: false_alarms leaves nothing to be found: tocsin plan searches for"
+            message += " alarms that promise misses"
+            hint = "write mechanism and tolerance, without false_rings and max_delay"
+            self.findings.wrong((*loc, "promise"), message, hint)
 
     def _finished(self, query: Query, measures: Sequence[Measure], loc: Loc) -> Query | None:
         """Return the query with its fingerprint, or ``None`` where its runs cannot be."""
@@ -311,10 +330,9 @@ class QueryBuilder:
         before = len(self.findings.errors)
         for asked, found in constant_comparisons(levels, aggregates, profiles).items():
             aggregate = aggregates[asked.measure]
-            side = (
-                "below" if aggregate.function is not Function.SUM or aggregate.lo >= 0 else "above"
-            )
-            what = "counts" if aggregate.function is not Function.SUM else "such sums"
+            summed = aggregate.function in {Function.SUM, Function.LINEAR}
+            side = "above" if summed and aggregate.lo < 0 else "below"
+            what = "such sums" if summed else "counts"
             message = f"{what} are never {side} 0: {asked.text}"
             at, offset = (*loc, "sql"), asked.threshold.offset
             if found.everywhere:

@@ -137,11 +137,12 @@ def _counted_once(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
                 " events_per_cell, which costs as many times as much"
             ),
         )
-    if Weight.SUM in kinds:
-        yield (
-            f"events_per_cell is 1: SUM adds up the first event of each {unit} only",
-            "write a larger events_per_cell, which costs as many times as much",
-        )
+    for kind, what in ((Weight.SUM, "SUM"), (Weight.LINEAR, "a sum of aggregates")):
+        if kind in kinds:
+            yield (
+                f"events_per_cell is 1: {what} adds up the first event of each {unit} only",
+                "write a larger events_per_cell, which costs as many times as much",
+            )
 
 
 def _unreachable(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
@@ -160,7 +161,7 @@ def _unreachable(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
                 each = 1
             case Weight.COUNT:
                 each = most
-            case Weight.SUM:
+            case Weight.SUM | Weight.LINEAR:
                 each = most * max(spec.hi, 0)
             case _:
                 continue

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
-from operators.descriptors import EARLY_HINT
+from operators.descriptors import EARLY_HINT, GAUSSIAN_HINT
 from operators.registry import OFFERED
 from stream.windows.cumulative import CumulativeCalendar
 
@@ -53,9 +53,19 @@ def check_early(
             "write TUMBLE instead of CUMULATE, unit: event, or mechanism: panes",
             offset=parsed.window_offset,
         )
+    if budget.gaussian is not None:
+        findings.wrong(
+            (*loc, "sql"),
+            "promise: gdp: no Gaussian budget pays for early alarms",
+            GAUSSIAN_HINT,
+            offset=parsed.window_offset,
+        )
     if mechanism is not None and mechanism.early is None:
         message = f"{mechanism.name} decides a window when it is over, and not step by step"
         findings.wrong((*loc, "mechanism"), message, EARLY_HINT)
+    if model.promise != "misses":
+        message = "an early alarm promises misses: it rings at the first look that says so"
+        findings.wrong((*loc, "promise"), message, "leave promise out, or write TUMBLE")
     if len(set(parsed.having.leaves())) > 1:
         findings.wrong(
             (*loc, "sql"),

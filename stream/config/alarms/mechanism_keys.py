@@ -10,26 +10,33 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Union
 
 from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter, ValidationError, create_model
 
-from operators.descriptors import CONDITION_KEYS
+from operators.descriptors import CONDITION_KEYS, GAUSSIAN_HINT
 from operators.registry import ALL, DEFAULT, OFFERED
 from stream.config.keys import EXAMPLES
 from stream.config.scalars import closest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from operators.conditions.condition import Condition
     from operators.descriptors import Mechanism
+    from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
+    from stream.config.yamlfile import Loc
+    from stream.model.alarms import Budget
 
-__all__ = ["misplaced_keys", "named_wrongly"]
+__all__ = ["check_gaussian", "misplaced_keys", "named_wrongly"]
 
 _OWNED: Final = tuple(dict.fromkeys(key for one in OFFERED.values() for key in one.keys))
 _LACKING: Final = {
     "refine": "; {mechanism} has no second phase of its own",
     "first_tolerance": ", not {mechanism}",
+    "first_share": "; {mechanism} has no second phase of its own",
     "alarms_per_period": "; {mechanism} has no runs of windows",
     "release": "; {mechanism} has no noisy counts to release",
+    "levels": "; {mechanism} decides at one level",
     "append": "; {mechanism} has no runs of windows",
+    "promise": "; {mechanism} promises misses, and no false alarms, up to the threshold",
     "append_to": "; {mechanism} has no runs of windows",
 }
 """What is said of a mechanism that does not read a key, where more can be said than that."""
@@ -68,6 +75,39 @@ def misplaced_keys(model: AlarmModel) -> Iterator[tuple[str, str, str]]:
                 yield "mechanism", message, f"write {EXAMPLES[key]}"
             else:
                 yield key, *_refusal(key, model.mechanism)
+
+
+def check_gaussian(
+    model: AlarmModel,
+    condition: Condition | None,
+    left_open: Sequence[str],
+    *,
+    budget: Budget,
+    findings: Findings,
+    loc: Loc,
+) -> None:
+    """Refuse what no Gaussian budget pays: all but one comparison of windows that are over.
+
+    Args:
+        model: the alarm's keys.
+        condition: when a cell should ring; ``None`` where that is wrong.
+        left_open: keys that `tocsin plan` is to find.
+        budget: the wall; of a pure one, nothing is refused.
+        findings: receives errors.
+        loc: the alarm.
+    """
+    if budget.gaussian is None or condition is None:
+        return
+    mechanism, tests = OFFERED.get(model.mechanism), len(condition.formula.literals)
+    if left_open:
+        what = f"{' and '.join(left_open)} cannot be left to `tocsin plan` under it"
+        findings.wrong(loc, f"promise: gdp: {what}", "write them, or promise: pure", key=True)
+    elif mechanism is None or mechanism.gaussian is None:
+        what = f"{model.mechanism} has no law that a Gaussian budget pays"
+        findings.wrong((*loc, "mechanism"), f"promise: gdp: {what}", GAUSSIAN_HINT)
+    elif tests > 1:
+        what = f"this HAVING comes to {tests} tests, and one is what a Gaussian budget pays"
+        findings.wrong((*loc, "sql"), f"promise: gdp: {what}", GAUSSIAN_HINT)
 
 
 def _refusal(key: str, mechanism: str) -> tuple[str, str]:

@@ -61,6 +61,7 @@ class Function(StrEnum):
     QUANTILE = "QUANTILE"
     MIN = "MIN"
     MAX = "MAX"
+    LINEAR = "a sum of aggregates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,8 @@ class Aggregate:
 
     Args:
         function: what is computed; the median is the quantile of 1/2.
-        lo: lower clip of the values, in granules.
-        hi: upper clip of the values, in granules.
+        lo: lower clip of the values, in granules; of LINEAR, the least that an event adds.
+        hi: upper clip of the values, in granules; of LINEAR, the most.
         quantile: a/b in (0, 1): of n values the ceil(n a/b)-th smallest.
     """
 
@@ -90,7 +91,7 @@ class Aggregate:
         match self.function:
             case Function.COUNT | Function.DISTINCT:
                 return 0, None
-            case Function.SUM:
+            case Function.SUM | Function.LINEAR:
                 return (0 if self.lo >= 0 else None), (0 if self.hi <= 0 else None)
             case _:
                 return self.lo, self.hi
@@ -200,7 +201,9 @@ def reduce(
     return Tree(bound)
 
 
-_ZERO_WHEN_EMPTY: Final = frozenset({Function.COUNT, Function.DISTINCT, Function.SUM})
+_ZERO_WHEN_EMPTY: Final = frozenset(
+    {Function.COUNT, Function.DISTINCT, Function.SUM, Function.LINEAR}
+)
 
 
 def _above(aggregate: Aggregate, thresholds: Sequence[Fraction], *, strict: bool) -> Bound:
@@ -213,8 +216,10 @@ def _above(aggregate: Aggregate, thresholds: Sequence[Fraction], *, strict: bool
             return Bound(
                 AggregateSpec(Weight.DISTINCT_UNITS), _first_integers(thresholds, strict=strict)
             )
-        case Function.SUM:
-            return Bound(clipped, _first_integers(thresholds, strict=strict))
+        case Function.SUM | Function.LINEAR:
+            linear = aggregate.function is Function.LINEAR
+            added = replace(clipped, kind=Weight.LINEAR) if linear else clipped
+            return Bound(added, _first_integers(thresholds, strict=strict))
         case Function.AVG:
             weights = _offsets(clipped, thresholds)
             return Bound(weights, np.full(len(thresholds), int(strict), dtype=np.int64))

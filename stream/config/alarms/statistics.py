@@ -237,11 +237,13 @@ class _Assembler:
     def _statistic(self, placed: _Placed) -> int:
         measure = placed.asked.measure
         spec = replace(placed.bound.weights, field=measure.field, where=measure.where)
-        if spec.kind not in {Weight.COUNT, Weight.DISTINCT_UNITS}:
+        if spec.kind is Weight.LINEAR:
+            spec = replace(spec, granule=measure.step, terms=measure.terms)
+        elif spec.kind not in {Weight.COUNT, Weight.DISTINCT_UNITS}:
             spec = replace(spec, granule=self.feed.fields[measure.field or ""].granule)
         pivots = b"" if spec.pivots is None else spec.pivots.tobytes()
         ranks = (spec.scale, spec.above, spec.not_above)
-        key = (spec.kind, spec.field, measure.filter, *ranks, pivots)
+        key = (spec.kind, spec.field, measure.filter, measure.step, spec.terms, *ranks, pivots)
         if key not in self._known:
             self._known[key] = len(self.specs)
             self.specs.append(spec)

@@ -35,7 +35,7 @@ __all__ = ["Levels", "Profiles", "ThresholdReader"]
 _MOST_ROW_ERRORS: Final = 20
 _ONE: Final = Fraction(1)
 _COUNTS: Final = frozenset({Function.COUNT, Function.DISTINCT})
-_SUMMED: Final = frozenset({*_COUNTS, Function.SUM})
+_SUMMED: Final = frozenset({*_COUNTS, Function.SUM, Function.LINEAR})
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,9 @@ class ThresholdReader:
         if asked.measure.function not in _SUMMED:
             return value, *self._outside_clip(value, number, asked)
         message = ""
-        _, hint = whole_steps(number, granule)
+        # Where the steps of a sum of aggregates lie is no affair of who writes its threshold.
+        linear = asked.measure.function is Function.LINEAR
+        _, hint = (0, "") if linear else whole_steps(number, granule)
         if hint and asked.measure.function in _COUNTS:
             message = f"the threshold of a count is a whole number, not {decimal(number)}"
         elif hint:

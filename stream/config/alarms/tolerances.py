@@ -59,6 +59,7 @@ def aim_with(query: Query, tolerances: Sequence[int], mechanism: str | None = No
         tolerances=tuple(tolerances),
         first_tolerances=query.first.beside(tolerances) if written.first_phase else (),
         refine=query.aim.refine if "refine" in written.keys else "gradual",
+        levels=query.aim.levels if "levels" in written.keys else None,
     )
 
 

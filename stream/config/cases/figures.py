@@ -13,9 +13,11 @@ from stream.config.scalars import closest, shown
 from stream.config.yamlfile import Scalar
 from stream.model.headings import heading
 from stream.model.numbers import number, whole_steps
+from stream.model.references import band_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -63,9 +65,9 @@ class Predicates:
     def references(self, loc: Loc, tree: Tree) -> NDArray[np.int64]:
         """Return references, shape (cells,), in units of the aggregate; 0 where none is said."""
         whole = np.zeros(len(self._query.domain), dtype=np.int64)
-        spec = self._query.aggregates[0]
+        spec, unit = self._query.aggregates[0], band_of(self._query).unit
         for cell, _, value, at in self._each(loc, tree):
-            found = self._units(at, value, spec, negative=True)
+            found = self._units(at, value, spec, unit, negative=True)
             if found is not None:
                 whole[cell] = found
         return whole
@@ -125,10 +127,13 @@ class Predicates:
         found = []
         for at, (each, spec) in enumerate(zip(values, specs, strict=True)):
             place = (*loc, at) if isinstance(value, list) else loc
-            found.append(self._units(place, each, spec, negative=not spec.never_negative))
+            negative = not spec.never_negative
+            found.append(self._units(place, each, spec, spec.per_unit, negative=negative))
         return None if None in found else tuple(units or 0 for units in found)
 
-    def _units(self, loc: Loc, value: Tree, spec: AggregateSpec, *, negative: bool) -> int | None:
+    def _units(
+        self, loc: Loc, value: Tree, spec: AggregateSpec, unit: Fraction, *, negative: bool
+    ) -> int | None:
         """Return a number of the aggregate's own unit in those of its statistic."""
         name = heading(spec, self._query.feed)
         found = number(value.text) if isinstance(value, Scalar) else None
@@ -136,7 +141,7 @@ class Predicates:
             said = f"{shown(value)} is no number" if isinstance(value, Scalar) else "not a number"
             self._findings.wrong(loc, said, f"write {name} as a number, as 200")
             return None
-        units, remedy = whole_steps(found, spec.per_unit)
+        units, remedy = whole_steps(found, unit)
         if remedy:
             self._findings.wrong(loc, f"{name} is never {shown(value)}", remedy)
         elif found < 0 and not negative:

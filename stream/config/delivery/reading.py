@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Final
 from pydantic import BaseModel, Field
 
 from accountant.errors import ConfigError
+from stream.config.budgets import build_budget
 from stream.config.closed import Closed
-from stream.config.declarations import build_budget, build_kafka
+from stream.config.declarations import build_kafka
 from stream.config.delivery.building import build_board, build_delivery, build_lifecycle
 from stream.config.delivery.keys import BoardModel, DeliverModel, LifecycleModel
-from stream.config.keys import EXAMPLES, MODELS, BudgetModel, KafkaModel, LogModel
+from stream.config.keys import EXAMPLES, MODELS, BudgetModel, KafkaModel, LogModel, ReleaseWord
 from stream.config.loading import examine, zone_of
 from stream.config.scalars import Name, Text  # noqa: TC001  # pydantic reads them
 from stream.config.smallfile import KAFKA_EXAMPLE, read_small
@@ -39,6 +40,12 @@ __all__ = ["read_board", "read_subscription"]
 _MISSING: Final = "add `deliver: {alertmanagers: {main: http://localhost:9093}}`"
 
 
+class _SmallAlarm(LifecycleModel):
+    """What an analyst says of an alarm: its lifecycle, and whether its noisy counts are there."""
+
+    release: ReleaseWord = "alarms"
+
+
 class _SmallFile(Closed):
     """A file without feeds."""
 
@@ -48,7 +55,7 @@ class _SmallFile(Closed):
     deliver: DeliverModel | None = None
     board: BoardModel = BoardModel()
     budget: BudgetModel | None = None
-    alarms: dict[Name, LifecycleModel] = Field(default_factory=dict)
+    alarms: dict[Name, _SmallAlarm] = Field(default_factory=dict)
 
 
 _PARTS: Final = {"kafka", "deliver", "board", "budget"}
@@ -56,7 +63,7 @@ _MODELS: Final[dict[tuple[str, ...], type[BaseModel]]] = {
     **{place: model for place, model in MODELS.items() if _PARTS.intersection(place[:1])},
     (): _SmallFile,
     ("log",): LogModel,
-    ("alarms", "*"): LifecycleModel,
+    ("alarms", "*"): _SmallAlarm,
 }
 _EXAMPLES: Final = {**EXAMPLES, "kafka": KAFKA_EXAMPLE}
 
@@ -118,7 +125,8 @@ def _of_alarms(path: Path, environ: Mapping[str, str]) -> _File:
     lifecycles = {
         name: query.lifecycle for name, query in {**alarms.queries, **alarms.wanted}.items()
     }
-    subscription = Subscription(kafka, alarms.timezone, lifecycles, alarms.settings.log)
+    counted = frozenset(name for name, query in alarms.running.items() if query.releases_counts)
+    subscription = Subscription(kafka, alarms.timezone, lifecycles, alarms.settings.log, counted)
     return _File(alarms.file, subscription, alarms.delivery, alarms.board, alarms.budget)
 
 
@@ -136,5 +144,6 @@ def _of_small(document: Document, path: Path) -> _File:
     if findings.errors or kafka is None:
         raise findings.errors[0]
     log = LogSettings(model.log.level, model.log.format)
-    subscription = Subscription(kafka, zone.key, lifecycles, log)
+    counted = frozenset(name for name, alarm in model.alarms.items() if alarm.release == "counts")
+    subscription = Subscription(kafka, zone.key, lifecycles, log, counted)
     return _File(document.file, subscription, delivery, board, budget)

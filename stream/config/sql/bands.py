@@ -1,22 +1,24 @@
 """The band of a HAVING: ``ABS(<aggregate> - REFERENCE) >= tau``, alone.
 
-REFERENCE stands for what the alarm's ``reference`` says, per predicate.
+REFERENCE stands for what the alarm's ``reference`` says, per predicate. tau is a number, or a share
+of it: ``0.05 * REFERENCE``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
 from operators.conditions.comparison import Comparison
 from stream.config.alarms.reduction import Function
-from stream.config.sql.having import is_aggregate
 from stream.config.sql.nodes import (
     COMPARISONS,
     SqlProblem,
     first_extra,
+    is_aggregate,
     named,
     numeric,
     start,
@@ -27,7 +29,6 @@ from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from fractions import Fraction
 
     from stream.config.sql.comparisons import Measure, Threshold
     from stream.config.sql.having import HavingReader
@@ -37,8 +38,12 @@ __all__ = ["BAND_SHAPE", "BandAsked", "band_of", "reference_of"]
 BAND_SHAPE: Final = "write HAVING ABS(COUNT(*) - REFERENCE) >= 50"
 """The shortest hint at the grammar."""
 
+_SHARE: Final = "write HAVING ABS(COUNT(*) - REFERENCE) >= 0.05 * REFERENCE"
+_FINEST_SHARE: Final = 1_000_000
 _WORD: Final = "REFERENCE"
-_DECIDED: Final = frozenset({Function.COUNT, Function.DISTINCT, Function.SUM, Function.QUANTILE})
+_DECIDED: Final = frozenset(
+    {Function.COUNT, Function.DISTINCT, Function.SUM, Function.QUANTILE, Function.AVG}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +52,19 @@ class BandAsked:
 
     Args:
         measure: the aggregate.
-        tau: half-width, in the field's own unit, above 0.
+        tau: half-width, above 0: in the field's own unit, or a share of the reference, at most 1.
+        tau_text: tau as SQL, without blanks.
+        relative: whether tau is a share.
+        signed: whether the share is of the reference, not of its magnitude.
         offset: where the band stands.
         tau_offset: where tau stands.
     """
 
     measure: Measure
     tau: Fraction
+    tau_text: str
+    relative: bool
+    signed: bool
     offset: int
     tau_offset: int
 
@@ -86,10 +97,14 @@ def band_of(node: exp.Expr, reader: HavingReader) -> BandAsked | None:
     if not isinstance(left, exp.Abs) or first_extra(left, "this") is not None:
         raise SqlProblem("REFERENCE belongs into a band", BAND_SHAPE, offset)
     measure = _measure(left, reader)
-    tau = _tau(right)
+    share = _share(right)
+    tau, signed = (_tau(right), False) if share is None else share
+    word = _WORD if signed else f"ABS({_WORD})"
+    tau_text = decimal(tau) if share is None else f"{decimal(tau)}*{word}"
     comparison = comparison.negated if negated else comparison
-    _check_comparison(comparison, tau, measure, start(node))
-    return BandAsked(measure, tau, start(left), start(right))
+    _check_comparison(comparison, tau_text, measure, start(node))
+    at, tau_at = start(left), start(right)
+    return BandAsked(measure, tau, tau_text, share is not None, signed, at, tau_at)
 
 
 def reference_of(text: str, reader: HavingReader) -> Threshold:
@@ -147,11 +162,36 @@ def _measure(band: exp.Abs, reader: HavingReader) -> Measure:
     measure = reader.measure_of(others[0])
     if measure.function not in _DECIDED:
         raise SqlProblem(
-            f"a band is about COUNT, SUM, MEDIAN or QUANTILE, not {measure.function.value}",
+            f"a band is about COUNT, SUM, AVG, MEDIAN or QUANTILE, not {measure.function.value}",
             BAND_SHAPE,
             start(others[0]),
         )
     return measure
+
+
+def _share(node: exp.Expr) -> tuple[Fraction, bool] | None:
+    """Return which share of REFERENCE a half-width is, and whether of its sign, too.
+
+    ``None`` where it is none.
+    """
+    if not any(_words(node)):
+        return None
+    of, share = node, Fraction(1)
+    if isinstance(node, exp.Mul):
+        sides = [unwrapped(node.this), unwrapped(node.expression)]
+        values = [numeric(side) for side in sides]
+        if values.count(None) == 1:
+            of = sides[values.index(None)]
+            share = next(value for value in values if value is not None)
+    signed = _is_word(of)
+    if isinstance(of, exp.Abs) and first_extra(of, "this") is None:
+        of = unwrapped(of.this)
+    if not _is_word(of):
+        raise SqlProblem("a half-width is a number, or a share of REFERENCE", _SHARE, start(node))
+    if not 0 < share <= 1 or share.denominator > _FINEST_SHARE:
+        message = "the share of a half-width is above 0 and at most 1, in steps of a millionth"
+        raise SqlProblem(f"{message}, not {decimal(share)}", _SHARE, start(node))
+    return share, signed
 
 
 def _tau(node: exp.Expr) -> Fraction:
@@ -165,8 +205,8 @@ def _tau(node: exp.Expr) -> Fraction:
     return value
 
 
-def _check_comparison(comparison: Comparison, tau: Fraction, measure: Measure, offset: int) -> None:
-    written = f"ABS({measure.text} - REFERENCE) >= {decimal(tau)}"
+def _check_comparison(comparison: Comparison, tau: str, measure: Measure, offset: int) -> None:
+    written = f"ABS({measure.text} - REFERENCE) >= {tau}"
     if comparison is Comparison.GE:
         return
     message = "a band is left at tau and beyond: its comparison is >="

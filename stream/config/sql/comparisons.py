@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from operators.conditions.comparison import Comparison
     from stream.model.feeds import Feed
     from stream.model.filters import Where
+    from stream.model.queries import Term
 
 __all__ = ["Asked", "Key", "Measure", "Threshold"]
 
@@ -34,6 +35,10 @@ class Measure:
         suffix: its FILTER as SQL, with a space in front, or "".
         offset: where it stands.
         of_units: whether it reads the privacy unit's id, as COUNT(DISTINCT) alone is meant to.
+        terms: of LINEAR, in the order in which they are written.
+        step: of LINEAR, what 1 of it stands for.
+        least: of LINEAR, what an event adds at least, in steps.
+        most: of LINEAR, what an event adds at most, in steps.
     """
 
     function: Function
@@ -47,15 +52,26 @@ class Measure:
     suffix: str = member(default="", compare=False)
     offset: int = member(default=0, compare=False)
     of_units: bool = member(default=False, compare=False)
+    terms: tuple[Term, ...] = ()
+    step: Fraction = Fraction(1)
+    least: int = member(default=0, compare=False)
+    most: int = member(default=0, compare=False)
 
     def unit_on(self, feed: Feed) -> Fraction:
-        """Return what one unit of it is in its field's own unit: a granule, or 1 for counts."""
+        """Return what one unit of it is in its field's own unit: a granule, or 1 for counts.
+
+        Of LINEAR, in the unit of the condition as it is written.
+        """
+        if self.function is Function.LINEAR:
+            return self.step
         if self.function in {Function.COUNT, Function.DISTINCT}:
             return Fraction(1)
         return feed.fields[self.field or ""].granule or Fraction(1)
 
     def on(self, feed: Feed) -> Aggregate:
         """Return it with the clips of its field, in granules."""
+        if self.function is Function.LINEAR:
+            return Aggregate(self.function, self.least, self.most)
         if self.function in {Function.COUNT, Function.DISTINCT}:
             return Aggregate(self.function)
         field, unit = feed.fields[self.field or ""], self.unit_on(feed)
@@ -70,6 +86,8 @@ class Measure:
             function=Function.COUNT,
             field=self.present,
             quantile=Fraction(1, 2),
+            terms=(),
+            step=Fraction(1),
             text=f"COUNT({self.written}){self.suffix}",
         )
 

@@ -17,11 +17,13 @@ from operators.conditions.comparison import Comparison
 from stream.config.alarms.reduction import LARGEST_SCALE, Function, Tree
 from stream.config.scalars import article, closest
 from stream.config.sql.comparisons import Asked, Key, Measure, Threshold
+from stream.config.sql.linear import Linear, is_linear, linear_measure, linear_of
 from stream.config.sql.nodes import (
     COMPARISONS,
     SqlProblem,
     column,
     first_extra,
+    is_aggregate,
     keyword,
     named,
     numeric,
@@ -39,8 +41,9 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from stream.model.feeds import Feed
+    from stream.model.filters import Where
 
-__all__ = ["AGGREGATES", "HavingReader", "is_aggregate"]
+__all__ = ["AGGREGATES", "HavingReader"]
 
 AGGREGATES: Final = (
     "COUNT(*), COUNT(DISTINCT {unit}), COUNT(field), SUM(field), AVG(field), MEDIAN(field), "
@@ -80,6 +83,7 @@ class HavingReader:
         tables: names of the declared public tables.
         timezone: of timestamps written without an offset, in filters.
         notes: receives warnings.
+        where: its row filter: what an event can add to a sum of aggregates follows from it.
     """
 
     feed: Feed
@@ -88,6 +92,7 @@ class HavingReader:
     tables: Sequence[str]
     timezone: ZoneInfo
     notes: list[SqlProblem]
+    where: Where | None = None
 
     def read(self, node: exp.Expr) -> Tree[Asked]:
         """Return the comparisons of a condition.
@@ -115,6 +120,10 @@ class HavingReader:
         node = unwrapped(clause.this)
         if is_aggregate(node):
             return Key(self.measure_of(node))
+        if is_linear(node):
+            whole = linear_of(node, self.measure_of)
+            if not whole.number:
+                return Key(self._summed(whole, node, turned=False)[0])
         if not isinstance(node, exp.Between) and type(node) not in COMPARISONS:
             raise SqlProblem("not one comparison", "", 0)
         asked = tuple(self.read(node).leaves())
@@ -138,7 +147,8 @@ class HavingReader:
         if comparison is None:
             raise self._unreadable(node)
         left, right = unwrapped(node.this), unwrapped(node.expression)
-        if not is_aggregate(left) and is_aggregate(right):
+        turned = is_aggregate(right) and not is_aggregate(left)
+        if isinstance(left, exp.Bracket) if is_linear(left, right) else turned:
             left, right, comparison = right, left, comparison.flipped
         return self._compared(left, comparison.negated if negate else comparison, right)
 
@@ -166,24 +176,46 @@ class HavingReader:
         if extra is not None:
             message = f"BETWEEN {extra[0].upper()} is not supported"
             raise SqlProblem(message, "write the lower bound first", start(node))
-        measure = self.measure_of(unwrapped(node.this))
-        ends = (
-            (comparison, self.threshold_of(unwrapped(node.args[end])))
+        parts = [
+            self._asked(unwrapped(node.this), comparison, unwrapped(node.args[end]))
             for comparison, end in ((Comparison.GE, "low"), (Comparison.LE, "high"))
-        )
-        parts = [Asked(measure, comparison, threshold) for comparison, threshold in ends]
+        ]
         kept = [part for part in parts if not self._says_nothing(part)] or parts
         return Tree.joined(
             [Tree(part.negated if negate else part) for part in kept], conjunction=not negate
         )
 
     def _compared(self, left: exp.Expr, comparison: Comparison, right: exp.Expr) -> Tree[Asked]:
-        measure = self.measure_of(unwrapped(left))
-        threshold = self.threshold_of(unwrapped(right))
-        parts = [Asked(measure, end, threshold) for end in _ENDS.get(comparison, (comparison,))]
+        parts = [self._asked(left, end, right) for end in _ENDS.get(comparison, (comparison,))]
         if comparison in _ENDS:
             parts = [part for part in parts if not self._says_nothing(part)] or parts
         return Tree.joined(map(Tree, parts), conjunction=comparison is not Comparison.NE)
+
+    def _asked(self, left: exp.Expr, comparison: Comparison, right: exp.Expr) -> Asked:
+        """Return one comparison, what is added up on both sides brought to the left."""
+        if not is_linear(left, right):
+            return Asked(self.measure_of(left), comparison, self.threshold_of(right))
+        whole = linear_of(left, self.measure_of)
+        if isinstance(right, exp.Bracket) and not whole.number:
+            threshold = self.threshold_of(right)
+        else:
+            whole = whole.plus(linear_of(right, self.measure_of), -1)
+            threshold = Threshold(start(right), number=-whole.number)
+        measure, sign = self._summed(whole, left, turned=threshold.number is not None)
+        if sign > 0 or threshold.number is None:
+            return Asked(measure, comparison, threshold)
+        threshold = Threshold(threshold.offset, number=-threshold.number)
+        return Asked(measure, comparison.flipped, threshold)
+
+    def _summed(self, whole: Linear, node: exp.Expr, *, turned: bool) -> tuple[Measure, int]:
+        return linear_measure(
+            whole,
+            where=self.where,
+            feed=self.feed,
+            group=self.group,
+            offset=start(node),
+            turned=turned,
+        )
 
     def _says_nothing(self, asked: Asked) -> bool:
         """Tell whether it, or its negation, only asks for values within the aggregate's range."""
@@ -337,11 +369,6 @@ class HavingReader:
             offset,
             keyword(node),
         )
-
-
-def is_aggregate(node: exp.Expr) -> bool:
-    """Tell whether a node computes an aggregate, filter included."""
-    return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup)
 
 
 def _missing(read: Field, function: str) -> str:

@@ -25,6 +25,7 @@ __all__ = [
     "SqlProblem",
     "column",
     "first_extra",
+    "is_aggregate",
     "keyword",
     "named",
     "numeric",
@@ -189,6 +190,11 @@ def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
     if name not in fields:
         raise SqlProblem(f"`{name}` is not a field of the feed", closest(name, fields), start(node))
     return fields[name]
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Tell whether a node computes an aggregate, filter included."""
+    return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup)
 
 
 def numeric(node: exp.Expr) -> Fraction | None:

@@ -182,7 +182,7 @@ class _Reader:
         tree = None if where is None else WhereReader(fields, self.timezone, notes).read(where.this)
         having = self._having()
         present = required_fields(self.feed) | set(group)
-        reader = HavingReader(self.feed, group, present, self.tables, self.timezone, notes)
+        reader = HavingReader(self.feed, group, present, self.tables, self.timezone, notes, tree)
         band = band_of(having, reader)
         return ParsedQuery(
             feed=self.feed,

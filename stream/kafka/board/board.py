@@ -1,4 +1,4 @@
-"""``tocsin board``: reads the two public topics and shows what they say, until told to end.
+"""``tocsin board``: reads the public topics and shows what they say, until told to end.
 
 It keeps nothing: a board that was killed reads back and shows the same. A broker that goes away is
 waited for, and the page says so.
@@ -10,6 +10,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Final
 
+from stream.kafka.board.bars import LENGTH
 from stream.kafka.board.server import Screen, serving
 from stream.kafka.board.standing import Standings
 from stream.kafka.board.strips import HEIGHT, SHAPES, WIDTH
@@ -58,7 +59,7 @@ def show(setup: BoardSetup, log: Log, said: Callable[[str], None]) -> None:
     """
     kafka = setup.subscription.kafka
     require_kafka_there(kafka)
-    with readable(kafka, "both topics"):
+    with readable(kafka, "these topics"):
         asyncio.run(_Shower(setup, log).run(said))
 
 
@@ -72,7 +73,7 @@ class Writer:
     def view(self, view: View) -> str:
         """Return the part of the page that changes."""
         return self._view.render(
-            view=view, legend=_LEGEND, shapes=_ALONE, width=WIDTH, height=HEIGHT
+            view=view, legend=_LEGEND, shapes=_ALONE, width=WIDTH, height=HEIGHT, length=LENGTH
         )
 
     def page(self, html: str) -> str:
@@ -106,7 +107,8 @@ class _Shower:
         board, kafka = self._setup.board, self._setup.subscription.kafka
         self._show()
         async with serving(self._screen, board) as address:
-            reading = Reading(kafka, None, self._presence)
+            counted = bool(self._setup.subscription.counted)
+            reading = Reading(kafka, None, self._presence, counted=counted)
             try:
                 await reading.start(_now_ms(), board.read_back_ms, from_beginning=False)
                 said(address)
@@ -120,6 +122,8 @@ class _Shower:
         while True:
             for window, _ in await reading.read():
                 self._standings.take(window)
+            for count in reading.counts():
+                self._standings.count(count)
             self._caught_up = self._caught_up or await reading.caught_up()
             self._show()
 

@@ -1,6 +1,6 @@
 """What is known of every alarm from what was published: its last windows, and what rings.
 
-A pure function of the two topics and of public configuration, so that a board that was killed knows
+A pure function of public topics and of public configuration, so that a board that was killed knows
 the same again once it has read back. Bounded, whatever is published: so many alarms, windows of
 each, and predicates named of each window.
 
@@ -9,8 +9,8 @@ each, and predicates named of each window.
     windows kept   ▸ .  R  R  .  D  R  ?  .      R rang, . silent, D denied, ? not answered in full
                      oldest          newest
 
-Silence is an answer, and a denial is none: they are told apart here and never added up. Noisy
-counts, which alarms with ``release: counts`` write to a topic of their own, are not read.
+Silence is an answer, and a denial is none: they are told apart here and never added up. Of alarms
+with ``release: counts``, the noisy counts of the last window that has any are kept beside.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from stream.decisions.lifecycle import State, follows, step
+from stream.kafka.board.counts import Counts
 from stream.kafka.delivery.parcels import due_ms
 from stream.model.panes import is_panes
 from stream.windows.instants import from_iso_utc
@@ -28,14 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from stream.decisions.lifecycle import Notice
-    from stream.decisions.records import DecisionRecord
+    from stream.decisions.records import CountRecord, DecisionRecord
+    from stream.kafka.board.counts import Noisy, Predicate
     from stream.kafka.delivery.pairing import Window
     from stream.model.subscriptions import Subscription
 
-__all__ = ["Outcome", "Predicate", "Seen", "Standing", "Standings"]
-
-Predicate = tuple[tuple[str, str], ...]
-"""Values by field, in the order of the alarm's SQL."""
+__all__ = ["Outcome", "Seen", "Standing", "Standings"]
 
 _MOST_ALARMS: Final = 64
 _MOST_NAMED: Final = 256  # predicates of one window; how many more rang is known all the same
@@ -87,6 +86,7 @@ class Standing:
         published_ms: when its last decision left; 0 where none was heard of.
         due_ms: by when the next one is overdue; 0 where none was heard of.
         state: of its lifecycle.
+        noisy: counts of the last window that has any; ``None`` where none were released.
     """
 
     query: str
@@ -96,6 +96,7 @@ class Standing:
     published_ms: int = 0
     due_ms: int = 0
     state: State = field(default_factory=State)
+    noisy: Noisy | None = None
 
 
 class Standings:
@@ -110,6 +111,7 @@ class Standings:
         self._subscription = subscription
         self._windows = windows
         self._heard: dict[str, Standing] = {}
+        self._counts = Counts(subscription.counted)
         self.changes = 0
         """Rises whenever what is known changes."""
         self.forgotten = False
@@ -145,6 +147,10 @@ class Standings:
             del self._heard[next(iter(self._heard))]
             self.forgotten = True
 
+    def count(self, record: CountRecord) -> None:
+        """Take a noisy count; copies and those of older windows change nothing."""
+        self.changes += self._counts.take(record)
+
     def forget(self, now_ms: int, read_back_ms: int) -> None:
         """Forget alarms that reading back would not find any more, and that are overdue.
 
@@ -157,6 +163,7 @@ class Standings:
         for query, standing in list(self._heard.items()):
             if standing.due_ms < now_ms and standing.published_ms < now_ms - read_back_ms:
                 del self._heard[query]
+                self._counts.forget(query)
                 self.changes += 1
 
     def all(self) -> tuple[Standing, ...]:
@@ -166,7 +173,8 @@ class Standings:
             **{name: Standing(name) for name in configured},
             **self._heard,
         }
-        return tuple(found[name] for name in sorted(found))
+        noisy = dict(self._counts.all())
+        return tuple(replace(found[name], noisy=noisy.get(name)) for name in sorted(found))
 
 
 def _seen(window: Window, before: State) -> Seen:

@@ -16,7 +16,8 @@ from stream.kafka.board.standing import Outcome
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from stream.kafka.board.standing import Predicate, Seen
+    from stream.kafka.board.counts import Predicate
+    from stream.kafka.board.standing import Seen
 
 __all__ = ["HEIGHT", "SHAPES", "WIDTH", "Strip", "Strips"]
 

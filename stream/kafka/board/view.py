@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
 from stream.decisions.lifecycle import fingerprint
+from stream.kafka.board.bars import bars
 from stream.kafka.board.standing import Outcome
 from stream.kafka.board.strips import Strips
 from stream.model.numbers import decimal
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from stream.decisions.lifecycle import Notice
-    from stream.kafka.board.standing import Predicate, Seen, Standing
+    from stream.kafka.board.bars import Bar
+    from stream.kafka.board.counts import Noisy, Predicate
+    from stream.kafka.board.standing import Seen, Standing
     from stream.kafka.board.strips import Strip
     from stream.model.alarms import Budget
     from stream.model.boards import Board
     from stream.model.subscriptions import BoardSetup
 
-__all__ = ["AlarmView", "Health", "Ring", "Row", "View", "overdue", "view_of"]
+__all__ = ["AlarmView", "Health", "NoisyView", "Ring", "Row", "View", "overdue", "view_of"]
 
 _MOST_RINGS: Final = 100  # on the page at once; how many more there are is said
 _MOST_IN_WORDS: Final = 12  # predicates of one window
@@ -106,6 +109,23 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class NoisyView:
+    """The noisy counts of one window.
+
+    Args:
+        when: the window.
+        deviation: of the noise in each.
+        rows: a predicate's name and its bar, the largest count first.
+        more: how many have no row.
+    """
+
+    when: str
+    deviation: str
+    rows: tuple[tuple[str, Bar], ...]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
 class AlarmView:
     """One alarm.
 
@@ -121,6 +141,7 @@ class AlarmView:
         windows: newest first: when, a kind, and what in words.
         heard: when its last decision left; empty where none was heard of.
         due: by when the next one should have been there, where it is overdue.
+        noisy: its noisy counts; ``None`` where it releases none, or none were heard of.
     """
 
     name: str
@@ -134,6 +155,7 @@ class AlarmView:
     windows: tuple[tuple[str, str, str], ...]
     heard: str
     due: str
+    noisy: NoisyView | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +258,17 @@ def _alarm(standing: Standing, health: Health, board: Board, timezone: str) -> A
         windows=tuple(_in_words(each, timezone) for each in reversed(seen)),
         heard=_moment(standing.published_ms, timezone),
         due=_moment(standing.due_ms, timezone) if late else "",
+        noisy=_noisy(standing.noisy, board.predicates, timezone) if standing.noisy else None,
+    )
+
+
+def _noisy(noisy: Noisy, most: int, timezone: str) -> NoisyView:
+    drawn = bars(noisy.counts, noisy.deviation, most)
+    return NoisyView(
+        when=_span(noisy.start_ms, noisy.end_ms, timezone),
+        deviation=f"{noisy.deviation:.3g}",
+        rows=tuple((_name(bar.predicate), bar) for bar in drawn),
+        more=len(noisy.counts) - len(drawn),
     )
 
 
@@ -264,7 +297,8 @@ def _row(name: str, strip: Strip, seen: Sequence[Seen], timezone: str, *, fires:
         if kind in counts
     ]
     if strip.last is not None:
-        said.append(f"last rang {_span(seen[strip.last], timezone)}")
+        last = seen[strip.last]
+        said.append(f"last rang {_span(last.start_ms, last.end_ms, timezone)}")
     return Row(name, strip, "; ".join(said), fires)
 
 
@@ -292,7 +326,7 @@ def _windows(number: int) -> str:
 
 def _in_words(window: Seen, timezone: str) -> tuple[str, str, str]:
     """Return when a window was, of what kind, and what became of it."""
-    when = _span(window, timezone)
+    when = _span(window.start_ms, window.end_ms, timezone)
     why = _REASONS.get(window.reason, "")
     reason = f"{_value(window.reason)} ({why})" if why else _value(window.reason)
     if window.outcome is Outcome.DENIED:
@@ -319,18 +353,27 @@ def _promise(budget: Budget | None) -> Iterator[tuple[str, str]]:
     elif budget.periods.calendar is not None:
         whose = "all events of one person in one period"
         period = budget.periods.describe().removeprefix("tumbling windows of ")
+    gaussian = budget.gaussian
     yield "epsilon_max", epsilon
+    if gaussian is not None:
+        yield "delta", f"{float(gaussian.delta):g} (promise gdp)"
     yield "unit", f"{budget.unit.value}: {whose}"
     yield "period", period
     words = (
         f"With {whose} or without, nothing that these alarms say is more than e^{epsilon} times "
         "as likely, whatever else is known. A window that would go beyond is denied."
     )
+    if gaussian is not None:
+        words = (
+            f"With {whose} or without, nothing that these alarms say is more than e^{epsilon} times"
+            f" as likely, but for {float(gaussian.delta):g} of probability, by Gaussian privacy;"
+            " whatever else is known. A window that would go beyond is denied."
+        )
     yield "promise", words
 
 
-def _span(window: Seen, timezone: str) -> str:
-    start, end = (clock_text(each, timezone) for each in (window.start_ms, window.end_ms))
+def _span(start_ms: int, end_ms: int, timezone: str) -> str:
+    start, end = (clock_text(each, timezone) for each in (start_ms, end_ms))
     same = start.partition(" ")[0] == end.partition(" ")[0]
     return f"{start} to {end.partition(' ')[2] if same else end}"
 

@@ -1,4 +1,4 @@
-"""The two public topics, from where states can be found again, and how far they were delivered.
+"""The public topics, from where states can be found again, and how far they were delivered.
 
 ::
 
@@ -8,6 +8,7 @@
 
 Reading back finds what fires without keeping a file: the lifecycle is a function of the topics. A
 process that is killed reads on from what it committed, and delivers copies of what it had not.
+Noisy counts are read only by who shows them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from accountant.errors import DependencyError
-from stream.decisions.records import decode_alarm, decode_decision
+from stream.decisions.records import decode_alarm, decode_count, decode_decision
 from stream.kafka.clients import FETCH, KAFKA_AWAY, aiokafka_arguments, stop_consumer
 from stream.kafka.delivery.pairing import Pairing
 from stream.kafka.headers import tolerate_headers
@@ -30,6 +31,7 @@ from stream.kafka.headers import tolerate_headers
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from stream.decisions.records import CountRecord
     from stream.kafka.delivery.pairing import Window
     from stream.kafka.presence import Presence
     from stream.model.alarms import KafkaSettings
@@ -44,7 +46,7 @@ _MOST_RECORDS: Final = 5_000
 
 @contextmanager
 def readable(kafka: KafkaSettings, rights: str) -> Iterator[None]:
-    """Say of Kafka's errors that the two topics cannot be read.
+    """Say of Kafka's errors that its topics cannot be read.
 
     Args:
         kafka: how it is reached.
@@ -57,8 +59,7 @@ def readable(kafka: KafkaSettings, rights: str) -> Iterator[None]:
         yield
     except KAFKA_AWAY as error:
         raise DependencyError(
-            f"the alarms and decisions topics at {kafka.bootstrap} cannot be read "
-            f"({type(error).__name__})",
+            f"the public topics at {kafka.bootstrap} cannot be read ({type(error).__name__})",
             hint=f"check that Kafka is up, and the user's ACLs on {rights}",
         ) from error
 
@@ -80,17 +81,23 @@ def delivered_to(known: int | None, first: int, end: int, *, from_beginning: boo
 
 
 class Reading:
-    """Reads both topics as one process.
+    """Reads the topics as one process.
 
     Args:
         kafka: how they are reached.
         group: whose offsets say how far was delivered; ``None`` for who delivers nothing: none is
             read or committed, and no right to a group is needed.
         presence: told whether Kafka answers.
+        counted: whether the topic of noisy counts is read, too.
     """
 
-    def __init__(self, kafka: KafkaSettings, group: str | None, presence: Presence) -> None:
+    def __init__(
+        self, kafka: KafkaSettings, group: str | None, presence: Presence, *, counted: bool = False
+    ) -> None:
         self._kafka = kafka
+        self._topics = [kafka.decisions_topic, kafka.alarms_topic]
+        self._topics += [kafka.counts_topic] if counted else []
+        self._counts: list[CountRecord] = []
         self._presence = presence
         self._group = group
         self._pairing = Pairing()
@@ -124,9 +131,9 @@ class Reading:
         consumer = self._consumer
         await consumer.start()
         client = consumer._client  # noqa: SLF001  # the consumer would ask for all topics, or none
-        await client.set_topics([self._kafka.decisions_topic, self._kafka.alarms_topic])
+        await client.set_topics(self._topics)
         places = []
-        for topic in (self._kafka.decisions_topic, self._kafka.alarms_topic):
+        for topic in self._topics:
             places += [TopicPartition(topic, number) for number in self._partitions(topic)]
         self._alarms = [place for place in places if place.topic == self._kafka.alarms_topic]
         consumer.assign(places)
@@ -160,6 +167,11 @@ class Reading:
         give_up = not batches and self._pairing.blocked and await self._at_ends()
         return list(self._judged(give_up=give_up))
 
+    def counts(self) -> list[CountRecord]:
+        """Return the noisy counts that were read since they were asked for last."""
+        found, self._counts = self._counts, []
+        return found
+
     async def commit(self, offsets: Mapping[Any, int]) -> bool:
         """Say how far was delivered, and tell whether Kafka heard.
 
@@ -187,7 +199,7 @@ class Reading:
         if not found:
             raise DependencyError(
                 f"topic {topic!r} is not there, or may not be read",
-                hint="check kafka.alarms_topic and decisions_topic, and this user's ACLs",
+                hint="check the topics' names under kafka, and this user's ACLs",
             )
         return sorted(found)
 
@@ -211,6 +223,8 @@ class Reading:
         value = record.value or b""
         if place.topic == self._kafka.alarms_topic:
             self._pairing.alarm(place, record.offset, decode_alarm(value))
+        elif place.topic == self._kafka.counts_topic:
+            self._counts.append(decode_count(value))
         else:
             decision = decode_decision(value)
             self._pairing.decision(place, record.offset, record.timestamp, decision)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountant.budget.loads import kept_of, loads_of
-from accountant.units import PrivacyUnit, floor_loss_units
+from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from operators.registry import mechanism_of
 from stream.config.alarms.early import looks_of
@@ -245,7 +245,7 @@ def _room(query: Query, alarms: Alarms) -> int:
     What panes take that it shares with some of them is not taken from it: it pays for all of that.
     """
     scope = scope_of(query, alarms)
-    wall = floor_loss_units(alarms.budget.epsilon_max)
+    wall = alarms.budget.wall_units
     others = [
         each
         for each in alarms.running.values()

@@ -155,7 +155,7 @@ def _keeping(case: Case) -> Candidate | None:
 def _epsilon(case: Case) -> Iterator[Need]:
     found = cheapest(case)
     if found is not None and found.worst_units is not None:
-        wall = floor_loss_units(case.budget.epsilon_max)
+        wall = case.budget.wall_units
         value = epsilon_needed(wall - found.case.room_units + found.worst_units)
         room = found.case.room_units + floor_loss_units(Fraction(value)) - wall
         fitting = replace(found, case=replace(found.case, room_units=room))

@@ -13,7 +13,7 @@ import numpy as np
 from accountant.units import to_loss_units
 from operators.single.abreast import decide_many
 from stream.simulation.draws.tally import Tally
-from stream.simulation.draws.truth import condition_holds, may_ring
+from stream.simulation.draws.truth import may_ring, must_ring
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,7 +49,7 @@ def tally_of_looks(
     """
     looks = statistics.shape[1]
     rows = statistics.transpose(2, 0, 1, 3)
-    held = np.repeat(first_held(condition_holds(condition, rows)), runs, axis=0)
+    held = np.repeat(first_held(must_ring(condition, aim, rows)), runs, axis=0)
     granted = np.repeat(may_ring(condition, aim, rows).any(axis=1), runs, axis=0)
     rang = _first_rings(operator, aim, np.repeat(statistics, runs, axis=0), noise)
     tally = Tally()

@@ -14,7 +14,7 @@ import numpy as np
 from accountant.errors import ConfigError
 from accountant.units import to_loss_units
 from stream.simulation.draws.tally import Tally
-from stream.simulation.draws.truth import condition_holds, may_ring
+from stream.simulation.draws.truth import may_ring, must_ring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -111,7 +111,7 @@ def tally_of_panes(
     for stretch in _stretches(over):
         fresh = over.counted.stacked(stretch.fresh.start, stretch.fresh.stop)
         sums = _sums(over, stretch)
-        true = condition_holds(condition, sums)
+        true = must_ring(condition, aim, sums)
         granted = may_ring(condition, aim, sums)
         for run, tally in enumerate(every):
             noisy = np.concatenate([kept[run], many.release_many(fresh, noise)])

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
     from operators.conditions.condition import Aim, Condition
 
-__all__ = ["condition_holds", "may_ring"]
+__all__ = ["may_ring", "must_ring"]
 
 
 def may_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Tell in which cells an alarm is no false one: the condition, every literal granted 2u.
 
-    Private as the statistics are.
+    As it stands, where false alarms are promised up to the threshold. Private as the statistics
+    are.
 
     Args:
         condition: of the alarm.
@@ -31,20 +32,26 @@ def may_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> N
     Returns:
         Shape (..., cells), bool.
     """
-    return _holds(condition, [2 * each for each in aim.tolerances], statistics)
+    grant = 2 if aim.promise == "misses" else 0
+    return _holds(condition, [grant * each for each in aim.tolerances], statistics)
 
 
-def condition_holds(condition: Condition, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return ``condition.truth`` of many windows, private as the statistics are.
+def must_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell in which cells silence is a miss: where the condition holds.
+
+    Where it holds with every literal moved against it by 2u, if false alarms are promised up to the
+    threshold. Private as the statistics are.
 
     Args:
         condition: of the alarm.
+        aim: whose tolerances may be moved by.
         statistics: shape (statistics, ..., cells), int64.
 
     Returns:
         Shape (..., cells), bool.
     """
-    return _holds(condition, [0 for _ in condition.formula.atoms], statistics)
+    grant = 0 if aim.promise == "misses" else -2
+    return _holds(condition, [grant * each for each in aim.tolerances], statistics)
 
 
 def _holds(

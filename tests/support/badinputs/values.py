@@ -12,6 +12,12 @@ __all__ = ["VALUES"]
 # ruff: noqa: E501  # a row is a line
 # fmt: off
 VALUES: tuple[Edit, ...] = (
+    ('epsilon_max: "40"', 'epsilon_max: "40"\n  promise: zcdp', "23:12", "write pure | gdp"),
+    ('epsilon_max: "40"', 'epsilon_max: "40"\n  promise: gdp', "23:12", 'write delta: "1e-6"'),
+    ('epsilon_max: "40"', 'epsilon_max: "40"\n  delta: "1e-6"', "23:10", "remove it, or write promise: gdp"),
+    ('epsilon_max: "40"', 'epsilon_max: "40"\n  promise: gdp\n  delta: "0.5"', "24:10", 'write delta: "1e-6"'),
+    ('epsilon_max: "40"', 'epsilon_max: "40"\n  promise: gdp\n  delta: soon', "24:10", 'write delta: "1e-6"'),
+    ('epsilon_max: "40"', 'epsilon_max: "400"\n  promise: gdp\n  delta: "1e-6"', "22:16", 'write epsilon_max: "4"'),
     ('epsilon_max: "40"', "epsilon_max: .inf", "22:16", 'write it as "4", "0.5" or "7/2", in quotes'),
     ('epsilon_max: "40"', "epsilon_max: Infinity", "22:16", 'write it as "4", "0.5" or "7/2", in quotes'),
     ('epsilon_max: "40"', "epsilon_max: .nan", "22:16", 'write it as "4", "0.5" or "7/2", in quotes'),
@@ -82,6 +88,8 @@ VALUES: tuple[Edit, ...] = (
     ("tolerance: 9", "tolerance: 9\n    active: on", "33:13", 'write active: "Mon-Fri 07:00-22:00"'),
     ("tolerance: 9", "tolerance: 9\n    active: 0 8 * * 1-5", "33:13", 'write active: "Mon-Fri 07:00-22:00"'),
     ("tolerance: 9", "tolerance: 9\n    active: [Mon, Tue]", "33:13", "write one value"),
+    ("tolerance: 9", "tolerance: 9\n    levels: {rounds: 2}", "33:13", "remove it, or change mechanism"),
+    ("tolerance: 9", "tolerance: 9\n    bound: {theta: 0.9}", "33:12", "remove it, or change mechanism"),
     ("tolerance: 9", "tolerance: 9\n    mechanism: laplace", "33:16", "known here: decider, dppwlm, panes, ppwlm, probe, probe-ent,"),
     ("tolerance: 9", "tolerance: 9\n    mechanism: TSLM", "33:16", "did you mean `tslm`?"),
     ("tolerance: 9", "tolerance: 9\n    mechanism: gaussian", "33:16", "known here: decider, dppwlm, panes, ppwlm, probe, probe-ent,"),

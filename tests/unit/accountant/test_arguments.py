@@ -21,6 +21,7 @@ import operators.panes as shared
 import operators.svt as sparse
 from accountant.arguments import sentence_of
 from accountant.errors import ArgumentError, TocsinError
+from accountant.loss import tradeoff
 from operators.base import Promise
 from operators.conditions.comparison import Comparison
 
@@ -49,7 +50,10 @@ COST = accountant.UniformCost(7, 1)
 CHARGE = accountant.Charge(WINDOW, COST, 1, periods=(0,))
 
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
-    "Aim": (operators.Aim, {"max_fnr": RATE, "tolerances": (9,), "max_fpr": RATE}),
+    "Aim": (
+        operators.Aim,
+        {"max_fnr": RATE, "tolerances": (9,), "max_fpr": RATE, "first_share": RATE},
+    ),
     "Atom": (operators.Atom, {"steps": 19}),
     "Band": (operators.Band, {"references": np.array([1]), "decider": TIGHT}),
     "Condition": (
@@ -122,6 +126,9 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Count": (bands.Count, {"events": 1}),
     "Sum": (bands.Sum, {"low": 0, "high": 9, "events": 1}),
     "Quantile": (bands.Quantile, {"share": HALF, "domain": range(9), "events": 1}),
+    "Average": (bands.Average, {"low": 0, "high": 9, "events": 1, "scale": 10}),
+    "Relative": (bands.Relative, {"share": HALF}),
+    "half_widths": (bands.half_widths, {"tau": 5, "references": np.array([205, 205])}),
     "choose": (
         bands.choose,
         {"kind": bands.Count(), "epsilon": HALF, "tau": 50, "delta": RATE},
@@ -191,6 +198,39 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "maximum_overlap": (
         accountant.maximum_overlap,
         {"regions": [accountant.Region.where(day={"mon"})], "weights": [1], "composition": "sum"},
+    ),
+    "TradeOff": (tradeoff.TradeOff, {"corners": tradeoff.pure(1).corners}),
+    "TradeOff.of_laws": (tradeoff.TradeOff.of_laws, {"null": [HALF, HALF], "other": [0, 1]}),
+    "TradeOff.at": (tradeoff.pure(1), {"alpha": HALF}),
+    "TradeOff.at_least": (tradeoff.pure(1).at_least, {"other": tradeoff.pure(2)}),
+    "TradeOff.delta": (tradeoff.pure(1).delta, {"epsilon": 0.5}),
+    "TradeOff.epsilon": (tradeoff.pure(1).epsilon, {"delta": RATE}),
+    "TradeOff.divergence": (tradeoff.pure(1).divergence, {"slope": HALF}),
+    "approximate": (tradeoff.approximate, {"epsilon": HALF, "delta": 1e-6}),
+    "pure": (tradeoff.pure, {"epsilon": HALF}),
+    "gaussian": (tradeoff.gaussian, {"mu": HALF, "pieces": 8}),
+    "laplace": (tradeoff.laplace, {"epsilon": HALF, "pieces": 8}),
+    "discrete_laplace": (tradeoff.discrete_laplace, {"rate": HALF, "steps": 2}),
+    "lower_envelope": (tradeoff.lower_envelope, {"curves": [tradeoff.pure(1)]}),
+    "tensor": (tradeoff.tensor, {"curves": [tradeoff.pure(1)], "pieces": 8}),
+    "tensor_power": (tradeoff.tensor_power, {"curve": tradeoff.pure(1), "times": 2, "pieces": 8}),
+    "overlapping": (
+        tradeoff.overlapping,
+        {
+            "regions": [accountant.Region.where(day={"mon"})],
+            "curves": [tradeoff.pure(1)],
+            "pieces": 8,
+        },
+    ),
+    "average_l1_error": (
+        accountant.average_l1_error,
+        {
+            "overlap": accountant.maximum_overlap([accountant.Region.everything()]),
+            "queries": 1,
+            "budget": HALF,
+            "noise": "laplace",
+            "weights": [1],
+        },
     ),
     "worst_row": (accountant.worst_row, {"charges": [], "node_limit": 100}),
     **{

@@ -21,6 +21,7 @@ from operators.deciders import (
     ExponentialQuantileBand,
     HistogramBand,
     LaplaceBand,
+    PrivateBound,
     Quantile,
     RaceBand,
     SparseBand,
@@ -34,8 +35,8 @@ from operators.deciders import (
     units_min,
 )
 from operators.deciders.base import counted_up_to
+from operators.deciders.bounds import correction
 from operators.deciders.draws import settle
-from operators.deciders.sums import correction
 from operators.deciders.tight import MOST_REACH
 from operators.noise.source import KeyedNoise
 from stream.config.loading import examine
@@ -168,7 +169,7 @@ def test_options_out_of_range_are_refused() -> None:
         with pytest.raises(ConfigError):
             RaceBand.planned(Sum(0, 4), EPSILON, 3, wrong)
         with pytest.raises(ConfigError):
-            SparseBand.planned(Sum(0, 4), EPSILON, 3, wrong)
+            PrivateBound(wrong)
     for planner in (LaplaceBand, HistogramBand, ExponentialQuantileBand):
         with pytest.raises(ConfigError):
             planner.planned(MEDIAN if planner is LaplaceBand else Count(), EPSILON, 3)
@@ -281,7 +282,7 @@ def test_sums_are_decided_right_without_noise() -> None:
         planned("em", Sum(0, 16), Fraction(10**6), 5),
         planned("lm", Sum(0, 16), Fraction(10**6), 5),
         planned("r2t", Sum(0, 16), Fraction(10**6), 5),
-        SparseBand.planned(Sum(0, 16), Fraction(10**6), 5, Fraction(9999, 10_000)),
+        SparseBand.planned(Sum(0, 16), Fraction(10**6), 5, PrivateBound(Fraction(9999, 10_000))),
     ):
         rows = np.array([[row.total(values, 0)] for row in decider.statistics])
         within = decider.decide(

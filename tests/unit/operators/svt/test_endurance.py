@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from accountant.units import UNITS_PER_EPSILON
-from operators.svt.endurance import endurance
+from operators.svt.endurance import endurance, missed_in_silence
 from operators.svt.terms import SvtPlan
 
 if TYPE_CHECKING:
@@ -92,6 +92,58 @@ def test_a_run_without_end_of_alarms_rings_by_the_mean_rate() -> None:
     apart = sum(endurance(terms, np.array([step]), 1).unlimited for step in steps)
     assert lasts.unlimited == pytest.approx(3 * apart)
     assert lasts.rings <= lasts.unlimited + 1e-9
+
+
+def missed_given(terms: SvtPlan, quiet: Sequence[int], rung: Sequence[int] = ()) -> float:
+    """Return the misses at the threshold, given answers about cells, by summing over the noise."""
+    opening, asking = float(terms.threshold_rate), float(terms.query_rate)
+
+    def once(noise: int, step: int) -> float:
+        return math.exp(-asking * max(0, noise + terms.correction - step))
+
+    weights = [
+        math.exp(-opening * noise)
+        * math.prod(1 - once(noise, step) for step in quiet)
+        * math.prod(once(noise, step) for step in rung)
+        for noise in range(120)
+    ]
+    missed = [(1 - once(noise, 0)) ** terms.questions for noise in range(120)]
+    return sum(map(math.prod, zip(weights, missed, strict=True))) / sum(weights)
+
+
+@pytest.mark.parametrize("terms", [plan(), plan(questions=2, correction=1), plan(correction=3)])
+@pytest.mark.parametrize(("distance", "asked"), [(1, 0), (1, 5), (3, 40), (6, 7), (2, 1_000)])
+def test_misses_given_silence_are_the_sum_over_the_threshold(
+    terms: SvtPlan, distance: int, asked: int
+) -> None:
+    """Exactly, for any number of silent questions; an unconditional miss rate is caught."""
+    said = missed_in_silence(terms, distance, asked)
+    assert said == pytest.approx(missed_given(terms, [-distance] * asked), rel=1e-9)
+    if asked > 1:
+        assert said > missed_in_silence(terms, distance, 0) * 1.001
+
+
+def test_no_run_of_cells_farther_away_misses_more() -> None:
+    """Lower cells, fewer of them and alarms among them: all below the bound, and near cells not."""
+    terms = plan(alarms=4)
+    bound = missed_in_silence(terms, 3, 12)
+    for quiet in ([-3] * 12, [-3] * 5 + [-9] * 7, [-3, -4, -5, -6] * 3, [-3] * 4, []):
+        for rung in ([], [-3], [-8, -3], [0, 0, -1]):
+            asked = quiet[: 12 - len(rung)]
+            assert missed_given(terms, asked, rung) <= bound * (1 + 1e-12)
+    assert missed_given(terms, [-2] * 12) > bound * 1.01
+
+
+def test_very_long_silences_reach_far() -> None:
+    """A million silent questions next to the threshold: beyond where the noise had its mass."""
+    terms = plan()
+    assert missed_in_silence(terms, 1, 10**6) > 0.99
+    assert missed_in_silence(terms, 60, 10**3) == pytest.approx(
+        missed_in_silence(terms, 60, 0), rel=1e-4
+    )
+    for distance, asked in ((0, 3), (2, -1)):
+        with pytest.raises(ValueError, match="below their thresholds"):
+            missed_in_silence(terms, distance, asked)
 
 
 def test_there_is_no_run_of_nothing() -> None:

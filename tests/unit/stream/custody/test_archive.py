@@ -13,7 +13,7 @@ import pytest
 
 from accountant.charging import archiving, vouching
 from accountant.errors import ConfigError, LedgerCorruptError, LedgerError
-from accountant.ledger import archives
+from accountant.ledger import archives, upkeep
 from accountant.ledger.archives import Archives
 from accountant.units import PrivacyUnit
 from stream.custody import archive as room
@@ -38,7 +38,7 @@ class Killed(BaseException):
 @pytest.fixture
 def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
     """A compacted ledger, whose decisions go in parts of three."""
-    monkeypatch.setattr(archives, "PAUSE_S", 0.0)
+    monkeypatch.setattr(upkeep, "PAUSE_S", 0.0)
     monkeypatch.setattr(archiving, "PART", 3)
     monkeypatch.setattr(archives, "_STEP_DECISIONS", 4)
     with open_ledger(f"sqlite:///{tmp_path}/ledger.db") as opened:

@@ -80,10 +80,13 @@ def test_the_schemas_are_schemas(kind: Any) -> None:
     """What is published is valid JSON Schema, 2020-12, closed to unknown fields."""
     jsonschema.Draft202012Validator.check_schema(schema(kind))
     assert schema(kind)["additionalProperties"] is False
-    if kind == "alarm":
-        left_out = {"step_start", "step_end"}
-    else:
+    pure, gaussian = {"epsilon"}, {"promise", "rho"}
+    left_out = {"step_start", "step_end"}
+    if kind == "decision":
         left_out = {"whole_start", "whole_end", "draw"}
+        pure, gaussian = pure | {"epsilon_units"}, gaussian | {"rho_units"}
+    left_out |= pure | gaussian
+    assert [set(one["required"]) for one in schema(kind)["oneOf"]] == [pure, gaussian]
     assert set(schema(kind)["required"]) == set(schema(kind)["properties"]) - left_out
 
 

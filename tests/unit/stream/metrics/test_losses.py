@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,11 @@ from hypothesis import strategies as st
 from accountant.audit.realised import Realised
 from accountant.costs.minentropy import min_entropy
 from accountant.errors import DependencyError
-from accountant.units import UNITS_PER_EPSILON
+from accountant.loss.gaussian import Gaussian
+from accountant.units import UNITS_PER_EPSILON, Contribution, PrivacyUnit
 from stream.metrics.losses import LossFamilies, dearest, predicate_label
 from stream.metrics.registries import Metrics
+from stream.model.alarms import Budget
 from stream.model.feeds import Domain
 from tests.support.measured import (
     MICRO,
@@ -31,6 +34,8 @@ from tests.support.yardstick import steps
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
+
+BUDGET = Budget(PrivacyUnit.EVENT, Fraction(4), None, Contribution())
 
 
 def test_realised_losses_are_shown_in_epsilon() -> None:
@@ -66,10 +71,26 @@ def test_realised_losses_are_shown_in_epsilon() -> None:
     )
 
 
+def test_gaussian_losses_are_shown_as_an_epsilon_at_the_delta() -> None:
+    """Also their buckets; uncertainty, which only pure losses bound, is not shown."""
+    promise = Gaussian(Fraction(4), Fraction(1, 10**6))
+    families = LossFamilies(_domains(3), replace(BUDGET, gaussian=promise))
+    half = promise.units_of(Fraction(2))
+    costs = np.array([promise.wall_units, half, half + 2], dtype=np.int64)
+    families.show([Realised("q", 0, None, 1, costs, True)])
+    assert {family.name for family in families.collect()} == {
+        *("tocsin_expost_epsilon_max", "tocsin_expost_complete"),
+        *("tocsin_predicate_epsilon", "tocsin_predicates_by_epsilon"),
+    }
+    assert max(_samples(families, "tocsin_predicate_epsilon").values()) == pytest.approx(4)
+    within = _samples(families, "tocsin_predicates_by_epsilon")
+    assert [within[le] for le in ("0.0", "0.8", "2.0", "4.0", "+Inf")] == [0, 0, 1, 3, 3]
+
+
 def test_a_loss_at_a_bucket_is_inside() -> None:
     """Buckets are compared in loss units: a loss of exactly a share counts, one unit more not."""
     costs = np.array([4 * 10**9, 4 * 10**9 + 1, 4 * UNITS_PER_EPSILON], dtype=np.int64)
-    families = LossFamilies(_domains(3), Fraction(4))
+    families = LossFamilies(_domains(3), BUDGET)
     families.show([Realised("q", 0, None, 1, costs, True)])
     within = _samples(families, "tocsin_predicates_by_epsilon")
     assert [within[le] for le in ("0.0", "0.004", "0.008", "4.0", "+Inf")] == [0, 1, 2, 3, 3]
@@ -109,7 +130,7 @@ def test_a_ledger_out_of_reach_leaves_what_was_shown() -> None:
 def test_labels_stay_bounded_whatever_becomes_dear() -> None:
     """After many readings there are twenty predicates, those of the last one, and no others."""
     rng = np.random.default_rng(7)
-    families = LossFamilies(_domains(1_000), Fraction(4))
+    families = LossFamilies(_domains(1_000), BUDGET)
     lines = set()
     for _ in range(50):
         costs = rng.integers(0, 30, 1_000) * MICRO

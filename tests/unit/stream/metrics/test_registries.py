@@ -87,6 +87,7 @@ def test_the_exact_names_are_kept() -> None:
         ("tocsin_noisy_value_standard_deviation", "public"),
         ("tocsin_plan_epsilon", "public"),
         ("tocsin_budget_epsilon_max", "public"),
+        ("tocsin_budget_delta", "public"),
         ("tocsin_build_info", "public"),
         ("tocsin_budget_spent_epsilon", "custodian"),
         ("tocsin_budget_period_spent_epsilon", "custodian"),
@@ -324,7 +325,7 @@ def test_every_public_series_exists_from_the_start() -> None:
     before = series()
     _run(metrics, reads=[1], drops={"late": 2}, seconds=[1.0])
     assert series() == before
-    assert len(before) == 2 * (2 + 1 + 1 + 1 + 3) + (3 + 1) + 2
+    assert len(before) == 2 * (2 + 1 + 1 + 1 + 3) + (3 + 1) + 3
 
 
 def test_public_values_follow_from_configuration_and_decisions() -> None:

@@ -19,7 +19,7 @@ from stream.simulation import trials
 from stream.simulation.advice import advice_on
 from stream.simulation.crew import try_out
 from stream.simulation.draws.tally import Tally
-from stream.simulation.draws.truth import may_ring
+from stream.simulation.draws.truth import may_ring, must_ring
 from stream.simulation.page import html_page
 from stream.simulation.results import Rate
 from stream.simulation.trials import Task, Trier
@@ -158,6 +158,12 @@ def test_uncertain_cells_follow_the_definition(seed: int) -> None:
         columns = {literal: np.array([held]) for literal, held in holds.items()}
         assert granted[cell] == formula.evaluate_literals(columns)[0]
     assert (condition.truth(statistics) <= granted).all()
+    turned = Aim(Fraction(1, 20), tolerances, Fraction(1, 20), promise="false_alarms")
+    assert (may_ring(condition, turned, statistics) == condition.truth(statistics)).all()
+    plain = Aim(Fraction(1, 20), tolerances)
+    beyond = ~may_ring(condition.negated, plain, statistics)
+    assert (must_ring(condition, turned, statistics) == beyond).all()
+    assert (must_ring(condition, plain, statistics) == condition.truth(statistics)).all()
 
 
 def test_thresholds_at_the_ends_of_int64_do_not_wrap() -> None:

@@ -135,7 +135,8 @@ BAD = [
     ({"OPEN": "closed: boolean"}, "does not fit `forecast`: `open` is not", "closed"),
     ({"OPEN": "open: integer"}, "does not fit `forecast`", ""),
     ({"GRANULE": "0.25", "AGGREGATE": "SUM(paid)"}, "another granule for `paid`", "same granule"),
-    ({"AGGREGATE": "MEDIAN(age)"}, "MEDIAN(age) is not counted on another feed", "usual[shop]"),
+    ({"AGGREGATE": "MEDIAN(paid)"}, "MEDIAN(paid) takes at most 256", "coarser granule"),
+    ({"GRANULE": "0.25", "AGGREGATE": "AVG(paid)"}, "another granule for `paid`", "same granule"),
     ({"AGGREGATE": "COUNT(DISTINCT person)"}, "does not fit `forecast`: `person`", ""),
     ({"KEYS": OTHER}, "alarm `other` protects the events of `forecast`", "nobody's data"),
 ]

@@ -23,7 +23,7 @@ from operators.conditions.weights import Weight
 from operators.deciders import Quantile, tau_min
 from operators.deciders.mechanism import DECIDER
 from operators.noise.source import NoiseSource
-from stream.config.alarms.bands import MOST_STATISTICS
+from stream.config.alarms.band_statistics import MOST_STATISTICS
 from stream.config.loading import Report, examine
 from stream.counting.partition import PartitionReader, ReadStart
 from stream.decisions.mechanisms import operator_of, plans_of, price_of
@@ -234,6 +234,24 @@ def test_other_mechanisms_have_no_band_in_their_definition(tmp_path: Path) -> No
     assert definition(query_of(tmp_path), budget)["band"]["decider"] == "tight"
 
 
+def test_shares_and_bounds_enter_the_fingerprint(tmp_path: Path) -> None:
+    """What is written is said there; a bound as DP-PQD has it is the one that is there anyway."""
+
+    def band(text: str) -> dict[str, Any]:
+        alarms = examined(tmp_path, text).alarms
+        assert alarms is not None
+        found: dict[str, Any] = definition(alarms.queries["drift"], alarms.budget)["band"]
+        return found
+
+    share = "ABS(SUM(paid) - REFERENCE) >= 0.25 * REFERENCE"
+    usual = band(text_of(share, decider="svt"))
+    assert usual["tau"] == {"share": "1/4"}
+    assert "theta" not in usual
+    assert band(text_of(share, decider="svt", bound="{theta: 0.95}")) == usual
+    other = band(text_of(share, decider="svt", bound='{theta: 0.9, epsilon: "0.2"}'))
+    assert {"theta": "9/10", "bound_epsilon": "1/5"}.items() <= other.items()
+
+
 # --- what is wrong with a bad one, and what is odd
 
 
@@ -251,7 +269,30 @@ BAD: list[tuple[str, dict[str, str | None], str, str]] = [
     ("COUNT(*) > 3 OR ABS(COUNT(*) - ⟦REFERENCE) >= 5", {}, "stands alone", "one alarm"),
     ("⟦ABS(REFERENCE) >= 50", {}, "a difference to REFERENCE", "ABS("),
     ("⟦ABS(REFERENCE - REFERENCE) >= 50", {}, "one aggregate less REFERENCE", "ABS("),
-    ("ABS(⟦AVG(paid) - REFERENCE) >= 50", {}, "not AVG", "ABS("),
+    (
+        "ABS(SUM(paid) - REFERENCE) >= 50",
+        {"decider": "⟦svt", "bound": '{epsilon: "0.5"}'},
+        "less than its decider",
+        "a third",
+    ),
+    (
+        "ABS(SUM(paid) - REFERENCE) >= 50",
+        {"decider": "⟦lm", "bound": "{theta: 0.9}"},
+        "lm asks for no private bound",
+        "decider: svt",
+    ),
+    ("⟦ABS(AVG(paid) - REFERENCE) >= 50", {}, "always outside this band", "another reference"),
+    ("ABS(AVG(paid) - REFERENCE) >= ⟦0.00001", {}, "a thousandth of the granule", "write 0 or"),
+    ("ABS(COUNT(*) - REFERENCE) >= ⟦1.5 * REFERENCE", {}, "above 0 and at most 1", "0.05 *"),
+    ("ABS(COUNT(*) - REFERENCE) >= ⟦0 * REFERENCE", {}, "above 0 and at most 1", "0.05 *"),
+    ("ABS(COUNT(*) - REFERENCE) >= ⟦REFERENCE + 5", {}, "or a share of REFERENCE", "0.05 *"),
+    ("ABS(COUNT(*) - REFERENCE) >= ⟦REFERENCE * REFERENCE", {}, "or a share of", "0.05 *"),
+    (
+        "ABS(SUM(owed) - REFERENCE) >= ⟦0.5 * REFERENCE",
+        {"reference": "-8"},
+        "a share of a reference below 0",
+        "0.5 * ABS(REFERENCE)",
+    ),
     ("ABS(⟦MAX(paid) - REFERENCE) >= 50", {}, "not MAX", "ABS("),
     ("ABS(⟦3 - REFERENCE) >= 50", {}, "compares an aggregate, not a number", "COUNT(*)"),
     ("ABS(SUM(⟦ts) - REFERENCE) >= 50", {}, "SUM takes an integer or a float", ""),

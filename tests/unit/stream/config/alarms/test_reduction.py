@@ -38,7 +38,7 @@ def evaluated(aggregate: Aggregate, events: list[EVENT]) -> Fraction | None:
     values = sorted(clipped(aggregate, event) for event in events if event is not None)
     if aggregate.function in {Function.COUNT, Function.DISTINCT}:
         return Fraction(len(values))
-    if aggregate.function is Function.SUM:
+    if aggregate.function in {Function.SUM, Function.LINEAR}:
         return Fraction(sum(values))
     if not values:
         return None
@@ -144,6 +144,7 @@ def test_one_event_moves_a_statistic_by_its_sensitivity_at_most(aggregate: Aggre
     a, b = aggregate.quantile.as_integer_ratio()
     bound = {
         Function.SUM: max(abs(lo), abs(hi)),
+        Function.LINEAR: max(abs(lo), abs(hi)),
         Function.AVG: max(abs(2 * lo - 1), abs(2 * hi - 1)),
         Function.QUANTILE: max(a, b - a),
     }.get(aggregate.function, 1)

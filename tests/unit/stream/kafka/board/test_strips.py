@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from itertools import combinations
+from typing import TYPE_CHECKING
 
-from stream.kafka.board.standing import Outcome, Predicate, Seen
+from stream.kafka.board.standing import Outcome, Seen
 from stream.kafka.board.strips import SHAPES, WIDTH, Strips
+
+if TYPE_CHECKING:
+    from stream.kafka.board.counts import Predicate
 
 LAB: Predicate = (("room", "lab"),)
 HALL: Predicate = (("room", "hall"),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import TYPE_CHECKING, Any, get_args
 
 import jsonschema
@@ -37,6 +38,13 @@ def test_the_schema_is_a_schema() -> None:
     assert set(SCHEMA["required"]) == set(SCHEMA["properties"]) - {"state"}
     assert set(SCHEMA["required"]) == {*Notice.__struct_fields__, "published", "ends"}
     assert set(SCHEMA["properties"]["status"]["enum"]) == set(get_args(Status))
+
+
+def test_every_format_is_checked() -> None:
+    """One that the validator does not know would be let through."""
+    formats = set(re.findall(r'"format": "([^"]*)"', json.dumps(SCHEMA)))
+    assert formats
+    assert formats <= set(jsonschema.Draft202012Validator.FORMAT_CHECKER.checkers)
 
 
 @pytest.mark.parametrize("predicate", PREDICATES)

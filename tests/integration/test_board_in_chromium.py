@@ -1,9 +1,8 @@
-"""The board in a real browser, over a real broker: ``make board-pictures``.
+"""The board in a real browser, over a real broker.
 
-No part of ``make test``: Chromium is half as large as all else that tests need. What can be told
-without one, ``tests/unit/stream/kafka/board`` and ``test_board.py`` tell. Pictures are written to
-the folder of ``BOARD_PICTURES``, where that is set, to be looked at; the page's own is
-``docs/images/board.png``.
+What can be told without one, ``tests/unit/stream/kafka/board`` and ``test_board.py`` tell. Pictures
+are taken where ``BOARD_PICTURES`` names a folder for them (``make board-pictures``), to be looked
+at; the page's own is ``docs/images/board.png``.
 """
 
 from __future__ import annotations
@@ -29,7 +28,10 @@ pytestmark = pytest.mark.integration
 MORE = """\
 budget: {unit: user, epsilon_max: "4", period: 1d}
 alarms:
-  fire-code: {of: [2, 3], annotations: {summary: "{room} is too full since {since}"}}
+  fire-code:
+    of: [2, 3]
+    annotations: {summary: "{room} is too full since {since}"}
+    release: counts
 """
 HOSTILE = "<img src=x onerror='window.hacked=1'>"
 PATTERN = {
@@ -37,6 +39,7 @@ PATTERN = {
     "canteen": 0b1100001100001100,
     "lobby": 0b0010000000000000,
 }
+COUNTS = {"auditorium": 143.0, "canteen": 61.0, "lobby": 22.0, "library": 9.0, "chapel": -4.0}
 WIDE, NARROW = (1280, 900), (390, 844)
 VIEW = "document.getElementById('view')"
 
@@ -49,6 +52,7 @@ def written(broker: Broker) -> Topics:
         rooms = [room for room, rings in PATTERN.items() if rings >> (15 - hour) & 1]
         topics.publish(first + hour, rooms, denied=hour in {5, 6}, query="fire-code")
         topics.publish(first + hour, [], query="night-watch")
+    topics.count(first + 15, COUNTS, query="fire-code")
     return topics
 
 
@@ -64,14 +68,8 @@ async def pictures(browser: Chromium, folder: Path) -> None:
         await browser.picture(folder / f"{name}.png")
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return where pictures go."""
-    return Path(os.environ.get("BOARD_PICTURES") or tmp_path)
-
-
-def test_the_board_in_a_browser(broker: Broker, tmp_path: Path, folder: Path) -> None:
-    """Pictures, keyboard, phone, light and dark, news; the board is killed and comes back."""
+def test_the_board_in_a_browser(broker: Broker, tmp_path: Path) -> None:
+    """Keyboard, phone, light and dark, counts, news; the board is killed and comes back."""
     topics = written(broker)
     board = Boarded(tmp_path, topics.kafka, MORE)
     process = board.start()
@@ -81,8 +79,10 @@ def test_the_board_in_a_browser(broker: Broker, tmp_path: Path, folder: Path) ->
             await browser.look(*WIDE, prefers_color_scheme="light")
             await browser.open(board.url)
             await browser.until("document.title === '(1) Tocsin board'")
-            await pictures(browser, folder)
+            if "BOARD_PICTURES" in os.environ:
+                await pictures(browser, Path(os.environ["BOARD_PICTURES"]))
             await fits(browser)
+            await noisy(browser)
             await keyboard(browser)
             await news(browser, topics)
             await asyncio.to_thread(process.tell, signal.SIGKILL)
@@ -118,6 +118,15 @@ async def fits(browser: Chromium) -> None:
     assert await browser.value(moves) == "none"
     await browser.look(*WIDE, prefers_reduced_motion="no-preference")
     assert await browser.value(moves) == "fresh"
+
+
+async def noisy(browser: Chromium) -> None:
+    """Bars of counts are as long as the counts: the longest is nearly as wide as there is room."""
+    drawn = "[...document.querySelectorAll('path.count')].map(one => one.getBBox().width)"
+    widths = await browser.value(drawn)
+    assert len(widths) == len(COUNTS)
+    assert widths[0] == max(widths) > 800
+    assert widths[1] / widths[0] == pytest.approx(61 / 143, abs=0.01)
 
 
 async def keyboard(browser: Chromium) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.noise.certified import _exp_neg_interval, exp_neg_bounds
+from accountant.costs.exponential import _exp_neg_interval, exp_neg_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable

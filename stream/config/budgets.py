@@ -1,0 +1,101 @@
+"""The wall as a file declares it: unit, promise, periods and caps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accountant.loss.gaussian import LARGEST_EPSILON, Gaussian
+from accountant.units import Contribution, PrivacyUnit
+from stream.config.scalars import Duration
+from stream.model.alarms import Budget, PromiseKind
+from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.periods import Periods
+
+if TYPE_CHECKING:
+    from stream.config.findings import Findings
+    from stream.config.keys import BudgetModel
+
+__all__ = ["build_budget"]
+
+_LARGEST_CAP = 1_000_000
+
+
+def build_budget(model: BudgetModel, timezone: str, findings: Findings) -> Budget | None:
+    """Return the wall; ``None`` where it contradicts itself."""
+    before = len(findings.errors)
+    periods: Periods | None = None
+    if model.unit is PrivacyUnit.EVENT:
+        _check_event_budget(model, findings)
+    elif model.period is None:
+        findings.wrong(
+            ("budget",),
+            "unit `user` needs a period: how long one person's events are protected together",
+            "write period: 1d, or period: lifetime",
+        )
+    else:
+        periods = _periods(model.period, timezone)
+    caps = _caps(model, findings)
+    gaussian = _gaussian(model, findings)
+    if caps is None or len(findings.errors) > before:
+        return None
+    return Budget(model.unit, model.epsilon_max, periods, caps, model.on_overrun, gaussian)
+
+
+def _periods(period: Duration | str, timezone: str) -> Periods:
+    """Return consecutive periods: local days, or fixed lengths aligned to the epoch."""
+    if isinstance(period, str):
+        return Periods.lifetime()
+    if period.days:
+        return Periods(LocalCalendar(period.days, period.days, timezone))
+    return Periods(FixedCalendar(period.milliseconds, period.milliseconds))
+
+
+def _gaussian(model: BudgetModel, findings: Findings) -> Gaussian | None:
+    """Return what a Gaussian budget promises; ``None`` for a pure one, or where it is wrong."""
+    if model.promise is PromiseKind.PURE:
+        if model.delta is not None:
+            message = "a pure promise never fails: there is no delta"
+            findings.wrong(("budget", "delta"), message, "remove it, or write promise: gdp")
+        return None
+    if model.delta is None:
+        message = "promise: gdp needs a delta: how likely more than epsilon_max may be told"
+        findings.wrong(("budget", "promise"), message, 'write delta: "1e-6"')
+        return None
+    if model.epsilon_max > LARGEST_EPSILON:
+        message = f"epsilon_max is above {LARGEST_EPSILON}, the most that promise: gdp plans for"
+        findings.wrong(("budget", "epsilon_max"), message, 'write epsilon_max: "4"')
+        return None
+    return Gaussian(model.epsilon_max, model.delta)
+
+
+def _check_event_budget(model: BudgetModel, findings: Findings) -> None:
+    if isinstance(model.period, Duration):
+        findings.wrong(
+            ("budget", "period"),
+            "under unit `event` nothing is renewed: an event's loss is never reset",
+            "remove period, or write period: lifetime; disjoint windows cost nothing more",
+        )
+    if model.contribution is not None:
+        findings.wrong(
+            ("budget", "contribution"),
+            "contribution caps belong to unit `user`",
+            "remove it, or write unit: user",
+            key=True,
+        )
+
+
+def _caps(model: BudgetModel, findings: Findings) -> Contribution | None:
+    if model.contribution is None:
+        return Contribution()
+    given = model.contribution
+    caps = {
+        "predicates_per_window": given.predicates_per_window,
+        "events_per_cell": given.events_per_cell,
+    }
+    few = given.windows_per_period
+    written = caps if few is None else {**caps, "windows_per_period": few}
+    outside = [name for name, cap in written.items() if not 1 <= cap <= _LARGEST_CAP]
+    for name in outside:
+        message = f"{name} is a whole number from 1 to {_LARGEST_CAP}"
+        findings.wrong(("budget", "contribution", name), message, f"write {name}: 1")
+    return None if outside else Contribution(**caps, windows_per_period=few)

@@ -1,0 +1,112 @@
+"""A budget's kind of promise is pinned, vouched for and checked as its wall is, on both stores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+
+from accountant.errors import ConfigChangedError, LedgerError
+from accountant.loss.gaussian import Gaussian
+from accountant.records import Answer, BudgetTerms, LogIdentity, Outcome, SeenDecision
+from accountant.units import PrivacyUnit
+from tests.support.ledgers import TOPIC_ID, Series, registration, requests, settle
+
+if TYPE_CHECKING:
+    from accountant.ledger.ledger import Ledger
+
+PROMISE = Gaussian(Fraction(1), Fraction(1, 10**6))
+TERMS = BudgetTerms("s", PrivacyUnit.USER, PROMISE.wall_units, "lifetime", PROMISE.text)
+CROWD = Series("crowd", units=PROMISE.wall_units // 3, period=10**6)
+PURE = replace(TERMS, promise=None)
+
+
+def set_up(ledger: Ledger) -> None:
+    """Register the budget and one alarm."""
+    ledger.pins.register_budget(TERMS)
+    ledger.pins.register_log(LogIdentity("feed", "cluster", TOPIC_ID, "topic", 2))
+    ledger.pins.register_query(registration(CROWD))
+
+
+def seen(*, gaussian: bool) -> SeenDecision:
+    """Return a decision that another ledger released."""
+    return SeenDecision(
+        *("other", "crowd", "s", 0, 10, 1, Outcome.DECIDED, 5, 0, 10),
+        periods=(0,),
+        gaussian=gaussian,
+    )
+
+
+def test_another_promise_is_refused(ledger: Ledger) -> None:
+    """Pure for Gaussian, Gaussian for pure, another delta: the ledger stays what it was."""
+    set_up(ledger)
+    ledger.pins.register_budget(TERMS)
+    other = Gaussian(Fraction(1), Fraction(1, 10**7))
+    for terms, said in (
+        (PURE, "promise 'gdp epsilon=1/1 delta=1/1000000' -> 'pure'"),
+        (replace(TERMS, promise=other.text), "delta=1/1000000' -> 'gdp epsilon=1/1 delta=1/10"),
+    ):
+        with pytest.raises(ConfigChangedError) as refused:
+            ledger.pins.register_budget(terms)
+        assert said in refused.value.message
+    assert ledger.reports.status().scopes["s"].promise == PROMISE.text
+    assert ledger.reports.verify() == []
+
+
+def test_a_pure_budget_stays_pure(ledger: Ledger) -> None:
+    """Under the same name and wall."""
+    ledger.pins.register_budget(PURE)
+    with pytest.raises(ConfigChangedError, match="promise 'pure' -> 'gdp"):
+        ledger.pins.register_budget(TERMS)
+
+
+def test_the_wall_holds_what_was_promised(ledger: Ledger) -> None:
+    """Three windows of a third each; the fourth is refused, and what was charged adds up."""
+    set_up(ledger)
+    ledger.admit("s", requests([CROWD], 40))
+    answers = [ledger.answer(CROWD.key(index)) for index in range(4)]
+    assert answers == [Answer.RESERVED] * 3 + [Answer.PENDING]
+    for index in range(3):
+        settle(ledger, CROWD, index)
+    assert ledger.answer(CROWD.key(3)) is Answer.REFUSED
+    spent = ledger.reports.status().scopes["s"].spent_units
+    assert spent == 3 * CROWD.units <= PROMISE.wall_units
+    assert PROMISE.keeps(spent)
+    assert not PROMISE.keeps(spent + CROWD.units)
+    assert ledger.reports.verify() == []
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("promise", None, "are not what its chain vouches for"),
+        ("promise", "gdp epsilon=1/1 delta=1/1000", "its promise comes to"),
+        ("epsilon_max_units", PROMISE.wall_units + 2, "its promise comes to"),
+        ("promise", "gdp", "cannot even be read"),
+    ],
+)
+def test_a_promise_that_somebody_changed_is_found(
+    ledger: Ledger, column: str, value: object, said: str
+) -> None:
+    """By the chain, and where its wall is another, by computing that again."""
+    set_up(ledger)
+    with ledger._store.write() as tx:
+        tx.connection.execute(
+            sa.text(f"UPDATE tocsin_scopes SET {column} = :value"),  # noqa: S608  # the test's own
+            {"value": value},
+        )
+    assert said in " ".join(ledger.reports.verify())
+
+
+def test_what_was_charged_under_another_promise_is_not_taken_over(ledger: Ledger) -> None:
+    """An epsilon is no rho: nothing is written; of the same kind it is charged."""
+    set_up(ledger)
+    with pytest.raises(LedgerError, match="another kind of promise"):
+        ledger.upkeep.mark_spent([seen(gaussian=False)])
+    assert ledger.reports.status().scopes["s"].spent_units == 0
+    assert ledger.upkeep.mark_spent([seen(gaussian=True)]) == 1
+    assert ledger.reports.status().scopes["s"].spent_units == 5
+    assert ledger.reports.verify() == []

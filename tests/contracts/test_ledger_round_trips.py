@@ -1,0 +1,83 @@
+"""How often an admission and a status ask their database, one question after the other.
+
+A server answers each of them in a fraction of the time that asking takes: counted, never timed.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import psycopg
+import pytest
+
+from accountant.units import PrivacyUnit
+from tests.support.ledgers import Series, set_up, settle
+from tests.support.many import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+    from accountant.ledger.ledger import Ledger
+
+ADMISSION = {PrivacyUnit.EVENT: 11, PrivacyUnit.USER: 15}
+STATUS = {PrivacyUnit.EVENT: 8, PrivacyUnit.USER: 7}
+"""Statements, by privacy unit."""
+
+
+@contextmanager
+def round_trips() -> Iterator[list[None]]:
+    """Note each time that a client waits for PostgreSQL: for an answer, a ping, or a commit."""
+    found: list[None] = []
+    own = psycopg.Connection.wait
+
+    def noted(asked: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        waited = False
+        try:
+            state = next(asked)
+            while True:
+                if not waited:
+                    waited = True
+                    found.append(None)
+                state = asked.send((yield state))
+        except StopIteration as end:
+            return end.value
+
+    def wait(connection: Any, asked: Any, *args: Any, **options: Any) -> Any:
+        return own(connection, noted(asked), *args, **options)
+
+    with mock.patch.object(psycopg.Connection, "wait", wait):
+        yield found
+
+
+def in_use(ledger: Ledger, unit: PrivacyUnit) -> list[Callable[[], object]]:
+    """Return an admission to a ledger that has decided, and a status of it."""
+    series = [
+        Series(name, period=10**6 if unit is PrivacyUnit.USER else 0) for name in ("a", "b", "c")
+    ]
+    set_up(ledger, unit, 10**9, series)
+    for index in range(3):
+        ledger.admit("s", [one.request(index) for one in series])
+        settle(ledger, series[0], index)
+        ledger.reports.status()
+    ledger.admit("s", [series[0].request(3)])
+    return [lambda: ledger.admit("s", [series[1].request(3)]), ledger.reports.status]
+
+
+@pytest.mark.parametrize("unit", PrivacyUnit)
+def test_what_happens_often_asks_little(ledger: Ledger, unit: PrivacyUnit, database: str) -> None:
+    """As many statements as there are things to know and to write, and one transaction around them.
+
+    SQLite is told to begin by a statement; PostgreSQL is asked neither for the end of a read alone
+    nor whether it is still there.
+    """
+    for call, most in zip(in_use(ledger, unit), (ADMISSION[unit], STATUS[unit]), strict=True):
+        with counted(ledger) as work, round_trips() as trips:
+            call()
+        if database == "sqlite":
+            assert work.statements <= most + 1
+        else:
+            assert work.statements <= most
+            assert 0 < len(trips) <= most + 2
+    assert ledger.reports.verify() == []

@@ -1,0 +1,155 @@
+"""What is sent while everything else comes and goes: windows with alarms, and sensors' readings."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+from paho.mqtt import client as mqtt
+
+from deploy.kafka.runtime import HOST
+from stream.decisions.records import encode
+from stream.windows.instants import iso_utc
+from tests.soak.loops import Loop
+from tests.support.published import HOUR_MS, alarm_of, decision_of
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Readings", "Window", "Windows", "owed", "rings"]
+
+_LONGEST: Final = 4  # windows that a room rings in a row
+_DENIED: Final = 7  # one window in so many
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One window as it was published.
+
+    Args:
+        rooms: that rang.
+        denied: whether it was denied instead.
+        left_s: when Kafka had all of it, in seconds since the epoch.
+    """
+
+    rooms: tuple[str, ...]
+    denied: bool
+    left_s: float
+
+
+def rings(number: int) -> tuple[str, ...]:
+    """Return the rooms that ring in a window: a new one in each, which rings up to four times."""
+    newest_first = range(number, max(number - _LONGEST, -1), -1)
+    return tuple(f"room-{room}" for room in newest_first if number - room <= room % _LONGEST)
+
+
+def owed(windows: Sequence[Window]) -> dict[str, float]:
+    """Return the notices that people have to hear of, and when the windows left that say so.
+
+    A room begins to fire where it rings, and is resolved where it does not; a window that is denied
+    says that and nothing else. This is computed beside the lifecycle of the product, not by it.
+    """
+    found: dict[str, float] = {}
+    firing: set[str] = set()
+    for number, window in enumerate(windows):
+        if window.denied:
+            found[f"denied {iso_utc(number * HOUR_MS)}"] = window.left_s
+            continue
+        ringing = set(window.rooms)
+        found |= {f"firing {room}": window.left_s for room in ringing - firing}
+        found |= {f"resolved {room}": window.left_s for room in firing - ringing}
+        firing = ringing
+    return found
+
+
+class Windows(Loop):
+    """Publishes a window again and again, as a worker does, until the context is left.
+
+    Leaving publishes one more in which nothing rings.
+
+    Args:
+        bootstrap: the broker, which may be away.
+        topics: of decisions and of alarms.
+        every_s: pause between two windows.
+    """
+
+    def __init__(self, bootstrap: str, topics: tuple[str, str], *, every_s: float) -> None:
+        super().__init__("windows", self._next, every_s=every_s)
+        self.published: list[Window] = []
+        self._decisions, self._alarms = topics
+        self._producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all")
+
+    def __exit__(self, *_: object) -> None:
+        """End with silence."""
+        super().__exit__()
+        self.check()
+        self._publish((), denied=False)
+        self._producer.close()
+
+    def _next(self) -> None:
+        number = len(self.published)
+        denied = number % _DENIED == _DENIED - 2
+        self._publish(() if denied else rings(number), denied=denied)
+
+    def _publish(self, rooms: tuple[str, ...], *, denied: bool) -> None:
+        number = len(self.published)
+        alarms = [alarm_of(number, {"room": room}) for room in rooms]
+        self._send(self._decisions, encode(decision_of(number, denied=denied, alarms=alarms)))
+        for alarm in alarms:
+            self._send(self._alarms, encode(alarm))
+        self.published.append(Window(rooms, denied, time.time()))
+
+    def _send(self, topic: str, value: bytes) -> None:
+        """Send a record until Kafka has it: some are sent twice, as a worker may do."""
+        while True:
+            try:
+                self._producer.send(topic, key=b"crowd", value=value).get()
+            except KafkaError:
+                time.sleep(0.2)
+            else:
+                return
+
+
+class Readings(Loop):
+    """Publishes numbered readings at QoS 1, as sensors do, until the context is left.
+
+    Args:
+        port: of Mosquitto, which may be away.
+        every_s: pause between two readings.
+    """
+
+    def __init__(self, port: int, *, every_s: float) -> None:
+        super().__init__("readings", self._publish, every_s=every_s)
+        self.sent_s: list[float] = []
+        self._acknowledged = 0
+        self._client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id="sensors")
+        self._client.on_publish = self._acknowledge
+        self._client.reconnect_delay_set(1, 1)
+        self._client.connect(HOST, port)
+        self._client.loop_start()
+
+    def __exit__(self, *_: object) -> None:
+        """Wait until every reading was acknowledged."""
+        super().__exit__()
+        self.check()
+        wait_until("every reading is acknowledged", self._all_acknowledged)
+        self._client.disconnect()
+        self._client.loop_stop()
+
+    def _all_acknowledged(self) -> bool:
+        return self._acknowledged == len(self.sent_s)
+
+    def _acknowledge(self, *_: object) -> None:
+        self._acknowledged += 1
+
+    def _publish(self) -> None:
+        number = len(self.sent_s)
+        self.sent_s.append(time.time())
+        reading = json.dumps({"number": number})
+        # While nobody answers, the client keeps it, and publishes it when somebody does.
+        self._client.publish(f"readings/{number % 3}/motion", reading, qos=1)

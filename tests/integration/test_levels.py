@@ -1,0 +1,91 @@
+"""Levels of progressive mechanisms, end to end: from YAML to what a window reserves and costs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.units import from_loss_units, to_loss_units
+from operators.conditions.levels import LevelGrid
+from operators.single.ladder import Grid
+from stream.build import open_ledger
+from stream.config.loading import examine, load
+from stream.decisions.mechanisms import operator_of, price_of
+from stream.model.fingerprints import definition
+from tests.support.commands import configuration, events, json_lines, tocsin
+
+if TYPE_CHECKING:
+    from tests.support.postgres import Postgres
+
+LEVELS = '{first: "0.02", rounds: 2, refinement: 2, finest_share: 0.75}'
+ASKED = Grid(Fraction(1, 50), rounds=2, refinement=2, finest_share=Fraction(3, 4))
+
+
+def written(folder: Path, mechanism: str, levels: str, aggregate: str = "COUNT(*) > 30") -> Path:
+    """Write a configuration of one alarm with levels."""
+    path = Path(configuration(folder, epsilon_max="100000", aggregate=aggregate))
+    keys = f"    tolerance: 1\n    mechanism: {mechanism}\n    levels: {levels}\n"
+    path.write_text(path.read_text().replace("    tolerance: 1\n", keys))
+    return path
+
+
+def run(path: Path) -> list[int]:
+    """Replay the events and return what decisions reserved, in loss units; the ledger holds."""
+    lines = json_lines(tocsin("run", str(path), "--replay", events(path.parent), "--json"))
+    assert {line["outcome"] for line in lines if "outcome" in line} == {"decided"}
+    with open_ledger(load(path, environ={})) as ledger:
+        assert ledger.reports.verify() == []
+    return [line["epsilon_units"] for line in lines if "outcome" in line]
+
+
+@pytest.mark.parametrize("mechanism", ["ppwlm", "dppwlm"])
+def test_written_levels_are_read(tmp_path: Path, mechanism: str) -> None:
+    """The operator walks the levels that are written, and a window reserves the last of them."""
+    path = written(tmp_path, mechanism, LEVELS)
+    query = load(path, environ={}).queries["crowd"]
+    assert query.aim.levels == LevelGrid(Fraction(1, 50), 2, 2, Fraction(3, 4))
+    ladder = operator_of(query).operator.ladder  # type: ignore[attr-defined]  # of a Single
+    last = to_loss_units(price_of(query).epsilon)
+    assert ladder.units == ASKED.units(last)
+    assert from_loss_units(ladder.units[0]) == Fraction(1, 50)
+    assert max(run(path)) <= last
+
+
+def test_levels_enter_the_fingerprint_where_they_are_written(tmp_path: Path) -> None:
+    """Another grid is another registration; without one nothing is said of levels."""
+    (tmp_path / "usual").mkdir()
+    found = []
+    for folder, levels in ((tmp_path, LEVELS), (tmp_path / "usual", "{}")):
+        alarms = load(written(folder, "ppwlm", levels), environ={})
+        found.append(definition(alarms.queries["crowd"], alarms.budget)["aim"])
+    assert found[0]["levels"] == {
+        "first": "1/50",
+        "rounds": "2",
+        "refinement": "2",
+        "finest_share": "3/4",
+    }
+    assert "levels" not in found[1]
+
+
+def test_levels_that_make_no_grid_are_refused(tmp_path: Path) -> None:
+    """Too many of them, or beside a mechanism that reads none: one error, at the key."""
+    for mechanism, levels, message in (
+        ("ppwlm", "{rounds: 66}", "between 1 and 64 levels"),
+        ("ppwlm", "{refinement: 0}", "between 1 and 64 levels"),
+        ("tslm", "{rounds: 2}", "tslm decides at one level"),
+    ):
+        errors = examine(written(tmp_path, mechanism, levels), environ={}).errors
+        assert len(errors) == 1, [str(error) for error in errors]
+        assert message in errors[0].message
+
+
+@pytest.mark.integration
+def test_written_levels_are_read_on_postgresql(postgres: Postgres, tmp_path: Path) -> None:
+    """A condition of two comparisons under the third mechanism, in a ledger there."""
+    path = written(tmp_path, "probe-ent", LEVELS, "COUNT(*) > 30 AND COUNT(n) > 20")
+    path.write_text(f"ledger: {postgres.new_database()}\n{path.read_text()}")
+    query = load(path, environ={}).queries["crowd"]
+    assert max(run(path)) <= to_loss_units(price_of(query).epsilon)

@@ -1,0 +1,155 @@
+"""Trade-off functions beside every test of finite laws, and their envelopes beside every chord."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+
+import pytest
+
+from accountant.errors import ArgumentError
+from accountant.loss.tradeoff import TradeOff, approximate, gaussian, lower_envelope, pure
+from accountant.loss.tradeoff.curve import hull
+from tests.support.laws import least_miss, random_law
+
+ONE, ZERO = Fraction(1), Fraction(0)
+SIZES = [Fraction(each, 24) for each in range(25)][::3]
+
+
+def laws(seed: int, outcomes: int = 4) -> tuple[list[Fraction], list[Fraction]]:
+    """Return two laws over the same outcomes."""
+    rng = random.Random(seed)
+    return random_law(rng, outcomes), random_law(rng, outcomes)
+
+
+def above(curves: list[TradeOff]) -> tuple[tuple[Fraction, Fraction], ...]:
+    """Return the least of some curves itself: what an envelope from above would have."""
+    sizes = sorted({corner[0] for curve in curves for corner in curve.corners} | set(SIZES))
+    return tuple((size, min(curve(size) for curve in curves)) for size in sizes)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_test_of_two_laws_misses_less(seed: int) -> None:
+    """Definition 3: at every size f is the least miss rate, over every event and coin."""
+    null, other = laws(seed)
+    curve = TradeOff.of_laws(null, other)
+    assert [curve(alpha) for alpha in SIZES] == least_miss(null, other, SIZES)
+    assert [curve.inverse(alpha) for alpha in SIZES] == least_miss(other, null, SIZES)
+
+
+def test_rejecting_in_another_order_is_caught() -> None:
+    """Broken twin: a test that rejects the outcomes as they are listed misses more."""
+    null, other = [Fraction(1, 4), Fraction(3, 4)], [Fraction(1, 2), Fraction(1, 2)]
+    assert TradeOff.of_laws(null, other)(Fraction(1, 4)) == Fraction(1, 2)
+    listed = 1 - other[1] * Fraction(1, 4) / null[1]
+    assert [listed] > least_miss(null, other, [Fraction(1, 4)])
+
+
+@pytest.mark.parametrize(
+    "corners",
+    [
+        ((ZERO, ONE),),
+        ((ZERO, ONE), (Fraction(1, 2), Fraction(3, 5)), (ONE, ZERO)),
+        ((ZERO, Fraction(1, 2)), (Fraction(1, 2), Fraction(1, 2)), (ONE, ZERO)),
+        ((ZERO, Fraction(1, 4)), (Fraction(1, 2), Fraction(1, 2)), (ONE, ZERO)),
+        ((ZERO, ONE), (Fraction(1, 2), ZERO), (ONE, Fraction(1, 8))),
+        ((ZERO, Fraction(9, 8)), (ONE, ZERO)),
+        ((ZERO, ONE), (ZERO, ZERO), (ONE, ZERO)),
+        ((Fraction(1, 8), ONE), (ONE, ZERO)),
+    ],
+)
+def test_what_no_laws_have_is_refused(corners: tuple[tuple[Fraction, Fraction], ...]) -> None:
+    """Proposition 1: convex, falling, at most 1 - alpha."""
+    with pytest.raises(ArgumentError):
+        TradeOff(corners)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_envelope_is_the_largest_below_all(seed: int) -> None:
+    """Definition 7: it meets the least chord between points of any two of the curves."""
+    curves = [TradeOff.of_laws(*laws(10 * seed + at)) for at in range(3)]
+    envelope = lower_envelope(curves)
+    points = [corner for curve in curves for corner in curve.corners]
+    for alpha in SIZES:
+        assert all(envelope(alpha) <= curve(alpha) for curve in curves)
+        left = [point for point in points if point[0] <= alpha]
+        right = [point for point in points if point[0] > alpha]
+        chords = [
+            low + (high - low) * (alpha - start) / (end - start)
+            for start, low in left
+            for end, high in right
+        ]
+        assert envelope(alpha) == min([*chords, *(low for _, low in left)]), alpha
+
+
+def test_an_envelope_from_above_is_no_trade_off_function() -> None:
+    """Broken twin: the least of two curves that cross bends the wrong way where they do."""
+    curves = [approximate(0, Fraction(1, 5)), pure(1)]
+    assert not curves[0].at_least(curves[1])
+    assert not curves[1].at_least(curves[0])
+    envelope = lower_envelope(curves)
+    assert any(low > envelope(size) for size, low in above(curves))
+    with pytest.raises(ArgumentError):
+        TradeOff(above(curves))
+
+
+def test_the_lower_of_two_is_their_envelope() -> None:
+    """Corollaries 1 and 2: the largest epsilon, and the largest mu."""
+    assert lower_envelope([pure(1), pure(Fraction(1, 2))]) == pure(1)
+    curves = [gaussian(mu, 32) for mu in (Fraction(1, 4), 1, Fraction(1, 2))]
+    assert lower_envelope(curves) == curves[1]
+    assert curves[0].at_least(curves[2])
+    assert not curves[2].at_least(curves[0])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_delta_and_epsilon_are_those_of_every_event(seed: int) -> None:
+    """Delta is the most that an event gains over e^epsilon times its other mass, rounded up."""
+    null, other = laws(seed, 4)
+    curve = TradeOff.of_laws(null, other)
+    for epsilon in (0, 0.25, 1, 3):
+        steep = math.exp(epsilon)
+        exact = sum(max(0.0, float(q) - steep * float(p)) for p, q in zip(null, other, strict=True))
+        delta = curve.delta(epsilon)
+        assert math.isclose(delta, exact, abs_tol=1e-14)
+        again = curve.epsilon(delta)
+        assert again <= epsilon + 1e-9 or delta == 0
+        assert curve.delta(again) <= delta
+    infinite = any(q and not p for p, q in zip(null, other, strict=True))
+    assert math.isinf(curve.epsilon(0)) == infinite
+
+
+def test_epsilon_and_delta_go_both_ways() -> None:
+    """A curve gives (epsilon, delta) iff it lies above f_(epsilon, delta), in one order or both."""
+    for epsilon, delta in ((0, 0.25), (0.5, 0.0), (1, 0.125), (3, 1e-6)):
+        curve = approximate(epsilon, delta)
+        assert math.isclose(curve.delta(epsilon), delta, rel_tol=1e-12, abs_tol=1e-40)
+        assert curve.delta(epsilon) >= delta
+        assert math.isclose(curve.epsilon(delta), epsilon, abs_tol=1e-12)
+        assert curve.epsilon(delta) >= epsilon
+    assert approximate(1, 0.125).delta(10.0**300) == 0.125
+    curve = gaussian(1, 32)
+    sizes = {corner[0] for each in (curve, curve.inverse) for corner in each.corners}
+
+    def keeps(promised: TradeOff) -> bool:
+        # Neighbours are told apart in either order: the better of both curves holds for each.
+        more = {corner[0] for corner in promised.corners}
+        return all(max(curve(at), curve.inverse(at)) >= promised(at) for at in sizes | more)
+
+    for epsilon in (0, 0.5, 2):
+        delta = Fraction(curve.delta(epsilon))
+        assert keeps(approximate(epsilon, delta))
+        assert not keeps(approximate(epsilon, Fraction(9, 10) * delta))
+
+
+def test_rounded_curves_lie_on_their_side() -> None:
+    """Down for a guarantee, up for what none can pass; a twin the wrong way is caught."""
+    third = TradeOff.of_laws([Fraction(1, 3**120), 1 - Fraction(1, 3**120)], [ONE / 7, 6 * ONE / 7])
+    low, high = third.rounded(), third.rounded(upwards=True)
+    assert low != third != high
+    assert third.at_least(low)
+    assert high.at_least(third)
+    assert not low.at_least(third)
+    short = hull([(ZERO, ONE), (Fraction(1, 4), Fraction(1, 4))])
+    assert short.rounded() is short

@@ -1,0 +1,132 @@
+"""Tensor products beside products of laws, exact or between bounds, and twins that understate."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+from functools import cache
+
+import pytest
+
+from accountant.errors import ArgumentError
+from accountant.loss.tradeoff import (
+    Between,
+    TradeOff,
+    approximate,
+    gaussian,
+    identity,
+    pure,
+    tensor,
+    tensor_power,
+)
+from accountant.loss.tradeoff.curve import hull
+from tests.support.laws import product_of, random_law
+from tests.unit.accountant.loss.tradeoff.test_families import gaussian_delta
+
+
+@cache
+def product(seed: int, factors: int = 3) -> tuple[tuple[TradeOff, ...], TradeOff]:
+    """Return curves of random laws and that of their product, by enumeration."""
+    rng = random.Random(seed)
+    pairs = [(random_law(rng, 4), random_law(rng, 4)) for _ in range(factors)]
+    null, other = [Fraction(1)], [Fraction(1)]
+    for p, q in pairs:
+        null, other = product_of(null, p), product_of(other, q)
+    return tuple(TradeOff.of_laws(*pair) for pair in pairs), TradeOff.of_laws(null, other)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_small_products_are_exact(seed: int) -> None:
+    """Definition 6: the trade-off function of the joint laws, corner by corner."""
+    curves, truth = product(seed)
+    assert tensor(curves) == Between(truth, truth)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("pieces", [2, 5, 9])
+def test_large_products_lie_between_their_bounds(seed: int, pieces: int) -> None:
+    """With fewer slopes than the product has pieces, the truth is never passed."""
+    curves, truth = product(seed)
+    found = tensor(curves, pieces)
+    assert truth.at_least(found.low)
+    assert found.high.at_least(truth)
+
+
+def test_a_product_that_rounds_the_wrong_way_is_caught() -> None:
+    """Broken twin: chords are no guarantee, and tangents show nobody's loss."""
+    wrong = 0
+    for seed in range(10):
+        curves, truth = product(seed)
+        found = tensor(curves, 5)
+        wrong += not truth.at_least(found.high)
+        wrong += not found.low.at_least(truth)
+    assert wrong == 20
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_minimum_in_place_of_a_product_is_caught(seed: int) -> None:
+    """Broken twin: of mechanisms that one row is in, the worst alone is too good."""
+    curves, truth = product(seed)
+    assert not truth.at_least(hull([corner for curve in curves for corner in curve.corners]))
+
+
+def test_pure_losses_compose_to_the_exact_mixture() -> None:
+    """100 mechanisms of 0.1 lose less than 10 for nearly everyone: by the binomial law, to 1e-9."""
+    many, epsilon = 100, 0.1
+    likely = 1 / (1 + math.exp(-epsilon))
+    found = tensor_power(pure(Fraction(1, 10)), many)
+    for loss in (0, 1, 3, 4.77, 8):
+        delta = sum(
+            math.comb(many, k)
+            * likely**k
+            * (1 - likely) ** (many - k)
+            * max(0.0, -math.expm1(loss - epsilon * (2 * k - many)))
+            for k in range(many + 1)
+        )
+        assert math.isclose(found.low.delta(loss), delta, rel_tol=1e-6)
+        assert math.isclose(found.high.delta(loss), delta, rel_tol=1e-6)
+        assert found.low.delta(loss) >= delta * (1 - 1e-9)
+    assert math.isclose(found.low.epsilon(0), 10, rel_tol=1e-9)
+    assert found.low.epsilon(1e-6) < 4.8
+
+
+def test_failures_compose() -> None:
+    """The chance that some mechanism fails stays in delta: 1 - (1 - delta)^n at any epsilon."""
+    found = tensor_power(approximate(Fraction(1, 10), Fraction(1, 1000)), 10)
+    failed = 1 - 0.999**10
+    assert found.low.delta(1.01) >= failed
+    assert math.isclose(found.low.delta(1.01), failed, rel_tol=1e-9)
+    assert math.isinf(found.low.epsilon(0.009))
+
+
+def test_gaussians_compose_to_the_root_of_squares() -> None:
+    """Corollary of Theorem 3: 4 of mu = 1/2 and one of 1/4 are one of about 1.03, never better."""
+    one, other = gaussian(Fraction(1, 2), 64), gaussian(Fraction(1, 4), 64)
+    found = tensor([one] * 4 + [other], 64)
+    mu = math.sqrt(4 / 4 + 1 / 16)
+    for epsilon in (0, 0.5, 1.5):
+        truth = gaussian_delta(mu, epsilon)
+        assert truth <= found.low.delta(epsilon) <= 1.1 * truth
+        assert found.high.delta(epsilon) <= found.low.delta(epsilon)
+
+
+def test_order_and_nothing_do_not_matter() -> None:
+    """A product commutes, has the identity, and no factors make the identity."""
+    curves = [*product(0)[0], approximate(0, Fraction(1, 8))]
+    assert tensor(curves) == tensor([*reversed(curves), identity()])
+    assert tensor([]) == Between(identity(), identity()) == tensor_power(pure(1), 0)
+    assert tensor([curves[1]]).low == curves[1]
+    assert tensor([approximate(0, 1), pure(1)]).low(0) == 0
+
+
+def test_what_means_nothing_is_refused() -> None:
+    """Powers below 0, and numbers of slopes that no polygon has."""
+    for call in (
+        lambda: tensor_power(pure(1), -1),
+        lambda: tensor([pure(1)], 1),
+        lambda: tensor_power(pure(1), 2, 5_000),
+    ):
+        with pytest.raises(ArgumentError) as refused:
+            call()
+        assert refused.value.hint

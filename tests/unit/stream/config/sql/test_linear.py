@@ -1,0 +1,383 @@
+"""Sums of multiples of aggregates: what is read, and what one event can add, exactly.
+
+The mark ``⟦`` (removed before reading) stands where the error must point to.
+"""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import product
+from math import inf, nan, nextafter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from operators.conditions.comparison import Comparison
+from operators.conditions.weights import Weight
+from stream.config.alarms.reduction import Function
+from stream.config.sql.kinds import span_of_terms
+from stream.config.sql.select import SqlProblem, parse_sql
+from stream.counting.projection import Columns, project
+from stream.model.feeds import FieldType
+from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
+from stream.model.numbers import decimal
+from stream.model.queries import AggregateSpec, Term
+from tests.support import reference
+from tests.support.reference import FEED, Event, random_terms
+from tests.unit.stream.config.sql.test_having import (
+    BEFORE,
+    EVENT,
+    MARK,
+    counted,
+    counts_of,
+    parse,
+    read,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from stream.model.filters import Where
+
+    Span = Callable[[Sequence[Term], Where | None], tuple[int, int] | None]
+
+STAFF = "COUNT(*) FILTER(WHERE kind = 'x')"
+
+
+@pytest.mark.parametrize(
+    ("having", "text"),
+    [
+        (f"{STAFF} > 0.2 * COUNT(*)", f"{STAFF} - 0.2 * COUNT(*) > 0"),
+        (f"0.2 * COUNT(*) < {STAFF}", f"{STAFF} - 0.2 * COUNT(*) > 0"),
+        (f"0.2 * COUNT(*) - {STAFF} <= 0", f"{STAFF} - 0.2 * COUNT(*) >= 0"),
+        (f"NOT {STAFF} <= COUNT(*) / 5", f"{STAFF} - 0.2 * COUNT(*) > 0"),
+        (f"{STAFF} >= 1 / 3 * COUNT(*)", f"{STAFF} - 1/3 * COUNT(*) >= 0"),
+        (f"3 * COUNT(age) - (2 * {STAFF} + 1) >= 9", f"2 * {STAFF} - 3 * COUNT(age) <= -10"),
+        ("COUNT(*) > SUM(paid)", "COUNT(*) - SUM(paid) > 0"),
+        ("COUNT(*) - 5 > 0.0", "COUNT(*) > 5"),
+        ("10 - COUNT(*) >= 0", "COUNT(*) <= 10"),
+        ("2 * COUNT(*) > 9", "2 * COUNT(*) > 9"),
+        ("-SUM(paid) + 2 * SUM(paid) < 3", "SUM(paid) < 3"),
+        (f"seats[room] < COUNT(*) - 0.5 * {STAFF} OR COUNT(*) > 3", None),
+        ("COUNT(*) - 2 * COUNT(age) BETWEEN 1 AND 5", None),
+        (f"COUNT(*) = 2 * {STAFF}", None),
+    ],
+)
+def test_arithmetic_is_brought_to_one_side(having: str, text: str | None) -> None:
+    """Both sides become one sum, in an order of its own, compared with a number or a table."""
+    leaves = list(read(having).leaves())
+    if text is not None:
+        (asked,) = leaves
+        assert asked.text == text
+    for asked in leaves:
+        again = parse(having).reader.read_key(asked.text)
+        assert again.among({asked}) == {asked}
+        assert parse(having).reader.read_key(asked.measure.text).measure == asked.measure
+
+
+@pytest.mark.parametrize(
+    ("having", "factors", "step", "sensitivity"),
+    [
+        # An event with kind x adds 0.8, another takes 0.2.
+        (f"{STAFF} > 0.2 * COUNT(*)", (5, -1), Fraction(1, 5), 4),
+        (f"2 * {STAFF} - 3 * COUNT(age) >= 10", (2, -3), Fraction(1), 3),
+        (f"{STAFF} > 1/3 * COUNT(*)", (3, -1), Fraction(1, 3), 2),
+        # No event is of both kinds.
+        (f"{STAFF} > 2 * COUNT(*) FILTER (WHERE kind = 'y')", (1, -2), Fraction(1), 2),
+        (f"{STAFF} + 2 * COUNT(*) FILTER (WHERE kind <> 'y') > 9", (2, 1), Fraction(1), 3),
+        # Half units, from -2 to 3: the sum moves by 6 of them at most, less the event itself.
+        ("SUM(paid) > COUNT(paid)", (2, -1), Fraction(1, 2), 6),
+        ("SUM(paid) FILTER (WHERE paid > 0) > COUNT(*)", (1, -2), Fraction(1, 2), 4),
+        ("4 * COUNT(*) - 6 * COUNT(age) > 1", (2, -3), Fraction(2), 2),
+    ],
+)
+def test_one_event_adds_what_its_terms_do_together(
+    having: str, factors: tuple[int, ...], step: Fraction, sensitivity: int
+) -> None:
+    """Sums are counted in the step that all terms are multiples of; users send several events."""
+    made = counted(having)
+    (spec,) = made.aggregates
+    assert spec.kind is Weight.LINEAR
+    assert (tuple(term.factor for term in spec.terms), spec.per_unit) == (factors, step)
+    assert made.condition.sensitivities == (sensitivity,)
+    assert counted(having, cap=5).condition.sensitivities == (5 * sensitivity,)
+
+
+def test_where_says_which_events_there_are() -> None:
+    """A row that WHERE leaves out adds nothing, however much it would weigh."""
+    both = f"{STAFF} + COUNT(*) FILTER (WHERE age > 50) + COUNT(*) FILTER (WHERE age < 60) > 5"
+    (free,) = counted(both).aggregates
+    assert (free.lo, free.hi) == (1, 3)
+    filtered = BEFORE.replace("GROUP", "WHERE kind = 'y' AND age < 40 GROUP")
+    zone, feed = parse("COUNT(*) > 1").reader.timezone, parse("COUNT(*) > 1").feed
+    parsed = parse_sql(filtered + both, feeds={"badges": feed}, tables=[], timezone=zone)
+    (asked,) = parsed.having.leaves()
+    assert (asked.measure.least, asked.measure.most) == (1, 1)
+
+
+BAD = [
+    ("COUNT(*) > 2 * ⟦AVG(age)", "only COUNT and SUM can be added up", "AND and OR"),
+    ("COUNT(*) - ⟦COUNT(DISTINCT person) > 2", "not COUNT(DISTINCT)", "AND and OR"),
+    ("⟦COUNT(*) * SUM(paid) > 2", "by a number, not by another aggregate", "0.2 * COUNT(*)"),
+    ("COUNT(*) / ⟦SUM(paid) > 0.2", "not by an aggregate", "0.2 * COUNT(*)"),
+    ("COUNT(*) / ⟦0 > 0.2", "divides by a number, not by 0", "0.2 * COUNT(*)"),
+    ("⟦COUNT(*) > COUNT(person)", "cancel each other", "coefficients"),
+    ("⟦COUNT(*) - 2 * COUNT(*) > - COUNT(*)", "cancel each other", "coefficients"),
+    ("2 * COUNT(*) + 1 > ⟦seats[room]", "stands alone on its side", "into the table"),
+    ("COUNT(*) > 0.5 * ⟦seats[room] + SUM(age)", "stands alone on its side", "into the table"),
+    (("⟦COUNT(*) FILTER (WHERE kind = 'x' AND kind = 'y') > 2 * COUNT(*) FILTER (WHERE age IN (3)"
+     " AND age > 4)"), "no event adds anything", "WHERE"),
+    ("2 * COUNT(*) > ⟦x", "not the field `x`", "supported"),
+    ("⟦1e30 * COUNT(*) > SUM(age)", "beyond 62 bits", "fewer digits"),
+    ("⟦" + "1e900 * " * 30 + "COUNT(*) > SUM(age)", "far beyond 62 bits", "smaller"),
+    (
+        "⟦COUNT(*) > " + " + ".join(
+            f"{n + 2} * COUNT(*) FILTER (WHERE {field} IN ({values}))"
+            for n, (field, values) in enumerate(
+                product(("age", "size", '"order"', "paid"), ("1", "2", "3", "4", "5", "6"))
+            )
+        ) + " + COUNT(*) FILTER (WHERE raw IN (1, 2, 3) OR raw < 1 OR NOT raw > 2)"
+        " + COUNT(*) FILTER (WHERE raw > 2.5) + COUNT(*) FILTER (WHERE kind < 'b')"
+        " + COUNT(*) FILTER (WHERE kind < 'c') + COUNT(*) FILTER (WHERE kind < 'd')",
+        "kinds of events",
+        "simpler filters",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("having", "message", "hint"), BAD, ids=lambda text: text[:40])
+def test_what_is_not_linear_is_refused(having: str, message: str, hint: str) -> None:
+    """It is named, pointed at, and answered with what to write."""
+    with pytest.raises(SqlProblem) as caught:
+        parse(having.replace(MARK, ""))
+    problem = caught.value
+    assert message in problem.message
+    assert hint in problem.hint
+    assert problem.offset == len(BEFORE) + having.index(MARK), problem.message
+
+
+def test_a_linear_statistic_is_shared_with_its_equal() -> None:
+    """Another writing, or a negation, is the same test; another unit is another one."""
+    made = counted(
+        f"({STAFF} > 0.2 * COUNT(*) AND COUNT(age) > 3) OR NOT 0.2 * COUNT(*) >= {STAFF}"
+        f" OR 5 * {STAFF} - COUNT(*) > 7"
+    )
+    assert [spec.kind for spec in made.aggregates] == [Weight.LINEAR, Weight.COUNT, Weight.LINEAR]
+    assert str(made.condition.formula) == "a1 AND a2 OR a1 OR a3"
+    assert made.condition.atoms["a1"].thresholds.tolist() == [1] * 6
+
+
+def test_thresholds_may_lie_between_steps_and_in_tables() -> None:
+    """The least whole step that will do is found exactly, either side of zero."""
+    made = counted(f"2 * {STAFF} - 4 * COUNT(age) > seats[room] OR 2 * COUNT(*) >= 7")
+    assert made.condition.atoms["a1"].thresholds.tolist() == [26] * 3 + [5] * 3
+    assert made.condition.atoms["a2"].thresholds.tolist() == [4] * 6
+    (asked,) = read(f"{STAFF} - 0.2 * COUNT(*) > -0.3").leaves()
+    assert asked.comparison is Comparison.GT
+    assert asked.measure.function is Function.LINEAR
+    assert counted(f"{STAFF} - 0.2 * COUNT(*) > -0.3").condition.atoms["a1"].thresholds[0] == -1
+
+
+PARTS: dict[str, Callable[[EVENT], Fraction | int]] = {
+    "COUNT(*)": lambda _: 1,
+    "COUNT(age)": lambda event: int(event[1] is not None),
+    STAFF: lambda event: int(event[0] == "x"),
+    "SUM(age)": lambda event: event[1] or 0,
+    "SUM(paid) FILTER (WHERE kind = 'x')": lambda event: (event[2] or 0) if event[0] == "x" else 0,
+}
+"""Aggregates, and what an event (its kind, age and paid) adds to each."""
+
+
+def test_sums_decide_as_sql_does() -> None:
+    """Random sums, on either side, agree with exact evaluation, event by event and empty."""
+    source = random.Random(23)
+    for _ in range(120):
+        sides, exact = [], []
+        for _side in range(2):
+            chosen = source.sample(list(PARTS), source.randint(0 if sides else 1, 2))
+            factors = [Fraction(source.choice((-6, -3, -1, 1, 2, 5)), 10) for _ in chosen]
+            number = Fraction(source.randint(-4, 4), 4)
+            written = [
+                f"{decimal(factor)} * {name}" for name, factor in zip(chosen, factors, strict=True)
+            ]
+            sides.append(" + ".join([*written, decimal(number)]))
+            exact.append((dict(zip(chosen, factors, strict=True)), number))
+        comparison = source.choice([">", ">=", "<", "<="])
+        having = f"{sides[0]} {comparison} {sides[1]}"
+        try:
+            made = counted(having)
+        except SqlProblem as problem:
+            assert "cancel each other" in problem.message, having  # noqa: PT017 -- some pass
+            continue
+        for size in (0, 1, 2, 5, 9):
+            events: list[EVENT] = [
+                (
+                    source.choice(["x", "y", None]),
+                    source.choice([None, 0, 1, 40]),
+                    source.choice([None, Fraction(-2), Fraction(1, 2), Fraction(3)]),
+                )
+                for _ in range(size)
+            ]
+            left, right = (
+                number
+                + sum(
+                    factor * PARTS[name](event)
+                    for name, factor in factors_of.items()
+                    for event in events
+                )
+                for factors_of, number in exact
+            )
+            wanted = {
+                ">": left > right,
+                ">=": left >= right,
+                "<": left < right,
+                "<=": left <= right,
+            }[comparison]
+            statistics = np.stack([added_up(spec, events) for spec in made.aggregates])
+            assert made.condition.truth(statistics).tolist() == [wanted] * 6, (having, events)
+
+
+def added_up(spec: AggregateSpec, events: list[EVENT]) -> NDArray[np.int64]:
+    """Add up a statistic for every cell, each of which holds all the events."""
+    if spec.kind is not Weight.LINEAR:
+        return counts_of(spec, events)
+    total = sum((term.factor * counts_of(term.alone, events) for term in spec.terms), np.int64(0))
+    return np.asarray(total, dtype=np.int64)
+
+
+SIZES = (None, -(2**63), -8, -7, -6, 0, 1, 2, 3, 4, 2**63 - 1)
+AMOUNTS = (
+    *(None, nan, inf, -inf, -1e300, -2.0, -0.75, -0.25, 0.0, 0.2, 0.24, 0.25, 0.26, 0.5, 0.75),
+    *(1.0, 1.25, nextafter(1.5, 0), 1.5, 2.0, 2.25, 3.0, 4.5, 6.0, 1e300),
+)
+LEAVES: tuple[Where, ...] = (
+    *(Compare("size", FieldType.INTEGER, comparison, 3) for comparison in Comparison),
+    Compare("amount", FieldType.FLOAT, Comparison.GE, 0.25),
+    Compare("amount", FieldType.FLOAT, Comparison.LT, 1.5),
+    IsIn("size", FieldType.INTEGER, (-7, 1)),
+    IsIn("amount", FieldType.FLOAT, (0.0, 1.25)),
+    IsIn("room", FieldType.STRING, ("attic", "hall")),
+    Compare("room", FieldType.STRING, Comparison.GT, "bar"),
+    IsNull("size"),
+    IsNull("amount"),
+    reference.OPEN,
+)
+
+
+def random_where(source: random.Random, depth: int) -> Where:
+    """Return a random filter."""
+    if not depth or source.random() < 0.4:
+        return source.choice(LEAVES)
+    if source.random() < 0.3:
+        return Not(random_where(source, depth - 1))
+    kind = source.choice([And, Or])
+    return kind(tuple(random_where(source, depth - 1) for _ in range(2)))
+
+
+def every_event() -> list[Event]:
+    """Return an event of every kind that the filters below can tell apart, and of more."""
+    rooms = [room.encode() for room in reference.ROOMS]
+    choices = product(rooms, AMOUNTS, (True, False), SIZES)
+    return [
+        Event(at, 3, 3, f"p{at}", "a", room, amount, open_, size)
+        for at, (room, amount, open_, size) in enumerate(choices)
+    ]
+
+
+def enumerated(
+    log: list[Event], spec: AggregateSpec, where: Where | None
+) -> tuple[int, int] | None:
+    """Return the least and the most that the real counting lets any of the events add."""
+    scene = reference.scenes()[0]
+    query = reference.replace(reference.make_query(scene, spec), where=where)
+    rows, _ = project(query, Columns(reference.decoded(log)))
+    weights = rows.weight[0]
+    return (int(weights.min()), int(weights.max())) if len(weights) else None
+
+
+def honest(terms: Sequence[Term], where: Where | None) -> tuple[int, int] | None:
+    """Return what an event adds, as the configuration has it."""
+    return span_of_terms(terms, where, FEED, ("room",))
+
+
+def largest_term(terms: Sequence[Term], where: Where | None) -> tuple[int, int] | None:
+    """Broken: an event is taken to count in one term alone."""
+    alone = [end for term in terms for end in honest([term], where) or ()]
+    return (min(alone), max(alone)) if alone else None
+
+
+def terms_apart(terms: Sequence[Term], where: Where | None) -> tuple[int, int] | None:
+    """Not exact: filters are taken to be free of each other."""
+    ends = [honest([term], where) or (0, 0) for term in terms]
+    return sum(min(end[0], 0) for end in ends), sum(max(end[1], 0) for end in ends)
+
+
+def without_where(terms: Sequence[Term], where: Where | None) -> tuple[int, int] | None:
+    """Not exact: rows that WHERE leaves out are looked at as well."""
+    return honest(terms, None) if where is not None else honest(terms, where)
+
+
+def open_ended(terms: Sequence[Term], where: Where | None) -> tuple[int, int] | None:
+    """Broken: a field is never taken to be missing."""
+    present = And((Not(IsNull("size")), Not(IsNull("amount"))))
+    return honest(terms, present if where is None else And((where, present)))
+
+
+def disagreement(span: Span, tries: int) -> str:
+    """Return how a rule differs from enumeration first: "above" or "below" it; "" where nowhere."""
+    source, log = random.Random(5), every_event()
+    for _ in range(tries):
+        terms = tuple(
+            reference.replace(term, where=random_where(source, 2) if term.where else None)
+            for term in random_terms(source)
+        )
+        where = random_where(source, 1) if source.random() < 0.5 else None
+        spec = AggregateSpec(Weight.LINEAR, lo=0, hi=0, terms=terms)
+        wanted, found = enumerated(log, spec, where), span(terms, where)
+        if wanted == found:
+            continue
+        if found is None or (wanted and (wanted[0] < found[0] or wanted[1] > found[1])):
+            return "below"
+        return "above"
+    return ""
+
+
+def test_what_an_event_can_add_is_exact() -> None:
+    """Over random filters and terms, no event passes the ends, and some event reaches each."""
+    assert disagreement(honest, 150) == ""
+
+
+@pytest.mark.parametrize(
+    ("twin", "how"),
+    [
+        (largest_term, "below"),
+        (open_ended, "below"),
+        (terms_apart, "above"),
+        (without_where, "above"),
+    ],
+)
+def test_other_rules_are_caught(twin: Span, how: str) -> None:
+    """Too small a sensitivity breaks the promise; too large a one is paid for in vain."""
+    assert disagreement(twin, 150) == how
+
+
+def test_floats_are_rounded_as_the_counting_does() -> None:
+    """Just beside a filter's literal, the last granule is that of the division of floats."""
+    source = random.Random(3)
+    for _ in range(60):
+        literal = source.choice([0.15, 0.25, 0.35, 1.15, 2.675, 1.005]) * source.choice([1, 3, 7])
+        granule = Fraction(1, source.choice([3, 10, 100]))
+        comparison = source.choice([Comparison.LT, Comparison.LE, Comparison.GT, Comparison.GE])
+        where = Compare("amount", FieldType.FLOAT, comparison, literal)
+        terms = (Term(1, Weight.SUM, "amount", -(10**6), 10**6, granule, where),)
+        beside = [literal, *(nextafter(literal, to) for to in (-inf, inf))]
+        log = [
+            Event(at, 3, 3, "p", "a", b"bar", amount, open=True)
+            for at, amount in enumerate([*beside, -1e300, 1e300])
+        ]
+        spec = AggregateSpec(Weight.LINEAR, lo=0, hi=0, terms=terms)
+        assert honest(terms, None) == enumerated(log, spec, None)

@@ -1,0 +1,286 @@
+"""A Gaussian budget from the file to the ledger and the records, and on every surface."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from accountant.loss.gaussian import Gaussian
+from stream.build import open_ledger
+from stream.config.loading import load
+from stream.decisions.records import schema
+from stream.planning.outlook import outlook
+from stream.planning.page import plan_page
+from stream.planning.worth import worths
+from stream.replay.replay import Replay
+from tests.support.commands import json_lines, tocsin
+
+if TYPE_CHECKING:
+    from tests.support.postgres import Postgres
+
+CONFIG = """\
+ledger: {ledger}
+feeds:
+  badges:
+    topic: badges
+    time: ts
+    unit: person
+    fields:
+      person: string
+      room: {{domain: [hall]}}
+      spent: {{type: integer, clip: [0, 10]}}
+      ts: timestamp
+    history: {{from: 2025-03-03, until: 2025-03-05}}
+budget: {{{budget}}}
+alarms:
+  crowd:
+    sql: SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR) HAVING COUNT(DISTINCT person) > 20
+    max_fnr: 0.05
+    tolerance: 9
+  takings:
+    sql: SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '6' HOUR) HAVING SUM(spent) > 400
+    max_fnr: 0.05
+    tolerance: 60
+"""  # noqa: E501  # one line of SQL
+USER = 'unit: user, period: 1d, epsilon_max: "{}", promise: gdp, delta: "1e-6"'
+EVENT = 'unit: event, epsilon_max: "{}", promise: gdp, delta: "1e-6"'
+PURE = 'unit: user, period: 1d, epsilon_max: "{}"'
+DELTA = Fraction(1, 10**6)
+PEOPLE = 30
+
+
+def written(folder: Path, budget: str = USER, epsilon: str = "5", ledger: str = "") -> str:
+    """Write a configuration whose fullest period costs an epsilon of 3.86 at the delta."""
+    place = ledger or f"sqlite:///{folder}/ledger.db"
+    path = folder / "alarms.yaml"
+    text = CONFIG.format(ledger=place, budget=budget.format(epsilon))
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def events(folder: Path) -> str:
+    """Write thirty people who are there on every odd hour of two days, and spend six each."""
+    path = folder / "events.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for hour in range(1, 48, 2):
+            for person in range(PEOPLE):
+                at = f"2025-03-{3 + hour // 24:02d}T{hour % 24:02d}:{person:02d}:00Z"
+                event = {"person": f"p{person}", "room": "hall", "spent": 6, "ts": at}
+                file.write(json.dumps(event) + "\n")
+    return str(path)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A folder in which two days were replayed, and what was printed."""
+
+    folder: Path
+    path: str
+    data: str
+    printed: str
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """What left, alarms and decisions."""
+        return [json.loads(line) for line in self.printed.splitlines()]
+
+
+def replayed(folder: Path, path: str) -> Ran:
+    """Replay two days."""
+    data = events(folder)
+    done = tocsin("run", path, "--replay", data, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert "but for delta 1e-06 (promise gdp, rho_max" in done.stderr
+    return Ran(folder, path, data, done.stdout)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """Replay two days once, for all tests that only look."""
+    folder = tmp_path_factory.mktemp("gaussian")
+    return replayed(folder, written(folder))
+
+
+def shown(*arguments: str) -> str:
+    """Return what a command prints, on one line."""
+    return " ".join(tocsin(*arguments).stdout.split())
+
+
+def budget_of(path: str) -> dict[str, Any]:
+    """Return the status of the one budget."""
+    lines = json_lines(tocsin("ledger", path, "status", "--json"))
+    (found,) = (line for line in lines if line["record"] == "budget")
+    return found
+
+
+def test_every_window_is_charged_its_rho(ran: Ran) -> None:
+    """The ledger holds what records say; a second run draws nothing, and verify agrees."""
+    decisions = [one for one in ran.records if "alarm_id" not in one]
+    assert {one["outcome"] for one in decisions} == {"decided"}
+    day = [one for one in decisions if one["window_start"] < "2025-03-04"]
+    assert len(day) == 24 + 4
+    spent = sum(one["rho_units"] for one in day)
+    assert spent <= Gaussian(Fraction(5), DELTA).wall_units
+    status = budget_of(ran.path)
+    assert Fraction(status["spent"]) == Fraction(spent, 10**12)
+    assert tocsin("run", ran.path, "--replay", ran.data, "--json").stdout == ran.printed
+    assert tocsin("ledger", ran.path, "verify").exit_code == 0
+
+
+def test_records_say_which_promise_paid(ran: Ran) -> None:
+    """No record has an epsilon, each has its kind and rho, and the published schemas agree."""
+    assert any("alarm_id" in one for one in ran.records)
+    for one in ran.records:
+        assert "epsilon" not in one
+        assert "epsilon_units" not in one
+        assert one["promise"] == "gdp"
+        kind = "alarm" if "alarm_id" in one else "decision"
+        Draft202012Validator(schema(kind)).validate(one)
+        both = {**one, "epsilon": "1", "epsilon_units": 1}
+        assert not Draft202012Validator(schema(kind)).is_valid(both)
+
+
+def test_published_records_are_compared_with_the_ledger(ran: Ran) -> None:
+    """As they left, and altered."""
+    saved = ran.folder / "printed.jsonl"
+    saved.write_text(ran.printed, encoding="utf-8")
+    same = tocsin("ledger", ran.path, "verify", "--published", str(saved))
+    assert same.exit_code == 0, same.stdout + same.stderr
+    lines = ran.printed.splitlines()
+    for wrong in (
+        lines[0].replace('"promise":"gdp",', ""),
+        lines[0].replace('"rho":"0.', '"rho":"1.'),
+    ):
+        assert wrong != lines[0]
+        saved.write_text("\n".join([wrong, *lines[1:]]), encoding="utf-8")
+        assert tocsin("ledger", ran.path, "verify", "--published", str(saved)).exit_code != 0
+
+
+def test_what_was_published_is_charged_again(ran: Ran, tmp_path: Path) -> None:
+    """A lost ledger is put right from its records; a pure budget does not take them."""
+    saved = tmp_path / "printed.jsonl"
+    saved.write_text(ran.printed, encoding="utf-8")
+    path = written(tmp_path)
+    done = tocsin("ledger", path, "mark-spent", "--published", str(saved))
+    assert done.exit_code == 0, done.stderr
+    assert budget_of(path)["spent"] == budget_of(ran.path)["spent"]
+    assert tocsin("ledger", path, "verify").exit_code == 0
+    other = tmp_path / "pure"
+    other.mkdir()
+    refused = tocsin("ledger", written(other, PURE, "40"), "mark-spent", "--published", str(saved))
+    assert refused.exit_code != 0
+    assert "another kind of promise" in refused.stderr
+
+
+def test_another_promise_is_refused_under_a_live_ledger(ran: Ran, tmp_path: Path) -> None:
+    """Pure, or another delta."""
+    for budget in (PURE, USER.replace("1e-6", "1e-7")):
+        place = f"sqlite:///{ran.folder}/ledger.db"
+        changed = written(tmp_path, budget, "5", place)
+        refused = tocsin("run", changed, "--replay", ran.data, "--json")
+        assert refused.exit_code != 0
+        assert "promise" in refused.stderr
+
+
+@pytest.mark.parametrize("budget", [USER, EVENT])
+def test_windows_beyond_the_wall_are_refused(tmp_path: Path, budget: str) -> None:
+    """Where the wall holds less than what is asked for, on either unit, and verify agrees."""
+    epsilon = {USER: "2", EVENT: "1.2"}[budget]
+    path = written(tmp_path, f"{budget}, on_overrun: deny", epsilon)
+    printed = replayed(tmp_path, path)
+    decisions = [one for one in printed.records if "alarm_id" not in one]
+    assert {one["outcome"] for one in decisions} == {"decided", "denied"}
+    assert {one["reason"] for one in decisions} == {None, "budget"}
+    status = budget_of(path)
+    wall = Gaussian(Fraction(epsilon), DELTA).wall_units
+    assert Fraction(status["rho_max"]) == Fraction(wall, 10**12)
+    assert 0 < Fraction(status["spent"]) <= Fraction(status["rho_max"])
+    assert status["spent_epsilon_at_delta"] <= float(epsilon)
+    assert tocsin("ledger", path, "verify").exit_code == 0
+
+
+def test_on_postgresql_it_is_the_same(ran: Ran, tmp_path: Path, postgres: Postgres) -> None:
+    """Charges, status and verify."""
+    path = written(tmp_path, ledger=postgres.new_database())
+    printed = replayed(tmp_path, path)
+    rho = [[one["rho"] for one in each.records if "outcome" in one] for each in (printed, ran)]
+    assert rho[0] == rho[1]
+    assert budget_of(path)["spent"] == budget_of(ran.path)["spent"]
+    assert tocsin("ledger", path, "verify").exit_code == 0
+
+
+def test_a_run_that_was_cut_off_goes_on(ran: Ran, tmp_path: Path) -> None:
+    """What was stored stays drawn and charged: what is left is added, and nothing twice."""
+    path = written(tmp_path)
+    files = {"badges": [Path(events(tmp_path))]}
+    alarms = load(Path(path), environ={})
+    with open_ledger(alarms) as opened:
+        replay = Replay(alarms, opened, files)
+        decided = replay.all_decisions()
+        first = [next(decided) for _ in range(9)]
+        decided.close()
+    with open_ledger(alarms) as opened:
+        again = list(Replay(alarms, opened, files).all_decisions())
+    stored = {(one.key, one.sequence): one.alarms for one in again}
+    assert all(stored[one.key, one.sequence] == one.alarms for one in first)
+    assert budget_of(path)["spent"] == budget_of(ran.path)["spent"]
+
+
+def test_the_plan_says_rho_and_what_it_is_worth(tmp_path: Path) -> None:
+    """As tables, as lines and on a page; never an epsilon without its delta and its kind."""
+    path = written(tmp_path)
+    text = shown("plan", path)
+    assert "epsilon_max 5 but for delta 1e-06 (promise gdp, rho_max 0.5206)" in text
+    assert "but for delta 1e-06, gdp)" in text
+    *alarms, budget = [
+        line
+        for line in json_lines(tocsin("plan", path, "--json"))
+        if "fits" in line or line["record"] == "alarm"
+    ]
+    assert all("rho" in line and "epsilon" not in line for line in alarms)
+    assert (budget["promise"], budget["epsilon_max"], budget["delta"]) == ("gdp", "5", "0.000001")
+    assert 3 < budget["worst_epsilon_at_delta"] < 5
+    loaded = load(Path(path), environ={})
+    page = plan_page(outlook(loaded), worths(loaded), loaded)
+    assert "(promise gdp, rho_max" in page
+    assert "dashed: rho_max" in page
+    assert "dashed: epsilon_max" not in page
+
+
+def test_status_and_losses_say_rho_and_what_it_is_worth(ran: Ran) -> None:
+    """For people and for programs."""
+    text = shown("ledger", ran.path, "status")
+    assert "of epsilon_max 5 but for delta 1e-06 (promise gdp, rho_max" in text
+    losses = shown("ledger", ran.path, "losses", "crowd")
+    assert "rho" in losses
+    assert "promise gdp" in losses
+    for line in json_lines(tocsin("ledger", ran.path, "losses", "crowd", "--json")):
+        assert "epsilon" not in line
+        assert line["rho"]
+
+
+def test_a_budget_that_is_too_small_says_what_would_do(tmp_path: Path) -> None:
+    """The smallest changes keep the promise's kind, and offer no mechanism that it does not pay."""
+    path = written(tmp_path, epsilon="2")
+    lines = json_lines(tocsin("plan", path, "--json"), code=3)
+    changes = [line for line in lines if line["record"] == "change"]
+    assert not [one for one in changes if one["change"] == "mechanism"]
+    (wall,) = (one for one in changes if one["change"] == "epsilon_max")
+    (needed,) = wall["values"].values()
+    enough = json_lines(tocsin("plan", written(tmp_path, epsilon=needed), "--json"))
+    assert all(line.get("fits", True) for line in enough)
+    less = f"{float(needed) - 0.0001:.4f}"
+    assert tocsin("plan", written(tmp_path, epsilon=less)).exit_code == 3
+
+
+def test_simulations_are_refused(tmp_path: Path) -> None:
+    """They try mechanisms that pay an epsilon."""
+    refused = tocsin("simulate", written(tmp_path), "--replay", events(tmp_path))
+    assert refused.exit_code != 0
+    assert "promises gdp" in refused.stderr
