@@ -79,6 +79,7 @@ def _regime(source: Path, runs: int, folder: Path) -> Iterator[str]:
         regime.by_first(last, runs),
         regime.by_rounds(last, runs),
         regime.by_last_tolerance(data, runs),
+        regime.by_split(data["taxi"], runs) if "taxi" in data else {},
     )
     return regime_report.lines_of(found, folder)
 
