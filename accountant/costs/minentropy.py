@@ -16,10 +16,12 @@ exp(-eps) in the denominator, is a misprint.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import SupportsFloat
 
 import numpy as np
@@ -157,10 +159,11 @@ def _costs(values: Iterable[SupportsFloat]) -> Floats:
 
 def _weights(values: Iterable[SupportsFloat], predicates: int) -> Floats:
     """Return priors as floats, the largest 1."""
-    try:
-        weights = np.array([float(value) for value in values])
-    except (TypeError, ValueError, OverflowError):
-        weights = np.zeros(0)
+    given = list(values) if hasattr(values, "__iter__") else []
+    weights = np.zeros(0)
+    if all(isinstance(value, Real) and not isinstance(value, bool) for value in given):
+        with contextlib.suppress(OverflowError):  # refused below, as infinite ones are
+            weights = np.array([float(value) for value in given])
     if len(weights) != predicates or not (np.isfinite(weights) & (weights >= 0)).all():
         raise ArgumentError(
             "priors are finite numbers, not negative, one per cost", hint="write [0.5, 0.3, 0.2]"

@@ -193,7 +193,19 @@ def test_any_limit_keeps_a_true_bracket() -> None:
 
 @pytest.mark.parametrize(
     "priors",
-    [[], [1], [1, -1], [0, 0], [1, math.nan], [1, math.inf], "xy", ["a", 1], [1, 1e-200], 3],
+    [
+        [],
+        [1],
+        [1, -1],
+        [0, 0],
+        [1, math.nan],
+        [1, math.inf],
+        "12",
+        ["1", 2],
+        [10**400, 1],
+        [1, 1e-200],
+        3,
+    ],
 )
 def test_priors_that_are_none_are_refused(priors: list[float]) -> None:
     """Another number of them, negative, no number, all zero, or too far apart."""
