@@ -58,7 +58,7 @@ def _gaussian(model: BudgetModel, findings: Findings) -> Gaussian | None:
             findings.wrong(("budget", "delta"), message, "remove it, or write promise: gdp")
         return None
     if model.delta is None:
-        message = "promise: gdp needs a delta: how likely more than epsilon_max may be told"
+        message = "promise: gdp needs a delta: probability on top of the factor e^epsilon_max"
         findings.wrong(("budget", "promise"), message, 'write delta: "1e-6"')
         return None
     if model.epsilon_max > LARGEST_EPSILON:

@@ -253,6 +253,16 @@ def test_the_plan_says_rho_and_what_it_is_worth(tmp_path: Path) -> None:
     assert "dashed: epsilon_max" not in page
 
 
+def test_the_plan_says_rho_of_caps_and_of_shared_rows(tmp_path: Path) -> None:
+    """Wherever losses are compared: they are no epsilon, and too small for three decimals."""
+    caps = USER + ", contribution: {{windows_per_period: 2}}"
+    text = shown("plan", written(tmp_path, caps))
+    assert "at most: rho 0.02998 a period instead of 0.3598" in text
+    text = shown("plan", written(tmp_path, EVENT))
+    assert "rho sum" in text
+    assert "all 2: rho sum 0.04701, worst row 0.04701 (exact)" in text
+
+
 def test_status_and_losses_say_rho_and_what_it_is_worth(ran: Ran) -> None:
     """For people and for programs."""
     text = shown("ledger", ran.path, "status")
