@@ -65,7 +65,12 @@ def _gaussian(model: BudgetModel, findings: Findings) -> Gaussian | None:
         message = f"epsilon_max is above {LARGEST_EPSILON}, the most that promise: gdp plans for"
         findings.wrong(("budget", "epsilon_max"), message, 'write epsilon_max: "4"')
         return None
-    return Gaussian(model.epsilon_max, model.delta)
+    promise = Gaussian(model.epsilon_max, model.delta)
+    if not promise.wall_units:
+        message = "no loss at all is so small that it keeps this epsilon_max and delta"
+        findings.wrong(("budget", "epsilon_max"), message, 'write epsilon_max: "4"')
+        return None
+    return promise
 
 
 def _check_event_budget(model: BudgetModel, findings: Findings) -> None:

@@ -209,8 +209,8 @@ def _sharing_tables(
     pairs = f", {sharing.shared} pairs share rows, {sharing.separate} do not"
     shown.append(
         Text(
-            f"all {alarms}: {counted}sum {rounded_loss(gaussian, overlap.plain)}, worst row"
-            f" {rounded_loss(gaussian, overlap.upper_bound)}"
+            f"all {alarms}: {counted}sum {rounded_loss(gaussian, int(overlap.plain))}, worst row"
+            f" {rounded_loss(gaussian, int(overlap.upper_bound))}"
             f" ({'exact' if overlap.exact else 'safe bound'}): parallel composition saves"
             f" {float(sharing.gain):.0%}{pairs if alarms > MOST_LISTED else ''};"
             f" worst row: {', '.join(sharing.worst) or 'none'}"
