@@ -4,11 +4,14 @@
 bought) - 0.2 * COUNT(*)`` comes to. Coefficients are exact fractions. What such a sum can be is a
 whole multiple of a step, the greatest that all its terms are multiples of, and it is counted in
 that step: nothing is rounded, and one event moves it by what it adds to all its terms together.
+
+It keeps the sign that it was first written with, the left side less the right one: what is said of
+it elsewhere, as of its usual value, is said of what was written.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as member
 from fractions import Fraction
 from math import gcd, lcm
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from stream.model.feeds import Feed
     from stream.model.filters import Where
 
-__all__ = ["Linear", "is_linear", "linear_measure", "linear_of"]
+__all__ = ["Linear", "has_aggregate", "is_linear", "linear_measure", "linear_of"]
 
 _ARITHMETIC: Final = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg)
 _ADDED_UP: Final = {Function.COUNT: Weight.COUNT, Function.SUM: Weight.SUM}
@@ -58,9 +61,14 @@ class Linear:
         return Linear(factors, self.number + times * other.number)
 
 
+def has_aggregate(node: exp.Expr) -> bool:
+    """Tell whether there is an aggregate anywhere in it."""
+    return any(is_aggregate(part) for part in node.walk())
+
+
 def is_linear(*sides: exp.Expr) -> bool:
     """Tell whether a comparison has aggregates on both sides, or arithmetic around one."""
-    summed = [side for side in sides if _has_aggregate(side)]
+    summed = [side for side in sides if has_aggregate(side)]
     return len(summed) > 1 or any(isinstance(side, _ARITHMETIC) for side in summed)
 
 
@@ -119,7 +127,7 @@ def linear_measure(
     feed: Feed,
     group: Collection[str],
     offset: int,
-    turned: bool,
+    turned: Collection[Measure] | None,
 ) -> tuple[Measure, int]:
     """Return the aggregate that some arithmetic computes, its number left out, and a sign.
 
@@ -131,8 +139,9 @@ def linear_measure(
         feed: whose events it reads.
         group: fields of GROUP BY.
         offset: where it stands.
-        turned: whether the first coefficient shall be above 0, so that all writings of a
-            comparison with a number give one aggregate.
+        turned: sums that were read before: the negative of one of them is given as that one, and
+            that of an aggregate as that aggregate, so that all writings of a comparison with a
+            number share one. ``None`` where the sign stays.
 
     Returns:
         The aggregate, or the plain one that it is, and -1 where it is the negative of what was
@@ -149,7 +158,7 @@ def linear_measure(
     if not parts:
         message = "these aggregates cancel each other: the outcome is the same whatever the data"
         raise SqlProblem(message, "check the coefficients", offset)
-    sign = -1 if turned and parts[0][1] < 0 else 1
+    sign = -1 if turned is not None and len(parts) == 1 and parts[0][1] < 0 else 1
     parts = [(measure, sign * factor) for measure, factor in parts]
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0], sign
@@ -161,6 +170,10 @@ def linear_measure(
         _term(measure, int(share / step), feed)
         for (measure, _), share in zip(parts, shares, strict=True)
     )
+    opposite = tuple(replace(term, factor=-term.factor) for term in terms)
+    before = {(known.terms, known.step): known for known in turned or ()}
+    if (terms, step) not in before and (opposite, step) in before:
+        return before[opposite, step], -1
     if sum(abs(term.factor) * term.alone.largest for term in terms) >= LARGEST_STATISTIC:
         message = "an event's weight in this sum is beyond 62 bits"
         raise SqlProblem(message, "write coefficients with fewer digits", offset)
@@ -185,10 +198,6 @@ def linear_measure(
         most=most,
     )
     return measure, sign
-
-
-def _has_aggregate(node: exp.Expr) -> bool:
-    return any(is_aggregate(part) for part in node.walk())
 
 
 def _checked(linear: Linear, node: exp.Expr) -> Linear:
