@@ -8,8 +8,7 @@ is within its range is left out of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from dataclasses import field as member
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -18,18 +17,13 @@ from operators.conditions.comparison import Comparison
 from stream.config.alarms.reduction import LARGEST_SCALE, Function, Tree
 from stream.config.scalars import article, closest
 from stream.config.sql.comparisons import Asked, Key, Measure, Threshold
-from stream.config.sql.linear import (
-    Linear,
-    has_aggregate,
-    is_linear,
-    linear_measure,
-    linear_of,
-)
+from stream.config.sql.linear import Linear, is_linear, linear_measure, linear_of
 from stream.config.sql.nodes import (
     COMPARISONS,
     SqlProblem,
     column,
     first_extra,
+    has_aggregate,
     is_aggregate,
     keyword,
     named,
@@ -91,8 +85,7 @@ class HavingReader:
         timezone: of timestamps written without an offset, in filters.
         notes: receives warnings.
         where: its row filter: what an event can add to a sum of aggregates follows from it.
-        sums: receives the sums of aggregates that were read: each keeps the sign that it was first
-            written with.
+        sums: receives what is summed in it: each keeps the sign that it was first written with.
     """
 
     feed: Feed
@@ -102,7 +95,7 @@ class HavingReader:
     timezone: ZoneInfo
     notes: list[SqlProblem]
     where: Where | None = None
-    sums: list[Measure] = member(default_factory=list, repr=False)
+    sums: list[Measure] = field(default_factory=list, repr=False)
 
     def read(self, node: exp.Expr) -> Tree[Asked]:
         """Return the comparisons of a condition.
@@ -133,9 +126,6 @@ class HavingReader:
         if is_linear(node):
             whole = linear_of(node, self.measure_of)
             if not whole.number:
-                written = self._summed(whole, node, turned=False)[0]
-                if written in self.sums:
-                    return Key(written)
                 return Key(self._summed(whole, node, turned=True)[0])
         if not isinstance(node, exp.Between) and type(node) not in COMPARISONS:
             raise SqlProblem("not one comparison", "", 0)
@@ -214,8 +204,7 @@ class HavingReader:
             whole = whole.plus(linear_of(right, self.measure_of), -1)
             threshold = Threshold(start(right), number=-whole.number)
         measure, sign = self._summed(whole, left, turned=threshold.number is not None)
-        if measure.terms:
-            self.sums.append(measure)
+        self.sums.append(measure)
         if sign > 0 or threshold.number is None:
             return Asked(measure, comparison, threshold)
         threshold = Threshold(threshold.offset, number=-threshold.number)

@@ -11,7 +11,7 @@ it elsewhere, as of its usual value, is said of what was written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from dataclasses import field as member
 from fractions import Fraction
 from math import gcd, lcm
@@ -23,17 +23,17 @@ from operators.conditions.weights import Weight
 from stream.config.alarms.reduction import LARGEST_STATISTIC, Function
 from stream.config.sql.comparisons import Measure
 from stream.config.sql.kinds import span_of_terms
-from stream.config.sql.nodes import SqlProblem, is_aggregate, numeric, start, unwrapped
+from stream.config.sql.nodes import SqlProblem, has_aggregate, numeric, start, unwrapped
 from stream.model.numbers import decimal
 from stream.model.queries import Term
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from stream.model.feeds import Feed
     from stream.model.filters import Where
 
-__all__ = ["Linear", "has_aggregate", "is_linear", "linear_measure", "linear_of"]
+__all__ = ["Linear", "is_linear", "linear_measure", "linear_of"]
 
 _ARITHMETIC: Final = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg)
 _ADDED_UP: Final = {Function.COUNT: Weight.COUNT, Function.SUM: Weight.SUM}
@@ -59,11 +59,6 @@ class Linear:
         for measure, factor in other.factors.items():
             factors[measure] = factors.get(measure, Fraction(0)) + times * factor
         return Linear(factors, self.number + times * other.number)
-
-
-def has_aggregate(node: exp.Expr) -> bool:
-    """Tell whether there is an aggregate anywhere in it."""
-    return any(is_aggregate(part) for part in node.walk())
 
 
 def is_linear(*sides: exp.Expr) -> bool:
@@ -158,22 +153,17 @@ def linear_measure(
     if not parts:
         message = "these aggregates cancel each other: the outcome is the same whatever the data"
         raise SqlProblem(message, "check the coefficients", offset)
-    sign = -1 if turned is not None and len(parts) == 1 and parts[0][1] < 0 else 1
-    parts = [(measure, sign * factor) for measure, factor in parts]
+    before = {(known.terms, known.step): known for known in turned or ()}
+    negative = [(measure, -factor) for measure, factor in parts]
+    for tried, sign in ((parts, 1), (negative, -1)):
+        if (known := before.get(_counted(tried, feed))) is not None:
+            return known, sign
+    sign = 1
+    if turned is not None and len(parts) == 1 and parts[0][1] < 0:
+        parts, sign = negative, -1
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0], sign
-    shares = [factor * measure.unit_on(feed) for measure, factor in parts]
-    step = Fraction(
-        gcd(*(share.numerator for share in shares)), lcm(*(share.denominator for share in shares))
-    )
-    terms = tuple(
-        _term(measure, int(share / step), feed)
-        for (measure, _), share in zip(parts, shares, strict=True)
-    )
-    opposite = tuple(replace(term, factor=-term.factor) for term in terms)
-    before = {(known.terms, known.step): known for known in turned or ()}
-    if (terms, step) not in before and (opposite, step) in before:
-        return before[opposite, step], -1
+    terms, step = _counted(parts, feed)
     if sum(abs(term.factor) * term.alone.largest for term in terms) >= LARGEST_STATISTIC:
         message = "an event's weight in this sum is beyond 62 bits"
         raise SqlProblem(message, "write coefficients with fewer digits", offset)
@@ -211,6 +201,21 @@ def _checked(linear: Linear, node: exp.Expr) -> Linear:
             message = "a coefficient is far beyond 62 bits"
             raise SqlProblem(message, "write a smaller number", start(node))
     return linear
+
+
+def _counted(
+    parts: Sequence[tuple[Measure, Fraction]], feed: Feed
+) -> tuple[tuple[Term, ...], Fraction]:
+    """Return the terms, and the greatest step that all of them are multiples of."""
+    shares = [factor * measure.unit_on(feed) for measure, factor in parts]
+    step = Fraction(
+        gcd(*(share.numerator for share in shares)), lcm(*(share.denominator for share in shares))
+    )
+    terms = (
+        _term(measure, int(share / step), feed)
+        for (measure, _), share in zip(parts, shares, strict=True)
+    )
+    return tuple(terms), step
 
 
 def _term(measure: Measure, factor: int, feed: Feed) -> Term:
