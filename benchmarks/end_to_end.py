@@ -15,6 +15,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,10 @@ from accountant.records import Partial
 from benchmarks.system import QUERY, System
 from deploy.kafka.broker import Broker
 from stream.build import wall_clock_ms
+from stream.kafka.clock import HeldClock
+from stream.kafka.guard import claim_feeds
 from stream.kafka.publish import Publisher
+from stream.kafka.witness import Witness
 from stream.windows.instants import from_iso_utc
 
 if TYPE_CHECKING:
@@ -90,6 +94,8 @@ async def _decide(system: System) -> dict[str, float]:
     first_ms = (wall_clock_ms() // WINDOW_MS - DECIDED_WINDOWS - 1) * WINDOW_MS
     runtime, identities = system.runtime(first_ms)
     (identity,) = identities.values()
+    mine = (runtime.alarms, runtime.ledger, identities, "benchmark", HeldClock(runtime.alarms))
+    await asyncio.to_thread(claim_feeds, *mine)
     generator = np.random.default_rng(7)
     for number in range(DECIDED_WINDOWS):
         crowd = generator.integers(1, system.threshold // 2, PREDICATES)
@@ -102,7 +108,8 @@ async def _decide(system: System) -> dict[str, float]:
                 _partial(runtime, start_ms, partition, identity.topic_id, part)
             )
     with ThreadPoolExecutor(2) as executor:
-        publishing = asyncio.create_task(Publisher(runtime, executor, None).run())
+        publisher = Publisher(runtime, executor, partial(Witness.opened, *mine), None)
+        publishing = asyncio.create_task(publisher.run())
         try:
             await asyncio.sleep(1.0)  # until its producer is connected
             loop = asyncio.get_running_loop()

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -67,6 +67,8 @@ HOUR_MS = 3_600_000
 SEEDS = 2
 HOURS = 24
 UNIT = 10**9
+
+_Values = TypeVar("_Values", np.bool_, np.int64)
 
 _GROUPED_BY_THE_OTHER = 0.8
 _CALENDARS = [(size * HOUR_MS, step * HOUR_MS) for size, step in ((1, 1), (2, 1), (4, 1), (6, 2))]
@@ -125,7 +127,7 @@ class Alarm:
         """Return what every row loses by a window that costs its cells so."""
         return np.where(self.inside, self._along(self.by, costs), 0)
 
-    def _along(self, name: str, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _along(self, name: str, values: NDArray[_Values]) -> NDArray[_Values]:
         return values.reshape([-1 if each == name else 1 for each in self.sizes])
 
 
@@ -302,7 +304,7 @@ def _admit_ms(asked: Sequence[Asked], wall: int) -> tuple[float, float]:
                 ledger.admit("s", [request])
                 taken_ms.append((time.perf_counter() - began_s) * 1e3)
                 worked_ms.append((time.process_time() - worked_s) * 1e3)
-                end = {
+                end: dict[str, Any] = {
                     "fingerprint": FINGERPRINT,
                     "next_start_ms": one.key.start_ms + one.alarm.step_ms,
                     "release_ms": one.key.end_ms,
@@ -379,12 +381,12 @@ def _passes(asked: Sequence[Asked], answers: Sequence[bool], wall: int) -> int:
 @contextmanager
 def _coarse() -> Iterator[None]:
     """Judge without a grid."""
-    own = overlap.grid_of
-    overlap.grid_of = lambda _: None
+    own = overlap.grid_of  # type: ignore[attr-defined]  # only this comparison goes without
+    overlap.grid_of = lambda _: None  # type: ignore[assignment,attr-defined]
     try:
         yield
     finally:
-        overlap.grid_of = own
+        overlap.grid_of = own  # type: ignore[attr-defined]
 
 
 _SHAPES: tuple[tuple[str, Callable[[Generator], list[Alarm]], int], ...] = (

@@ -205,7 +205,9 @@ async def _librdkafka_seconds(system: System) -> float:
     )
     left = sum(ends.values())
     began_s = time.perf_counter()
-    consumer.assign([confluent_kafka.TopicPartition(*place, 0) for place in ends])
+    consumer.assign(
+        [confluent_kafka.TopicPartition(place.topic, place.partition, 0) for place in ends]
+    )
     while left:
         left -= len(consumer.consume(MOST_RECORDS, timeout=0.2))
     took_s = time.perf_counter() - began_s

@@ -55,7 +55,7 @@ def _measure(name: str, url: str) -> dict[str, float]:
             lambda: [ledger.counts.put_partial(partial(first, index)) for index in range(WINDOWS)],
             WINDOWS,
         )
-        alone = _rate(lambda: [prepare(series) for series in all_series], WINDOWS // 2 * QUERIES)
+        alone = _rate(lambda: list(map(prepare, all_series)), WINDOWS // 2 * QUERIES)
         with ThreadPoolExecutor(QUERIES) as pool:
             together = _rate(
                 lambda: list(pool.map(decide, all_series)), (WINDOWS - WINDOWS // 2) * QUERIES

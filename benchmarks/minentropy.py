@@ -116,7 +116,7 @@ def _of_costs(costs: NDArray[np.float64]) -> tuple[float, MinEntropy]:
 @contextmanager
 def _without_swaps() -> Iterator[None]:
     own = VertexSearch._descend  # noqa: SLF001  # only this comparison goes without
-    VertexSearch._descend = lambda _: None  # type: ignore[method-assign]  # noqa: SLF001
+    VertexSearch._descend = lambda _: None  # type: ignore[assignment,method-assign]  # noqa: SLF001
     try:
         yield
     finally:

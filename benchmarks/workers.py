@@ -179,7 +179,7 @@ def _until_read(pages: Sequence[int], before: int, events: int) -> float:
 def _processor_s(processes: Sequence[psutil.Process]) -> float:
     """Return the processor time of some processes so far."""
     times = [process.cpu_times() for process in processes]
-    return sum(each.user + each.system for each in times)
+    return float(sum(each.user + each.system for each in times))
 
 
 def _register(system: System) -> None:

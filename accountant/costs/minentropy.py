@@ -4,7 +4,8 @@ An adversary who knows nothing but the output guesses which of k predicates a re
 predicate of cost ``eps_i`` confines the posterior probability ``p_i`` to ``[l_i, u_i]``, with
 ``l_i = exp(-eps_i) / sum(exp(eps))`` and ``u_i = exp(eps_i) / sum(exp(-eps))``. The min-entropy is
 the minimum of ``-sum(p ln p)`` over these bounds and ``sum(p) = 1``: ln k where every cost is zero,
-near zero where the adversary may be sure.
+near zero where the adversary may be sure. An adversary who knows more beforehand is described by a
+prior per predicate: both bounds are then weighted by it.
 
 Guarantee: ``lower`` and ``upper`` enclose the exact value, floating point included, also where the
 search stops at its node limit. Proof: ``docs/proofs/minentropy.md``.
@@ -15,21 +16,26 @@ exp(-eps) in the denominator, is a misprint.
 
 from __future__ import annotations
 
+import contextlib
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import SupportsFloat
 
 import numpy as np
 
 from accountant.arguments import WHOLE, expect
-from accountant.costs.posteriors import Floats, Ints, box_of
+from accountant.costs.posteriors import Floats, Ints, box_of, box_with_priors, entropy_term, total
+from accountant.costs.priors import PriorSearch
 from accountant.costs.vertices import VertexSearch
 from accountant.errors import ArgumentError
 
 __all__ = ["MinEntropy", "min_entropy", "min_entropy_levels"]
 
 NODE_LIMIT = 200_000
+_RAREST = 1e-100
 _ALL_CERTAIN = 1e4  # beyond it exp(-eps) underflows and a posterior may be 1 anyway
 
 
@@ -42,6 +48,7 @@ class MinEntropy:
         lower: proven lower bound, rounded down.
         upper: proven upper bound, rounded up; ``lower <= exact <= upper``.
         predicates: k.
+        most: what there is without any output: ln k, or the entropy of the priors.
         nodes: states the search generated after the first bracket; 0 where that closed it.
     """
 
@@ -49,25 +56,35 @@ class MinEntropy:
     lower: float
     upper: float
     predicates: int
+    most: float
     nodes: int = 0
 
     @property
     def normalised(self) -> float:
-        """The value as a share of ln k, the most there can be; 1.0 for a single predicate.
+        """The value as a share of the most there can be; 1.0 for a single predicate.
 
         With one predicate there is nothing to guess and nothing that a cost could give away, so it
         reads as all of its uncertainty kept.
         """
-        return 1.0 if self.predicates == 1 else min(1.0, self.value / math.log(self.predicates))
+        return min(1.0, self.value / self.most) if self.most > 0 else 1.0
 
 
-def min_entropy(epsilons: Iterable[SupportsFloat], *, node_limit: int = NODE_LIMIT) -> MinEntropy:
+def min_entropy(
+    epsilons: Iterable[SupportsFloat],
+    *,
+    priors: Iterable[SupportsFloat] | None = None,
+    node_limit: int = NODE_LIMIT,
+) -> MinEntropy:
     """Return the min-entropy of a list of costs.
 
     Args:
         epsilons: cost of each predicate, shape (k,), k >= 1: non-negative ints, floats or
             Fractions, in any order.
-        node_limit: see ``min_entropy_levels``.
+        priors: how likely each predicate is to an adversary before any output, shape (k,), not
+            negative, in any scale; all the same if left out. One of prior 0 stays at 0 and is not
+            counted.
+        node_limit: see ``min_entropy_levels``. With unequal priors every state looks at all k
+            predicates, and the limit is on these looks.
 
     Returns:
         The value with its bracket, in nats. Time O(k log k) to sort, then as
@@ -75,12 +92,18 @@ def min_entropy(epsilons: Iterable[SupportsFloat], *, node_limit: int = NODE_LIM
 
     Raises:
         ValueError: no costs, more than one dimension, or a cost that is negative, NaN, infinite or
-            no number.
+            no number; priors of another shape, out of range, or further apart than 1e100.
 
-    Source: MIDE, Definition 6.
+    Source: MIDE, Definition 6, and Lemma 7 with a prior per predicate.
     """
     expect(WHOLE, node_limit=node_limit)
-    levels, counts = np.unique(_costs(epsilons), return_counts=True)
+    costs = _costs(epsilons)
+    if priors is not None:
+        weights = _weights(priors, len(costs))
+        costs, weights = costs[weights > 0], weights[weights > 0]
+        if weights.min() < weights.max():
+            return _with_priors(costs, weights, node_limit)
+    levels, counts = np.unique(costs, return_counts=True)
     return _solved(levels, counts.astype(np.int64), node_limit)
 
 
@@ -134,6 +157,27 @@ def _costs(values: Iterable[SupportsFloat]) -> Floats:
     return np.asarray(np.minimum(given, _ALL_CERTAIN), dtype=np.float64)
 
 
+def _weights(values: Iterable[SupportsFloat], predicates: int) -> Floats:
+    """Return priors as floats, the largest 1."""
+    given = list(values) if hasattr(values, "__iter__") else []
+    weights = np.zeros(0)
+    if all(isinstance(value, Real) and not isinstance(value, bool) for value in given):
+        with contextlib.suppress(OverflowError):  # refused below, as infinite ones are
+            weights = np.array([float(value) for value in given])
+    if len(weights) != predicates or not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ArgumentError(
+            "priors are finite numbers, not negative, one per cost", hint="write [0.5, 0.3, 0.2]"
+        )
+    most = float(weights.max())
+    weights = weights / most if most > 0 else weights
+    if most == 0 or (weights[weights > 0] < _RAREST).any() or most < sys.float_info.min:
+        raise ArgumentError(
+            "priors are not all zero, and none is less than 1e-100 of another",
+            hint="write 0 for a predicate that is out of the question",
+        )
+    return np.asarray(weights)
+
+
 def _cost(value: object) -> float:
     if isinstance(value, (str, bytes)):
         raise ArgumentError(
@@ -149,12 +193,36 @@ def _cost(value: object) -> float:
         ) from None
 
 
-def _solved(levels: Floats, counts: Ints, node_limit: int) -> MinEntropy:
+def _with_priors(costs: Floats, priors: Floats, node_limit: int) -> MinEntropy:
+    _expect_limit(node_limit)
+    box = box_with_priors(costs, priors)
+    lowest = highest = box.base
+    nodes = 0
+    if box.slack > box.mass_error:
+        search = PriorSearch(box)
+        search.run(node_limit // len(costs))
+        lowest, highest, nodes = search.proven, search.best, search.nodes
+    share = priors / total(priors)
+    return MinEntropy(
+        value=max(highest, 0.0),
+        lower=max(lowest - box.margin, 0.0),
+        upper=highest + box.margin,
+        predicates=len(costs),
+        most=total(entropy_term(share)),
+        nodes=nodes,
+    )
+
+
+def _expect_limit(node_limit: int) -> None:
     if node_limit < 0:
         raise ArgumentError(
             "a node limit is not negative",
             hint="write node_limit=0 for bounds alone, or leave it out",
         )
+
+
+def _solved(levels: Floats, counts: Ints, node_limit: int) -> MinEntropy:
+    _expect_limit(node_limit)
     predicates = int(counts.sum())
     box = box_of(levels, counts)
     most = math.log(predicates)
@@ -171,5 +239,6 @@ def _solved(levels: Floats, counts: Ints, node_limit: int) -> MinEntropy:
         lower=max(lowest - box.margin, 0.0),
         upper=min(highest + box.margin, math.nextafter(most, math.inf)),
         predicates=predicates,
+        most=most,
         nodes=nodes,
     )

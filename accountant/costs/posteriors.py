@@ -1,6 +1,7 @@
 """The bounds that costs put on an adversary's posterior, level by level.
 
-Source: MIDE, Lemma 7; rounding as in ``docs/proofs/minentropy.md``.
+Source: MIDE, Lemma 7, and what it comes to for general priors. Proof and rounding:
+``docs/proofs/minentropy.md``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,16 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ROUNDING", "Box", "Floats", "Ints", "box_of", "entropy_term", "total"]
+__all__ = [
+    "ROUNDING",
+    "Box",
+    "Floats",
+    "Ints",
+    "box_of",
+    "box_with_priors",
+    "entropy_term",
+    "total",
+]
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -23,7 +33,7 @@ ROUNDING = 2.0**-49
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The bounds on the posterior, per level in ascending order of cost.
+    """The bounds on the posterior, per level in ascending order of cost, or per predicate.
 
     Args:
         counts: predicates, as floats.
@@ -77,6 +87,47 @@ def box_of(levels: Floats, counts: Ints) -> Box:
         mass_error=mass_error,
         margin=2 * mass_error * (2 * log_k + 4 - math.log(mass_error)),
     )
+
+
+def box_with_priors(epsilons: Floats, priors: Floats) -> Box:
+    """Return the bounds of predicates with priors of their own.
+
+    They are ``priors exp(-eps) / sum(priors exp(eps))`` and ``priors exp(eps) / sum(priors
+    exp(-eps))``: those of Lemma 7 where the priors are equal.
+
+    Args:
+        epsilons: cost of each predicate, shape (k,).
+        priors: above 0, in any scale, shape (k,).
+    """
+    log_prior = np.log(priors) - math.log(float(priors.max()))
+    log_prior = log_prior - math.log(total(np.exp(log_prior)))
+    log_k, rarest = math.log(len(priors)), -float(log_prior.min())
+    # The search adds up to k numbers one after the other.
+    mass_error = ROUNDING * (log_k + 2 * rarest + 8 + len(priors) / 8)
+    log_up, log_down = _log_sum(log_prior + epsilons), _log_sum(log_prior - epsilons)
+    log_low = log_prior - epsilons - log_up
+    low = np.exp(log_low)
+    low_term = -low * log_low
+    slack = math.fsum([1.0, *(-low).tolist()])
+    high = np.exp(np.minimum(log_prior + epsilons - log_down, 1.0))
+    room = np.clip(high - low, 0.0, max(slack, 0.0))
+    return Box(
+        counts=np.ones_like(low),
+        low=low,
+        room=room,
+        low_term=low_term,
+        gain=entropy_term(low + room) - low_term,
+        slack=slack,
+        base=total(low_term),
+        mass_error=mass_error,
+        margin=2 * mass_error * (2 * log_k + rarest + 4 - math.log(mass_error)),
+    )
+
+
+def _log_sum(logs: Floats) -> float:
+    """Return the logarithm of a sum of exponentials, taken relative to the largest."""
+    largest = float(logs.max())
+    return largest + math.log(total(np.exp(logs - largest)))
 
 
 def total(values: Floats) -> float:

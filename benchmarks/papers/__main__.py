@@ -25,6 +25,8 @@ from benchmarks.papers.pqd import data as pqd_data
 from benchmarks.papers.pqd import run as pqd_run
 from benchmarks.papers.probe import report as probe_report
 from benchmarks.papers.probe import study as probe
+from benchmarks.papers.regime import report as regime_report
+from benchmarks.papers.regime import study as regime
 from benchmarks.papers.svt import data as svt_data
 from benchmarks.papers.svt import report as svt_report
 from benchmarks.papers.svt import study as svt
@@ -64,6 +66,24 @@ def _probe(source: Path, runs: int, folder: Path) -> Iterator[str]:
     return probe_report.lines_of(data, sizes, retail, taxi, folder)
 
 
+def _regime(source: Path, runs: int, folder: Path) -> Iterator[str]:
+    data = load(source)
+    cases = list(
+        regime.scenes(regime.grown({name: data[name] for name in data if name != "retail"}))
+    )
+    last = cases[-1]
+    found = regime_report.Found(
+        cases,
+        regime.by_query(cases, runs),
+        regime.by_tolerance(last, runs),
+        regime.by_first(last, runs),
+        regime.by_rounds(last, runs),
+        regime.by_last_tolerance(data, runs),
+        regime.by_split(data["taxi"], runs) if "taxi" in data else {},
+    )
+    return regime_report.lines_of(found, folder)
+
+
 def _svt(source: Path, runs: int, folder: Path) -> Iterator[str]:
     data, rng = svt_data.load(source), np.random.default_rng()
     found = svt.measured(data, runs, rng, monotone=True)
@@ -76,6 +96,7 @@ _REPORTS: Mapping[
 ] = {
     "mide": ("MIDE, Figures 6 to 8", _mide, LOADERS),
     "probe": ("ProBE, Figures 6 to 9", _probe, LOADERS),
+    "regime": ("MIDE and ProBE at the papers' scale", _regime, LOADERS),
     "svt": ("SVT-Exp, Table 5 and Figures 7, 8 and 10", _svt, svt_data.LOADERS),
     "pqd": ("DP-PQD, Figures 5 to 10 and Table 3", pqd_run.reproduced, pqd_data.LOADERS),
 }

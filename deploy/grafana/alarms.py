@@ -149,7 +149,8 @@ PARTS = (
     Panel(
         "timeseries",
         "Windows per hour, decided and denied",
-        "A decided window without an alarm is silence that holds to within max_fnr. A denied one "
+        "A decided window without an alarm is silence that holds to within max_fnr (with promise: "
+        "false_alarms, of what is twice the tolerance beyond its threshold). A denied one "
         "says nothing: no alarm does not mean no danger.",
         ((f"sum by (query, outcome) (increase({DECISIONS}[1h]))", "{{query}}: {{outcome}}"),),
         width=12,

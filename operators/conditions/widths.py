@@ -28,8 +28,9 @@ _FINEST_SHARE: Final = 1_000_000
 class Relative:
     """A half-width that is a share of the reference's magnitude, cell by cell.
 
-    ``|x - r| < share |r|`` and ``|x - r| < ceil(share |r|)`` say the same of whole numbers. Where
-    the reference is 0 the half-width is one unit: an aggregate that meets it is within.
+    ``|x - r| < share |r|`` and ``|x - r| < ceil(share |r|)`` say the same of whole numbers; of a
+    mean, which need not be one, the band is wider by less than a unit at each end. Where the
+    reference is 0 the half-width is one unit: an aggregate that meets it is within.
 
     Args:
         share: in (0, 1], with a denominator of at most 1,000,000.

@@ -40,6 +40,9 @@ _FINEST: Final = Fraction(1, 1 << 40)
 _SLACK: Final = Fraction(1, 1 << 16)
 _LEAST_SLACK: Final = Fraction(1, 1 << 26)
 _WIDER: Final = (1 << _SPARE_BITS) + (1 << _SPARE_BITS // 2)
+_MOST_BEYOND: Final = 20_000
+"""Entries on each side of s' = 0 at most: a table is constant beyond, which costs nothing."""
+
 _FARTHEST: Final = 8
 """About where tables end, as a quantile: there the density is near 2^-46."""
 
@@ -86,9 +89,13 @@ class Grid:
             Shape (entries,), uint64, in units of 2^-64, increasing; beyond both ends it is
             constant, which costs nothing.
         """
-        guess = 1 + math.ceil(_FARTHEST / self.apart)
-        below = least(lambda far: not self.has_room(-far), 0, guess) - 1
-        above = least(lambda far: not self.has_room(far), 0, guess) - 1
+        guess = min(1 + math.ceil(_FARTHEST / self.apart), _MOST_BEYOND)
+
+        def ends(far: int, way: int) -> bool:
+            return far > _MOST_BEYOND or not self.has_room(way * far)
+
+        below = least(lambda far: ends(far, -1), 0, guess) - 1
+        above = least(lambda far: ends(far, 1), 0, guess) - 1
         steps = range(-below, above + 1)
         return np.array([self.entry(step) for step in steps], dtype=np.uint64), -below
 
@@ -164,4 +171,6 @@ def _least_above(at: Fraction) -> int:
 
 
 def _quantile(rate: Fraction) -> float:
+    if rate > Fraction(1, 2):  # near one, floats are coarse; near nothing they are not
+        return -_quantile(1 - rate)
     return NormalDist().inv_cdf(float(rate))

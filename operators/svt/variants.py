@@ -2,7 +2,8 @@
 
 Both are exact on integers and go in through ``ask(..., draw=...)``. Laplace noise is as private as
 geometric noise of the same rate, at twice the variance. Gaussian noise is not private at any rate:
-its loss is (epsilon, delta), stated by ``gaussian_epsilon`` and accounted by nobody. Gumbel noise
+its loss is (epsilon, delta), stated by ``gaussian_epsilon`` and accounted by nobody. ``renyi_loss``
+states the Renyi loss of either. Gumbel noise
 has no exact sampler here; benchmarks use a float one. Proof: ``docs/proofs/svt.md``.
 """
 
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.errors import ArgumentError
+from accountant.units import UNITS_PER_EPSILON
 from operators.noise.certified import CertifiedProbability
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from operators.noise.source import NoiseSource
     from operators.svt.terms import SvtPlan
 
-__all__ = ["discrete_gaussian", "gaussian_epsilon", "laplace_questions"]
+__all__ = ["discrete_gaussian", "gaussian_epsilon", "laplace_questions", "renyi_loss"]
 
 _ORDERS: Final = 1 + np.geomspace(1e-3, 1e5, 2_000)
 
@@ -102,8 +104,50 @@ def gaussian_epsilon(plan: SvtPlan, variance: float, questions: int, delta: floa
     """
     if variance <= 0 or questions < 1 or not 0 < delta < 1:
         raise ArgumentError("a variance above 0, at least one question, delta in (0, 1)")
+    losses = _gaussian_losses(plan, _ORDERS, variance, questions)
+    return float((losses - math.log(delta) / (_ORDERS - 1)).min())
+
+
+def renyi_loss(
+    plan: SvtPlan, order: float, *, variance: float | None = None, questions: int | None = None
+) -> float:
+    """Return a bound on the Renyi divergence between the transcripts of two neighbours.
+
+    With exponential or Laplace questions, and either noise of the threshold, a run of pure loss e
+    in all has at most ``ln((exp(a e) + exp((1 - a) e)) / (1 + exp(e))) / (a - 1)``, for any number
+    of questions. Adding up one such term per alarm, as for mechanisms that are composed, is not a
+    bound. With Gaussian questions it is that of ``gaussian_epsilon``. In floats.
+
+    Args:
+        plan: the terms; with Gaussian questions what its alarms cost is not read.
+        order: a > 1.
+        variance: sigma^2 of Gaussian questions; exponential or Laplace ones if left out.
+        questions: most questions of the run, for Gaussian ones only.
+
+    Raises:
+        ValueError: numbers out of range, one of variance and questions without the other, or a
+            threshold that is drawn anew, with Gaussian questions.
+
+    Source: Bun and Steinke, "Concentrated differential privacy", on pure mechanisms; the appendix
+    I of SVT-Exp accounts so alarm by alarm. ``docs/proofs/svt.md`` proves the bounds.
+    """
+    if not 1 < order < math.inf or (variance is None) != (questions is None):
+        raise ArgumentError("an order above 1, and a variance with its number of questions")
+    if variance is not None and questions is not None:
+        if variance <= 0 or questions < 1 or plan.resample:
+            raise ArgumentError("a variance above 0, at least one question, one threshold")
+        return float(_gaussian_losses(plan, np.array([order]), variance, questions)[0])
+    loss = plan.epsilon_units / UNITS_PER_EPSILON
+    grown = np.logaddexp(order * loss, (1 - order) * loss) - np.logaddexp(0.0, loss)
+    return float(grown / (order - 1))
+
+
+def _gaussian_losses(
+    plan: SvtPlan, orders: NDArray[np.float64], variance: float, questions: int
+) -> NDArray[np.float64]:
     moved = 1 if plan.monotone else 2
     ways = sum(math.comb(questions, rung) for rung in range(min(plan.alarms, questions) + 1))
-    each = _ORDERS * moved**2 / (2 * variance)
-    losses = plan.alarms * each + (math.log(ways) - math.log(delta)) / (_ORDERS - 1)
-    return float(plan.threshold_rate) + float(losses.min())
+    each = orders * moved**2 / (2 * variance)
+    return np.asarray(
+        float(plan.threshold_rate) + plan.alarms * each + math.log(ways) / (orders - 1)
+    )

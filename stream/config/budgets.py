@@ -58,14 +58,19 @@ def _gaussian(model: BudgetModel, findings: Findings) -> Gaussian | None:
             findings.wrong(("budget", "delta"), message, "remove it, or write promise: gdp")
         return None
     if model.delta is None:
-        message = "promise: gdp needs a delta: how likely more than epsilon_max may be told"
+        message = "promise: gdp needs a delta: probability on top of the factor e^epsilon_max"
         findings.wrong(("budget", "promise"), message, 'write delta: "1e-6"')
         return None
     if model.epsilon_max > LARGEST_EPSILON:
         message = f"epsilon_max is above {LARGEST_EPSILON}, the most that promise: gdp plans for"
         findings.wrong(("budget", "epsilon_max"), message, 'write epsilon_max: "4"')
         return None
-    return Gaussian(model.epsilon_max, model.delta)
+    promise = Gaussian(model.epsilon_max, model.delta)
+    if not promise.wall_units:
+        message = "no loss at all is so small that it keeps this epsilon_max and delta"
+        findings.wrong(("budget", "epsilon_max"), message, 'write epsilon_max: "4"')
+        return None
+    return promise
 
 
 def _check_event_budget(model: BudgetModel, findings: Findings) -> None:

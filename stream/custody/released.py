@@ -109,7 +109,7 @@ class _Comparing:
         self._notes: list[str] = []
         self._first_counts = records.first_counts()
         budgets = {row.scope for row in ledger.pins.budgets() if row.promise is not None}
-        self._gaussian = {row.query for row in ledger.pins.queries() if row.scope in budgets}
+        self._gaussian = {row.query: row.scope in budgets for row in ledger.pins.queries()}
 
     def all(
         self, archived: Mapping[str, Collection[DecisionRow]], *, to_the_end: bool
@@ -184,7 +184,7 @@ class _Comparing:
             )
             if wrong:
                 yield f"{where}: its decision record was altered: {', '.join(wrong)}"
-        said = loss_fields(row.epsilon_units, gaussian=row.query in self._gaussian)
+        said = loss_fields(row.epsilon_units, gaussian=self._gaussian.get(row.query, False))
         yield from _altered(alarms, said, query, where)
         yield from self._alarms_of(row, decision, decisions, alarms, where)
         counts = self._records.counts_of(number)
@@ -245,6 +245,9 @@ class _Comparing:
                 continue
             if len(decisions) > 1:
                 yield f"{where}: {len(decisions)} decision records contradict each other"
+            of_gaussian = record.promise is not msgspec.UNSET
+            if self._gaussian.get(number.query, of_gaussian) is not of_gaussian:
+                yield f"{where}: its decision record was altered: promise"
             yield from _altered(
                 alarms, {each: getattr(record, each) for each in _OF_NO_KIND}, None, where
             )
@@ -305,7 +308,7 @@ class _Comparing:
         self, decision: StoredDecision, query: Query | None, record: DecisionRecord
     ) -> dict[str, object]:
         """Return what a decision's record says, as far as that is known."""
-        gaussian = decision.key.query in self._gaussian
+        gaussian = self._gaussian.get(decision.key.query, False)
         said: dict[str, object] = {
             "window_start": iso_utc(decision.key.start_ms),
             "window_end": iso_utc(decision.key.end_ms),

@@ -56,10 +56,11 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         window_start: ISO 8601 UTC with milliseconds, inclusive.
         window_end: exclusive.
         mechanism: which mechanism decided.
-        max_fnr: the promised bound on misses.
-        tolerance: how far below the threshold ringing is no error, in the unit that the
-            configuration writes it in, as a decimal number in a string (``a/b`` where decimals do
-            not end); by comparison where the condition has several.
+        max_fnr: the promised bound on misses: where the condition holds or, if false alarms are
+            promised up to the threshold, holds with twice the tolerance to spare.
+        tolerance: how far below the threshold ringing is no error (or beyond it, silence), in the
+            unit that the configuration writes it in, as a decimal number in a string (``a/b``
+            where decimals do not end); by comparison where the condition has several.
         epsilon: loss charged per cell at worst, as a decimal number in a string.
         ledger: id of the ledger that paid.
         sequence: the decision's number among those of the query in that ledger.

@@ -80,6 +80,7 @@ class Metrics:
             self._custodian.ready.labels(check).set_function(holds)
         self._periods = alarms.budget.periods
         self._gaussian = alarms.budget.gaussian
+        self._promise = None if self._gaussian is None else self._gaussian.text
         live = [q for q in alarms.running.values() if q.feed.clock is Clock.APPEND_TIME]
         self._live = {query.id: query for query in live if query.feed.history is None}
         self._cells = {query.id: len(query.domain) for query in alarms.running.values()}
@@ -258,6 +259,8 @@ class Metrics:
             shown.window_due.labels(name).set(due_ms / 1000)
 
     def _show_scope(self, status: ScopeStatus) -> None:
+        if status.promise != self._promise:
+            return  # of an earlier file: one delta cannot stand beside losses of two kinds
         name, shown = status.scope, self._custodian
         shown.spent.labels(name).set(shown_epsilon(self._gaussian, status.spent_units))
         shown.reserved.labels(name).set(shown_epsilon(self._gaussian, status.reserved_units))

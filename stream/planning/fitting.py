@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Fitting"]
 
 _ENDLESS: Final = 10_000
+_CUT: Final = "…"
 _NAME: Final = 8  # columns that a name may be folded to before a table is told in words
 
 
@@ -33,7 +34,14 @@ class Fitting:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the table, or its words."""
-        yield self.table if self._needs(console, options) <= options.max_width else self._in_words()
+        yield self.table if self._fits(console, options) else self._in_words()
+
+    def _fits(self, console: Console, options: ConsoleOptions) -> bool:
+        if self._needs(console, options) > options.max_width:
+            return False
+        # rich narrows all columns alike, some below their longest word before others have to give
+        drawn = console.render_lines(self.table, options)
+        return not any(_CUT in segment.text for line in drawn for segment in line)
 
     def _needs(self, console: Console, options: ConsoleOptions) -> int:
         endless = options.update(max_width=_ENDLESS)

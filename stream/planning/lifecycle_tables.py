@@ -54,6 +54,10 @@ def lifecycle_tables(found: Sequence[Steadied]) -> list[RenderableType]:
     )
     table.caption_justify = "left"
     shown: list[RenderableType] = [Fitting(table)]
+    turned = [one.query for one in found if one.promise != "misses"]
+    if turned:
+        said = "false alarms are promised up to the threshold, so misses are of conditions that"
+        shown.append(Text(f"{', '.join(turned)}: {said} hold with twice the tolerance to spare"))
     bound = [one.query for one in found if not one.independent]
     if bound:
         names = ", ".join(bound)
@@ -76,6 +80,7 @@ def lifecycle_lines(found: Sequence[Steadied]) -> Iterator[dict[str, object]]:
             "among": one.terms.among,
             "resolve_after": one.terms.resolve_after,
             "independent": one.independent,
+            "promise": one.promise,
             "miss": {"window": one.miss, "lasting": one.missed, "ends_early": one.cut},
             "false": {"window": one.false, "within": one.fired, "usual": one.usual},
             "week": None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from operators.conditions.condition import Promised
     from stream.model.lifecycles import Lifecycle
     from stream.model.queries import Query
     from stream.planning.worth import Worth
@@ -39,9 +40,12 @@ class Steadied:
     Args:
         query: the alarm.
         terms: of its lifecycle.
+        promise: which of its errors are bounded up to the threshold itself.
         independent: whether windows are, given the counts; where not, the figures are bounds.
         miss: of one window, at most.
         missed: of a condition that lasts ``among`` windows, at most: it does not fire in them.
+            Misses are of conditions that hold, or of those that hold with twice the tolerance to
+            spare where false alarms are promised up to the threshold.
         cut: while a condition lasts, how likely ``resolve_after`` windows in a row resolve it.
         false: a false ring in one window, at most: where all is as usual, if that is said, else as
             promised below the tolerance; ``None`` where nothing is.
@@ -53,6 +57,7 @@ class Steadied:
 
     query: str
     terms: Lifecycle
+    promise: Promised
     independent: bool
     miss: float
     missed: float
@@ -141,6 +146,7 @@ def _of(worth: Worth) -> Steadied:
     return Steadied(
         query.id,
         terms,
+        query.aim.promise,
         independent,
         miss,
         missed,

@@ -92,6 +92,8 @@ def _alarm(worth: Worth) -> dict[str, Any]:
         "sql": query.sql.strip(),
         "mechanism": query.mechanism,
         "max_fnr": f"{float(query.aim.max_fnr):g}",
+        "max_fpr": f"{float(query.aim.max_fpr or query.aim.max_fnr):g}",
+        "promise": query.aim.promise,
         "tolerance": query.tolerance,
         "worth": worth,
         "svg": None if ringing is None else curve_drawing(worth),

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accountant.units import from_loss_units
 from stream.decisions.records import epsilon_text
+from stream.model.losses import loss_name, rounded_loss
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from accountant.budget.plan import AlarmPlan, ScopePlan
+    from accountant.loss.gaussian import Gaussian
 
 __all__ = ["cap_line", "cap_texts"]
 
 
-def cap_texts(plan: ScopePlan) -> Iterator[str]:
-    """Yield a sentence for every alarm of a budget that has a cap over its periods."""
+def cap_texts(plan: ScopePlan, gaussian: Gaussian | None) -> Iterator[str]:
+    """Yield a sentence for every alarm of a budget that has a cap over its periods.
+
+    Args:
+        plan: the budget's.
+        gaussian: what it promises; ``None`` where that is a pure epsilon.
+    """
+    counted = "" if gaussian is None else f"{loss_name(gaussian)} "
     for alarm in plan.alarms:
         if alarm.windows_cap is None or alarm.worst_units is None or alarm.uncapped_units is None:
             continue
         windows = "one window" if alarm.windows_cap == 1 else f"{alarm.windows_cap} windows"
-        paid, whole = (_shown(units) for units in (alarm.worst_units, alarm.uncapped_units))
-        saved = f"{paid} a period instead of {whole}"
+        paid, whole = (
+            rounded_loss(gaussian, units) for units in (alarm.worst_units, alarm.uncapped_units)
+        )
+        saved = f"{counted}{paid} a period instead of {whole}"
         if alarm.worst_units == alarm.uncapped_units:
-            saved = f"{paid} a period, as without it: no period has more windows"
+            saved = f"{counted}{paid} a period, as without it: no period has more windows"
         yield f"{alarm.query}: a person counts in {windows} of a period at most: {saved}"
 
 
@@ -36,7 +45,3 @@ def cap_line(alarm: AlarmPlan) -> dict[str, object]:
         "windows_per_period": alarm.windows_cap,
         "uncapped": epsilon_text(alarm.uncapped_units),
     }
-
-
-def _shown(units: int) -> str:
-    return f"{float(from_loss_units(units)):.3f}"

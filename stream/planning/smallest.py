@@ -195,8 +195,11 @@ class _Bench:
 
     def epsilon_max(self) -> Change:
         """Raise the wall itself, to four decimals."""
+        needed = epsilon_needed(self._worst, self._gaussian)
         amount = self._worst / self._wall - 1 if self._wall else math.inf
-        values = {self._scope: epsilon_needed(self._worst, self._gaussian)}
+        if self._gaussian is not None:  # rho grows otherwise than what is written
+            amount = float(Fraction(needed) / self._gaussian.epsilon) - 1
+        values = {self._scope: needed}
         return Change(ChangeKind.EPSILON_MAX, (), values, amount)
 
     def _change(

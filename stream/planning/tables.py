@@ -65,13 +65,14 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
         shown += [Text(share.text) for share in one.panes]
         if one.panes and not one.plan.fits and one.plan.worst_units is not None:
             shown.append(Text(_less_text(one.plan.worst_units)))
-        shown += map(Text, cap_texts(one.plan))
+        shown += map(Text, cap_texts(one.plan, alarms.budget.gaussian))
         if one.totals is not None:
             shown.append(Text(_totals_text(one.totals, alarms.budget.gaussian)))
         if one.runs:
             shown.append(Fitting(_runs_table(one.runs, alarms)))
         if one.plan.sharing is not None and len(one.plan.alarms) > 1:
-            shown += _sharing_tables(one.plan.sharing, len(one.plan.alarms))
+            few = len(one.plan.alarms)
+            shown += _sharing_tables(one.plan.sharing, few, alarms.budget.gaussian)
         if one.plan.worst_units is None or not one.plan.fits:
             shown.append(Text(_refusal_text(one, alarms)))
         if one.played is not None and (one.played.fewer or not one.played.whole):
@@ -184,31 +185,34 @@ def _totals_text(totals: Totals, gaussian: Gaussian | None) -> str:
     )
 
 
-def _sharing_tables(sharing: Sharing, alarms: int) -> list[RenderableType]:
+def _sharing_tables(
+    sharing: Sharing, alarms: int, gaussian: Gaussian | None
+) -> list[RenderableType]:
     shown: list[RenderableType] = []
+    counted = "" if gaussian is None else f"{loss_name(gaussian)} "
     if sharing.pairs:
         table = Table(title="which alarms share rows", title_justify="left")
         for heading in ("alarms", "share rows"):
             table.add_column(heading)
-        for heading in ("sum", "worst row", "saved"):
+        for heading in (f"{counted}sum", "worst row", "saved"):
             table.add_column(heading, justify="right")
         for pair in sharing.pairs:
             table.add_row(
                 f"{pair.left}, {pair.right}",
                 Text("yes" if pair.shared else f"no: {_why(pair)}"),
-                _decimals(pair.plain_units),
-                _decimals(pair.composed_units),
+                rounded_loss(gaussian, pair.plain_units),
+                rounded_loss(gaussian, pair.composed_units),
                 f"{float(pair.saving):.0%}",
             )
         shown.append(Fitting(table))
     overlap = sharing.overlap
-    counted = f", {sharing.shared} pairs share rows, {sharing.separate} do not"
+    pairs = f", {sharing.shared} pairs share rows, {sharing.separate} do not"
     shown.append(
         Text(
-            f"all {alarms}: sum {_decimals(int(overlap.plain))}, worst row"
-            f" {_decimals(int(overlap.upper_bound))}"
+            f"all {alarms}: {counted}sum {rounded_loss(gaussian, int(overlap.plain))}, worst row"
+            f" {rounded_loss(gaussian, int(overlap.upper_bound))}"
             f" ({'exact' if overlap.exact else 'safe bound'}): parallel composition saves"
-            f" {float(sharing.gain):.0%}{counted if alarms > MOST_LISTED else ''};"
+            f" {float(sharing.gain):.0%}{pairs if alarms > MOST_LISTED else ''};"
             f" worst row: {', '.join(sharing.worst) or 'none'}"
         )
     )

@@ -18,7 +18,7 @@ __all__ = ["MOST_RATE", "poor_rates", "poor_tolerances", "useful_tolerance"]
 MOST_RATE: Final = Fraction(1, 5)
 """An alarm that errs more often than this is a poor one."""
 
-_ADDED_UP: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS, Weight.SUM})
+_ADDED_UP: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS, Weight.SUM, Weight.LINEAR})
 
 
 def useful_tolerance(query: Query, name: str) -> int:

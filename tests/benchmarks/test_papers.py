@@ -16,7 +16,7 @@ from pyarrow import parquet
 from scipy.integrate import quad
 
 from benchmarks.papers import __main__ as command
-from benchmarks.papers.data import LOADERS, Events, day, load
+from benchmarks.papers.data import LOADERS, day, load
 from benchmarks.papers.mide import report as mide_report
 from benchmarks.papers.mide import study as mide
 from benchmarks.papers.originals import (
@@ -30,33 +30,10 @@ from benchmarks.papers.probe import study as probe
 from benchmarks.papers.tally import Aggregate, Span, busiest, tally
 from benchmarks.papers.trials import Outcome, measure
 from benchmarks.papers.workloads import QUERIES, SUBQUERIES, Columns, round_range
-from tests.support.papers import FOLDERS, SLICE
+from tests.support.papers import FOLDERS, SLICE, SPANS, made_up
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-SPANS = {workload.data: (workload.reference.first, workload.span.until) for workload in SUBQUERIES}
-
-
-def made_up(name: str, events: int = 20_000, groups: int = 40) -> Events:
-    """Return events of a data set's columns and days, a few groups having most of them."""
-    rng = np.random.default_rng(7)
-    first, until = SPANS[name]
-    group = np.minimum(rng.exponential(4, events).astype(np.int64), groups - 1)
-    return Events(
-        groups=groups,
-        group=group,
-        day=rng.integers(first, until, events),
-        hour=rng.integers(0, 24, events),
-        unit=rng.integers(-1, 200, events),
-        columns={
-            "miles": rng.exponential(3, events),
-            "minutes": rng.integers(0, 60, events),
-            "leaves_borough": rng.random(events) < 0.2,
-            "quantity": rng.integers(-5, 150, events),
-            "price": rng.exponential(4, events),
-        },
-    )
 
 
 def test_statistics_are_counted_as_said() -> None:

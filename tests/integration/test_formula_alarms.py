@@ -180,17 +180,17 @@ def dearest(path: str) -> Fraction:
 
 def test_a_rate_says_its_tolerance_as_it_is_written(tmp_path: Path) -> None:
     """The tolerance of a sum of aggregates is in the sum's own unit, also by its text."""
-    rate = "2 * COUNT(*) FILTER (WHERE n = 9) >= 0.5 * SUM(n) + 100 AND COUNT(*) > 90"
-    tolerance = '{"2 * COUNT(*) FILTER (WHERE n = 9) - 0.5 * SUM(n)": 40.5, "COUNT(*)": 20}'
+    rate = "6 * COUNT(*) FILTER (WHERE n = 9) >= 0.5 * SUM(n) + 100 AND COUNT(*) > 90"
+    tolerance = '{"6 * COUNT(*) FILTER (WHERE n = 9) - 0.5 * SUM(n)": 40.5, "COUNT(*)": 20}'
     path = configured(tmp_path, "event", "", aggregate=rate, tolerance=tolerance)
-    events = visits(tmp_path, [{"hall": [9] * 50 + [0] * 200, "lab": [5] * 200}])
+    events = visits(tmp_path, [{"hall": [9] * 100 + [0] * 200, "lab": [5] * 200}])
     lines = json_lines(tocsin("run", path, "--replay", events, "--json"))
     rooms = [line["predicate"]["room"] for line in lines if "predicate" in line]
     assert "lab" not in rooms
     (query,) = load(Path(path), environ={}).queries.values()
-    assert query.condition.sensitivities == (5, 1)  # of 0.5 each: n = 10 takes 5 from the sum
+    assert query.condition.sensitivities == (10, 1)  # of 0.5 each: n = 10 takes 5 from the sum
     assert query.tolerance == {
-        "2 * COUNT(*) FILTER(WHERE n = 9) - 0.5 * SUM(n) >= 100": "40.5",
+        "6 * COUNT(*) FILTER(WHERE n = 9) - 0.5 * SUM(n) >= 100": "40.5",
         "COUNT(*) > 90": "20",
     }
 

@@ -117,6 +117,16 @@ def test_charge_is_about_the_theoretical_minimum(
     assert tslm.plan.epsilon == Fraction(tslm.units, UNITS_PER_EPSILON)
 
 
+def test_a_rate_near_one_and_a_coarse_promise_are_planned() -> None:
+    """Neither takes the quantile's float for more than it is, nor a table without an end."""
+    near = Promise(Fraction(1, 10**12), 9, 1 - Fraction(2, 10**12))
+    thresholds = np.array([THRESHOLD], dtype=np.int64)
+    plan = gaussian.priced(IntegerTest(Comparison.GT, thresholds, 1), near)
+    assert 1 <= plan.ratio < 10
+    table, lowest = gaussian.Grid(Fraction(0), Fraction(1, 10**6)).table()
+    assert (lowest, table.size) == (-20_000, 40_001)
+
+
 def test_broken_tables_are_caught() -> None:
     """Rounded down for once, read at another sensitivity, or made for pure losses."""
     tslm = planned(1, 20)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-__all__ = ["bounds", "over_counts", "over_vertices", "term"]
+__all__ = ["bounds", "in_decimals", "over_counts", "over_vertices", "term"]
 
 
 def bounds(epsilons: Floats) -> tuple[Floats, Floats]:
@@ -57,3 +60,34 @@ def over_counts(levels: Floats, counts: NDArray[np.int64]) -> float:
         raised = term(low[level] + np.maximum(rest[fits], 0.0)) - term(low[level])
         best = min(best, float((value[fits] + raised).min(initial=math.inf)))
     return best
+
+
+def in_decimals(epsilons: Sequence[float], priors: Sequence[float] | None = None) -> Decimal:
+    """Least entropy over all vertices to 50 digits or more, of the floats as they are."""
+    with localcontext() as context:
+        # The smallest bounds are exp(-2000): the sum of all must still be told from 1.
+        context.prec = 50 + int(max(epsilons) * 2 / math.log(10))
+        costs = [Decimal(float(one)) for one in epsilons]
+        weights = [Decimal(float(one)) for one in priors or [1.0] * len(costs)]
+        pairs = list(zip(weights, costs, strict=True))
+        up = [weight * cost.exp() for weight, cost in pairs]
+        down = [weight * (-cost).exp() for weight, cost in pairs]
+        low, high = [one / sum(up) for one in down], [one / sum(down) for one in up]
+
+        def entropy(p: Decimal) -> Decimal:
+            return -p * p.ln() if p > 0 else Decimal(0)
+
+        ends = [
+            (entropy(lowest), entropy(highest)) for lowest, highest in zip(low, high, strict=True)
+        ]
+        tiny = Decimal(10) ** (8 - context.prec)
+        best = None
+        for one, at_high in product(range(len(costs)), product((0, 1), repeat=len(costs))):
+            others = [(i, at) for i, at in enumerate(at_high) if i != one]
+            p = Decimal(1) - sum(high[i] if at else low[i] for i, at in others)
+            if at_high[one] or not low[one] - tiny <= p <= high[one] + tiny:
+                continue
+            value = entropy(p) + sum(ends[i][at] for i, at in others)
+            best = value if best is None else min(best, value)
+        assert best is not None
+        return best

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
 import sqlalchemy as sa
@@ -11,6 +12,7 @@ from sqlalchemy import event
 
 from accountant.costs.noisy import Noisy
 from accountant.ledger.journal import START
+from accountant.loss.gaussian import Gaussian
 from accountant.records import BudgetTerms, LogIdentity, SeenDecision, Stand
 from accountant.store.declaration import Kind
 from accountant.store.schema import metadata, table_of
@@ -42,6 +44,7 @@ __all__ = ["Edit", "edits", "fill", "tampering"]
 
 _EVENTS = Series("e", 20, 10, 3)
 _FEW = Series("k", period=100, windows=2)
+_PROMISE = Gaussian(Fraction(1), Fraction(1, 10**6))
 _OLD = Series("o", units=2, cells_per_unit=2, period=100, share=4)
 
 
@@ -84,8 +87,8 @@ def fill(ledger: Ledger, clock: Clock) -> None:
     """Put rows into every table of an empty ledger, as those who work with it would.
 
     Budget ``s`` is of unit ``user`` and holds a run, ``old`` of the same and compacted, ``t`` of
-    unit ``event`` with decisions adopted from another timeline, ``idle`` with a query that never
-    decided, ``few`` with one of which people count in two windows.
+    unit ``event`` with decisions adopted from another timeline, ``idle`` Gaussian and with a query
+    that never decided, ``few`` with one of which people count in two windows.
     """
     ledger.journal.note(START)
     ledger.journal.note("clock")
@@ -93,11 +96,12 @@ def fill(ledger: Ledger, clock: Clock) -> None:
         ("s", PrivacyUnit.USER, WHOLE + OTHER.units),
         ("old", PrivacyUnit.USER, 10),
         ("t", PrivacyUnit.EVENT, 5),
-        ("idle", PrivacyUnit.USER, 5),
         ("few", PrivacyUnit.USER, 2),
     ):
         period = "lifetime" if unit is PrivacyUnit.USER else ""
         ledger.pins.register_budget(BudgetTerms(scope, unit, wall, period))
+    idle = BudgetTerms("idle", PrivacyUnit.USER, _PROMISE.wall_units, "lifetime", _PROMISE.text)
+    ledger.pins.register_budget(idle)
     for feed, topic in (("feed", "rooms"), ("old", "doors"), ("t", "badges")):
         identity = TOPIC_ID if feed == "feed" else f"id of {topic}"
         ledger.pins.register_log(LogIdentity(feed, f"cluster {feed}", identity, topic, 2))

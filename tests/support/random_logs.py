@@ -77,7 +77,8 @@ alarms:
   total:
     sql: >
       SELECT room FROM badges GROUP BY room,
-      HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE) HAVING SUM(amount) < 3
+      HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)
+      HAVING SUM(amount) - 0.3 * COUNT(*) FILTER (WHERE open) < 3
     max_fnr: 0.05
     grace: {grace}ms
   mixed:

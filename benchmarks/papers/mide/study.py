@@ -27,7 +27,21 @@ if TYPE_CHECKING:
     from benchmarks.papers.data import Events
     from operators.conditions.atoms import IntegerTest
 
-__all__ = ["FACTORS", "MECHANISMS", "RUNS", "TOLERANCES", "Results", "by_query", "by_tolerance"]
+__all__ = [
+    "BETA",
+    "FACTORS",
+    "FIRST",
+    "MECHANISMS",
+    "ROUNDS",
+    "RUNS",
+    "TOLERANCES",
+    "Planner",
+    "Results",
+    "by_query",
+    "by_tolerance",
+    "measured",
+    "progressive",
+]
 
 BETA = Fraction(1, 20)
 FIRST = Fraction(1, 100_000)
@@ -39,7 +53,8 @@ TOLERANCES = (1, 2, 5, 10, 15, 20, 25, 30)
 Results: TypeAlias = "dict[str, dict[str, Measured]]"
 """What was measured, by setting and mechanism."""
 
-_Planner: TypeAlias = "Callable[[Cells, int], Callable[[], Outcome]]"
+Planner: TypeAlias = "Callable[[Cells, int], Callable[[], Outcome]]"
+"""Of cells and a tolerance in sensitivities: decides all cells once."""
 
 
 def by_query(
@@ -51,7 +66,7 @@ def by_query(
         for level, factor in FACTORS.items():
             if query.data in data:
                 cells = query.cells(data[query.data], factor)
-                found[f"{query.name} {level}"] = _measured(cells, 1, runs)
+                found[f"{query.name} {level}"] = measured(cells, 1, runs)
     return found
 
 
@@ -61,18 +76,55 @@ def by_tolerance(
     """Return what Figure 8 shows, on taxis by busy zone with low thresholds: by u, by mechanism."""
     query = next(query for query in QUERIES if query.name == "taxi 34")
     cells = query.cells(events, FACTORS["L"])
-    return {str(tolerance): _measured(cells, tolerance, runs) for tolerance in tolerances}
+    return {str(tolerance): measured(cells, tolerance, runs) for tolerance in tolerances}
 
 
-def _measured(cells: Cells, tolerance: int, runs: int) -> dict[str, Measured]:
+def measured(
+    cells: Cells, tolerance: int, runs: int, planners: Mapping[str, Planner] | None = None
+) -> dict[str, Measured]:
+    """Return what each mechanism costs and gets wrong on the same cells.
+
+    Args:
+        cells: statistics and thresholds.
+        tolerance: u, in sensitivities.
+        runs: of each mechanism.
+        planners: by name; ``MECHANISMS`` where ``None``.
+    """
     far = cells.distances <= -2 * tolerance
     return {
         name: measure(planner(cells, tolerance), cells.truth, runs, far=far)
-        for name, planner in MECHANISMS.items()
+        for name, planner in (MECHANISMS if planners is None else planners).items()
     }
 
 
-def _ours(planned: Callable[[IntegerTest, Promise], Nlm | Tslm | Ppwlm | Dppwlm]) -> _Planner:
+def progressive(first: Fraction, rounds: int) -> dict[str, Planner]:
+    """Return the mechanisms of several steps, ours and as printed.
+
+    Args:
+        first: epsilon_1.
+        rounds: m.
+    """
+
+    def walk(parts: int) -> Planner:
+        grid = Grid(first, rounds, parts)
+        return _ours(lambda test, promise: Ppwlm.planned(test, promise, grid=grid))
+
+    def choosing(test: IntegerTest, promise: Promise) -> Dppwlm:
+        return Dppwlm.planned(test, promise, grid=Grid(first, rounds, PARTS))
+
+    def original(parts: int) -> Planner:
+        return _printed(lambda u: OriginalProgressive(u, float(BETA), float(first), rounds, parts))
+
+    return {
+        "PPWLM": walk(1),
+        "DPPWLM": _ours(choosing),
+        "full walk": walk(PARTS),
+        "PPWLM, printed": original(0),
+        "DPPWLM, printed": original(PARTS),
+    }
+
+
+def _ours(planned: Callable[[IntegerTest, Promise], Nlm | Tslm | Ppwlm | Dppwlm]) -> Planner:
     def planner(cells: Cells, tolerance: int) -> Callable[[], Outcome]:
         operator = planned(cells.test, Promise(BETA, tolerance * cells.sensitivity))
         noise = NoiseSource()
@@ -81,7 +133,7 @@ def _ours(planned: Callable[[IntegerTest, Promise], Nlm | Tslm | Ppwlm | Dppwlm]
     return planner
 
 
-def _printed(made: Callable[[int], OriginalTslm | OriginalProgressive]) -> _Planner:
+def _printed(made: Callable[[int], OriginalTslm | OriginalProgressive]) -> Planner:
     def planner(cells: Cells, tolerance: int) -> Callable[[], Outcome]:
         original, rng = made(tolerance), np.random.default_rng()
         return lambda: Outcome.of(*original.decide(cells.distances, rng))
@@ -89,27 +141,13 @@ def _printed(made: Callable[[int], OriginalTslm | OriginalProgressive]) -> _Plan
     return planner
 
 
-def _walk(parts: int) -> Callable[[IntegerTest, Promise], Ppwlm]:
-    grid = Grid(FIRST, ROUNDS, parts)
-    return lambda test, promise: Ppwlm.planned(test, promise, grid=grid)
+_STEPS = progressive(FIRST, ROUNDS)
 
-
-def _choosing(test: IntegerTest, promise: Promise) -> Dppwlm:
-    return Dppwlm.planned(test, promise, grid=Grid(FIRST, ROUNDS, PARTS))
-
-
-def _original(parts: int) -> Callable[[int], OriginalProgressive]:
-    return lambda u: OriginalProgressive(u, float(BETA), float(FIRST), ROUNDS, parts)
-
-
-MECHANISMS: Final[Mapping[str, _Planner]] = {
+MECHANISMS: Final[Mapping[str, Planner]] = {
     "NLM": _ours(Nlm.planned),
     "TSLM": _ours(Tslm.planned),
-    "PPWLM": _ours(_walk(1)),
-    "DPPWLM": _ours(_choosing),
-    "full walk": _ours(_walk(PARTS)),
+    **{name: _STEPS[name] for name in ("PPWLM", "DPPWLM", "full walk")},
     "TSLM, printed": _printed(lambda u: OriginalTslm(u, float(BETA))),
-    "PPWLM, printed": _printed(_original(0)),
-    "DPPWLM, printed": _printed(_original(PARTS)),
+    **{name: _STEPS[name] for name in ("PPWLM, printed", "DPPWLM, printed")},
 }
 """Ours, the walk through all levels of DPPWLM's grid, and the algorithms as the paper has them."""

@@ -43,6 +43,7 @@ __all__ = [
     "by_size",
     "by_tree",
     "last_percent",
+    "running",
 ]
 
 MAX_FNR, MAX_FPR = Fraction(1, 20), Fraction(1, 10)
@@ -200,17 +201,18 @@ def _measured(case: Case, runs: int) -> dict[str, Measured]:
 def _probe(mechanism: str, rule: Rule, refine: Refine = "gradual") -> _Maker:
     def maker(case: Case) -> Callable[[], Outcome]:
         aim = case.aim(rule, refine, last_percent(case))
-        return _running(case, mechanism, aim)
+        return running(case, mechanism, aim)
 
     return maker
 
 
 def _naive(case: Case) -> Callable[[], Outcome]:
     tolerances = case.tolerances(case.naive_percent)
-    return _running(case, "tslm", Aim(case.max_fnr, tolerances, apportion="equal"))
+    return running(case, "tslm", Aim(case.max_fnr, tolerances, apportion="equal"))
 
 
-def _running(case: Case, mechanism: str, aim: Aim) -> Callable[[], Outcome]:
+def running(case: Case, mechanism: str, aim: Aim) -> Callable[[], Outcome]:
+    """Return what decides all cells of a case once, by a registered mechanism."""
     operator = create(mechanism, case.condition, aim)
     noise = NoiseSource()
     return lambda: outcome(operator.decide(case.columns.statistics, noise))

@@ -101,7 +101,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
         "on_overrun": "deny: more windows than fit may be asked for; refuse: they may not",
         "epsilon_max": 'never passed: "4", "0.5", 7/2 or a whole number; a bare float is refused',
         "promise": "pure: epsilon_max holds always; gdp: but for delta, by Gaussian privacy",
-        "delta": "promise gdp only: how likely what is published may tell more than epsilon_max",
+        "delta": "promise gdp only: the probability added on top of the factor e^epsilon_max",
         "period": "renewed every period: 12h, 1d, 1w; or lifetime",
         "contribution": "unit user only: what of one person counts in windows and periods",
     },

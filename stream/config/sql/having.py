@@ -8,7 +8,7 @@ is within its range is left out of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -23,6 +23,7 @@ from stream.config.sql.nodes import (
     SqlProblem,
     column,
     first_extra,
+    has_aggregate,
     is_aggregate,
     keyword,
     named,
@@ -84,6 +85,7 @@ class HavingReader:
         timezone: of timestamps written without an offset, in filters.
         notes: receives warnings.
         where: its row filter: what an event can add to a sum of aggregates follows from it.
+        sums: receives what is summed in it: each keeps the sign that it was first written with.
     """
 
     feed: Feed
@@ -93,6 +95,7 @@ class HavingReader:
     timezone: ZoneInfo
     notes: list[SqlProblem]
     where: Where | None = None
+    sums: list[Measure] = field(default_factory=list, repr=False)
 
     def read(self, node: exp.Expr) -> Tree[Asked]:
         """Return the comparisons of a condition.
@@ -123,7 +126,7 @@ class HavingReader:
         if is_linear(node):
             whole = linear_of(node, self.measure_of)
             if not whole.number:
-                return Key(self._summed(whole, node, turned=False)[0])
+                return Key(self._summed(whole, node, turned=True)[0])
         if not isinstance(node, exp.Between) and type(node) not in COMPARISONS:
             raise SqlProblem("not one comparison", "", 0)
         asked = tuple(self.read(node).leaves())
@@ -147,8 +150,7 @@ class HavingReader:
         if comparison is None:
             raise self._unreadable(node)
         left, right = unwrapped(node.this), unwrapped(node.expression)
-        turned = is_aggregate(right) and not is_aggregate(left)
-        if isinstance(left, exp.Bracket) if is_linear(left, right) else turned:
+        if has_aggregate(right) and not has_aggregate(left):
             left, right, comparison = right, left, comparison.flipped
         return self._compared(left, comparison.negated if negate else comparison, right)
 
@@ -202,6 +204,7 @@ class HavingReader:
             whole = whole.plus(linear_of(right, self.measure_of), -1)
             threshold = Threshold(start(right), number=-whole.number)
         measure, sign = self._summed(whole, left, turned=threshold.number is not None)
+        self.sums.append(measure)
         if sign > 0 or threshold.number is None:
             return Asked(measure, comparison, threshold)
         threshold = Threshold(threshold.offset, number=-threshold.number)
@@ -214,7 +217,7 @@ class HavingReader:
             feed=self.feed,
             group=self.group,
             offset=start(node),
-            turned=turned,
+            turned=self.sums if turned else None,
         )
 
     def _says_nothing(self, asked: Asked) -> bool:

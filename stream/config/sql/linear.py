@@ -4,6 +4,9 @@
 bought) - 0.2 * COUNT(*)`` comes to. Coefficients are exact fractions. What such a sum can be is a
 whole multiple of a step, the greatest that all its terms are multiples of, and it is counted in
 that step: nothing is rounded, and one event moves it by what it adds to all its terms together.
+
+It keeps the sign that it was first written with, the left side less the right one: what is said of
+it elsewhere, as of its usual value, is said of what was written.
 """
 
 from __future__ import annotations
@@ -20,12 +23,12 @@ from operators.conditions.weights import Weight
 from stream.config.alarms.reduction import LARGEST_STATISTIC, Function
 from stream.config.sql.comparisons import Measure
 from stream.config.sql.kinds import span_of_terms
-from stream.config.sql.nodes import SqlProblem, is_aggregate, numeric, start, unwrapped
+from stream.config.sql.nodes import SqlProblem, has_aggregate, numeric, start, unwrapped
 from stream.model.numbers import decimal
 from stream.model.queries import Term
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from stream.model.feeds import Feed
     from stream.model.filters import Where
@@ -60,7 +63,7 @@ class Linear:
 
 def is_linear(*sides: exp.Expr) -> bool:
     """Tell whether a comparison has aggregates on both sides, or arithmetic around one."""
-    summed = [side for side in sides if _has_aggregate(side)]
+    summed = [side for side in sides if has_aggregate(side)]
     return len(summed) > 1 or any(isinstance(side, _ARITHMETIC) for side in summed)
 
 
@@ -119,7 +122,7 @@ def linear_measure(
     feed: Feed,
     group: Collection[str],
     offset: int,
-    turned: bool,
+    turned: Collection[Measure] | None,
 ) -> tuple[Measure, int]:
     """Return the aggregate that some arithmetic computes, its number left out, and a sign.
 
@@ -131,8 +134,9 @@ def linear_measure(
         feed: whose events it reads.
         group: fields of GROUP BY.
         offset: where it stands.
-        turned: whether the first coefficient shall be above 0, so that all writings of a
-            comparison with a number give one aggregate.
+        turned: sums that were read before: the negative of one of them is given as that one, and
+            that of an aggregate as that aggregate, so that all writings of a comparison with a
+            number share one. ``None`` where the sign stays.
 
     Returns:
         The aggregate, or the plain one that it is, and -1 where it is the negative of what was
@@ -149,18 +153,17 @@ def linear_measure(
     if not parts:
         message = "these aggregates cancel each other: the outcome is the same whatever the data"
         raise SqlProblem(message, "check the coefficients", offset)
-    sign = -1 if turned and parts[0][1] < 0 else 1
-    parts = [(measure, sign * factor) for measure, factor in parts]
+    before = {(known.terms, known.step): known for known in turned or ()}
+    negative = [(measure, -factor) for measure, factor in parts]
+    for tried, sign in ((parts, 1), (negative, -1)):
+        if (known := before.get(_counted(tried, feed))) is not None:
+            return known, sign
+    sign = 1
+    if turned is not None and len(parts) == 1 and parts[0][1] < 0:
+        parts, sign = negative, -1
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0], sign
-    shares = [factor * measure.unit_on(feed) for measure, factor in parts]
-    step = Fraction(
-        gcd(*(share.numerator for share in shares)), lcm(*(share.denominator for share in shares))
-    )
-    terms = tuple(
-        _term(measure, int(share / step), feed)
-        for (measure, _), share in zip(parts, shares, strict=True)
-    )
+    terms, step = _counted(parts, feed)
     if sum(abs(term.factor) * term.alone.largest for term in terms) >= LARGEST_STATISTIC:
         message = "an event's weight in this sum is beyond 62 bits"
         raise SqlProblem(message, "write coefficients with fewer digits", offset)
@@ -187,10 +190,6 @@ def linear_measure(
     return measure, sign
 
 
-def _has_aggregate(node: exp.Expr) -> bool:
-    return any(is_aggregate(part) for part in node.walk())
-
-
 def _checked(linear: Linear, node: exp.Expr) -> Linear:
     """Return it, if its numbers have not grown beyond all use.
 
@@ -202,6 +201,21 @@ def _checked(linear: Linear, node: exp.Expr) -> Linear:
             message = "a coefficient is far beyond 62 bits"
             raise SqlProblem(message, "write a smaller number", start(node))
     return linear
+
+
+def _counted(
+    parts: Sequence[tuple[Measure, Fraction]], feed: Feed
+) -> tuple[tuple[Term, ...], Fraction]:
+    """Return the terms, and the greatest step that all of them are multiples of."""
+    shares = [factor * measure.unit_on(feed) for measure, factor in parts]
+    step = Fraction(
+        gcd(*(share.numerator for share in shares)), lcm(*(share.denominator for share in shares))
+    )
+    terms = (
+        _term(measure, int(share / step), feed)
+        for (measure, _), share in zip(parts, shares, strict=True)
+    )
+    return tuple(terms), step
 
 
 def _term(measure: Measure, factor: int, feed: Feed) -> Term:

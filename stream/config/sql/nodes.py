@@ -25,6 +25,7 @@ __all__ = [
     "SqlProblem",
     "column",
     "first_extra",
+    "has_aggregate",
     "is_aggregate",
     "keyword",
     "named",
@@ -195,6 +196,11 @@ def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
 def is_aggregate(node: exp.Expr) -> bool:
     """Tell whether a node computes an aggregate, filter included."""
     return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup)
+
+
+def has_aggregate(node: exp.Expr) -> bool:
+    """Tell whether there is an aggregate anywhere in a node."""
+    return any(is_aggregate(part) for part in node.walk())
 
 
 def numeric(node: exp.Expr) -> Fraction | None:

@@ -17,6 +17,7 @@ VALUES: tuple[Edit, ...] = (
     ('epsilon_max: "40"', 'epsilon_max: "40"\n  delta: "1e-6"', "23:10", "remove it, or write promise: gdp"),
     ('epsilon_max: "40"', 'epsilon_max: "40"\n  promise: gdp\n  delta: "0.5"', "24:10", 'write delta: "1e-6"'),
     ('epsilon_max: "40"', 'epsilon_max: "40"\n  promise: gdp\n  delta: soon', "24:10", 'write delta: "1e-6"'),
+    ('epsilon_max: "40"', 'epsilon_max: "0.000000001"\n  promise: gdp\n  delta: "1e-18"', "22:16", 'write epsilon_max: "4"'),
     ('epsilon_max: "40"', 'epsilon_max: "400"\n  promise: gdp\n  delta: "1e-6"', "22:16", 'write epsilon_max: "4"'),
     ('epsilon_max: "40"', "epsilon_max: .inf", "22:16", 'write it as "4", "0.5" or "7/2", in quotes'),
     ('epsilon_max: "40"', "epsilon_max: Infinity", "22:16", 'write it as "4", "0.5" or "7/2", in quotes'),

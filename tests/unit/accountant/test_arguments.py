@@ -194,7 +194,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "to_loss_units": (accountant.to_loss_units, {"epsilon": HALF}),
     "floor_loss_units": (accountant.floor_loss_units, {"epsilon": HALF}),
     "from_loss_units": (accountant.from_loss_units, {"units": 1}),
-    "min_entropy": (accountant.min_entropy, {"epsilons": [0, 1], "node_limit": 100}),
+    "min_entropy": (
+        accountant.min_entropy,
+        {"epsilons": [0, 1], "priors": [1, 2], "node_limit": 100},
+    ),
     "maximum_overlap": (
         accountant.maximum_overlap,
         {"regions": [accountant.Region.where(day={"mon"})], "weights": [1], "composition": "sum"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from operator import gt, lt
@@ -18,7 +18,7 @@ from accountant.costs import minentropy
 from accountant.costs.minentropy import NODE_LIMIT, min_entropy, min_entropy_levels
 from accountant.costs.posteriors import box_of
 from accountant.costs.vertices import VertexSearch
-from tests.support.entropies import bounds, over_counts, over_vertices, term
+from tests.support.entropies import bounds, in_decimals, over_counts, over_vertices, term
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -179,34 +179,6 @@ def test_the_bracket_holds_the_exact_value_of_random_costs() -> None:
     for epsilons in cases(60, largest=5, seed=24):
         found = min_entropy(epsilons)
         assert Decimal(found.lower) <= in_decimals(list(epsilons)) <= Decimal(found.upper)
-
-
-def in_decimals(epsilons: list[float]) -> Decimal:
-    """Least entropy over all vertices to 50 digits or more, costs taken as the floats they are."""
-    with localcontext() as context:
-        # The smallest bounds are exp(-2000): the sum of all must still be told from 1.
-        context.prec = 50 + int(max(epsilons) * 2 / math.log(10))
-        costs = [Decimal(float(one)) for one in epsilons]
-        up, down = [cost.exp() for cost in costs], [(-cost).exp() for cost in costs]
-        low, high = [one / sum(up) for one in down], [one / sum(down) for one in up]
-
-        def entropy(p: Decimal) -> Decimal:
-            return -p * p.ln() if p > 0 else Decimal(0)
-
-        ends = [
-            (entropy(lowest), entropy(highest)) for lowest, highest in zip(low, high, strict=True)
-        ]
-        tiny = Decimal(10) ** (8 - context.prec)
-        best = None
-        for one, at_high in product(range(len(costs)), product((0, 1), repeat=len(costs))):
-            others = [(i, at) for i, at in enumerate(at_high) if i != one]
-            p = Decimal(1) - sum(high[i] if at else low[i] for i, at in others)
-            if at_high[one] or not low[one] - tiny <= p <= high[one] + tiny:
-                continue
-            value = entropy(p) + sum(ends[i][at] for i, at in others)
-            best = value if best is None else min(best, value)
-        assert best is not None
-        return best
 
 
 def test_levels_of_an_alarm_are_exact() -> None:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from accountant.errors import ConfigError
-from accountant.loss.gaussian import Gaussian
-from operators.registry import ALL, create
+from accountant.loss.gaussian import Gaussian, mu_of
+from accountant.units import from_loss_units
+from operators.formulas.mirrored import Mirrored
+from operators.registry import ALL, create, price
+from operators.single.adapter import Single
+from operators.single.tslm import Tslm
 from stream.config.loading import examine
 from stream.model.fingerprints import fingerprint
+from tests.statistical.enumeration import ONE
+from tests.support.normal import quantile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,6 +93,31 @@ def test_one_comparison_is_paid(tmp_path: Path, unit: str, having: str, window: 
     alone = create(before.mechanism, before.condition, before.aim)
     assert operator.plan.epsilon != alone.plan.epsilon
     assert query.fingerprint == fingerprint(query, budget) != before.fingerprint
+
+
+@pytest.mark.parametrize("having", ["COUNT(*) > 30", "COUNT(*) < 30"])
+def test_false_alarms_promised_first_are_paid(tmp_path: Path, having: str) -> None:
+    """The mirrored decision keeps both rates exactly, and its neighbours are mu-GDP at its rho."""
+    keys = "tolerance: 9\n    max_fpr: 0.01\n    promise: false_alarms"
+    report = examined(tmp_path, written(having=having, keys=keys))
+    assert report.alarms is not None, report.errors
+    query = report.alarms.queries["crowd"]
+    operator = create(query.mechanism, query.condition, query.aim)
+    assert operator.plan == price(query.mechanism, query.condition, query.aim)
+    assert isinstance(operator, Mirrored)
+    assert isinstance(operator.negation, Single)
+    silent = operator.negation.operator
+    assert isinstance(silent, Tslm)
+    towards = 1 if ">" in having else -1
+    at = np.array([30, 30 + towards * (1 + 2 * 9)])  # false still, and true beyond the tolerance
+    laws = [silent.law(np.array([each, each])) for each in at]
+    false_ring, miss = (1 - Fraction(int(laws[0][0]), ONE), Fraction(int(laws[1][0]), ONE))
+    assert false_ring <= Fraction(1, 100)
+    assert miss <= Fraction(1, 20)
+    mu = mu_of(silent.units) + Fraction(1, 2**85)  # more than a quantile here is off by
+    steps = [quantile(Fraction(each, ONE)) for each in silent.probabilities.tolist()]
+    assert all(0 < high - low <= mu for low, high in pairwise(steps))
+    assert operator.plan.epsilon == from_loss_units(silent.units)
 
 
 @pytest.mark.parametrize(

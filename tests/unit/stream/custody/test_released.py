@@ -104,6 +104,8 @@ def _changed(record: Record, name: str) -> Record:
     now = getattr(record, name)
     if name == "outcome":
         return msgspec.structs.replace(record, outcome="denied", reason="budget")
+    if name in {"promise", "rho", "rho_units"}:
+        return _of_the_other_promise(record)
     if name in {"window_start", "window_end", "next_start"}:
         now = iso_utc(from_iso_utc(now) + 1 if now else 0)
     elif name == "draw":
@@ -121,6 +123,15 @@ def _changed(record: Record, name: str) -> Record:
     else:
         now = "x" if now is None else now / 2 if isinstance(now, float) else now + 1
     return msgspec.structs.replace(record, **{name: now})
+
+
+def _of_the_other_promise(record: Record) -> Record:
+    """Return a record of a pure loss as if a Gaussian budget had paid as much."""
+    told = {"rho": "epsilon", "rho_units": "epsilon_units"}
+    fields = {to: of for to, of in told.items() if to in record.__struct_fields__}
+    paid = {to: getattr(record, of) for to, of in fields.items()}
+    none = dict.fromkeys(fields.values(), msgspec.UNSET)
+    return msgspec.structs.replace(record, promise="gdp", **paid, **none)
 
 
 def _edits(records: Sequence[Record]) -> Iterator[tuple[str, list[Record]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -14,6 +15,7 @@ from prometheus_client import Counter, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
 from accountant.ledger.journal import START, Entry
+from accountant.loss.gaussian import Gaussian
 from accountant.records import PartialStatus
 from stream.events.columns import Drop
 from stream.events.units import Units
@@ -375,6 +377,18 @@ def test_the_ledger_is_shown_in_epsilon() -> None:
     assert sample_value(custodian, "tocsin_budget_pending_windows", scope="user") == 7
     assert sample_value(custodian, "tocsin_ledger_sequence", query="quiet") == 17
     assert sample_value(custodian, "tocsin_unpublished_decisions", query="quiet") == 3
+
+
+def test_a_budget_of_another_promise_is_not_shown() -> None:
+    """Its rho is no epsilon, and no delta of the configuration's stands beside it."""
+    metrics = fresh_metrics()
+    status = ledger_status(spent=3_500_000 * MICRO)
+    promise = Gaussian(Fraction(4), Fraction(1, 10**6)).text
+    other = replace(status.scopes["user"], scope="feed:other", promise=promise)
+    metrics.ledger(replace(status, scopes={**status.scopes, "feed:other": other}))
+    shown = generate_latest(metrics.custodian).decode()
+    assert 'tocsin_budget_spent_epsilon{scope="user"} 3.5' in shown
+    assert "feed:other" not in shown
 
 
 def test_what_the_ledger_says_of_windows_is_shown_as_timestamps() -> None:

@@ -103,6 +103,24 @@ def test_a_plan_says_what_for_does(tmp_path: Path) -> None:
     assert 0 < week["fires"] < week["rings"]
 
 
+def test_a_plan_says_which_conditions_may_be_missed(tmp_path: Path) -> None:
+    """Where false alarms come first, max_fnr is no bound at the threshold, and the plan says so."""
+    lines = "    of: [2, 3]\n    resolve_after: 2\n"
+    assert planned(tmp_path, lines)["promise"] == "misses"
+    path = str(tmp_path / "alarms.yaml")
+    assert "twice the tolerance to spare" not in tocsin("plan", path).stdout
+    turned = planned(tmp_path, lines + "    max_fpr: 0.01\n    promise: false_alarms\n")
+    assert turned["promise"] == "false_alarms"
+    said = " ".join(tocsin("plan", path).stdout.split())
+    assert "misses are of conditions that hold with twice the tolerance to spare" in said
+    (alarm,) = (one for one in json_lines(tocsin("plan", path, "--json")) if "max_fnr" in one)
+    assert alarm["promise"] == "false_alarms"
+    page = tmp_path / "plan.html"
+    assert tocsin("plan", path, "--html", str(page)).exit_code == 0
+    shown = " ".join(page.read_text(encoding="utf-8").split())
+    assert "max_fnr 0.05 of cells beyond twice the tolerance, max_fpr 0.01" in shown
+
+
 def test_of_runs_a_plan_gives_bounds(tmp_path: Path) -> None:
     """Windows of a run share their threshold's noise: nothing is multiplied."""
     line = planned(

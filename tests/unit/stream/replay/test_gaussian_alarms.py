@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -162,6 +163,29 @@ def test_published_records_are_compared_with_the_ledger(ran: Ran) -> None:
         assert tocsin("ledger", ran.path, "verify", "--published", str(saved)).exit_code != 0
 
 
+def test_a_rho_that_is_called_an_epsilon_is_found_without_its_row(ran: Ran, tmp_path: Path) -> None:
+    """Where decisions were archived, and the record and its alarms were altered alike."""
+    path = written(tmp_path)
+    shutil.copy(ran.folder / "ledger.db", tmp_path / "ledger.db")
+    tocsin("ledger", path, "compact")
+    assert " decision(s) moved" in tocsin("ledger", path, "archive", str(tmp_path / "past")).stdout
+    saved = tmp_path / "printed.jsonl"
+    saved.write_text(ran.printed, encoding="utf-8")
+    same = tocsin("ledger", path, "verify", "--published", str(saved))
+    assert same.exit_code == 0, same.stdout + same.stderr
+    lines = [
+        line.replace('"promise":"gdp",', "").replace('"rho', '"epsilon')
+        for line in ran.printed.splitlines()
+    ]
+    saved.write_text("\n".join(lines), encoding="utf-8")
+    altered = tocsin("ledger", path, "verify", "--published", str(saved))
+    first = "number 1 of 'crowd', ledger"
+    assert any(
+        line.startswith(first) and line.endswith("its decision record was altered: promise")
+        for line in (altered.stdout + altered.stderr).splitlines()
+    )
+
+
 def test_what_was_published_is_charged_again(ran: Ran, tmp_path: Path) -> None:
     """A lost ledger is put right from its records; a pure budget does not take them."""
     saved = tmp_path / "printed.jsonl"
@@ -253,6 +277,16 @@ def test_the_plan_says_rho_and_what_it_is_worth(tmp_path: Path) -> None:
     assert "dashed: epsilon_max" not in page
 
 
+def test_the_plan_says_rho_of_caps_and_of_shared_rows(tmp_path: Path) -> None:
+    """Wherever losses are compared: they are no epsilon, and too small for three decimals."""
+    caps = USER + ", contribution: {{windows_per_period: 2}}"
+    text = shown("plan", written(tmp_path, caps))
+    assert "at most: rho 0.02998 a period instead of 0.3598" in text
+    text = shown("plan", written(tmp_path, EVENT))
+    assert "rho sum" in text
+    assert "all 2: rho sum 0.04701, worst row 0.04701 (exact)" in text
+
+
 def test_status_and_losses_say_rho_and_what_it_is_worth(ran: Ran) -> None:
     """For people and for programs."""
     text = shown("ledger", ran.path, "status")
@@ -273,6 +307,7 @@ def test_a_budget_that_is_too_small_says_what_would_do(tmp_path: Path) -> None:
     assert not [one for one in changes if one["change"] == "mechanism"]
     (wall,) = (one for one in changes if one["change"] == "epsilon_max")
     (needed,) = wall["values"].values()
+    assert wall["amount"] == pytest.approx(float(needed) / 2 - 1)
     enough = json_lines(tocsin("plan", written(tmp_path, epsilon=needed), "--json"))
     assert all(line.get("fits", True) for line in enough)
     less = f"{float(needed) - 0.0001:.4f}"

@@ -52,23 +52,26 @@ STAFF = "COUNT(*) FILTER(WHERE kind = 'x')"
     ("having", "text"),
     [
         (f"{STAFF} > 0.2 * COUNT(*)", f"{STAFF} - 0.2 * COUNT(*) > 0"),
-        (f"0.2 * COUNT(*) < {STAFF}", f"{STAFF} - 0.2 * COUNT(*) > 0"),
-        (f"0.2 * COUNT(*) - {STAFF} <= 0", f"{STAFF} - 0.2 * COUNT(*) >= 0"),
+        (f"0.2 * COUNT(*) < {STAFF}", f"-{STAFF} + 0.2 * COUNT(*) < 0"),
+        (f"0.2 * COUNT(*) - {STAFF} <= 0", f"-{STAFF} + 0.2 * COUNT(*) <= 0"),
+        (f"20 < {STAFF} - 0.2 * COUNT(*)", f"{STAFF} - 0.2 * COUNT(*) > 20"),
+        ("SUM(age) - 0.5 * COUNT(*) >= 20.3", "-0.5 * COUNT(*) + SUM(age) >= 20.3"),
         (f"NOT {STAFF} <= COUNT(*) / 5", f"{STAFF} - 0.2 * COUNT(*) > 0"),
         (f"{STAFF} >= 1 / 3 * COUNT(*)", f"{STAFF} - 1/3 * COUNT(*) >= 0"),
-        (f"3 * COUNT(age) - (2 * {STAFF} + 1) >= 9", f"2 * {STAFF} - 3 * COUNT(age) <= -10"),
+        (f"3 * COUNT(age) - (2 * {STAFF} + 1) >= 9", f"-2 * {STAFF} + 3 * COUNT(age) >= 10"),
         ("COUNT(*) > SUM(paid)", "COUNT(*) - SUM(paid) > 0"),
         ("COUNT(*) - 5 > 0.0", "COUNT(*) > 5"),
         ("10 - COUNT(*) >= 0", "COUNT(*) <= 10"),
         ("2 * COUNT(*) > 9", "2 * COUNT(*) > 9"),
         ("-SUM(paid) + 2 * SUM(paid) < 3", "SUM(paid) < 3"),
         (f"seats[room] < COUNT(*) - 0.5 * {STAFF} OR COUNT(*) > 3", None),
+        ("-COUNT(*) > seats[room] OR COUNT(*) > 2 * COUNT(age)", None),
         ("COUNT(*) - 2 * COUNT(age) BETWEEN 1 AND 5", None),
         (f"COUNT(*) = 2 * {STAFF}", None),
     ],
 )
 def test_arithmetic_is_brought_to_one_side(having: str, text: str | None) -> None:
-    """Both sides become one sum, in an order of its own, compared with a number or a table."""
+    """Both sides become one sum, its sign as written, compared with a number or a table."""
     leaves = list(read(having).leaves())
     if text is not None:
         (asked,) = leaves
@@ -90,7 +93,7 @@ def test_arithmetic_is_brought_to_one_side(having: str, text: str | None) -> Non
         (f"{STAFF} > 2 * COUNT(*) FILTER (WHERE kind = 'y')", (1, -2), Fraction(1), 2),
         (f"{STAFF} + 2 * COUNT(*) FILTER (WHERE kind <> 'y') > 9", (2, 1), Fraction(1), 3),
         # Half units, from -2 to 3: the sum moves by 6 of them at most, less the event itself.
-        ("SUM(paid) > COUNT(paid)", (2, -1), Fraction(1, 2), 6),
+        ("SUM(paid) > COUNT(paid)", (-2, 1), Fraction(1, 2), 6),
         ("SUM(paid) FILTER (WHERE paid > 0) > COUNT(*)", (1, -2), Fraction(1, 2), 4),
         ("4 * COUNT(*) - 6 * COUNT(age) > 1", (2, -3), Fraction(2), 2),
     ],
@@ -117,6 +120,17 @@ def test_where_says_which_events_there_are() -> None:
     parsed = parse_sql(filtered + both, feeds={"badges": feed}, tables=[], timezone=zone)
     (asked,) = parsed.having.leaves()
     assert (asked.measure.least, asked.measure.most) == (1, 1)
+
+
+def test_the_sum_is_what_was_written_and_not_its_negative() -> None:
+    """What is said of its usual value elsewhere is said of the left side less the right one."""
+    for having, falls in (("SUM(paid) > 2 * COUNT(*)", False), ("2 * COUNT(*) < SUM(paid)", True)):
+        (spec,) = counted(having).aggregates
+        (statistic,) = set(added_up(spec, [("x", 0, Fraction(3)), ("y", 0, Fraction(2))]).tolist())
+        assert statistic * spec.per_unit == (-1 if falls else 1), having
+    shared = counted("SUM(paid) - COUNT(*) > 3 OR COUNT(*) - SUM(paid) > 9 OR COUNT(*) > SUM(paid)")
+    (spec,) = shared.aggregates
+    assert [atom.text.count(" < ") for atom in shared.atoms] == [0, 1, 1]
 
 
 BAD = [

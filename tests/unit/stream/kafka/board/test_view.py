@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
+from accountant.loss.gaussian import Gaussian
 from accountant.units import Contribution, PrivacyUnit
 from stream.kafka.board.view import _REASONS
 from stream.model.alarms import Budget
@@ -197,6 +199,18 @@ def test_the_promise_is_what_the_configuration_says(
     assert terms["period"].startswith(said[1])
     assert "e^3.5 times" in terms["promise"]
     assert "does not say what the budget is" in Page(Scene().html()).text
+
+
+def test_a_gaussian_promise_has_its_delta_beside_it() -> None:
+    """On its own line and in the sentence; a pure one has none."""
+    promise = Gaussian(Fraction(7, 2), Fraction(1, 10**6))
+    pure = Budget(PrivacyUnit.USER, Fraction(7, 2), DAY, Contribution())
+    terms = dict(Scene(setup_of(budget=replace(pure, gaussian=promise))).view().promise)
+    assert terms["delta"] == "1e-06 (promise gdp)"
+    assert "e^3.5 times as likely, but for 1e-06 of probability" in terms["promise"]
+    pure_terms = dict(Scene(setup_of(budget=pure)).view().promise)
+    assert "delta" not in pure_terms
+    assert "but for" not in pure_terms["promise"]
 
 
 def test_noisy_counts_are_shown_where_they_are_released() -> None:

@@ -1,0 +1,106 @@
+"""The papers' claims at their own scale, in short: that crowds are what they are said to be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from benchmarks.papers.regime import report, study
+from benchmarks.papers.regime.crowds import repeated, resampled, spanned
+from benchmarks.papers.tally import Aggregate, Span, tally
+from benchmarks.papers.trials import Measured
+from tests.support.papers import SPANS, made_up
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_repeated_events_repeat_every_count() -> None:
+    """Counts, distinct people and sums are the same multiple in every cell."""
+    events = made_up("retail", 2_000, groups=5)
+    span = Span(*SPANS["retail"])
+    for aggregate in (Aggregate(), Aggregate("distinct"), Aggregate("sum", "quantity", clip=100)):
+        once, often = (tally(each, aggregate, span) for each in (events, repeated(events, 7)))
+        assert (often == 7 * once).all()
+
+
+def test_resampled_events_are_those_there_were() -> None:
+    """Rows are drawn whole, as many as said, all alike likely; nobody known stays nobody."""
+    events = made_up("badges", 500, groups=5)
+    often = resampled(events, 40, np.random.default_rng(5))
+    assert often.group.size == 40 * 500
+    miles, at = np.unique(events.columns["miles"], return_index=True)
+    row = at[np.searchsorted(miles, often.columns["miles"])]
+    assert (events.columns["miles"][row] == often.columns["miles"]).all()
+    assert (events.group[row] == often.group).all()
+    assert ((events.unit[row] < 0) == (often.unit < 0)).all()
+    known = often.unit >= 0
+    assert (often.unit[known] // 40 == events.unit[row][known]).all()
+    drawn = np.bincount(row, minlength=500)
+    assert abs(drawn.var() / 40 - 1) < 0.3  # nearly Poisson; repeated would have none
+    assert drawn.sum() == 40 * 500
+
+
+def test_days_outside_are_left_out() -> None:
+    """A span keeps its first day, and not its last."""
+    events = made_up("taxi", 1_000)
+    first, _ = SPANS["taxi"]
+    kept = spanned(events, first + 2, first + 4)
+    assert set(kept.day.tolist()) == {first + 2, first + 3}
+    assert kept.group.size == np.isin(events.day, [first + 2, first + 3]).sum()
+
+
+def test_the_report_counts_what_was_cheaper(tmp_path: Path) -> None:
+    """A case counts as won where the mean over its runs is below naive's, and only there."""
+    pytest.importorskip("matplotlib")
+    data = study.grown({"taxi": made_up("taxi", 3_000)}, times=3)
+    cases = list(study.scenes(data))
+    assert [each.how for each in cases] == ["repeated"] * 3 + ["resampled"] * 3
+    assert all(set(each.cells.distances % 3) == {0} for each in cases[:2:2])
+    found = report.Found(
+        cases,
+        study.by_query(cases[-2:], 2) | study.by_query(cases[:1], 2),
+        study.by_tolerance(cases[-1], 1, (1, 4)),
+        study.by_first(cases[-1], 1, study.FIRSTS[:2]),
+        study.by_rounds(cases[-1], 1, study.ROUNDS[:2]),
+        [_trial(1, below=True), _trial(1, below=False), _trial(12, below=True)],
+        {"0.05": {"10%": {"fresh": _measured(2.0)}, "90%": {"fresh": _measured(1.0)}}},
+    )
+    text = "\n".join(report.lines_of(found, tmp_path))
+    assert "| 1% | ProBE | 1 of 2 |" in text
+    assert "| 12% | ProBE | 1 of 1 | 0.50 | 1 of 1 | 0 of 0 |" in text
+    assert "the least mean is at 90%" in " ".join(text.split())
+    assert (tmp_path / "tolerance.png").is_file()
+
+
+def test_naive_is_kept_within_alpha() -> None:
+    """The oracle is the widest tolerance whose false alarms are few; ProBE's is as asked for."""
+    data = {"badges": made_up("badges", 3_000)}
+    trials = study.by_last_tolerance(data, 2, times=(1,), sizes=(2,), percents=(6,))
+    assert [each.kind for each in trials] == ["conjunction", "combination", "disjunction"]
+    for each in trials:
+        assert each.kept is not None
+        assert each.kept.fpr <= 0.1
+        assert each.kept_percent == 30 or each.kept.value("mean") > 0
+        assert set(each.probes) == set(study.PROBES)
+
+
+def test_each_phase_may_have_its_part() -> None:
+    """More of beta for phase one settles more cells there; both bounds hold at any split."""
+    events = made_up("taxi", 3_000)
+    found = study.by_split(events, 3, betas=study.SMALLEST[:1], splits=study.SPLITS[::4])
+    assert list(found) == ["0.05"]
+    assert list(found["0.05"]) == ["10%", "90%"]
+    assert all(each["ProBE, fresh"].worst.size == 3 for each in found["0.05"].values())
+
+
+def _trial(percent: int, *, below: bool) -> study.Trial:
+    probes = dict.fromkeys(study.PROBES, _measured(0.5 if below else 2.0))
+    return study.Trial("taxi", "conjunction", 2, 1, percent, _measured(1.0), None, 0, probes)
+
+
+def _measured(epsilon: float) -> Measured:
+    every, none = np.array([epsilon]), np.array([0])
+    return Measured(every, every, every, none, none, 1, 1, none, 1)

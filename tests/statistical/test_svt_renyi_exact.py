@@ -1,0 +1,150 @@
+"""Renyi losses of runs by enumeration: the bounds hold, and adding alarm by alarm is refuted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from accountant.units import UNITS_PER_EPSILON, to_loss_units
+from operators.svt.terms import SvtPlan
+from operators.svt.variants import renyi_loss
+from tests.statistical.svt_law import AT, law, ring_law, rules_of, terms, threshold_law
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ring = Callable[[int], Floats]
+
+ORDERS = (1.5, 2.0, 8.0)
+PATTERNS = ((4, -1), (0, 0), (1, 3), (-2, 2))
+
+
+def divergence(ours: Floats, theirs: Floats, order: float) -> float:
+    """Renyi divergence of two laws on the same outcomes."""
+    seen = ours > 0
+    if (theirs[seen] == 0).any():
+        return math.inf
+    logs = order * np.log(ours[seen]) + (1 - order) * np.log(theirs[seen])
+    return float(np.logaddexp.reduce(logs)) / (order - 1)
+
+
+def exponential_ring(plan: SvtPlan) -> Ring:
+    """Return the chance that a step count rings, per threshold noise."""
+    return lambda step: ring_law(rules_of(plan), step)
+
+
+def laplace_ring(plan: SvtPlan) -> Ring:
+    """As ``exponential_ring``, for discrete Laplace questions of the same rate."""
+    rate = float(plan.query_rate)
+
+    def ring(step: int) -> Floats:
+        needed = AT - step
+        tail = np.exp(-rate * np.maximum(needed, 1 - needed)) / (1 + math.exp(-rate))
+        return np.where(needed > 0, np.exp(-rate * needed) / (1 + math.exp(-rate)), 1 - tail)
+
+    return ring
+
+
+def gaussian_ring(variance: float) -> Ring:
+    """As ``exponential_ring``, for discrete Gaussian questions."""
+    masses = np.exp(-(np.arange(-900, 901) ** 2) / (2 * variance))
+    tails = np.cumsum(masses[::-1])[::-1] / masses.sum()
+
+    def ring(step: int) -> Floats:
+        return np.asarray(tails[np.clip(AT - step + 900, 0, 1800)])
+
+    return ring
+
+
+def transcripts(plan: SvtPlan, ring: Ring, steps: tuple[int, ...]) -> Floats:
+    """Return the probabilities of all answers to one question per cell, 0 past the last alarm."""
+    masses = []
+    for answers in product((False, True), repeat=len(steps)):
+        mass, left, possible = threshold_law(rules_of(plan)), plan.alarms, True
+        for step, answer in zip(steps, answers, strict=True):
+            if left:
+                mass = mass * (ring(step) if answer else 1 - ring(step))
+            possible &= bool(left) or not answer
+            left -= answer
+        masses.append(float(mass.sum()) if possible else 0.0)
+    return np.array(masses)
+
+
+def worst(plan: SvtPlan, ring: Ring, order: float) -> float:
+    """Return the largest divergence over the patterns and all their neighbours."""
+    moves = (0, 1, -1)
+    found = 0.0
+    for steps in PATTERNS:
+        ours = transcripts(plan, ring, steps)
+        for moved in product(moves, repeat=len(steps)):
+            if plan.monotone and min(moved) * max(moved) < 0:
+                continue
+            other = tuple(a + b for a, b in zip(steps, moved, strict=True))
+            found = max(found, divergence(ours, transcripts(plan, ring, other), order))
+    return found
+
+
+def test_transcripts_are_those_of_the_enumeration() -> None:
+    """This file's law of a run is the one of the pure proof's tests."""
+    plan = terms(1)
+    here = transcripts(plan, exponential_ring(plan), (1, 0))
+    there = law(rules_of(plan), (1, 0))
+    np.testing.assert_allclose(sorted(here[here > 0]), sorted(there.values()), rtol=1e-12)
+
+
+@pytest.mark.parametrize("one_sided", [True, False])
+@pytest.mark.parametrize("monotone", [False, True])
+def test_no_run_loses_more_than_its_bound(*, monotone: bool, one_sided: bool) -> None:
+    """Exponential, Laplace and Gaussian questions, against every neighbour of four patterns."""
+    for alarms in (1, 2):
+        plan = terms(alarms, monotone=monotone, one_sided=one_sided)
+        for order in ORDERS:
+            bound = renyi_loss(plan, order)
+            assert bound <= plan.epsilon_units / UNITS_PER_EPSILON
+            for ring in (exponential_ring(plan), laplace_ring(plan)):
+                assert worst(plan, ring, order) <= bound + 1e-9
+            # Tails beyond the table count for nothing at this variance.
+            gauss = renyi_loss(plan, order, variance=4.0, questions=2)
+            assert worst(plan, gaussian_ring(4.0), order) <= gauss + 1e-9
+
+
+def test_noise_too_small_is_caught() -> None:
+    """Questions without noise, and with an eighth of it, break the same check."""
+    plan = terms(1, monotone=True)
+    assert worst(plan, lambda step: (step >= AT).astype(float), 2.0) == math.inf
+    sharp = replace(plan, alarm_units=8 * plan.alarm_units)
+    assert worst(plan, exponential_ring(sharp), 8.0) > renyi_loss(plan, 8.0)
+    assert worst(plan, gaussian_ring(1 / 16), 2.0) > renyi_loss(
+        plan, 2.0, variance=4.0, questions=2
+    )
+
+
+@pytest.mark.parametrize("order", [1.5, 2.0, 4.0])
+def test_adding_alarm_by_alarm_is_refuted(order: float) -> None:
+    """200 alarms of loss 0.1 lose 20 of any order, where min(x, a x^2 / 2) each promises less.
+
+    All cells stand at the threshold, and ring for certain where the threshold's noise is 0, which
+    it nearly always is; a step lower, each rings with exp(-x). One event decides: all rang.
+    """
+    plan = SvtPlan(
+        open_units=to_loss_units(5),
+        alarm_units=to_loss_units(Fraction(1, 10)),
+        alarms=200,
+        monotone=True,
+        one_sided=True,
+    )
+    weights, rules = threshold_law(rules_of(plan)), rules_of(plan)
+    rang = [float((weights * ring_law(rules, step) ** 200).sum()) for step in (0, -1)]
+    ours, theirs = (np.array([p, 1 - p]) for p in rang)
+    lost = divergence(ours, theirs, order)
+    assert 5 + 200 * min(0.1, order * 0.1**2 / 2) < lost - 3
+    assert lost <= renyi_loss(plan, order)

@@ -1,0 +1,219 @@
+"""With priors the bracket holds the least entropy, and posteriors keep their bounds."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from accountant.costs.minentropy import min_entropy
+from accountant.costs.priors import PriorSearch
+from tests.support.entropies import bounds, in_decimals, over_vertices, term
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+def weighted_bounds(epsilons: Floats, priors: Floats) -> tuple[Floats, Floats]:
+    """Bounds on the posterior as the page on min-entropy has them."""
+    down, up = priors * np.exp(-epsilons), priors * np.exp(epsilons)
+    return down / up.sum(), up / down.sum()
+
+
+def least(low: Floats, high: Floats) -> float:
+    """Least entropy over all vertices of what the bounds leave."""
+    return over_vertices(low, np.minimum(high, low + 1 - low.sum()))
+
+
+def cases(number: int, seed: int = 31) -> Iterator[tuple[Floats, Floats]]:
+    """Costs and unequal priors: spread, repeated, free of charge, very rare."""
+    rng = np.random.default_rng(seed)
+    for index in range(number):
+        k = int(rng.integers(2, 10))
+        most = float(rng.choice([0.1, 0.5, 1.0, 3.0]))
+        epsilons = (
+            rng.uniform(0, most, k),
+            rng.choice(rng.uniform(0, most, 2), k),
+            np.where(rng.random(k) < 0.5, 0.0, most),
+        )[index % 3]
+        priors = (
+            rng.uniform(0.01, 1, k),
+            rng.choice([1.0, 2.0, 5.0], k),
+            10 ** rng.uniform(-6, 0, k),
+            np.where(np.arange(k) < k // 2, 0.7, 0.3),
+        )[index % 4]
+        if priors.min() < priors.max():
+            yield epsilons, priors / priors.sum()
+
+
+def differences(epsilons: Floats, priors: Floats, exact: float) -> float:
+    """How far a bracket is from the exact value."""
+    found = min_entropy(epsilons, priors=priors)
+    assert found.lower <= exact + 1e-14
+    assert exact - 1e-14 <= found.upper
+    assert found.upper - found.lower < 1e-9
+    return abs(found.value - exact)
+
+
+def test_equals_every_vertex() -> None:
+    """On about 300 cases of up to 9 predicates the value is exact and the bracket closed."""
+    for epsilons, priors in cases(320):
+        exact = least(*weighted_bounds(epsilons, priors))
+        assert differences(epsilons, priors, exact) < 1e-11, (epsilons, priors)
+
+
+def test_the_bracket_holds_the_exact_value() -> None:
+    """The minimum to 50 digits lies within the rounded bracket, also of rare predicates."""
+    few = [case for case in cases(60, seed=37) if len(case[0]) <= 5]
+    assert len(few) > 15
+    rare = (np.array([0.1, 2.0, 0.4]), np.array([1e-90, 1.0, 0.3]))
+    for epsilons, priors in [*few, rare]:
+        found = min_entropy(epsilons, priors=priors)
+        exact = in_decimals(epsilons.tolist(), priors.tolist())
+        assert Decimal(found.lower) <= exact <= Decimal(found.upper), (epsilons, priors)
+
+
+def test_equal_priors_and_the_misprint_are_caught() -> None:
+    """Bounds for equal priors, or with the paper's misprint, miss the value nearly always."""
+    caught = {"equal": 0, "misprint": 0}
+    tried = 0
+    for epsilons, priors in cases(60, seed=32):
+        if epsilons.max() < 0.05 or np.ptp(epsilons) < 0.01:
+            continue
+        tried += 1
+        low, high = weighted_bounds(epsilons, priors)
+        found = min_entropy(epsilons, priors=priors).value
+        down = priors * np.exp(-epsilons)
+        caught["equal"] += abs(least(*bounds(epsilons)) - found) > 1e-9
+        caught["misprint"] += abs(least(down / down.sum(), high) - found) > 1e-9
+        assert (low <= down / down.sum()).all()
+    assert tried > 30
+    assert min(caught.values()) > 0.9 * tried
+
+
+def test_vertices_of_the_fraction_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without them the search believes in brackets above the minimum."""
+    monkeypatch.setattr(PriorSearch, "_with_fraction", lambda *_: None)
+    wrong = 0
+    for epsilons, priors in cases(320):
+        exact = least(*weighted_bounds(epsilons, priors))
+        wrong += min_entropy(epsilons, priors=priors).lower > exact + 1e-9
+    assert wrong > 0
+
+
+def posteriors(likelihoods: Floats, priors: Floats) -> Floats:
+    """Bayes, per row the likelihoods of an output over that without the record."""
+    joint = likelihoods * priors
+    return np.asarray(joint / joint.sum(axis=1, keepdims=True))
+
+
+def test_posteriors_of_every_output_keep_the_bounds() -> None:
+    """Of all outputs of random mechanisms; bounds for equal priors are broken by some."""
+    rng = np.random.default_rng(33)
+    broken = 0
+    for epsilons, priors in cases(40, seed=34):
+        # Per predicate: a coin of the record's, that its own loss decides how far to trust, with
+        # the outputs of all coins together published. Without the record all coins are fair.
+        k = len(epsilons)
+        outputs = np.array(list(product((0, 1), repeat=k)))
+        share = np.exp(-epsilons * rng.uniform(0, 1, k)) / 2
+        per_coin = np.where(outputs == 1, share, 1 - share) / 0.5
+        inside = np.clip(per_coin, np.exp(-epsilons), np.exp(epsilons))
+        np.testing.assert_array_equal(per_coin, inside)
+        found = posteriors(per_coin, priors)
+        low, high = weighted_bounds(epsilons, priors)
+        assert (found >= low * (1 - 1e-12)).all()
+        assert (found <= high * (1 + 1e-12)).all()
+        gamma = min_entropy(epsilons, priors=priors)
+        assert (term(found).sum(axis=1) >= gamma.lower).all()
+        unweighted = bounds(epsilons)
+        broken += bool(((found < unweighted[0] - 1e-9) | (found > unweighted[1] + 1e-9)).any())
+    assert broken > 20
+
+
+def test_corners_attain_the_sharp_bounds_and_no_more() -> None:
+    """Over all signs of all losses the extremes are the page's sharp bounds, inside the lemma's."""
+    for epsilons, priors in cases(40, seed=35):
+        signs = np.array(list(product((-1.0, 1.0), repeat=len(epsilons))))
+        found = posteriors(np.exp(signs * epsilons), priors)
+        up, down = priors * np.exp(epsilons), priors * np.exp(-epsilons)
+        np.testing.assert_allclose(found.max(axis=0), up / (up + down.sum() - down))
+        np.testing.assert_allclose(found.min(axis=0), down / (down + up.sum() - up))
+        low, high = weighted_bounds(epsilons, priors)
+        assert (found.min(axis=0) >= low * (1 - 1e-12)).all()
+        assert (found.max(axis=0) <= high * (1 + 1e-12)).all()
+
+
+def test_equal_priors_are_as_none() -> None:
+    """In any scale; and a predicate that is out of the question is one fewer."""
+    costs = [0.1, 0.4, 0.4, 0.8]
+    expected = min_entropy(costs)
+    assert min_entropy(costs, priors=[3, 3, 3, 3]) == expected
+    assert min_entropy([*costs, 2.0], priors=iter([Fraction(1, 4)] * 4 + [0])) == expected
+    assert min_entropy(costs, priors=[0, 1, 0, 0]).normalised == 1.0
+    nearly = min_entropy(costs, priors=1 + np.arange(4) * 1e-9)
+    assert nearly.value == pytest.approx(expected.value, abs=1e-7)
+
+
+def test_nothing_spent_keeps_the_priors() -> None:
+    """At cost zero the entropy is that of the priors, at unbounded cost nothing is left."""
+    priors = [0.5, 0.25, 0.25]
+    free = min_entropy([0, 0, 0], priors=priors)
+    assert free.lower <= 1.5 * math.log(2) <= free.upper
+    assert free.normalised == pytest.approx(1.0)
+    spent = min_entropy([800, 900, 1e300], priors=[1e-90, 1, 0.3])
+    assert 0 <= spent.lower <= spent.value <= spent.upper < 1e-9
+
+
+def test_any_limit_keeps_a_true_bracket() -> None:
+    """200 distinct costs and priors: brackets meet, narrow with the limit, and repeat."""
+    rng = np.random.default_rng(36)
+    for most in (0.1, 1.0, 3.0):
+        costs, priors = rng.uniform(0, most, 200), rng.uniform(0.1, 1, 200)
+        limits = (0, 1, 5_000, 40_000, 200_000)
+        brackets = [min_entropy(costs, priors=priors, node_limit=limit) for limit in limits]
+        for limit, found in zip(limits, brackets, strict=True):
+            assert found.nodes * 200 <= limit
+            assert found.lower <= found.value <= found.upper
+        assert max(b.lower for b in brackets) <= min(b.upper for b in brackets)
+        widths = [b.upper - b.lower for b in brackets]
+        assert widths == sorted(widths, reverse=True)
+        assert widths[-1] < 1e-3
+        assert min_entropy(costs, priors=priors) == brackets[-1]
+
+
+@pytest.mark.parametrize(
+    "priors",
+    [
+        [],
+        [1],
+        [1, -1],
+        [0, 0],
+        [1, math.nan],
+        [1, math.inf],
+        "12",
+        ["1", 2],
+        [10**400, 1],
+        [1, 1e-200],
+        3,
+    ],
+)
+def test_priors_that_are_none_are_refused(priors: list[float]) -> None:
+    """Another number of them, negative, no number, all zero, or too far apart."""
+    with pytest.raises(ValueError, match="priors are"):
+        min_entropy([0.1, 0.2], priors=priors)
+
+
+def test_a_negative_limit_is_refused() -> None:
+    """As without priors."""
+    with pytest.raises(ValueError, match="node limit"):
+        min_entropy([1, 2], priors=[1, 2], node_limit=-1)

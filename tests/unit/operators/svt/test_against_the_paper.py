@@ -1,0 +1,100 @@
+"""The planner's run against the paper's split and optimal correction: never dearer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from operators import SvtPlan
+from operators.svt import integer_correction
+from operators.svt.planning import planned_terms
+from tests.support.tree import ROOT
+
+RATE = Fraction(1, 20)
+PAGE = ROOT / "docs" / "proofs" / "svt.md"
+NEGATIVES = (1, 20)
+STEPS = (1, 5, 21, 101)  # odd: the paper's tolerance is half of what lies between
+ALARMS = (1, 10, 50)
+
+
+def planned(steps: int, alarms: int, *, monotone: bool, questions: int = 1) -> SvtPlan:
+    """Return the planner's terms at usual rates."""
+    return planned_terms(steps, RATE, RATE, alarms=alarms, questions=questions, monotone=monotone)
+
+
+def keeps(units: int, steps: int, mine: SvtPlan, negatives: int) -> bool:
+    """Tell whether the paper's run of this loss keeps the promise, in floats.
+
+    Its threshold lies midway, so that either error is ``tolerance`` away from it.
+    """
+    plan = SvtPlan.of_budget(units, mine.alarms, monotone=mine.monotone)
+    tolerance = (steps - 1) // 2
+    r = integer_correction(plan, negatives, tolerance) - tolerance
+    law = replace(plan, correction=r).difference
+    return law.below(r) <= RATE and law.at_least(r + steps) <= RATE / mine.questions
+
+
+def ratio(steps: int, mine: SvtPlan, negatives: int) -> float:
+    """Return about how much dearer the paper's run is, by halving."""
+    low, high = 1.0, 2.0
+    while not keeps(round(high * mine.epsilon_units), steps, mine, negatives):
+        low, high = high, 2 * high
+    for _ in range(12):
+        middle = (low + high) / 2
+        if keeps(round(middle * mine.epsilon_units), steps, mine, negatives):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+@pytest.mark.parametrize("monotone", [True, False])
+@pytest.mark.parametrize("steps", STEPS)
+def test_no_run_of_the_paper_keeps_the_promise_for_less(steps: int, *, monotone: bool) -> None:
+    """At less than the planner's loss the paper's split and correction break the promise."""
+    for alarms, questions, negatives in product(ALARMS, (1, 12), NEGATIVES):
+        mine = planned(steps, alarms, monotone=monotone, questions=questions)
+        for share in (0.3, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 0.999999):
+            units = int(share * mine.epsilon_units)
+            assert not keeps(units, steps, mine, negatives), (alarms, questions, negatives, share)
+
+
+def test_no_correction_saves_the_papers_split() -> None:
+    """60 random promises: with any correction at all, the paper's run at less breaks them."""
+    rng = np.random.default_rng(41)
+    for _ in range(60):
+        beta = Fraction(float(10 ** rng.uniform(-6, -0.5))).limit_denominator(10**9)
+        alpha = Fraction(float(10 ** rng.uniform(-8, -0.5))).limit_denominator(10**10)
+        steps, alarms = int(rng.choice([1, 2, 4, 9, 30, 200])), int(rng.choice([1, 10, 100, 10**4]))
+        monotone = bool(rng.integers(2))
+        mine = planned_terms(steps, alpha, beta, alarms=alarms, questions=1, monotone=monotone)
+        for share in (0.5, 0.9, 0.99, 0.9999):
+            units = int(share * mine.epsilon_units)
+            law = SvtPlan.of_budget(units, alarms, monotone=monotone).difference
+            kept = [
+                law.below(r) <= beta and law.at_least(r + steps) <= alpha
+                for r in range(-steps - 3, 4)
+            ]
+            assert not any(kept), (steps, alarms, monotone, alpha, beta, share)
+
+
+def test_a_dearer_planner_is_caught() -> None:
+    """A plan at five times its price is undercut at once, by the same check."""
+    mine = planned(21, 10, monotone=True)
+    dear = replace(mine, open_units=5 * mine.open_units, alarm_units=5 * mine.alarm_units)
+    assert keeps(int(0.9 * dear.epsilon_units), 21, dear, 1)
+
+
+def test_the_page_has_these_ratios() -> None:
+    """How much dearer the paper's run is for the same promise, as the page's table says."""
+    page = PAGE.read_text(encoding="utf-8")
+    for steps in STEPS:
+        cells = [
+            f"{ratio(steps, planned(steps, alarms, monotone=True), negatives):.2f}"
+            for alarms, negatives in product(ALARMS, NEGATIVES)
+        ]
+        assert f"| {steps} | {' | '.join(cells)} |" in page
