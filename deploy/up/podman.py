@@ -1,9 +1,9 @@
 """Services of a compose file in the order that their conditions ask for, under podman.
 
 ``podman-compose`` hands conditions on to podman, which cannot keep them: before 4.6 it does not
-wait for health, without systemd it never asks for it, and before 5.6 it starts nothing whose
-dependency has ended (``not found in input list``). How a service ended is nobody's question. So
-each is started by itself here, once what it depends on is what it should be.
+wait for health, without systemd it never asks for it, and 4.3 starts nothing whose dependency has
+ended and had a dependency that runs (``not found in input list``). podman-compose 1.6 does not
+look at how a service ended. So each is started here, once what it depends on is as it should be.
 """
 
 from __future__ import annotations
