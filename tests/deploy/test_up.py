@@ -6,6 +6,7 @@ import json
 import os
 import re
 import runpy
+import shutil
 import socket
 import subprocess
 from random import Random
@@ -190,6 +191,7 @@ def test_a_podman_compose_older_than_what_was_seen_is_refused(
     told = tmp_path / "told"
     _engine(tmp_path, "podman", told, code=0)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    _elsewhere(tmp_path, monkeypatch)
     for version, refused in (("1.0.3", True), ("1.5.0", True), ("1.6.0", False), ("1.10.0", False)):
         _podman_compose(tmp_path, told, version, {})
         told.unlink(missing_ok=True)
@@ -209,6 +211,7 @@ def test_podman_starts_nothing_before_its_conditions_are_met(
     _podman(tmp_path, told, sick_for=2, code=0)
     _podman_compose(tmp_path, told, "1.6.0", CONDITIONS)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    _elsewhere(tmp_path, monkeypatch)
     monkeypatch.setattr("deploy.up.podman._EVERY_S", 0.0)
     monkeypatch.delenv("COMPOSE_FILE", raising=False)
     composed.up("podman")
@@ -242,6 +245,7 @@ def test_what_podman_could_not_start_is_named(
     _podman(tmp_path, told, sick_for=sick_for, code=code)
     _podman_compose(tmp_path, told, "1.6.0", CONDITIONS)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    _elsewhere(tmp_path, monkeypatch)
     monkeypatch.setattr("deploy.up.podman._EVERY_S", 0.0)
     monkeypatch.setattr("deploy.up.podman._HEALTH_S", 0.2)
     with pytest.raises(StartError, match=rf"{error}\n  hint: podman logs it"):
@@ -303,3 +307,10 @@ def _podman_compose(
         PODMAN_COMPOSE.format(told=told, version=version, config=config, files=files), "utf-8"
     )
     path.chmod(0o755)
+
+
+def _elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let secrets be made in a folder of the test's: those of a checkout may be in use."""
+    (folder / "deploy").mkdir()
+    shutil.copy(ROOT / "deploy" / "secrets.sh", folder / "deploy")
+    monkeypatch.setattr("deploy.up.composed._ROOT", folder)
