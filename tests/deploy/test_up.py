@@ -55,7 +55,7 @@ case " $* " in
 esac
 echo "${{COMPOSE_FILE-}}" >>{files}
 """
-CONDITIONS = {
+CONDITIONS: dict[str, dict[str, object]] = {
     "worker": {"depends_on": {"rights": {"condition": "service_completed_successfully"}}},
     "rights": {"depends_on": {"broker": {"condition": "service_healthy"}}},
     "broker": {},
