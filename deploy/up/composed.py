@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from deploy.up import podman
 from deploy.up.processes import StartError
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ ENGINES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """By engine: what reads the file."""
 
-_CONDITIONS: Final = (1, 3)
-"""The first podman-compose that waits for what ``depends_on`` names; Debian 12 has 1.0."""
+_SEEN: Final = (1, 6)
+"""The oldest podman-compose that was seen to start it all; Debian 12 has 1.0, which fails."""
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _PROJECT: Final = "tocsin-up"
@@ -42,9 +43,13 @@ def up(engine: str) -> None:
         StartError: it is missing, does not answer, or could not start something.
     """
     _check(engine)
-    _check_conditions(ENGINES[engine][0])
+    _check_version(ENGINES[engine][0])
     subprocess.run(["sh", str(_ROOT / "deploy" / "secrets.sh")], check=True)
-    _compose(engine, "up", "--build", "--detach")
+    if engine == "podman":
+        _compose(engine, "build")
+        podman.start(_command(engine), _PROJECT, _ROOT)
+    else:
+        _compose(engine, "up", "--build", "--detach")
 
 
 def down(engine: str) -> None:
@@ -70,20 +75,24 @@ def _check(engine: str) -> None:
         raise StartError(f"{engine} does not answer:\n{asked.stderr.strip()}")
 
 
-def _check_conditions(program: str) -> None:
+def _check_version(program: str) -> None:
     if program != "podman-compose":
         return
     asked = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     found = re.search(r"podman-compose version:? (\d+)\.(\d+)", asked.stdout + asked.stderr)
-    if found is not None and (int(found[1]), int(found[2])) < _CONDITIONS:
+    if found is not None and (int(found[1]), int(found[2])) < _SEEN:
         raise StartError(
-            f"{found[0]} starts everything at once: topics before the broker answers\n"
-            "  hint: 1.3 or newer waits (`pipx install podman-compose`)"
+            f"{found[0]} is too old\n  hint: take 1.6 or newer (`pipx install podman-compose`)"
         )
 
 
+def _command(engine: str) -> Sequence[str]:
+    return [*ENGINES[engine], "--project-name", _PROJECT]
+
+
 def _compose(engine: str, *words: str) -> None:
-    command: Sequence[str] = [*ENGINES[engine], "--project-name", _PROJECT, *words]
-    done = subprocess.run(command, cwd=_ROOT, check=False)
+    command = [*_command(engine), *words]
+    environment = podman.with_files() if engine == "podman" else None
+    done = subprocess.run(command, cwd=_ROOT, env=environment, check=False)
     if done.returncode != 0:
         raise StartError(f"{' '.join(command)} ended with {done.returncode}")

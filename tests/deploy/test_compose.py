@@ -65,6 +65,29 @@ def test_nothing_is_published_beyond_loopback(compose: dict[str, Any]) -> None:
         assert not int(low) <= int(CUSTODIAN_PORT) <= int(high or low) or port.endswith(":9464")
 
 
+def test_podman_gets_one_port_of_the_range_that_docker_chooses_from(
+    compose: dict[str, Any],
+) -> None:
+    """Its file replaces the workers' ports and nothing else: podman refuses a range for one."""
+    services = _podman_file()["services"]
+    ranged = {
+        name: port.split(":")
+        for name, each in compose["services"].items()
+        for port in each.get("ports", [])
+        if "-" in port
+    }
+    assert services.keys() == ranged.keys()
+    for name, (host, span, inside) in ranged.items():
+        assert services[name] == {"ports": {"replaced": [f"{host}:{span.split('-')[0]}:{inside}"]}}
+
+
+def test_podman_keeps_networks_apart(compose: dict[str, Any]) -> None:
+    """Docker does by itself; podman routes between them unless each is told not to."""
+    networks = _podman_file()["networks"]
+    assert networks.keys() == compose["networks"].keys()
+    assert all(each == {"driver_opts": {"isolate": "true"}} for each in networks.values())
+
+
 def test_the_database_cannot_be_reached_from_outside(compose: dict[str, Any]) -> None:
     """PostgreSQL holds raw aggregates: no port is published, its network is internal."""
     postgres = compose["services"]["postgres"]
@@ -363,6 +386,19 @@ def _properties() -> dict[str, str]:
     text = (ROOT / "deploy" / "kafka" / "server.properties").read_text(encoding="utf-8")
     lines = (line.split("=", 1) for line in text.splitlines() if line[:1] not in ("", "#"))
     return {key: value for key, value in lines}  # noqa: C416  lists of two are not pairs
+
+
+def _podman_file() -> dict[str, Any]:
+    class Loader(yaml.SafeLoader):
+        """Reads what replaces a list, where two files' lists would be put together."""
+
+    def _replacing(loader: yaml.SafeLoader, node: yaml.SequenceNode) -> dict[str, Any]:
+        return {"replaced": loader.construct_sequence(node)}
+
+    Loader.add_constructor("!override", _replacing)
+    text = (ROOT / "deploy" / "up" / "podman.yml").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = yaml.load(text, Loader)  # noqa: S506  a safe loader's child
+    return loaded
 
 
 def _schema(file: Path) -> int:

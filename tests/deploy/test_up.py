@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import runpy
+import shutil
 import socket
 import subprocess
 from random import Random
@@ -33,6 +35,33 @@ ENGINE = """\
 echo "$(basename "$0") $*" >>{told}
 exit {code}
 """
+
+PODMAN = """\
+#!/bin/sh
+echo "podman $*" >>{told}
+case $1 in
+    ps) echo it ;;
+    wait) echo {code} ;;
+    inspect) echo running ;;
+    healthcheck) test "$(grep -c 'podman healthcheck' {told})" -gt {sick_for} ;;
+esac
+"""
+PODMAN_COMPOSE = """\
+#!/bin/sh
+echo "podman-compose $*" >>{told}
+case " $* " in
+    *' --version '*) echo podman-compose version {version} ;;
+    *' config '*) echo '{config}' ;;
+esac
+echo "${{COMPOSE_FILE-}}" >>{files}
+"""
+CONDITIONS: dict[str, dict[str, object]] = {
+    "worker": {"depends_on": {"rights": {"condition": "service_completed_successfully"}}},
+    "rights": {"depends_on": {"broker": {"condition": "service_healthy"}}},
+    "broker": {},
+    "custodian": {"profiles": ["custodian"]},
+}
+"""Of a file's services: not in the order that they start in."""
 
 
 @pytest.fixture
@@ -155,20 +184,73 @@ def test_an_engine_that_does_not_answer_is_said(
         composed.up("docker")
 
 
-def test_a_podman_compose_that_waits_for_nothing_is_refused(
+def test_a_podman_compose_older_than_what_was_seen_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before 1.3 it reads the conditions of depends_on and starts everything at once."""
+    """Nothing is started by it; 1.10 is newer than 1.6."""
     told = tmp_path / "told"
-    for name in ("podman", "podman-compose"):
-        _engine(tmp_path, name, told, code=0)
-    program = tmp_path / "podman-compose"
-    program.write_text(program.read_text("utf-8") + "echo podman-compose version 1.0.3\n", "utf-8")
-    program.write_text(program.read_text("utf-8").replace("exit 0\n", ""), "utf-8")
+    _engine(tmp_path, "podman", told, code=0)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(StartError, match=r"version 1\.0.*\n.*1\.3 or newer"):
+    _elsewhere(tmp_path, monkeypatch)
+    for version, refused in (("1.0.3", True), ("1.5.0", True), ("1.6.0", False), ("1.10.0", False)):
+        _podman_compose(tmp_path, told, version, {})
+        told.unlink(missing_ok=True)
+        if refused:
+            with pytest.raises(StartError, match=rf"version {version[:3]}.*\n.*1\.6 or newer"):
+                composed.up("podman")
+        else:
+            composed.up("podman")
+        assert ("build" in told.read_text("utf-8").split()) is not refused
+
+
+def test_podman_starts_nothing_before_its_conditions_are_met(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Health is asked for, and asked again; an end is waited for, and its code is looked at."""
+    told = tmp_path / "told"
+    _podman(tmp_path, told, sick_for=2, code=0)
+    _podman_compose(tmp_path, told, "1.6.0", CONDITIONS)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    _elsewhere(tmp_path, monkeypatch)
+    monkeypatch.setattr("deploy.up.podman._EVERY_S", 0.0)
+    monkeypatch.delenv("COMPOSE_FILE", raising=False)
+    composed.up("podman")
+    said = told.read_text("utf-8").splitlines()
+    seen = [
+        line.removeprefix("podman-compose --project-name tocsin-up ")
+        for line in said
+        if line.startswith("podman-compose --project") or "healthcheck" in line or " wait" in line
+    ]
+    assert seen == [
+        "build",
+        "config",
+        "up --detach --no-deps broker",
+        *["podman healthcheck run it"] * 3,
+        "up --detach --no-deps rights",
+        "podman wait it",
+        "up --detach --no-deps worker",
+    ]
+    files = set((tmp_path / "files").read_text("utf-8").split())
+    assert files == {"docker-compose.yml:deploy/up/podman.yml"}
+
+
+@pytest.mark.parametrize(
+    ("sick_for", "code", "error"), [(0, 1, "rights ended with 1"), (99, 0, "broker is not healthy")]
+)
+def test_what_podman_could_not_start_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sick_for: int, code: int, error: str
+) -> None:
+    """What a condition waits for and does not come: nothing that needs it is started."""
+    told = tmp_path / "told"
+    _podman(tmp_path, told, sick_for=sick_for, code=code)
+    _podman_compose(tmp_path, told, "1.6.0", CONDITIONS)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    _elsewhere(tmp_path, monkeypatch)
+    monkeypatch.setattr("deploy.up.podman._EVERY_S", 0.0)
+    monkeypatch.setattr("deploy.up.podman._HEALTH_S", 0.2)
+    with pytest.raises(StartError, match=rf"{error}\n  hint: podman logs it"):
         composed.up("podman")
-    assert "up" not in told.read_text("utf-8").split()
+    assert "worker" not in told.read_text("utf-8").split()
 
 
 def test_what_containers_keep_is_removed_under_a_name_of_its_own(
@@ -205,3 +287,30 @@ def _engine(folder: Path, name: str, told: Path, *, code: int) -> None:
     path = folder / name
     path.write_text(ENGINE.format(told=told, code=code), encoding="utf-8")
     path.chmod(0o755)
+
+
+def _podman(folder: Path, told: Path, *, sick_for: int, code: int) -> None:
+    """Write one whose containers are sick at first, and end with a code."""
+    path = folder / "podman"
+    path.write_text(PODMAN.format(told=told, sick_for=sick_for, code=code), "utf-8")
+    path.chmod(0o755)
+
+
+def _podman_compose(
+    folder: Path, told: Path, version: str, services: dict[str, dict[str, object]]
+) -> None:
+    """Write one that tells its version, its file and what it was called with."""
+    path = folder / "podman-compose"
+    config = json.dumps({"services": services})
+    files = folder / "files"
+    path.write_text(
+        PODMAN_COMPOSE.format(told=told, version=version, config=config, files=files), "utf-8"
+    )
+    path.chmod(0o755)
+
+
+def _elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let secrets be made in a folder of the test's: those of a checkout may be in use."""
+    (folder / "deploy").mkdir()
+    shutil.copy(ROOT / "deploy" / "secrets.sh", folder / "deploy")
+    monkeypatch.setattr("deploy.up.composed._ROOT", folder)
