@@ -314,6 +314,7 @@ def _engine(url: str) -> sa.Engine:
     if backend == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
         reach = {"connect_timeout": "5", "tcp_user_timeout": "10000", "keepalives_idle": "10"}
+        reach["client_encoding"] = "utf8"  # from a database in SQL_ASCII texts would come as bytes
         arguments = {name: value for name, value in reach.items() if name not in parsed.query}
         engine = sa.create_engine(parsed, connect_args=arguments, **common)
         event.listen(engine, "connect", _prepare_postgres)
@@ -352,6 +353,11 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _prepare_postgres(connection: Any, _record: Any) -> None:
+    if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
+        raise LedgerError(
+            f"the ledger's database has the encoding {encoding}",
+            hint="create it with ENCODING 'UTF8': names and alarms are any text",
+        )
     connection.autocommit = True
     connection.execute("SET synchronous_commit TO on")
     connection.execute("SET lock_timeout TO '30s'")

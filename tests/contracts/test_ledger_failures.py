@@ -43,6 +43,14 @@ A = Series("a")
 LARGE = b"x" * 1_000_000
 
 
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_of_another_encoding_is_refused(postgres: Postgres, encoding: str) -> None:
+    """It could not hold every text; that is said before anything is made in it."""
+    with pytest.raises(LedgerError, match=encoding) as caught:
+        open_ledger(postgres.new_database(encoding=encoding))
+    assert "UTF8" in caught.value.hint
+
+
 @pytest.mark.usefixtures("by_migrations")
 def test_migrations_lead_to_the_schema(empty_url: str) -> None:
     """The tables that migrations make are the ones the code reads."""

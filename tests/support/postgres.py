@@ -76,16 +76,19 @@ class Postgres:
         """Folder of the server's own tools."""
         return Path(self._server.bin_path)
 
-    def new_database(self, *, copied: str = "") -> str:
+    def new_database(self, *, copied: str = "", encoding: str = "") -> str:
         """Create a database and return its URL.
 
         Args:
             copied: URL of one that it is a copy of, which nobody uses; empty for an empty one.
+            encoding: of its texts, without a locale; the server's where there is none.
         """
         name = f"tocsin_{next(_NUMBERS)}"
         create = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
         if copied:
             create += sql.SQL(" TEMPLATE {}").format(sql.Identifier(_name(copied)))
+        if encoding:
+            create += sql.SQL(" TEMPLATE template0 LOCALE 'C' ENCODING {}").format(encoding)
         with psycopg.connect(self.admin_url, autocommit=True) as connection:
             connection.execute(create)
         return str(self._server.get_uri(database=name))
