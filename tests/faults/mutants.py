@@ -228,8 +228,8 @@ def _rooms_not_capped() -> _Changes:
 def _late_events_counted() -> _Changes:
     make = WindowCounter.__init__
 
-    def patient(self: WindowCounter, *arguments: Any) -> None:
-        make(self, *arguments)
+    def patient(self: WindowCounter, *arguments: Any, **named: Any) -> None:
+        make(self, *arguments, **named)
         self._grace_ms += 3_000
 
     return [(WindowCounter, "__init__", patient)]

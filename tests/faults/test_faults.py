@@ -25,6 +25,8 @@ SEEDS = 200
 PARTS = 20
 SHORT = 3
 MOST = 40
+MISFITS = ("TypeError", "AttributeError", "NameError")
+
 FOUND_FROM = {
     "mark-spent charges nothing": 4,
     "another ledger's spending is not carried over": 4,
@@ -60,6 +62,8 @@ def test_a_broken_protocol_is_found(mutant: str) -> None:
     first = FOUND_FROM.get(mutant, 0)
     outcome = first_violation(range(first, first + MOST), mutant)
     assert outcome is not None
+    # A mutant that does not fit the code it is put into is caught by anything.
+    assert not any(name in told for told in outcome.violations for name in MISFITS)
 
 
 def test_a_campaign_goes_on_where_it_ended(tmp_path: Path) -> None:
