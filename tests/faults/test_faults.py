@@ -38,6 +38,7 @@ FOUND_FROM = {
     "duplicates are counted": 5,
     "idle partitions are cut early": 4,
     "open transactions are read": 5,
+    "late events are counted": 15,
 }
 """Where the hunt for a mutant begins; at 0 where it is not told."""
 
