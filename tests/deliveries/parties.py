@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from kafka import KafkaConsumer, TopicPartition
 from paho.mqtt import client as mqtt
 
-from deploy.kafka.broker import BrokerError
 from deploy.kafka.runtime import HOST
 from stream.logs.lines import Line
+from tests.support.kafka import start_again
 from tests.support.processes import Command
 from tests.support.targets import AlertmanagerServer, Inbox, Mosquitto
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -237,16 +237,8 @@ class Parties:
         return {name: command.ended() for name, command in self.commands.items()}
 
     def start_broker(self) -> None:
-        """Start Kafka again; on a busy machine the first attempt may not be quick enough."""
-
-        def answers() -> bool:
-            try:
-                self._broker.restart()
-            except BrokerError:
-                return False
-            return True
-
-        wait_until("the broker answers again", answers)
+        """Start Kafka again."""
+        start_again(self._broker)
 
     def kill_broker(self) -> None:
         """End Kafka as a crash does."""

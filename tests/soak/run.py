@@ -23,7 +23,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.report import machine
-from deploy.kafka.broker import Broker, BrokerError
+from deploy.kafka.broker import Broker
 from tests.soak.alarms import FEEDS, PARTITIONS, alarms_of, write_configuration
 from tests.soak.crew import Crew, run_command
 from tests.soak.database import Database
@@ -38,6 +38,7 @@ from tests.soak.log import (
 from tests.soak.sensors import Sensors
 from tests.soak.timetable import Fault
 from tests.soak.witness import copied_partials, watch_partials
+from tests.support.kafka import start_again
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class _Soak:
     def _kill_broker(self, _worker: int) -> str:
         self._broker.kill()
         time.sleep(self._pace.away_s)
-        self._start_broker()
+        start_again(self._broker)
         return ""
 
     def _kill_database(self, _worker: int) -> str:
@@ -187,21 +188,9 @@ class _Soak:
         self._wait(time.monotonic() + self._pace.outage_s)
         self._crew.start()  # first: nobody promises them that the others are there
         self._database.start()
-        self._start_broker()
+        start_again(self._broker)
         self._sensors.come_back()
         return ""
-
-    def _start_broker(self) -> None:
-        """Start it again; on a busy machine the first attempt may not be quick enough."""
-
-        def answers() -> bool:
-            try:
-                self._broker.restart()
-            except BrokerError:
-                return False
-            return True
-
-        wait_until("the broker answers again", answers)
 
     def _running(self) -> set[int]:
         return {life.worker for life in self._crew.lives()}

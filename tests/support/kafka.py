@@ -22,11 +22,12 @@ import os
 from typing import TYPE_CHECKING
 
 from deploy.kafka.broker import Broker, BrokerError
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Broker", "BrokerError", "broker_topic"]
+__all__ = ["Broker", "BrokerError", "broker_topic", "start_again"]
 
 _numbers = itertools.count(1)
 
@@ -49,3 +50,16 @@ def broker_topic(
     topic = f"{name}-{os.getpid()}-{next(_numbers)}"
     broker.create_topic(topic, partitions, config)
     return topic
+
+
+def start_again(broker: Broker) -> None:
+    """Start a killed broker; on a busy machine the first attempt may not be quick enough."""
+
+    def answers() -> bool:
+        try:
+            broker.restart()
+        except BrokerError:
+            return False
+        return True
+
+    wait_until("the broker answers again", answers)

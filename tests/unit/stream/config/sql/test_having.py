@@ -26,13 +26,13 @@ from stream.config.alarms.thresholds import Levels, Profiles
 from stream.config.sql.comparisons import Asked
 from stream.config.sql.select import ParsedQuery, SqlProblem, parse_sql
 from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
+from tests.support.marked import assert_refused
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stream.model.queries import AggregateSpec
 
-MARK = "⟦"
 BEFORE = "SELECT room FROM badges GROUP BY room, floor, TUMBLE(ts, INTERVAL '1' HOUR) HAVING "
 FIELDS = (
     Field("person", FieldType.STRING),
@@ -236,12 +236,7 @@ BAD = [
 @pytest.mark.parametrize(("having", "message", "hint"), BAD, ids=lambda text: text[:40])
 def test_everything_else_is_refused_at_its_place(having: str, message: str, hint: str) -> None:
     """What is outside the grammar is named, pointed at, and answered with what to write."""
-    with pytest.raises(SqlProblem) as caught:
-        parse(having.replace(MARK, ""))
-    problem = caught.value
-    assert message in problem.message
-    assert hint in problem.hint
-    assert problem.offset == len(BEFORE) + having.index(MARK), problem.message
+    assert_refused(parse, having, message, hint, before=len(BEFORE))
 
 
 def test_nesting_has_a_limit_and_chains_have_none() -> None:

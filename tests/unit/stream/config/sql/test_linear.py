@@ -25,11 +25,11 @@ from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
 from stream.model.numbers import decimal
 from stream.model.queries import AggregateSpec, Term
 from tests.support import reference
+from tests.support.marked import assert_refused
 from tests.support.reference import FEED, Event, random_terms
 from tests.unit.stream.config.sql.test_having import (
     BEFORE,
     EVENT,
-    MARK,
     counted,
     counts_of,
     parse,
@@ -166,12 +166,7 @@ BAD = [
 @pytest.mark.parametrize(("having", "message", "hint"), BAD, ids=lambda text: text[:40])
 def test_what_is_not_linear_is_refused(having: str, message: str, hint: str) -> None:
     """It is named, pointed at, and answered with what to write."""
-    with pytest.raises(SqlProblem) as caught:
-        parse(having.replace(MARK, ""))
-    problem = caught.value
-    assert message in problem.message
-    assert hint in problem.hint
-    assert problem.offset == len(BEFORE) + having.index(MARK), problem.message
+    assert_refused(parse, having, message, hint, before=len(BEFORE))
 
 
 def test_a_linear_statistic_is_shared_with_its_equal() -> None:

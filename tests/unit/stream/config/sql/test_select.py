@@ -18,8 +18,8 @@ from stream.config.sql.select import ParsedQuery, SqlProblem, parse_sql
 from stream.config.sql.spans import Span
 from stream.model.feeds import Codec, Feed, Field, FieldType
 from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
+from tests.support.marked import assert_refused
 
-MARK = "⟦"
 FIELDS = (
     Field("person", FieldType.STRING),
     Field("room", FieldType.STRING, ("lobby", "lab")),
@@ -246,12 +246,7 @@ BAD = [
 @pytest.mark.parametrize(("sql", "message", "hint"), BAD, ids=lambda text: text[-50:])
 def test_everything_else_is_refused_at_its_place(sql: str, message: str, hint: str) -> None:
     """What is outside the grammar is named, pointed at, and answered with what to write."""
-    with pytest.raises(SqlProblem) as caught:
-        parse(sql.replace(MARK, ""))
-    problem = caught.value
-    assert message in problem.message
-    assert hint in problem.hint
-    assert problem.offset == sql.index(MARK), (problem.message, problem.offset)
+    assert_refused(parse, sql, message, hint)
 
 
 WORDS = [

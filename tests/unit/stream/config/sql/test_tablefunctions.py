@@ -6,11 +6,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from stream.config.sql.select import ParsedQuery, SqlProblem, parse_sql
+from stream.config.sql.select import ParsedQuery, parse_sql
 from stream.config.sql.spans import Span
 from stream.model.feeds import Codec, Feed, Field, FieldType
+from tests.support.marked import MARK, assert_refused
 
-MARK = "⟦"
 BADGES = Feed(
     "badges",
     "b",
@@ -118,9 +118,4 @@ TUMBLE = f"TUMBLE(TABLE badges, DESCRIPTOR(ts), {minutes('60')})"
 )
 def test_other_windows_are_refused_at_their_place(sql: str, message: str, hint: str) -> None:
     """What is wrong, where it stands, and what to write."""
-    with pytest.raises(SqlProblem) as caught:
-        parse(sql.replace(MARK, ""))
-    problem = caught.value
-    assert message in problem.message
-    assert hint in problem.hint
-    assert problem.offset == sql.index(MARK)
+    assert_refused(parse, sql, message, hint)
