@@ -42,7 +42,7 @@ EARLY_HINT: Final = (
 """The hint where a mechanism is asked for early alarms and has none."""
 
 GAUSSIAN_HINT: Final = (
-    "write one comparison of a count or a sum, windows by TUMBLE or HOP and mechanism: tslm, or"
+    "write comparisons of counts and sums, windows by TUMBLE or HOP and mechanism: tslm, or"
     " promise: pure"
 )
 """The hint where a mechanism is asked for what a Gaussian budget pays and has nothing."""
@@ -85,6 +85,7 @@ class Mechanism:
             where it cannot.
         gaussian: makes operators that a Gaussian budget pays, for conditions of one literal;
             ``None`` where there are none.
+        gaussian_formula: the same for conditions of several literals.
         first_phase: whether it looks twice, first with wider tolerances.
         promised: whether it keeps ``max_fnr``; what does not is for experiments, and never for a
             configuration.
@@ -107,6 +108,7 @@ class Mechanism:
     panes: Callable[[Condition, Aim], PaneOperator] | None = None
     early: Maker | None = None
     gaussian: Maker | None = None
+    gaussian_formula: Maker | None = None
     first_phase: bool = False
     promised: bool = True
     definition: Callable[[Condition, Aim], Mapping[str, object]] = lambda _condition, _aim: {}
@@ -161,12 +163,13 @@ class Mechanism:
             raise ArgumentError("an aim has one tolerance for each atom of the formula")
         one = len(condition.formula.literals) == 1
         if aim.gaussian:
-            if self.gaussian is None or not one or aim.looks > 1:
+            paid = self.gaussian if one else self.gaussian_formula
+            if paid is None or aim.looks > 1:
                 raise ConfigError(
                     f"mechanism {self.name!r} does not decide this under a Gaussian promise",
                     hint=GAUSSIAN_HINT,
                 )
-            return self.gaussian
+            return paid
         if aim.looks > 1:
             if self.early is None or not one:
                 raise ConfigError(

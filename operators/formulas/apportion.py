@@ -12,34 +12,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, log, log1p
 from numbers import Rational
 from typing import TYPE_CHECKING, Final, get_args
 
-import numpy as np
-
 from accountant.arguments import EXACT, WHOLE, Kind, expect, instance_of, one_of, or_none
 from accountant.errors import ArgumentError
-from accountant.units import UNITS_PER_EPSILON, from_loss_units
+from accountant.units import from_loss_units
 from operators.base import Promise
 from operators.conditions.condition import Rule
 from operators.conditions.formula import Formula, atom_of
+from operators.formulas.leastunits import least_loss, least_squared
+from operators.formulas.normal_programme import least_squares
 from operators.formulas.programme import Side, least_losses
-from operators.noise.certified import exp_neg_bounds
-from operators.search import least
-from operators.single.tslm import MOST_STEPS, error_rates, theoretical_limit
+from operators.single.tslm import MOST_STEPS, error_rates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
 
-__all__ = ["Apportionment", "Atom", "apportion", "least_loss"]
+__all__ = ["Apportionment", "Atom", "apportion"]
 
 _GRID: Final = 10**24  # rates are decimals of 24 places
-_CERTIFIED_BITS: Final = 256
-_WINDOW: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +95,8 @@ class Apportionment:
 
     One discrete Laplace of rate ``epsilons[key]`` on the statistic, compared per literal with its
     own threshold shift, is such a mechanism; its loss is ``epsilons[key]``, once, however many
-    literals read it.
+    literals read it. Under a Gaussian promise that is ``rho = mu^2 / 2``, and one normal noise of
+    standard deviation ``1 / mu`` is such a mechanism.
 
     Args:
         rule: the rule asked for.
@@ -132,11 +129,14 @@ def apportion(
     max_fpr: Fraction | None = None,
     rule: Rule = "optimal",
     part: Fraction = Fraction(1),
+    gaussian: bool = False,
 ) -> Apportionment:
     """Share the rates of a formula out to its literals.
 
     - ``optimal``: least summed loss. Without ``max_fpr`` the programme is convex and this is the
-      minimum up to the solver's tolerance; with it, a local one. Never dearer than the other rules.
+      minimum up to the solver's tolerance; with it, a local one. Of a Gaussian budget it is the
+      minimum where no rate is above 1/2, with or without ``max_fpr``. Never dearer than the other
+      rules.
     - ``probe``: beta_i = max_fnr w_i / sum of o_y w_y, with w = D/u and o_y the times a literal is
       written.
     - ``equal``: max_fnr over the number of literals (ProBE's naive baseline).
@@ -149,6 +149,7 @@ def apportion(
             formula and gives each literal its miss rate for both errors (MIDE's shift).
         rule: how to share.
         part: of both rates, how much there is to share, in (0, 1]; the rest is for other looks.
+        gaussian: whether the loss is that of normal noise, ``mu^2 / 2``, instead of epsilon.
 
     Raises:
         ValueError: atoms missing or unknown, an unknown rule, inexact rates, a part of nothing or
@@ -171,7 +172,9 @@ def apportion(
     if not 0 < part <= 1:
         raise ArgumentError("the part of the rates that is shared out lies in (0, 1]")
     error_rates(Promise(max_fnr, 0, max_fpr))
-    task = _Task.of(formula, atoms, max_fnr * part, None if max_fpr is None else max_fpr * part)
+    task = _Task.of(
+        formula, atoms, max_fnr * part, None if max_fpr is None else max_fpr * part, gaussian
+    )
     probe = task.shared_out(rule, task.weights, task.occurrences)
     if rule == "probe":
         return probe
@@ -179,25 +182,6 @@ def apportion(
     if rule == "equal":
         return equal
     return min((_optimised(task), probe, equal), key=lambda each: each.epsilon)
-
-
-@lru_cache(maxsize=4096)
-def least_loss(steps: int, alpha: Fraction, beta: Fraction) -> int:
-    """Return the least whole loss units that keep both rates over ``steps`` steps.
-
-    Certified in integers: at a loss of e, with q = exp(-e), the rates are kept by some e-private
-    rule iff q^j - beta q^(2j-k) <= alpha for every j in 0..k.
-
-    Args:
-        steps: k >= 1.
-        alpha: bound on firing at s' = -k.
-        beta: bound on missing at s' = 0; alpha + beta < 1.
-
-    Returns:
-        Loss units, at least 1.
-    """
-    guess = round(theoretical_limit(steps, alpha, beta) * UNITS_PER_EPSILON)
-    return least(lambda units: _suffices(units, steps, alpha, beta), 0, max(1, guess))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +199,7 @@ class _Task:
         implicates: sets whose false-alarm rates add up to ``max_fpr`` at most; none without it.
         max_fnr: as asked for.
         max_fpr: as asked for.
+        gaussian: whether losses are ``mu^2 / 2``.
     """
 
     literals: tuple[str, ...]
@@ -227,6 +212,7 @@ class _Task:
     implicates: tuple[tuple[int, ...], ...]
     max_fnr: Fraction
     max_fpr: Fraction | None
+    gaussian: bool
 
     @classmethod
     def of(
@@ -235,6 +221,7 @@ class _Task:
         atoms: Mapping[str, Atom],
         max_fnr: Fraction,
         max_fpr: Fraction | None,
+        gaussian: bool,
     ) -> _Task:
         """Check the names and number everything."""
         _check_names(formula, atoms)
@@ -256,6 +243,7 @@ class _Task:
             implicates=() if max_fpr is None else _binding(formula.prime_implicates(), literals),
             max_fnr=Fraction(max_fnr),
             max_fpr=None if max_fpr is None else Fraction(max_fpr),
+            gaussian=gaussian,
         )
 
     def shared_out(
@@ -272,9 +260,12 @@ class _Task:
         self, rule: Rule, beta: Sequence[Fraction], alpha: Sequence[Fraction]
     ) -> Apportionment:
         """Charge every statistic for its most demanding literal."""
-        units = [0] * len(self.statistics)
+        units, least_units = (
+            [0] * len(self.statistics),
+            least_squared if self.gaussian else least_loss,
+        )
         for at, steps, a, b in zip(self.reads, self.steps, alpha, beta, strict=True):
-            units[at] = max(units[at], least_loss(steps, a, b))
+            units[at] = max(units[at], least_units(steps, a, b))
         return Apportionment(
             rule=rule,
             beta=dict(zip(self.literals, beta, strict=True)),
@@ -294,8 +285,11 @@ def _optimised(task: _Task) -> Apportionment:
         sides.append(
             Side(task.implicates, float(task.max_fpr), [*map(float, start.alpha.values())])
         )
-    losses = [*map(float, start.epsilons.values())]
-    rates = least_losses(task.steps, task.reads, losses, sides)
+    if task.gaussian:
+        rates = least_squares(task.steps, task.reads, sides)
+    else:
+        losses = [*map(float, start.epsilons.values())]
+        rates = least_losses(task.steps, task.reads, losses, sides)
     beta = _rounded(rates[0], task.implicants, task.max_fnr)
     if task.max_fpr is None:
         return task.settled("optimal", beta, beta)
@@ -358,27 +352,3 @@ def _check_names(formula: Formula, atoms: Mapping[str, Atom]) -> None:
             f"{', '.join(taken)}: the key of a shared statistic, and an atom with its own; two"
             " statistics of one key would be charged once"
         )
-
-
-def _turning(steps: int, loss: float, log_beta: float) -> int:
-    """Return the j at which q^j - beta q^(2j-k) is largest."""
-    at = ceil((log_beta + steps * loss + log1p(np.exp(-loss))) / loss)
-    return min(max(at, 0), steps)
-
-
-def _suffices(units: int, steps: int, alpha: Fraction, beta: Fraction) -> bool:
-    """Check the rates at a loss, by certified bounds; looking at the j about the turning point.
-
-    The sequence over j is unimodal (a concave parabola in q^j): a window about its top decides.
-    """
-    loss = from_loss_units(units)
-    scale = 1 << _CERTIFIED_BITS
-    turning = _turning(steps, float(loss), log(beta))
-    for j in range(max(0, turning - _WINDOW), min(steps, turning + _WINDOW) + 1):
-        # Multiplied by q^(k-2j) where that power is positive, so that no power is negative.
-        rising = exp_neg_bounds(loss * max(j, steps - j), _CERTIFIED_BITS)[1]
-        factor = exp_neg_bounds(loss * abs(2 * j - steps), _CERTIFIED_BITS)[0]
-        plain, scaled = (alpha, beta) if 2 * j >= steps else (beta, alpha)
-        if rising > plain * scale + scaled * factor:
-            return False
-    return True

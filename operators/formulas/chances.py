@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
 
@@ -33,10 +33,33 @@ if TYPE_CHECKING:
     _Holds: TypeAlias = tuple[bool, ...]
     _State: TypeAlias = tuple[tuple[bool, bool], ...]
 
-__all__ = ["SharedValue", "shared_chances", "walk_chances"]
+__all__ = ["ChannelValue", "SharedValue", "channel_steps", "shared_chances", "walk_chances"]
 
 _ONE: Final = float(1 << 64)
 _MOST_OUTCOMES: Final = 1 << 16
+
+
+class ChannelValue(Protocol):
+    """One noisy value of a channel, off which its literals are read."""
+
+    @property
+    def share(self) -> Share:
+        """The channel and its literals."""
+        ...
+
+    def outcomes(
+        self, cell: int, statistics: NDArray[np.int64]
+    ) -> dict[tuple[bool, ...], NDArray[np.float64]]:
+        """Return how likely its literals hold, by which of them do.
+
+        Args:
+            cell: which cell.
+            statistics: shape (statistics, n), int64.
+
+        Returns:
+            Shape (n,) for every outcome, whose entries are in the order of the readings.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,9 +76,33 @@ class SharedValue:
     units: int
     cuts: tuple[Cut, ...]
 
+    def outcomes(
+        self, cell: int, statistics: NDArray[np.int64]
+    ) -> dict[_Holds, NDArray[np.float64]]:
+        """Return the law of the literals; see :meth:`ChannelValue.outcomes`."""
+        readings = self.share.readings
+        offsets = [int(reading.offsets[cell]) for reading in readings]
+        rate = self.units / UNITS_PER_EPSILON
+        steps = channel_steps(self.share, cell, statistics)
+        ties = [
+            {_of_channel(reading, offset, -cut.shift + more) for more in (0, 1)}
+            for reading, offset, cut in zip(readings, offsets, self.cuts, strict=True)
+        ]
+        found: dict[_Holds, NDArray[np.float64]] = {}
+        for start, stop in intervals(end for each in ties for end in each):
+            at = inside(start, stop)
+            owns = [_own(one, offset, at) for one, offset in zip(readings, offsets, strict=True)]
+            above = [own + cut.shift for own, cut in zip(owns, self.cuts, strict=True)]
+            mass = laplace_at_most(stop - 1 - steps, rate) - laplace_at_most(
+                start - 1 - steps, rate
+            )
+            for outcome, weight in _tossed(above, [float(cut.drop) for cut in self.cuts]):
+                found[outcome] = found.get(outcome, 0.0) + weight * mass
+        return found
+
 
 def shared_chances(
-    formula: Formula, values: Sequence[SharedValue], cell: int, statistics: NDArray[np.int64]
+    formula: Formula, values: Sequence[ChannelValue], cell: int, statistics: NDArray[np.int64]
 ) -> NDArray[np.float64] | None:
     """Return the law of literals that are read off one noisy value per channel.
 
@@ -71,7 +118,7 @@ def shared_chances(
         Shape (n,), or nothing where there are more than 65,536 outcomes to sum over.
     """
     literals = [each.literal for value in values for each in value.share.readings]
-    laws = [_outcomes(value, cell, statistics) for value in values]
+    laws = [value.outcomes(cell, statistics) for value in values]
     if np.prod([float(len(law)) for law in laws]) > _MOST_OUTCOMES:
         return None
     found = np.zeros(statistics.shape[1])
@@ -115,9 +162,23 @@ def walk_chances(
     rates = [scale.units[level] / UNITS_PER_EPSILON for level in read]
     unknown = tuple((False, True) for _ in scale.share.readings)
     fresh = scale.chain is None
-    steps = _channel_steps(scale.share, cell, statistics)
+    steps = channel_steps(scale.share, cell, statistics)
     found = [ring_chance(rates, at, answers, unknown, fresh=fresh) for at in steps.tolist()]
     return np.array(found, dtype=np.float64)
+
+
+def channel_steps(share: Share, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the step counts of a channel in one cell, within +-2^60.
+
+    Args:
+        share: of the channel.
+        cell: which cell.
+        statistics: shape (statistics, n), int64.
+    """
+    channel = share.channel
+    steps = steps_of(channel.test, cell, statistics[channel.statistic])
+    far = np.int64(1 << 60)
+    return np.clip(steps, -far, far)
 
 
 class _Rungs:
@@ -173,29 +234,6 @@ class _Rungs:
         return any(marks.any() for marks in still_open(self._formula, sure, possible).values())
 
 
-def _outcomes(
-    value: SharedValue, cell: int, statistics: NDArray[np.int64]
-) -> dict[_Holds, NDArray[np.float64]]:
-    """Return with which probability the literals of a channel hold, by which of them do."""
-    readings = value.share.readings
-    offsets = [int(reading.offsets[cell]) for reading in readings]
-    rate = value.units / UNITS_PER_EPSILON
-    steps = _channel_steps(value.share, cell, statistics)
-    ties = [
-        {_of_channel(reading, offset, -cut.shift + more) for more in (0, 1)}
-        for reading, offset, cut in zip(readings, offsets, value.cuts, strict=True)
-    ]
-    found: dict[_Holds, NDArray[np.float64]] = {}
-    for start, stop in intervals(end for each in ties for end in each):
-        at = inside(start, stop)
-        owns = [_own(one, offset, at) for one, offset in zip(readings, offsets, strict=True)]
-        above = [own + cut.shift for own, cut in zip(owns, value.cuts, strict=True)]
-        mass = laplace_at_most(stop - 1 - steps, rate) - laplace_at_most(start - 1 - steps, rate)
-        for outcome, weight in _tossed(above, [float(cut.drop) for cut in value.cuts]):
-            found[outcome] = found.get(outcome, 0.0) + weight * mass
-    return found
-
-
 def _tossed(above: Sequence[int], drops: Sequence[float]) -> Iterator[tuple[_Holds, float]]:
     """Yield which literals hold, with its probability: at 0 above its cut a literal's coin says."""
     tied = [at for at, one in enumerate(above) if not one]
@@ -205,13 +243,6 @@ def _tossed(above: Sequence[int], drops: Sequence[float]) -> Iterator[tuple[_Hol
             held[at] = not falls
             weight *= drops[at] if falls else 1 - drops[at]
         yield tuple(held), weight
-
-
-def _channel_steps(share: Share, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
-    channel = share.channel
-    steps = steps_of(channel.test, cell, statistics[channel.statistic])
-    far = np.int64(1 << 60)
-    return np.clip(steps, -far, far)
 
 
 def _of_channel(reading: Reading, offset: int, end: int) -> int:

@@ -20,6 +20,7 @@ from operators.conditions.condition import Aim, Condition
 from operators.descriptors import Maker, Mechanism
 from operators.formulas.chances import SharedValue, shared_chances
 from operators.formulas.literals import apportioned, formula_limit, least_common_rate
+from operators.formulas.normal import NormalTslm
 from operators.noise.source import SOURCE
 from operators.single import gaussian
 from operators.single.abreast import Decisions, steps_of_many
@@ -133,6 +134,7 @@ TSLM: Final = Mechanism(
     single=_SINGLE,
     early=each_look(_SINGLE),
     gaussian=of_one_test(gaussian.planned, gaussian.priced),
+    gaussian_formula=Maker(NormalTslm.planned),
     formula=Maker(SharedTslm.planned),
     colours=("#2563eb", "#6ea8fe"),
 )

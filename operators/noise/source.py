@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from accountant.arguments import EXACT, NATURAL, WHOLE, Kind, expect, instance_of
 from accountant.errors import ArgumentError
 from operators.noise.certified import CertifiedProbability
+from operators.noise.normal import NormalDraws
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,6 +179,14 @@ class NoiseSource:
             tails.append(np.flatnonzero((packed >> layout.tail_shift) & nonzero) + start)
         self._add_tails(layout, drawn, tails)
         return drawn
+
+    def normal(self, n: int) -> NormalDraws:
+        """Draw ``n`` independent normals of variance 1, exactly: what is asked of them is certain.
+
+        Args:
+            n: how many, >= 0.
+        """
+        return NormalDraws(self.uint64(n), lambda: int(self.uint64(1)[0]))
 
     def _new_key(self) -> bytes:
         return os.urandom(32)

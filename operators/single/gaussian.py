@@ -29,7 +29,16 @@ from operators.single.tslm import Tslm, error_rates, planned_steps
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MOST_GAUSSIAN_STEPS", "Grid", "planned", "priced"]
+__all__ = [
+    "MOST_GAUSSIAN_STEPS",
+    "Grid",
+    "least_mu",
+    "least_rho",
+    "planned",
+    "priced",
+    "quantile_above",
+    "upper_quantile",
+]
 
 MOST_GAUSSIAN_STEPS: Final = 5_000
 """Most steps between "must fire" and "must not fire": every entry takes two tails of the normal."""
@@ -128,10 +137,51 @@ def priced(test: IntegerTest, promise: Promise) -> Plan:
     expect(instance_of(IntegerTest), test=test)
     expect(instance_of(Promise), promise=promise)
     alpha, beta = error_rates(promise)
-    apart = -_quantile(beta) - _quantile(alpha)
-    limit = (apart / test.steps(promise.tolerance)) ** 2 / 2
+    limit = least_rho(test.steps(promise.tolerance), alpha, beta)
     units = _grid(test, promise).units
     return Plan(mechanism="tslm", epsilon=from_loss_units(units), limit=limit)
+
+
+def least_rho(steps: int, alpha: Fraction, beta: Fraction) -> float:
+    """Return the least ``mu^2 / 2`` of any mechanism for a promise over ``steps`` steps.
+
+    Args:
+        steps: k >= 1.
+        alpha: bound on firing at s' = -k.
+        beta: bound on missing at s' = 0; alpha + beta < 1.
+    """
+    return ((upper_quantile(beta) + upper_quantile(alpha)) / steps) ** 2 / 2
+
+
+def least_mu(steps: int, alpha: Fraction, beta: Fraction) -> Fraction:
+    """Return a mu at which normal noise certainly keeps both rates, close to the least.
+
+    Args:
+        steps: k >= 1.
+        alpha: bound on firing at s' = -k.
+        beta: bound on missing at s' = 0; alpha + beta < 1.
+    """
+    return max((quantile_above(beta) + quantile_above(alpha)) / steps, _FINEST)
+
+
+@lru_cache(maxsize=4096)  # an apportionment asks for the same rates time and again
+def quantile_above(rate: Fraction) -> Fraction:
+    """Return a quantile above which certainly no more than ``rate`` is left, close to the least.
+
+    Args:
+        rate: in (0, 1), at least 1e-30.
+    """
+    at = -(-Fraction(upper_quantile(rate)) // _FINEST * _FINEST)
+    while Fraction(normal_bounds(at, 2 * _BITS)[0], 1 << 2 * _BITS) < 1 - rate:
+        at += _FINEST
+    return at
+
+
+def upper_quantile(rate: Fraction) -> float:
+    """Return the quantile above which ``rate`` is left, as a float says."""
+    if rate > Fraction(1, 2):  # near one, floats are coarse; near nothing they are not
+        return -upper_quantile(1 - rate)
+    return -NormalDist().inv_cdf(float(rate))
 
 
 def _grid(test: IntegerTest, promise: Promise) -> Grid:
@@ -143,23 +193,14 @@ def _grid(test: IntegerTest, promise: Promise) -> Grid:
             f" steps; at most {MOST_GAUSSIAN_STEPS} are planned for under a Gaussian promise",
             hint="declare a coarser granule for the summed field, or a smaller tolerance",
         )
-    top, bottom = _above(beta), _below(alpha)
+    top, bottom = quantile_above(beta), _below(alpha)
     return Grid(top, max((top - bottom) / steps, _FINEST))
-
-
-@lru_cache(maxsize=256)
-def _above(beta: Fraction) -> Fraction:
-    """Return a quantile whose probability is certainly no less than ``1 - beta``, close to it."""
-    at = -(Fraction(_quantile(beta)) // _FINEST * _FINEST)
-    while Fraction(normal_bounds(at, 2 * _BITS)[0], 1 << 2 * _BITS) < 1 - beta:
-        at += _FINEST
-    return at
 
 
 @lru_cache(maxsize=256)
 def _below(alpha: Fraction) -> Fraction:
     """Return a quantile whose entry is certainly no more than ``alpha``, close to it."""
-    at = Fraction(_quantile(alpha)) // _FINEST * _FINEST
+    at = -Fraction(upper_quantile(alpha)) // _FINEST * _FINEST
     while Fraction(_least_above(at), 1 << _BITS) > alpha:
         at -= _FINEST
     return at
@@ -168,9 +209,3 @@ def _below(alpha: Fraction) -> Fraction:
 def _least_above(at: Fraction) -> int:
     """Return the least number of units of 2^-64 that is certainly no less than ``Phi(at)``."""
     return -(-normal_bounds(at, _BITS + _SPARE_BITS)[1] >> _SPARE_BITS)
-
-
-def _quantile(rate: Fraction) -> float:
-    if rate > Fraction(1, 2):  # near one, floats are coarse; near nothing they are not
-        return -_quantile(1 - rate)
-    return NormalDist().inv_cdf(float(rate))

@@ -86,7 +86,7 @@ def check_gaussian(
     findings: Findings,
     loc: Loc,
 ) -> None:
-    """Refuse what no Gaussian budget pays: all but one comparison of windows that are over.
+    """Refuse what no Gaussian budget pays: all but comparisons in windows that are over.
 
     Args:
         model: the alarm's keys.
@@ -105,8 +105,8 @@ def check_gaussian(
     elif mechanism is None or mechanism.gaussian is None:
         what = f"{model.mechanism} has no law that a Gaussian budget pays"
         findings.wrong((*loc, "mechanism"), f"promise: gdp: {what}", GAUSSIAN_HINT)
-    elif tests > 1:
-        what = f"this HAVING comes to {tests} tests, and one is what a Gaussian budget pays"
+    elif tests > 1 and mechanism.gaussian_formula is None:
+        what = f"this HAVING comes to {tests} tests, and of {model.mechanism} it pays one"
         findings.wrong((*loc, "sql"), f"promise: gdp: {what}", GAUSSIAN_HINT)
 
 

@@ -17,7 +17,8 @@ from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Rule
 from operators.conditions.formula import Formula
-from operators.formulas.apportion import Apportionment, Atom, apportion, least_loss
+from operators.formulas.apportion import Apportionment, Atom, apportion
+from operators.formulas.leastunits import least_loss
 from operators.single.tslm import MOST_STEPS, Tslm
 
 BETA = Fraction(1, 20)
