@@ -117,16 +117,15 @@ class NormalDraws:
         Returns:
             Shape (n,), int64.
         """
-        drawn = np.clip(
-            scipy.special.ndtri((self._words + 0.5) / 2.0**_BITS), -_FARTHEST, _FARTHEST
-        )
-        steps = np.ceil((drawn - float(quantiles.top)) / float(quantiles.apart)).astype(np.int64)
+        about = scipy.special.ndtri((self._words + 0.5) / 2.0**_BITS)
+        drawn = np.clip(about, -_FARTHEST, _FARTHEST)
+        guess = np.ceil((drawn - float(quantiles.top)) / float(quantiles.apart))
+        steps = np.asarray(guess, dtype=np.int64)
         while True:
-            above = ~self.below(quantiles, steps)
-            under = self.below(quantiles, steps - 1)
-            if not np.any(above | under):
-                return steps
-            steps += np.asarray(above, dtype=np.int64) - under
+            above, under = ~self.below(quantiles, steps), self.below(quantiles, steps - 1)
+            if not (above | under).any():
+                return np.asarray(steps)
+            steps += above.astype(np.int64) - under
 
     def _settled(self, at: int, quantiles: Quantiles, step: int) -> bool:
         """Compare one draw by as many bits as it takes, and keep them."""
