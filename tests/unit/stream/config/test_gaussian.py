@@ -13,6 +13,7 @@ from accountant.errors import ConfigError
 from accountant.loss.gaussian import Gaussian, mu_of
 from accountant.units import from_loss_units
 from operators.formulas.mirrored import Mirrored
+from operators.formulas.normal import NormalTslm
 from operators.registry import ALL, create, price
 from operators.single.adapter import Single
 from operators.single.tslm import Tslm
@@ -71,28 +72,53 @@ def written(
 
 @pytest.mark.parametrize("unit", ["user", "event"])
 @pytest.mark.parametrize(
-    ("having", "window"),
+    ("having", "window", "tolerance"),
     [
-        ("COUNT(*) > 30", TUMBLE),
-        ("COUNT(DISTINCT person) < 3", TUMBLE),
-        ("SUM(age) >= 900", "HOP(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)"),
+        ("COUNT(*) > 30", TUMBLE, "9"),
+        ("COUNT(DISTINCT person) < 3", TUMBLE, "9"),
+        ("SUM(age) >= 900", "HOP(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)", "9"),
+        ("COUNT(*) BETWEEN 30 AND 90", TUMBLE, "9"),
+        ("COUNT(*) > 30 AND NOT COUNT(*) FILTER (WHERE age > 60) > 3", TUMBLE, "9"),
+        ("2 * COUNT(*) + SUM(age) > 4000", TUMBLE, "200"),
+        ("AVG(age) > 70 OR SUM(age) < 40", TUMBLE, '{"AVG(age) > 70": 200, "SUM(age) < 40": 300}'),
     ],
 )
-def test_one_comparison_is_paid(tmp_path: Path, unit: str, having: str, window: str) -> None:
+def test_comparisons_are_paid(
+    tmp_path: Path, unit: str, having: str, window: str, tolerance: str
+) -> None:
     """Of counts and sums, under both units; its price and its fingerprint are others than pure."""
-    report = examined(tmp_path, written(having=having, window=window, unit=unit))
+    asked = {"having": having, "window": window, "unit": unit, "keys": f"tolerance: {tolerance}"}
+    report = examined(tmp_path, written(**asked))
     assert report.alarms is not None, report.errors
     budget = report.alarms.budget
     assert budget.gaussian == Gaussian(Fraction(20), Fraction(1, 10**6))
     assert budget.wall_units == budget.gaussian.wall_units
     query = report.alarms.queries["crowd"]
     operator = create(query.mechanism, query.condition, query.aim)
-    pure = examined(tmp_path, written(having=having, window=window, unit=unit, promise=""))
+    pure = examined(tmp_path, written(**asked, promise=""))
     assert pure.alarms is not None
     before = pure.alarms.queries["crowd"]
     alone = create(before.mechanism, before.condition, before.aim)
     assert operator.plan.epsilon != alone.plan.epsilon
     assert query.fingerprint == fingerprint(query, budget) != before.fingerprint
+
+
+@pytest.mark.parametrize("first", ["misses", "false_alarms"])
+def test_formulas_are_paid_with_both_rates(tmp_path: Path, first: str) -> None:
+    """Whichever is promised first; what is priced is what is planned, and every rule shares out."""
+    for rule in ("optimal", "probe", "equal"):
+        keys = f"tolerance: 9\n    max_fpr: 0.01\n    promise: {first}\n    apportion: {rule}"
+        having = "COUNT(*) > 30 AND COUNT(*) < 90 OR COUNT(*) FILTER (WHERE age > 60) > 50"
+        report = examined(tmp_path, written(having=having, keys=keys))
+        assert report.alarms is not None, report.errors
+        query = report.alarms.queries["crowd"]
+        operator = create(query.mechanism, query.condition, query.aim)
+        decides = operator.negation if isinstance(operator, Mirrored) else operator
+        assert isinstance(operator, Mirrored) is (first == "false_alarms")
+        assert isinstance(decides, NormalTslm)
+        assert operator.plan == price(query.mechanism, query.condition, query.aim)
+        assert len(decides.values) == 2  # three literals of two statistics
+        assert operator.plan.ratio >= 1
 
 
 @pytest.mark.parametrize("having", ["COUNT(*) > 30", "COUNT(*) < 30"])
@@ -136,7 +162,6 @@ def test_false_alarms_promised_first_are_paid(tmp_path: Path, having: str) -> No
             ),
             "decider has no law that a Gaussian budget pays",
         ),
-        (written(having="COUNT(*) > 30 AND COUNT(*) < 90"), "this HAVING comes to 2 tests"),
         (
             written(window="CUMULATE(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)", unit="event"),
             "no Gaussian budget pays for early alarms",

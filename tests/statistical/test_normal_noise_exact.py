@@ -1,0 +1,165 @@
+"""Normal draws that are only compared: the law of every answer, exactly; twins must be caught.
+
+A draw is a uniform real of which 64 bits are known at first. Which answers its further bits give is
+compared with another computation of the normal law; what its rounded values tell of a count is
+compared with what Gaussian privacy allows, over all events at two neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from accountant.loss.gaussian import delta_bounds
+from accountant.units import to_loss_units
+from operators.noise.normal import NormalDraws, Quantiles
+from operators.noise.source import KeyedNoise
+from tests.statistical.enumeration import ONE, chi_square, exp_bounds
+from tests.support.normal import MARGIN, normal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+POINTS = [Fraction(*pair) for pair in ((0, 1), (1, 3), (-7, 5), (29, 10), (-61, 10), (17, 2))]
+MU = Fraction(1, 2)
+EPSILONS = [Fraction(*pair) for pair in ((0, 1), (1, 10), (1, 2), (1, 1), (2, 1))]
+
+
+def scripted(word: int, *more: int) -> NormalDraws:
+    """Return one draw whose bits are known: the first 64, and what is asked for of the rest."""
+    script = list(more)
+    return NormalDraws(np.array([word], dtype=np.uint64), lambda: script.pop(0))
+
+
+def below(draws: NormalDraws, at: Fraction) -> bool:
+    """Ask a single draw."""
+    return bool(draws.below(Quantiles(at, Fraction(1)), np.zeros(1, dtype=np.int64))[0])
+
+
+@pytest.mark.parametrize("at", POINTS)
+def test_every_word_is_settled_by_as_many_bits_as_it_takes(at: Fraction) -> None:
+    """Words about the bound, and what follows them: as the exact distribution function says."""
+    exact = normal(at)
+    head = math.floor(exact * ONE)
+    for word in range(max(head - 3, 0), min(head + 4, ONE)):
+        low, high = Fraction(word, ONE), Fraction(word + 1, ONE)
+        following = math.floor((exact - low) * ONE * ONE)  # where the next word of bits turns
+        inside = low < exact < high
+        for more in (following - 9, following + 9) if inside else (9, ONE - 9):
+            drawn = low + Fraction(more, ONE * ONE)
+            assert below(scripted(word, more), at) == (drawn < exact)
+
+
+def test_all_answers_of_a_draw_are_about_one_number() -> None:
+    """What was read to settle one question is kept for the next: bits are not drawn again."""
+    at = Fraction(1, 3)
+    exact = normal(at)
+    head = math.floor(exact * ONE)
+    following = math.floor((exact - Fraction(head, ONE)) * ONE * ONE)
+    draws = scripted(head, following - 5)
+    assert below(draws, at)
+    assert below(draws, at)  # the script is empty: another bit would fail
+    assert below(draws, at + 1)
+    assert not below(draws, at - 1)
+
+
+def test_far_quantiles_are_certain_at_once() -> None:
+    """No bit is needed a billion deviations away, and none that is there is taken for a tail."""
+    line = Quantiles(Fraction(0), Fraction(1, 3))
+    steps = np.array([-(1 << 62), -(10**9), 10**9, 1 << 62], dtype=np.int64)
+    words = np.full(4, ONE // 2, dtype=np.uint64)
+    draws = NormalDraws(words, lambda: pytest.fail("no bit is needed"))
+    assert draws.below(line, steps).tolist() == [False, False, True, True]
+
+
+def cells(mu: Fraction, reach: int) -> dict[int, Fraction]:
+    """Return the exact law of normal noise of deviation ``1 / mu``, rounded; tails in both ends."""
+    cuts = [normal((each + Fraction(1, 2)) * mu) for each in range(-reach, reach)]
+    masses = [high - low for low, high in pairwise([Fraction(0), *cuts, Fraction(1)])]
+    return dict(zip(range(-reach, reach + 1), masses, strict=True))
+
+
+def line_of(mu: Fraction) -> Quantiles:
+    """Return where cells end."""
+    return Quantiles(mu / 2, mu)
+
+
+@pytest.mark.parametrize("mu", [Fraction(2), MU, Fraction(3, 17)])
+def test_rounded_draws_change_where_cells_end(mu: Fraction) -> None:
+    """On either side of every end of a cell, whatever a float would have said."""
+    reach = math.floor(6 / mu)
+    ends = [normal((each + Fraction(1, 2)) * mu) for each in range(-reach, reach)]
+    inside = np.array([math.floor(end * ONE) - 2 for end in ends], dtype=np.uint64)
+    beyond = np.array([math.floor(end * ONE) + 3 for end in ends], dtype=np.uint64)
+    fails = pytest.fail
+    low = NormalDraws(inside, lambda: fails("no bit is needed")).rounded(line_of(mu))
+    high = NormalDraws(beyond, lambda: fails("no bit is needed")).rounded(line_of(mu))
+    assert low.tolist() == list(range(-reach, reach))
+    assert high.tolist() == list(range(1 - reach, reach + 1))
+
+
+def test_the_farthest_draws_are_rounded_as_well() -> None:
+    """The first and the last of all words: a float proposes too little, and is put right."""
+    words = np.array([0, ONE - 1], dtype=np.uint64)
+    found = NormalDraws(words, lambda: 1 << 62).rounded(line_of(MU)).tolist()
+    drawn = [Fraction(1, 1 << 66), 1 - Fraction(3, 1 << 66)]
+    for each, at in zip(found, drawn, strict=True):
+        assert normal((each - Fraction(1, 2)) * MU) < at < normal((each + Fraction(1, 2)) * MU)
+
+
+def p_value(drawn: NDArray[np.int64], mu: Fraction) -> float:
+    """Compare counts of cells with their law."""
+    reach = math.ceil(5 / mu)
+    counts = np.bincount(np.clip(drawn, -reach, reach) + reach, minlength=2 * reach + 1)
+    return chi_square(counts, np.array([float(one) for one in cells(mu, reach).values()]))
+
+
+@pytest.mark.parametrize("mu", [Fraction(2), MU, Fraction(3, 17)])
+def test_frequencies_follow_the_law(mu: Fraction) -> None:
+    """A hundred thousand draws; rounded down, or of another deviation, they are told apart."""
+    drawn = KeyedNoise(bytes(32)).normal(100_000).rounded(line_of(mu))
+    assert p_value(drawn, mu) > 1e-6
+    down = KeyedNoise(bytes(32)).normal(100_000).rounded(Quantiles(Fraction(0), mu)) - 1
+    assert p_value(down, mu) < 1e-6
+    assert p_value(KeyedNoise(bytes(32)).normal(100_000).rounded(line_of(mu * 9 / 10)), mu) < 1e-6
+
+
+def told_apart(law: Mapping[int, Fraction], mu: Fraction) -> int:
+    """Count epsilons at which some event of a noisy count tells neighbours apart better than mu."""
+    units = to_loss_units(mu**2 / 2)
+    found = 0
+    for epsilon in EPSILONS:
+        grown = exp_bounds(epsilon)[1]
+        for move in (-1, 1):
+            delta = sum(
+                (max(mass - grown * law.get(at + move, Fraction(0)), Fraction(0)))
+                for at, mass in law.items()
+                if at + move in law
+            )
+            found += delta > delta_bounds(epsilon, units)[1] + MARGIN
+    return found
+
+
+def discrete(mu: Fraction, reach: int) -> dict[int, Fraction]:
+    """Return the discrete Gaussian's law."""
+    weights = {at: exp_bounds(-((at * mu) ** 2) / 2)[0] for at in range(-reach, reach + 1)}
+    total = sum(weights.values())
+    return {at: weight / total for at, weight in weights.items()}
+
+
+@pytest.mark.parametrize("mu", [Fraction(2), MU, Fraction(1, 5)])
+def test_a_rounded_count_is_gaussian_private_and_a_discrete_gaussian_is_not(mu: Fraction) -> None:
+    """Over all events, both ways round; the same noise passes for no smaller mu."""
+    reach = math.ceil(10 / mu)
+    law = cells(mu, reach)
+    assert not told_apart(law, mu)
+    assert told_apart(law, mu * 9 / 10)
+    assert told_apart(law, mu / 2)
+    assert told_apart(discrete(mu, reach), mu)
