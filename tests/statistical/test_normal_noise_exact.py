@@ -17,7 +17,7 @@ import pytest
 
 from accountant.loss.gaussian import delta_bounds
 from accountant.units import to_loss_units
-from operators.noise.normal import NormalDraws, Quantiles
+from operators.noise.normal import NormalDraws, Quantiles, rounded_normal
 from operators.noise.source import KeyedNoise
 from tests.statistical.enumeration import ONE, chi_square, exp_bounds
 from tests.support.normal import MARGIN, normal
@@ -99,8 +99,8 @@ def test_rounded_draws_change_where_cells_end(mu: Fraction) -> None:
     inside = np.array([math.floor(end * ONE) - 2 for end in ends], dtype=np.uint64)
     beyond = np.array([math.floor(end * ONE) + 3 for end in ends], dtype=np.uint64)
     fails = pytest.fail
-    low = NormalDraws(inside, lambda: fails("no bit is needed")).rounded(line_of(mu))
-    high = NormalDraws(beyond, lambda: fails("no bit is needed")).rounded(line_of(mu))
+    low = NormalDraws(inside, lambda: fails("no bit is needed")).cells(line_of(mu))
+    high = NormalDraws(beyond, lambda: fails("no bit is needed")).cells(line_of(mu))
     assert low.tolist() == list(range(-reach, reach))
     assert high.tolist() == list(range(1 - reach, reach + 1))
 
@@ -108,7 +108,7 @@ def test_rounded_draws_change_where_cells_end(mu: Fraction) -> None:
 def test_the_farthest_draws_are_rounded_as_well() -> None:
     """The first and the last of all words: a float proposes too little, and is put right."""
     words = np.array([0, ONE - 1], dtype=np.uint64)
-    found = NormalDraws(words, lambda: 1 << 62).rounded(line_of(MU)).tolist()
+    found = NormalDraws(words, lambda: 1 << 62).cells(line_of(MU)).tolist()
     drawn = [Fraction(1, 1 << 66), 1 - Fraction(3, 1 << 66)]
     for each, at in zip(found, drawn, strict=True):
         assert normal((each - Fraction(1, 2)) * MU) < at < normal((each + Fraction(1, 2)) * MU)
@@ -124,11 +124,11 @@ def p_value(drawn: NDArray[np.int64], mu: Fraction) -> float:
 @pytest.mark.parametrize("mu", [Fraction(2), MU, Fraction(3, 17)])
 def test_frequencies_follow_the_law(mu: Fraction) -> None:
     """A hundred thousand draws; rounded down, or of another deviation, they are told apart."""
-    drawn = KeyedNoise(bytes(32)).normal(100_000).rounded(line_of(mu))
+    drawn = rounded_normal(mu, 100_000, KeyedNoise(bytes(32)))
     assert p_value(drawn, mu) > 1e-6
-    down = KeyedNoise(bytes(32)).normal(100_000).rounded(Quantiles(Fraction(0), mu)) - 1
+    down = KeyedNoise(bytes(32)).normal(100_000).cells(Quantiles(Fraction(0), mu)) - 1
     assert p_value(down, mu) < 1e-6
-    assert p_value(KeyedNoise(bytes(32)).normal(100_000).rounded(line_of(mu * 9 / 10)), mu) < 1e-6
+    assert p_value(rounded_normal(mu * 9 / 10, 100_000, KeyedNoise(bytes(32))), mu) < 1e-6
 
 
 def told_apart(law: Mapping[int, Fraction], mu: Fraction) -> int:
@@ -163,3 +163,10 @@ def test_a_rounded_count_is_gaussian_private_and_a_discrete_gaussian_is_not(mu: 
     assert told_apart(law, mu * 9 / 10)
     assert told_apart(law, mu / 2)
     assert told_apart(discrete(mu, reach), mu)
+
+
+@pytest.mark.parametrize("mu", [Fraction(0), Fraction(-1), Fraction(1, 1 << 41), Fraction(1 << 21)])
+def test_noise_that_is_none_or_leaves_int64_is_refused(mu: Fraction) -> None:
+    """Also of a mu that is no privacy at all."""
+    with pytest.raises(ValueError, match=r"2\^-40"):
+        rounded_normal(mu, 1, KeyedNoise(bytes(32)))
