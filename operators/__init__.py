@@ -10,10 +10,12 @@ from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Channel, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.formulas.apportion import Apportionment, Atom, apportion
+from operators.formulas.normal import NormalTslm
 from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
 from operators.formulas.tslm import SharedTslm
 from operators.noise.certified import CertifiedProbability, exp_neg_bounds
+from operators.noise.rounded import rounded_normal
 from operators.noise.source import NoiseSource, SeededSource
 from operators.registry import MECHANISMS, RUN_MECHANISMS, create, price
 from operators.single.adapter import Single
@@ -39,6 +41,7 @@ __all__ = [
     "IntegerTest",
     "Nlm",
     "NoiseSource",
+    "NormalTslm",
     "Operator",
     "Plan",
     "Ppwlm",
@@ -58,6 +61,7 @@ __all__ = [
     "create",
     "exp_neg_bounds",
     "price",
+    "rounded_normal",
     "svt_correction",
     "theoretical_limit",
 ]

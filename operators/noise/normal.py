@@ -10,29 +10,23 @@ answers together, have the law of the continuous normal. The proof is in
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import scipy  # scipy.special itself is imported where numbers are released
 
-from accountant.arguments import EXACT, NATURAL, expect
 from accountant.costs.normal import normal_bounds
-from accountant.errors import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from operators.noise.source import NoiseSource
-
-__all__ = ["NormalDraws", "Quantiles", "rounded_normal"]
+__all__ = ["NormalDraws", "Quantiles"]
 
 _BITS: Final = 64
 _MOST_KEPT: Final = 1 << 16
-_SMALLEST_MU: Final = Fraction(1, 1 << 40)
-_LARGEST_MU: Final = 1 << 20
 _FARTHEST: Final = 9.5
 """Beyond, 2^-64 and less is left: a first guess goes no farther, and is put right from there."""
 
@@ -141,32 +135,3 @@ class NormalDraws:
                 return prefix < lo
             prefix, bits = prefix << _BITS | self._more(), bits + _BITS
             self._longer[at] = prefix, bits
-
-
-def rounded_normal(mu: Fraction, n: int, noise: NoiseSource) -> NDArray[np.int64]:
-    """Draw ``n`` independent normals of standard deviation ``1 / mu``, rounded: exactly.
-
-    Guarantee: added to an integer statistic of sensitivity one, the sum is mu-GDP, exactly: a
-    whole number and a rounded normal are the rounded sum of both. A discrete Gaussian is not: its
-    sum is zCDP only.
-
-    Args:
-        mu: from 2^-40 to 2^20.
-        n: how many, >= 0.
-        noise: the cryptographic source.
-
-    Returns:
-        Shape (n,), int64.
-
-    Raises:
-        ValueError: another mu.
-    """
-    expect(EXACT, mu=mu)
-    expect(NATURAL, n=n)
-    if not _SMALLEST_MU <= mu <= _LARGEST_MU:
-        raise ArgumentError(
-            "the mu of rounded normal noise lies between 2^-40 and 2^20",
-            hint="write the sensitivity over the deviation: Fraction(1, 10)",
-        )
-    mu = Fraction(mu)
-    return noise.normal(n).cells(Quantiles(mu / 2, mu))

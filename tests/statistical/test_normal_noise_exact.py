@@ -17,7 +17,8 @@ import pytest
 
 from accountant.loss.gaussian import delta_bounds
 from accountant.units import to_loss_units
-from operators.noise.normal import NormalDraws, Quantiles, rounded_normal
+from operators.noise.normal import NormalDraws, Quantiles
+from operators.noise.rounded import rounded_normal
 from operators.noise.source import KeyedNoise
 from tests.statistical.enumeration import ONE, chi_square, exp_bounds
 from tests.support.normal import MARGIN, normal

@@ -33,6 +33,7 @@ NOISE = operators.SeededSource(1)
 ATOM = operators.ThresholdAtom(statistic=0, thresholds=np.array([120, 120]))
 CONDITION = operators.Condition(operators.Formula.parse("a"), {"a": ATOM}, (1,))
 AIM = operators.Aim(max_fnr=RATE, tolerances=(9,))
+GAUSSIAN = operators.Aim(RATE, (9,), gaussian=True)
 TWO_PHASES = operators.Aim(RATE, (9,), first_tolerances=(40,))
 TEST = operators.IntegerTest(Comparison.GE, np.array([120, 120]), 1)
 PROMISE = Promise(RATE, 9)
@@ -243,6 +244,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         )
         for name in (*operators.MECHANISMS, "nlm")
     },
+    "rounded_normal": (operators.rounded_normal, {"mu": HALF, "n": 2, "noise": NOISE}),
+    "decide: formula of a Gaussian budget": (
+        operators.NormalTslm.planned(CONDITION, GAUSSIAN).decide,
+        {"statistics": COUNTS, "noise": NOISE},
+    ),
     "decide: band": (
         operators.create("decider", CONDITION, AIM, band=BAND).decide,
         {"statistics": COUNTS, "noise": NOISE},
