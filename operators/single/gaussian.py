@@ -33,7 +33,7 @@ __all__ = [
     "MOST_GAUSSIAN_STEPS",
     "Grid",
     "least_mu",
-    "least_rho",
+    "gaussian_limit",
     "planned",
     "priced",
     "quantile_above",
@@ -137,12 +137,12 @@ def priced(test: IntegerTest, promise: Promise) -> Plan:
     expect(instance_of(IntegerTest), test=test)
     expect(instance_of(Promise), promise=promise)
     alpha, beta = error_rates(promise)
-    limit = least_rho(test.steps(promise.tolerance), alpha, beta)
+    limit = gaussian_limit(test.steps(promise.tolerance), alpha, beta)
     units = _grid(test, promise).units
     return Plan(mechanism="tslm", epsilon=from_loss_units(units), limit=limit)
 
 
-def least_rho(steps: int, alpha: Fraction, beta: Fraction) -> float:
+def gaussian_limit(steps: int, alpha: Fraction, beta: Fraction) -> float:
     """Return the least ``mu^2 / 2`` of any mechanism for a promise over ``steps`` steps.
 
     Args:
