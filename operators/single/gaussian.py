@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_GAUSSIAN_STEPS",
     "Grid",
-    "least_mu",
     "gaussian_limit",
+    "least_mu",
     "planned",
     "priced",
     "quantile_above",
