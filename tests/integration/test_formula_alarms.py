@@ -206,12 +206,13 @@ def test_alarms_say_every_tolerance(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("promise", ["", "promise: gdp, delta: 1e-6, "])
 def test_two_workers_count_every_statistic(
-    broker: Broker, postgres: Postgres, tmp_path: Path
+    broker: Broker, postgres: Postgres, tmp_path: Path, promise: str
 ) -> None:
     """Two partitions and two workers, one killed on the way: each statistic is a plain recount.
 
-    The last one is a sum of multiples of aggregates, in tenths.
+    The last one is a sum of multiples of aggregates, in tenths. A Gaussian budget pays as well.
 
     Everybody counts in the first room of the window that any statistic can use them in, and there
     with the first event that each statistic can use.
@@ -228,6 +229,7 @@ def test_two_workers_count_every_statistic(
         ' "COUNT(DISTINCT person)": 2,'
         " \"2.5 * COUNT(*) FILTER (WHERE kind = 'staff') - 0.1 * SUM(age)\": 2}",
         field_lines="      kind: string\n      age: {type: integer, clip: [0, 100]}\n",
+        budget=f'  {{{promise}unit: user, epsilon_max: "100", period: lifetime, on_overrun: deny}}',
     )
     scenario.create_topics()
     rng = random.Random(11)
@@ -259,6 +261,9 @@ def test_two_workers_count_every_statistic(
         )
     finally:
         scenario.stop()
+    decided = [json.loads(one.value) for one in scenario.read(f"{scenario.name}.decisions")]
+    drawn = [one for one in decided if one["outcome"] == "decided"]
+    assert {one.get("promise", "") for one in drawn} == {"gdp" if promise else ""}
     counted = add_up(scenario.done("partial"), cells=4 * len(ROOMS))
     records = scenario.read(scenario.topic)
     for start_ms in starts_ms:
