@@ -48,26 +48,32 @@ class Atom:
         statistic: atoms with one key share one noisy value and one charge; by default the atom has
             a statistic of its own. Only atoms whose step counts differ by a public constant may
             share: thresholds a multiple of the sensitivity apart (any, at sensitivity one).
-        weight: sensitivity over tolerance, D/u, for ProBE's rule only; by default 1/k, which is
-            proportional to it but for rounding.
+        weight: sensitivity over tolerance, D/u, for ProBE's rule only; by default moves/k, which
+            is proportional to it but for rounding.
+        moves: how many steps one neighbour moves the statistic; more than one of a Gaussian budget
+            only.
 
     Raises:
-        ValueError: steps outside 1..``MOST_STEPS``, an empty key or a weight that is not positive.
+        ValueError: steps outside 1..``MOST_STEPS``, no moves, an empty key or a weight that is not
+            positive.
     """
 
     steps: int
     statistic: str | None = None
     weight: Fraction | None = None
+    moves: int = 1
 
     def __post_init__(self) -> None:
         """Check the parts."""
-        expect(WHOLE, steps=self.steps)
+        expect(WHOLE, steps=self.steps, moves=self.moves)
         expect(or_none(EXACT), weight=self.weight)
         if self.steps not in range(1, MOST_STEPS + 1):
             raise ArgumentError(
                 f"steps are a whole number from 1 to {MOST_STEPS}",
                 hint="write IntegerTest.steps(tolerance)",
             )
+        if self.moves < 1:
+            raise ArgumentError("a neighbour moves a statistic by a step at least")
         if self.statistic == "":
             raise ArgumentError("the key of a shared statistic is not empty")
         if self.weight is not None and not self.weight > 0:
@@ -172,6 +178,11 @@ def apportion(
     if not 0 < part <= 1:
         raise ArgumentError("the part of the rates that is shared out lies in (0, 1]")
     error_rates(Promise(max_fnr, 0, max_fpr))
+    if not gaussian and any(atom.moves > 1 for atom in atoms.values()):
+        raise ArgumentError(
+            "Laplace noise is planned for statistics that a neighbour moves by one step",
+            hint="write Atom(steps=19), of steps as wide as the sensitivity",
+        )
     task = _Task.of(
         formula, atoms, max_fnr * part, None if max_fpr is None else max_fpr * part, gaussian
     )
@@ -193,6 +204,7 @@ class _Task:
         occurrences: how often each is written.
         weights: D/u per literal.
         steps: k per literal.
+        moves: steps that a neighbour moves each.
         reads: index of the statistic per literal.
         statistics: their keys.
         implicants: sets of literals whose miss rates add up to ``max_fnr`` at most.
@@ -206,6 +218,7 @@ class _Task:
     occurrences: tuple[int, ...]
     weights: tuple[Fraction, ...]
     steps: tuple[int, ...]
+    moves: tuple[int, ...]
     reads: tuple[int, ...]
     statistics: tuple[str, ...]
     implicants: tuple[tuple[int, ...], ...]
@@ -233,10 +246,11 @@ class _Task:
             literals=literals,
             occurrences=formula.occurrences,
             weights=tuple(
-                Fraction(1, each.steps) if each.weight is None else Fraction(each.weight)
+                Fraction(each.moves, each.steps) if each.weight is None else Fraction(each.weight)
                 for each in owners
             ),
             steps=tuple(each.steps for each in owners),
+            moves=tuple(each.moves for each in owners),
             reads=tuple(map(statistics.index, keys)),
             statistics=statistics,
             implicants=_binding(formula.prime_implicants(), literals),
@@ -286,7 +300,8 @@ def _optimised(task: _Task) -> Apportionment:
             Side(task.implicates, float(task.max_fpr), [*map(float, start.alpha.values())])
         )
     if task.gaussian:
-        rates = least_squares(task.steps, task.reads, sides)
+        moved = [steps / moves for steps, moves in zip(task.steps, task.moves, strict=True)]
+        rates = least_squares(moved, task.reads, sides)
     else:
         losses = [*map(float, start.epsilons.values())]
         rates = least_losses(task.steps, task.reads, losses, sides)

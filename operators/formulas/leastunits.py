@@ -42,18 +42,19 @@ def least_loss(steps: int, alpha: Fraction, beta: Fraction) -> int:
     return least(lambda units: _suffices(units, steps, alpha, beta), 0, max(1, guess))
 
 
-def least_squared(steps: int, alpha: Fraction, beta: Fraction) -> int:
+def least_squared(steps: int, alpha: Fraction, beta: Fraction, moves: int = 1) -> int:
     """Return ``mu^2 / 2`` in whole loss units, at which normal noise keeps both rates.
 
     Args:
         steps: k >= 1.
         alpha: bound on firing at s' = -k.
         beta: bound on missing at s' = 0; alpha + beta < 1.
+        moves: how many steps one neighbour moves s'.
 
     Returns:
         Loss units, at least 1.
     """
-    return to_loss_units(least_mu(steps, alpha, beta) ** 2 / 2)
+    return to_loss_units((moves * least_mu(steps, alpha, beta)) ** 2 / 2)
 
 
 def _turning(steps: int, loss: float, log_beta: float) -> int:

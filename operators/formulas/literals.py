@@ -102,13 +102,19 @@ class Share:
         return replace(self, readings=tuple(added))
 
 
-def apportioned(condition: Condition, aim: Aim, part: Fraction = Fraction(1)) -> tuple[Share, ...]:
+def apportioned(
+    condition: Condition,
+    aim: Aim,
+    part: Fraction = Fraction(1),
+    channels: tuple[Channel, ...] = (),
+) -> tuple[Share, ...]:
     """Share the rates of a condition out to its literals, channel by channel.
 
     Args:
         condition: when a cell should ring.
         aim: what the analyst asked for.
         part: of every literal's rates, which part the level may use whose loss is minimised.
+        channels: what noise is drawn for; the condition's own by default.
 
     Raises:
         ConfigError: rates or tolerances that cannot be kept, are met by guessing or span too many
@@ -118,12 +124,15 @@ def apportioned(condition: Condition, aim: Aim, part: Fraction = Fraction(1)) ->
     """
     error_rates(Promise(aim.max_fnr, min(aim.tolerances), aim.max_fpr))
     tolerances = dict(zip(condition.formula.atoms, aim.tolerances, strict=True))
-    _check_distances(condition)
+    channels = channels or condition.channels
+    _check_distances(condition, channels)
+    owners = {name: channel for channel in channels for name in channel.offsets}
     steps = {
-        name: planned_steps(condition.test(name), tolerance)
+        name: planned_steps(
+            replace(condition.test(name), sensitivity=owners[name].test.sensitivity), tolerance
+        )
         for name, tolerance in tolerances.items()
     }
-    keys = {name: channel.name for channel in condition.channels for name in channel.offsets}
     # ProBE's weight is D/u. Where one is infinite all go by 1/k, which is on another scale.
     finite = all(aim.tolerances)
     weights = {
@@ -133,7 +142,10 @@ def apportioned(condition: Condition, aim: Aim, part: Fraction = Fraction(1)) ->
     _check_primes(condition, aim)
     found = apportion(
         condition.formula,
-        {name: Atom(steps[name], keys[name], weights[name]) for name in tolerances},
+        {
+            name: Atom(steps[name], owners[name].name, weights[name], owners[name].moves)
+            for name in tolerances
+        },
         max_fnr=aim.max_fnr,
         max_fpr=aim.max_fpr,
         rule=aim.apportion,
@@ -156,7 +168,7 @@ def apportioned(condition: Condition, aim: Aim, part: Fraction = Fraction(1)) ->
                 if atom_of(literal) in channel.offsets
             ),
         )
-        for channel in condition.channels
+        for channel in channels
     )
 
 
@@ -251,11 +263,11 @@ def _check_primes(condition: Condition, aim: Aim) -> None:
         raise ConfigError(sentence_of(error), hint="split the query into several") from error
 
 
-def _check_distances(condition: Condition) -> None:
+def _check_distances(condition: Condition, channels: tuple[Channel, ...]) -> None:
     """Refuse thresholds whose offsets could not be added to noisy values in int64."""
-    for channel in condition.channels:
+    for channel in channels:
         for name in channel.offsets if len(channel.offsets) > 1 else ():
-            steps = condition.atoms[name].thresholds // condition.sensitivity_of(name)
+            steps = condition.atoms[name].thresholds // channel.test.sensitivity
             if int(steps.max()) > _FARTHEST or int(steps.min()) < -_FARTHEST:
                 raise ConfigError(
                     "thresholds of one statistic lie more than 2^60 steps from 0",

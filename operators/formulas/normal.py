@@ -8,7 +8,7 @@ mechanism. The proof is in ``docs/proofs/gaussian.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,12 +28,15 @@ from operators.noise.source import SOURCE
 from operators.single.abreast import Decisions, steps_of_many
 from operators.single.adapter import check_statistics
 from operators.single.gaussian import least_mu, quantile_above
+from operators.single.tslm import MOST_STEPS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
+    from operators.conditions.condition import Channel
     from operators.formulas.literals import Reading, Share
     from operators.noise.normal import NormalDraws
     from operators.noise.source import NoiseSource
@@ -45,9 +48,10 @@ __all__ = ["NormalTslm", "NormalValue"]
 class NormalValue:
     """One channel's normal noise, and how its literals are read off it.
 
-    The noise is ``-Z / mu`` on the channel's step count, Z of N(0, 1). A literal whose own step
-    count is x rings where ``Z < top + x mu``; that of ``NOT a``, whose own noise is the same
-    turned round, where ``-Z < top + x mu``.
+    The noise is ``-Z / apart`` on the channel's step count, Z of N(0, 1) and apart being mu over
+    the steps that a neighbour moves. A literal whose own step count is x rings where ``Z < top + x
+    apart``; that of ``NOT a``, whose own noise is the same turned round, where ``-Z < top + x
+    apart``.
 
     Args:
         share: the channel and its literals.
@@ -60,8 +64,8 @@ class NormalValue:
     @classmethod
     def planned(cls, share: Share) -> NormalValue:
         """Return the least noise that serves every literal of a channel."""
-        mu = max(least_mu(each.steps, each.alpha, each.beta) for each in share.readings)
-        return cls(share, mu)
+        apart = max(least_mu(each.steps, each.alpha, each.beta) for each in share.readings)
+        return cls(share, share.channel.moves * apart)
 
     @property
     def units(self) -> int:
@@ -115,8 +119,8 @@ class NormalValue:
         return found
 
     def _line(self, reading: Reading) -> Quantiles:
-        top = quantile_above(reading.beta)
-        return Quantiles(top, self.mu) if _plain(reading) else Quantiles(-top, -self.mu)
+        top, apart = quantile_above(reading.beta), self.mu / self.share.channel.moves
+        return Quantiles(top, apart) if _plain(reading) else Quantiles(-top, -apart)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,6 +149,9 @@ class NormalTslm:
     def planned(cls, condition: Condition, aim: Aim) -> NormalTslm:
         """Share the rates out and find the least mu per channel that serves its literals.
 
+        Thresholds of one statistic that are no whole steps apart are read off one noise on a finer
+        grid, or off several, whichever is cheaper.
+
         Args:
             condition: when a cell should ring.
             aim: what the analyst asked for, of a Gaussian budget.
@@ -154,9 +161,13 @@ class NormalTslm:
         """
         expect(instance_of(Condition), condition=condition)
         expect(instance_of(Aim), aim=aim)
-        values = tuple(map(NormalValue.planned, apportioned(condition, aim)))
-        rho = from_loss_units(sum(value.units for value in values))
-        plan = Plan(mechanism="tslm", epsilon=rho, limit=formula_limit(condition, aim))
+        found = [_values(condition, aim, condition.channels)]
+        shared = condition.shared_channels
+        if len(shared) < len(condition.channels) and _fit(condition, aim, shared):
+            found.append(_values(condition, aim, shared))
+        values = min(found, key=_units)
+        limit = formula_limit(condition, aim)
+        plan = Plan(mechanism="tslm", epsilon=from_loss_units(_units(values)), limit=limit)
         return cls(condition=condition, plan=plan, values=values)
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
@@ -166,21 +177,17 @@ class NormalTslm:
         """
         check_statistics(self.condition, statistics)
         fired = self._fired(statistics[np.newaxis], noise)[0]
-        return Decision(fired=fired, cost=UniformCost(units=self._units, cells=fired.size))
+        return Decision(fired=fired, cost=UniformCost(units=_units(self.values), cells=fired.size))
 
     def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
         """Decide many windows; see :class:`operators.single.abreast.DecidesMany`."""
         check_statistics(self.condition, statistics[0])
         fired = self._fired(statistics, noise)
-        return Decisions(fired, np.full(fired.shape, self._units, dtype=np.int64))
+        return Decisions(fired, np.full(fired.shape, _units(self.values), dtype=np.int64))
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""
         return shared_chances(self.condition.formula, self.values, cell, statistics)
-
-    @property
-    def _units(self) -> int:
-        return sum(value.units for value in self.values)
 
     def _fired(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.bool_]:
         """Return which cells of which windows ring, shape (windows, cells)."""
@@ -192,6 +199,27 @@ class NormalTslm:
             names = (reading.literal for reading in value.share.readings)
             holds.update(zip(names, held, strict=True))
         return self.condition.formula.evaluate_literals(holds)
+
+
+def _values(
+    condition: Condition, aim: Aim, channels: tuple[Channel, ...]
+) -> tuple[NormalValue, ...]:
+    return tuple(map(NormalValue.planned, apportioned(condition, aim, channels=channels)))
+
+
+def _units(values: Iterable[NormalValue]) -> int:
+    return sum(value.units for value in values)
+
+
+def _fit(condition: Condition, aim: Aim, channels: tuple[Channel, ...]) -> bool:
+    """Tell whether no tolerance spans more steps of a finer grid than are planned for."""
+    tolerances = dict(zip(condition.formula.atoms, aim.tolerances, strict=True))
+    return all(
+        replace(condition.test(name), sensitivity=channel.test.sensitivity).steps(tolerances[name])
+        <= MOST_STEPS
+        for channel in channels
+        for name in channel.offsets
+    )
 
 
 def _plain(reading: Reading) -> bool:

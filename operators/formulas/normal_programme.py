@@ -29,7 +29,7 @@ _LAW: Final = NormalDist()
 
 
 def least_squares(
-    steps: Sequence[int], reads: Sequence[int], sides: Sequence[Side]
+    steps: Sequence[float], reads: Sequence[int], sides: Sequence[Side]
 ) -> list[NDArray[np.float64]]:
     """Return rates of least summed ``mu^2 / 2``, one array per side.
 
@@ -37,7 +37,7 @@ def least_squares(
     upper quantile.
 
     Args:
-        steps: k per literal.
+        steps: k per literal, in moves of a neighbour.
         reads: index of the statistic that a literal reads.
         sides: misses, and false alarms where they are bounded by themselves; with one side, both
             errors of a literal have one rate.
@@ -54,7 +54,7 @@ class _NormalProgramme:
     which keeps every step a descent. Every point visited is feasible, so stopping early is sound.
     """
 
-    def __init__(self, steps: Sequence[int], reads: Sequence[int], sides: Sequence[Side]) -> None:
+    def __init__(self, steps: Sequence[float], reads: Sequence[int], sides: Sequence[Side]) -> None:
         self._bounds = np.array([side.bound for side in sides])
         self._rows = [np.zeros((len(side.sets), len(steps))) for side in sides]
         for rows, side in zip(self._rows, sides, strict=True):

@@ -355,6 +355,58 @@ def test_a_discrete_gaussian_read_by_the_same_thresholds_is_caught() -> None:
     assert told_apart(law, units_of(operator))
 
 
+# --- thresholds that are no whole steps apart
+
+
+def capped(tolerance: int = 3, sensitivity: int = 3) -> NormalTslm:
+    """Plan a band of a count of which a neighbour moves up to three."""
+    atoms = {
+        "a": ThresholdAtom(0, np.array([20], dtype=np.int64)),
+        "b": ThresholdAtom(0, np.array([31], dtype=np.int64)),
+    }
+    condition = Condition(Formula.parse("a AND NOT b"), atoms, (sensitivity,))
+    return NormalTslm.planned(condition, Aim(BETA, (tolerance,) * 2, gaussian=True))
+
+
+def test_thresholds_that_are_no_whole_steps_apart_share_a_finer_grid() -> None:
+    """One noise instead of two, where that is cheaper; and both rates are kept at every count."""
+    operator = capped()
+    (value,) = operator.values
+    assert (value.share.channel.moves, value.share.channel.test.sensitivity) == (3, 1)
+    assert len(operator.condition.channels) == 2
+    steps = [operator.condition.test(one).steps(3) for one in ("a", "NOT b")]
+    apart = sum(least_squared(k, BETA / 2, BETA / 2) for k in steps)
+    assert units_of(operator) < apart
+    at = np.arange(-10, 60, dtype=np.int64)[None, :]
+    chances = operator.chances(0, at)
+    assert chances is not None
+    true, granted = (at[0] >= 20) & (at[0] < 31), (at[0] >= 20 - 6) & (at[0] < 31 + 6)
+    assert (1 - chances[true]).max() <= float(BETA) + SLACK
+    assert chances[~granted].max() <= float(BETA) / 2 + SLACK  # of either end alone
+    for number in (24, 30, 41):
+        exact = exact_chance(operator, at[:, number : number + 1])
+        assert float(exact) == pytest.approx(float(chances[number]), abs=SLACK)
+    coarse = capped(tolerance=0)
+    assert len(coarse.values) == 2  # a step each, which is wider than the tolerance asks for
+
+
+def test_neighbours_on_a_finer_grid_are_told_apart_no_better_than_is_charged() -> None:
+    """However far within its cap somebody moves the count; as if by one step, it is caught."""
+    operator = capped()
+    law = joint(operator, near=range(-12, 24))
+    size = law.shape[1]
+    for units, caught in ((units_of(operator), False), (units_of(operator) // 9, True)):
+        allowed = {each: float(delta_bounds(Fraction(each), units)[1]) for each in EPSILONS}
+        deltas = [
+            (np.maximum(p - math.exp(epsilon) * q, 0).sum(axis=0).max(), allowed[epsilon])
+            for move in (1, 2, 3)
+            for one, other in [(law[:, move:], law[:, : size - move])]
+            for p, q in ((one, other), (other, one))
+            for epsilon in EPSILONS
+        ]
+        assert any(delta > most + SLACK for delta, most in deltas) is caught
+
+
 # --- what it costs
 
 
