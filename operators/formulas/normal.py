@@ -98,15 +98,14 @@ class NormalValue:
     ) -> dict[tuple[bool, ...], NDArray[np.float64]]:
         """Return the law; see :meth:`operators.formulas.chances.ChannelValue.outcomes`."""
         steps = channel_steps(self.share, cell, statistics)
-        cuts = np.array(
-            [
-                float(line.top) + float(line.apart) * reading.own(steps, np.array([cell]))
-                for reading, line in zip(self.share.readings, self.quantiles, strict=True)
-            ]
-        )
+        every = list(zip(self.share.readings, self.quantiles, strict=True))
+        zero, one = np.zeros(1, dtype=np.int64), np.array([cell])
         # All cuts move alike with the steps, so that they keep their order.
-        order = np.argsort(cuts[:, 0], kind="stable").tolist()
-        ends = [np.full(steps.size, -np.inf), *cuts[order], np.full(steps.size, np.inf)]
+        cuts = [line.top + int(each.own(zero, one)[0]) * line.apart for each, line in every]
+        order = sorted(range(len(cuts)), key=cuts.__getitem__)
+        moved = float(self.mu / self.share.channel.moves) * steps
+        ends = [np.full(steps.size, -np.inf), *(float(cuts[at]) + moved for at in order)]
+        ends.append(np.full(steps.size, np.inf))
         found: dict[tuple[bool, ...], NDArray[np.float64]] = {}
         for passed in range(len(ends) - 1):  # how many of the cuts lie below Z
             below = [order.index(at) >= passed for at in range(len(order))]

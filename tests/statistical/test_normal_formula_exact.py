@@ -185,6 +185,17 @@ def test_the_law_is_that_of_the_real_operator(case: int) -> None:
         assert float(exact) == pytest.approx(float(chances[number]), abs=SLACK)
 
 
+def test_the_law_of_a_place_does_not_depend_on_the_places_beside_it() -> None:
+    """So far away that floats tell no two quantiles apart."""
+    operator = planned(2)
+    alone = operator.chances(0, np.array([[2]]))
+    beside = operator.chances(0, np.array([[10**17, 2, -(10**17)]]))
+    assert alone is not None
+    assert beside is not None
+    assert beside.tolist() == pytest.approx([0.0, float(alone[0]), 0.0])
+    assert float(alone[0]) > 0.9
+
+
 def test_misses_stay_within_max_fnr_on_random_trees() -> None:
     """100 random trees: exactly, at the worst of all corners; and nothing is given away."""
     found = [worst(operator_of(tree))[0] for tree in TREES[::2]]
