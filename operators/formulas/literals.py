@@ -20,6 +20,7 @@ from operators.base import Promise
 from operators.conditions.formula import atom_of
 from operators.formulas.apportion import Atom, apportion
 from operators.noise.boundaries import finest_cut
+from operators.single.gaussian import gaussian_limit
 from operators.single.ladder import least_rate
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
@@ -180,8 +181,9 @@ def formula_limit(condition: Condition, aim: Aim) -> float:
 
     A literal decides alone where the condition must hold at its threshold and must not, k steps
     further, for some setting of the other statistics: there the condition is a test of k steps, and
-    whoever decides it pays ``theoretical_limit``. The largest of these is returned, of the first
-    cell; 0 where no literal ever decides alone, as in a condition that no data can meet.
+    whoever decides it pays ``theoretical_limit`` (of ``mu^2 / 2``: ``gaussian_limit``). The largest
+    of these is returned, of the first cell; 0 where no literal ever decides alone, as in a
+    condition that no data can meet.
 
     With ``max_fpr`` it binds every mechanism. Without it, only those that keep ``max_fnr`` as rate
     of false alarms too where a literal decides alone: ringing always keeps the aim at no loss.
@@ -196,7 +198,8 @@ def formula_limit(condition: Condition, aim: Aim) -> float:
     alpha, beta = error_rates(Promise(aim.max_fnr, 0, aim.max_fpr))
     for one in sorted(literals, key=steps.__getitem__):
         if _decides_alone(condition, one, steps):
-            return theoretical_limit(steps[one], alpha, beta)
+            least = gaussian_limit if aim.gaussian else theoretical_limit
+            return least(steps[one], alpha, beta)
     return 0.0
 
 

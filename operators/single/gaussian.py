@@ -29,7 +29,7 @@ from operators.single.tslm import Tslm, error_rates, planned_steps
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MOST_GAUSSIAN_STEPS", "Grid", "planned", "priced"]
+__all__ = ["MOST_GAUSSIAN_STEPS", "Grid", "gaussian_limit", "planned", "priced"]
 
 MOST_GAUSSIAN_STEPS: Final = 5_000
 """Most steps between "must fire" and "must not fire": every entry takes two tails of the normal."""
@@ -127,11 +127,20 @@ def priced(test: IntegerTest, promise: Promise) -> Plan:
     """Return the plan of :func:`planned` without its table; losses are ``mu^2 / 2``."""
     expect(instance_of(IntegerTest), test=test)
     expect(instance_of(Promise), promise=promise)
-    alpha, beta = error_rates(promise)
-    apart = -_quantile(beta) - _quantile(alpha)
-    limit = (apart / test.steps(promise.tolerance)) ** 2 / 2
+    limit = gaussian_limit(test.steps(promise.tolerance), *error_rates(promise))
     units = _grid(test, promise).units
     return Plan(mechanism="tslm", epsilon=from_loss_units(units), limit=limit)
+
+
+def gaussian_limit(steps: int, alpha: Fraction, beta: Fraction) -> float:
+    """Return the least ``mu^2 / 2`` of any mechanism for a promise over ``steps`` steps.
+
+    Args:
+        steps: k >= 1.
+        alpha: bound on firing at s' = -k.
+        beta: bound on missing at s' = 0; alpha + beta < 1.
+    """
+    return ((-_quantile(beta) - _quantile(alpha)) / steps) ** 2 / 2
 
 
 def _grid(test: IntegerTest, promise: Promise) -> Grid:
