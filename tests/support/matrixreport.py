@@ -39,10 +39,10 @@ def write_section(title: str, report: Mapping[str, Any], path: Path = REPORT) ->
     _, *sections = path.read_text(encoding="utf-8").split("\n## ")
     kept = {one.partition("\n")[0]: one.partition("\n")[2].strip() for one in sections}
     versions = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+    ran = f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}"
     kept[title] = "\n".join(
         [
-            f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, Python"
-            f" {platform.python_version()}, {versions}.",
+            f"{ran}, Python {platform.python_version()}, {versions}.",
             "",
             "| what | how many |",
             "| --- | --- |",
