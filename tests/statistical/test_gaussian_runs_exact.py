@@ -323,7 +323,7 @@ RUNS: dict[str, Run] = {
     "worst of one": Worst(1, HALF, HALF),
     "seldom": Seldom(Fraction(3, 5), Fraction(7, 5)),
 }
-ORDERS = {"worst of one": "wrww", "seldom": "rww"}
+ORDERS = {"worst of one": "rww", "seldom": "rww"}
 
 
 def audit_of(kind: type[Audit], name: str) -> Audit:
