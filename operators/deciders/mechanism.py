@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.costs.charges import UniformCost
-from accountant.costs.pure import gaussian_units
 from accountant.units import from_loss_units
 from operators.base import Decision, Plan
 from operators.descriptors import Mechanism
 from operators.single.adapter import check_statistics
+from operators.single.pure import gaussian_units
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from accountant.costs.charges import UniformCost
-from accountant.costs.pure import gaussian_units
 from accountant.units import from_loss_units, to_loss_units
 from operators.base import Decision
 from operators.descriptors import Maker
+from operators.single.pure import gaussian_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,6 @@ import numpy as np
 
 from accountant.arguments import expect, instance_of
 from accountant.costs.charges import UniformCost
-from accountant.costs.pure import gaussian_units
 from accountant.costs.runs import RunAfter, RunTerms
 from accountant.errors import ArgumentError, ConfigError
 from accountant.units import from_loss_units
@@ -23,6 +22,7 @@ from operators.conditions.condition import Aim, Condition
 from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
 from operators.single.adapter import check_statistics, promise_of, steps_of
 from operators.single.gaussian import gaussian_limit
+from operators.single.pure import gaussian_units
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 from operators.svt.early import EARLY_RUNS, early_terms
 from operators.svt.endurance import asked_last, endurance, missed_in_silence

@@ -21,7 +21,6 @@ import pytest
 from accountant.budget.filter import UserFilter
 from accountant.budget.standings import Standing
 from accountant.costs.charges import Charge, UniformCost, WindowKey
-from accountant.costs.pure import gaussian_units
 from accountant.costs.runs import RunTerms
 from accountant.loss.gaussian import delta_bounds
 from accountant.loss.overlap import Held
@@ -32,6 +31,7 @@ from operators.base import Promise
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.single import gaussian
+from operators.single.pure import gaussian_units
 from operators.svt.mechanism import Svt
 from operators.svt.terms import SvtPlan, log_at_least, threshold_law
 from tests.statistical.test_gaussian_exact import fires

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.costs.pure import gaussian_units
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit, from_loss_units, to_loss_units
 from operators.conditions.atoms import IntegerTest
@@ -24,6 +23,7 @@ from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Condition
 from operators.conditions.weights import Weight
 from operators.registry import DEFAULT, mechanism_of
+from operators.single.pure import gaussian_units
 from stream.model.fingerprints import definition, fingerprint
 from stream.model.panes import is_panes, panes_name
 from stream.windows.calendars import FixedCalendar, LocalCalendar

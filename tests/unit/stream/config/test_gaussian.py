@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from accountant.costs.pure import gaussian_units
 from accountant.errors import ConfigError
 from accountant.loss.gaussian import Gaussian, mu_of
 from accountant.units import from_loss_units, to_loss_units
@@ -19,6 +18,7 @@ from operators.noise.source import KeyedNoise
 from operators.panes.windows import PaneWindows
 from operators.registry import ALL, create, price
 from operators.single.adapter import Single
+from operators.single.pure import gaussian_units
 from operators.single.tslm import Tslm
 from stream.config.loading import examine
 from stream.decisions.mechanisms import early_of, operator_of, panes_of, plans_of, price_of

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accountant.costs.pure import gaussian_units
 from accountant.loss.gaussian import Gaussian
 from accountant.units import from_loss_units, to_loss_units
+from operators.single.pure import gaussian_units
 from operators.svt import Svt
 from stream.build import open_ledger
 from stream.config.loading import load

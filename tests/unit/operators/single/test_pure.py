@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pytest
 
-from accountant.costs.pure import gaussian_units
 from accountant.errors import ArgumentError
 from accountant.loss.gaussian import delta_bounds
 from accountant.units import UNITS_PER_EPSILON, to_loss_units
+from operators.single.pure import gaussian_units
 from tests.statistical.enumeration import exp_bounds
 from tests.support.normal import MARGIN, quantile
 
